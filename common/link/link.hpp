@@ -1,0 +1,137 @@
+// Link: a cable between network interfaces. It moves frames in order per ordered pair of
+// processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
+//
+// One class per kind (loop, shm, tcp, ofi, sim). The NI owns the links, and is their FrameSink.
+//
+//   std::unique_ptr<Link> link = make_shm_link(options, sink, stats, why_not);
+//   link->publish(address_writer);
+//   if (link->reach(peer_address, why_not)) {
+//     while ((status = link->send(peer, peer_address, meta, slices, n)) == SendStatus::again)
+//       link->poll();
+//   }
+//
+// Contract (held by tests/conformance for every kind):
+//  - FIFO and exactly once per (sender, receiver, link). A frame arrives whole or not at all.
+//  - send() copies: on `sent` the caller's bytes may be reused at once. It never blocks, never
+//    calls the sink, and may be called from inside a sink callback.
+//  - `again` means: not now, nothing was sent, retry after poll(). It is also the answer while a
+//    connection is being set up. A link has room for control frames in reserve: a control frame
+//    is refused only after several control frames have been sent without the peer polling.
+//  - poll() calls the sink; the sink must not call poll() of the same link (guarded by the NI).
+//  - payload pointers given to the sink are valid during the callback only, 8-byte aligned.
+//  - A peer that is silent costs no work in poll().
+//  - A peer that dies or breaks the protocol gives on_broken() once; after that send() to it
+//    answers `broken`.
+// Threads: one at a time inside send()/connect()/close() per link, one at a time inside poll();
+// a sender and a poller may run at the same time. Construction and destruction: alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/address.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+enum class SendStatus : std::uint8_t { sent, again, broken };
+
+// How an operation on remote memory ended.
+enum class Result : std::uint8_t {
+  ok,
+  unreachable,  // the peer died or the link broke
+  bad_address,  // outside the registered region, or the region is gone
+  not_supported,
+};
+const char* to_string(Result result) noexcept;
+
+// An asynchronous operation of the caller. The caller owns it and keeps it alive until `done`
+// has been called, exactly once, from poll() or (when an operation finishes at once) from the
+// call that started it.
+struct Operation {
+  void (*done)(Operation* self, Result result) = nullptr;
+};
+
+// What a link needs to reach a registered piece of memory; `key` and `base` travel to peers.
+struct LinkRegion {
+  std::uint64_t key = 0;
+  std::uint64_t base = 0;  // what the remote side adds an offset to
+  void* local = nullptr;   // the link's own registration; meaningless elsewhere
+};
+
+// Receives what links deliver. Implemented by the NI and by test fixtures.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  // A frame arrived from `peer`. The payload is valid during the call only.
+  virtual void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) = 0;
+  // A process that knows our address begins to talk to us on `link`. Returns the index under which
+  // its frames shall be reported, or kNoPeer to refuse it. Called before its first on_frame.
+  virtual PeerId on_connect(class Link& link, const Address& from) = 0;
+  // The channel to or from `peer` is gone and stays so.
+  virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  Link() = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // "shm", "tcp", ...: section name in addresses, prefix of counters.
+  virtual std::string_view name() const noexcept = 0;
+  // Payload bytes that one frame may carry at most.
+  virtual std::size_t max_payload() const noexcept = 0;
+  // Adds this link's section to the process's address.
+  virtual void publish(AddressWriter& writer) const = 0;
+
+  // Whether a process with this address can be reached. On false, `why_not` says why in a few
+  // words. Cheap: no message is sent.
+  virtual bool reach(const Address& peer, std::string& why_not) = 0;
+  // Begins a connection; idempotent. false: impossible, `why_not` says why, use another link.
+  // Sends may answer `again` until the peer has polled.
+  virtual bool connect(PeerId peer, const Address& address, std::string& why_not) = 0;
+  // Ends the connection in both directions and forgets the peer. Frames already sent are still
+  // delivered, unless the peer is dead.
+  virtual void close(PeerId peer) noexcept = 0;
+
+  // Sends one frame to a connected peer; the payload is the concatenation of the slices.
+  virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
+  // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
+  // Bounded: at most about 64 frames per call, fair among peers.
+  virtual int poll() noexcept = 0;
+  // True when everything accepted by send() has left this process (or is in the peer's memory).
+  virtual bool drained() const noexcept { return true; }
+
+  // --- Remote memory without the target's NI (single copy, RDMA). Optional. ---
+
+  // True when put()/get() reach this peer's memory natively.
+  virtual bool remote_memory(PeerId) const noexcept { return false; }
+  // Makes [data, data+size) reachable to peers; false when that failed (why is logged once).
+  virtual bool register_memory(void* /*data*/, std::size_t /*size*/, LinkRegion& /*out*/) {
+    return true;
+  }
+  virtual void deregister_memory(LinkRegion&) noexcept {}
+
+  enum class Start : std::uint8_t { done, started, again, failed };
+  // Copies `size` bytes between local memory and the peer's region. `done`: finished, and
+  // operation->done is NOT called. `started`: operation->done follows from poll(). A put has
+  // finished when the bytes are visible to the target's CPU. `failed`: not possible on this link,
+  // now and later; the NI carries it in frames instead.
+  virtual Start put(PeerId, const void* /*source*/, const LinkRegion& /*local*/,
+                    std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,
+                    std::size_t /*size*/, Operation*) noexcept {
+    return Start::failed;
+  }
+  virtual Start get(PeerId, void* /*destination*/, const LinkRegion& /*local*/,
+                    std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,
+                    std::size_t /*size*/, Operation*) noexcept {
+    return Start::failed;
+  }
+};
+
+}  // namespace lfc

@@ -1,0 +1,192 @@
+// The network interface (NI): one per process, shared by every component. Its control program
+// joins the protocols (credits, remote memory) and the links, and owns what lies between them.
+//
+//   Ni ni(config);
+//   ni.add_link(make_shm_link(...));                       // in order of preference
+//   publish(ni.address());
+//   ni.set_message_handler({deliver, context});
+//   PeerId peer = ni.add_peer(*Address::parse(blob), why_not);
+//   if (!ni.try_send(peer, tag, slices, 2)) ni.post(peer, message);   // message.done() later
+//   while (...) ni.progress();
+//
+// The host side (every public function) and the control program (progress and what it calls) meet
+// in three places only: the send state of a peer, guarded by `SendLock`; the table of operations,
+// guarded likewise; and the HostQueue, through which messages reach the host. So a thread of the
+// NI's own can drive the control program without touching anything of the host's.
+//
+// Guarantees: messages are FIFO and exactly once per peer; a message posted is sent or its `done`
+// says why not; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls
+// only the sends to it.
+// Threads: with Config::threads every function may be called by any thread at any time; without
+// it, by one thread. Callbacks (handler, done) run without any lock held, and may call anything
+// but progress(), which then returns 0 at once.
+// Source: LFC thesis ch. 3, 4.1; design for remote memory: anchors 4.4.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "link/link.hpp"
+#include "ni/host_queue.hpp"
+#include "ni/peer.hpp"
+#include "ni/region.hpp"
+#include "ni/send_lock.hpp"
+#include "protocol/credits.hpp"
+#include "protocol/remote_memory.hpp"
+#include "stats/counters.hpp"
+#include "wire/address.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+struct Config {
+  ProcessName name;
+  std::uint32_t key = 0;              // 0: drawn at random
+  std::uint32_t initial_window = 8;   // credits a new peer starts with
+  std::uint32_t maximum_window = 64;  // credits one peer may come to hold
+  std::uint64_t window_cap = 4096;    // credits all peers together may come to hold
+  bool threads = false;               // several threads call at the same time
+  HostQueue::Mode delivery = HostQueue::Mode::direct;
+};
+
+class Ni final : private FrameSink {
+ public:
+  explicit Ni(const Config& config);
+  ~Ni() override;
+
+  // --- Set-up (alone, before the first peer) ---
+
+  // Adds a link; earlier links are preferred. The link must have been made with sink() as its
+  // sink. At most kMaxLinks.
+  void add_link(std::unique_ptr<Link> link);
+  FrameSink& sink() noexcept { return *this; }
+  // The address to publish, complete once all links are added.
+  std::vector<std::byte> address() const;
+  void set_message_handler(MessageHandler handler) noexcept { host_.set_handler(handler); }
+  // Called once for each peer that is lost. `peer` stays valid but every operation on it fails.
+  using BrokenHandler = void (*)(void* context, PeerId peer, std::string_view why);
+  void set_broken_handler(BrokenHandler handler, void* context) noexcept;
+
+  // --- Peers ---
+
+  // Finds or makes the peer with this address, and chooses its link. No connection is opened
+  // before the first send. kNoPeer: no link reaches it, `why_not` says why for each link.
+  PeerId add_peer(const Address& address, std::string& why_not);
+  // Forgets a peer; what was posted but not sent is completed with Result::unreachable.
+  void remove_peer(PeerId peer);
+  void set_peer_context(PeerId peer, void* context) noexcept;
+  // Name of the link that carries frames to the peer.
+  std::string_view link_name(PeerId peer) const noexcept;
+
+  // --- Messages ---
+
+  // Payload bytes of the largest message to any peer.
+  std::size_t max_message() const noexcept { return max_message_; }
+  // Sends now and returns true, or returns false and does nothing: no credit, no room in the
+  // link, or older messages are waiting. The slices' bytes may be reused on return.
+  bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  // Sends as soon as possible, after everything posted before it. The message and its bytes stay
+  // alive until message.done() has been called, which may happen inside this call.
+  void post(PeerId peer, Message& message) noexcept;
+
+  // --- Remote memory ---
+
+  bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
+  void deregister_memory(RegionHandle& handle) noexcept;
+  // Each starts one operation; operation->done is called exactly once, possibly inside the call.
+  // put and atomics have finished when the target's memory has changed. `local` may be null (the
+  // link registers as needed); sizes in bytes; addresses are the target's.
+  void put(PeerId peer, const void* source, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  // Applies `request` at the target with a real CPU atomic; stores the old value (request.width
+  // bytes) at `result` unless that is null. `address` must be aligned to the width.
+  void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
+              const RegionHandle& remote, void* result, Operation* operation) noexcept;
+  // Operations started towards the peer and not finished.
+  std::size_t outstanding(PeerId peer) const noexcept;
+  // True when put/get to this peer need no help of its NI.
+  bool native_remote_memory(PeerId peer) const noexcept;
+
+  // --- The control program ---
+
+  // One bounded pass over links and stalled peers; returns the number of events.
+  int progress() noexcept;
+  // True when every accepted frame has left this process.
+  bool drained() const noexcept;
+
+  // --- Observation ---
+
+  const Counters& counters() const noexcept { return counters_; }
+  Counters& mutable_counters() noexcept { return counters_; }
+  // Receive buffers promised to peers, and the cap.
+  const WindowBudget& window_budget() const noexcept { return budget_; }
+  // Appends one line per peer: link, credits, window, waiting. For hang reports.
+  void describe(std::string& out) const;
+  // For invariant checks in tests: the state of one peer.
+  const Peer* peer_state(PeerId peer) const noexcept;
+  std::size_t peer_count() const noexcept { return peers_.size(); }
+
+ private:
+  // FrameSink, called by links inside progress().
+  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
+  PeerId on_connect(Link& link, const Address& from) override;
+  void on_broken(PeerId peer, Link& link, std::string_view why) override;
+
+  Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
+  const Peer& at(PeerId peer) const noexcept { return *peers_[peer]; }
+  PeerId insert_peer(const Address& address);
+  bool ensure_connected(Peer& peer) noexcept;
+  void enqueue(Peer& peer, Waiting& item) noexcept;
+  // Sends what waits for this peer, as far as credits and the link allow. Lock held; finished
+  // items go to `finished`, to be completed after the lock is dropped.
+  void pump(Peer& peer, FinishedList& finished) noexcept;
+  bool pump_control(Peer& peer) noexcept;
+  enum class Step : std::uint8_t { finished, progressed, stalled };
+  Step send_waiting(Peer& peer, Waiting& item, FinishedList& finished) noexcept;
+  // One data frame: takes a credit, piggybacks owed credits, sends.
+  SendStatus send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
+                       int count) noexcept;
+  SendStatus send_control(Peer& peer, FrameType type, const void* payload,
+                          std::size_t size) noexcept;
+  void queue_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
+  void release_buffer(Peer& peer, FinishedList& finished) noexcept;
+  void return_credits(Peer& peer) noexcept;
+  void mark_stalled(Peer& peer) noexcept;
+  void fail_peer(Peer& peer, Result result, FinishedList& finished) noexcept;
+  void protocol_error(Peer& peer, const char* what) noexcept;
+
+  bool serve_put(Peer& peer, std::span<const std::byte> payload) noexcept;
+  bool serve_get(Peer& peer, std::span<const std::byte> payload, FinishedList& finished) noexcept;
+  bool serve_atomic(Peer& peer, std::span<const std::byte> payload) noexcept;
+  bool accept_get_data(Peer& peer, std::span<const std::byte> payload,
+                       FinishedList& finished) noexcept;
+  bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload,
+                  FinishedList& finished) noexcept;
+  void start_framed(Peer& peer, RemoteOp& op) noexcept;
+
+  Config config_;
+  Counters counters_;
+  SendLock lock_;
+  std::atomic_flag polling_ = ATOMIC_FLAG_INIT;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unordered_map<std::uint64_t, PeerId> by_name_;
+  Peer* stalled_ = nullptr;  // peers with something waiting, an intrusive list
+  WindowBudget budget_;
+  HostQueue host_;
+  RegionTable regions_;
+  RemoteOpTable operations_;
+  std::size_t max_message_ = 0;
+  BrokenHandler broken_handler_ = nullptr;
+  void* broken_context_ = nullptr;
+};
+
+}  // namespace lfc

@@ -1,0 +1,56 @@
+// Regions: pieces of local memory that peers may read and write.
+//
+// A `RegionHandle` is plain bytes (<= 256, Open MPI's limit for a registration handle) that the
+// host gives to peers by its own means; a peer's put, get or atomic names it. Every access that
+// the NI serves is checked against the table: id, generation, bounds and permission.
+//
+//   RegionHandle handle = table.add(buffer, size, kRemoteRead | kRemoteWrite);
+//   std::byte* where = table.resolve(handle.id, handle.generation, address, size, kRemoteWrite);
+//   table.remove(handle);          // stale handles are refused from now on
+//
+// Threads: the caller serialises.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "link/link.hpp"
+
+namespace lfc {
+
+inline constexpr std::size_t kMaxLinks = 8;
+
+enum Access : std::uint32_t { kRemoteRead = 1, kRemoteWrite = 2, kRemoteAtomic = 4 };
+
+struct RegionHandle {
+  std::uint32_t id = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::array<LinkRegion, kMaxLinks> links{};  // by position of the link in the NI
+};
+static_assert(sizeof(RegionHandle) <= 256);
+
+class RegionTable {
+ public:
+  // Enters [data, data+size) with the given Access bits; fills id, generation, address, size.
+  RegionHandle add(void* data, std::size_t size, std::uint32_t access);
+  void remove(const RegionHandle& handle) noexcept;
+  // The local memory for an access that a peer asks for, or nullptr when any check fails.
+  std::byte* resolve(std::uint32_t id, std::uint32_t generation, std::uint64_t address,
+                     std::uint64_t size, std::uint32_t access) const noexcept;
+
+ private:
+  struct Entry {
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint32_t generation = 0;  // odd: in use
+    std::uint32_t access = 0;
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace lfc

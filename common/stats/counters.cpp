@@ -1,0 +1,29 @@
+#include "stats/counters.hpp"
+
+namespace lfc {
+
+const std::array<CounterInfo, kCounters>& counter_info() noexcept {
+  static constexpr std::array<CounterInfo, kCounters> info{{
+      {"frames_sent", "frames given to links, control frames included"},
+      {"frames_received", "frames delivered by links, control frames included"},
+      {"bytes_sent", "payload bytes sent in frames and by native puts"},
+      {"bytes_received", "payload bytes received in frames and by native gets"},
+      {"messages_sent", "host messages sent"},
+      {"messages_received", "host messages delivered"},
+      {"credit_stalls", "sends that had to wait for a credit"},
+      {"link_stalls", "sends that had to wait for room in a link"},
+      {"explicit_credits", "credit frames sent because no other frame went the peer's way"},
+      {"window_growths", "times a peer's window was enlarged"},
+      {"put_native_bytes", "bytes put by the link itself: single copy or RDMA"},
+      {"get_native_bytes", "bytes got by the link itself: single copy or RDMA"},
+      {"put_frames_bytes", "bytes put in frames that the target's NI stored"},
+      {"get_frames_bytes", "bytes got in frames that the target's NI read"},
+      {"atomics", "atomic operations issued"},
+      {"connections", "connections opened, by us or by a peer"},
+      {"frames_dropped", "malformed or foreign frames dropped"},
+      {"peers_broken", "peers lost: died, unreachable or broke the protocol"},
+  }};
+  return info;
+}
+
+}  // namespace lfc

@@ -1,0 +1,61 @@
+// Counters that are always on: one relaxed add each, readable at any time, also while a job hangs.
+//
+//   counters.add(Counter::frames_sent);
+//   for (auto [name, help, value] : counters.list()) ...
+//
+// Writers: the thread that drives the NI, or a sender under the send lock; a counter has one
+// writer at a time, so an add is a plain load and store. Readers: any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lfc {
+
+enum class Counter : std::uint8_t {
+  frames_sent,
+  frames_received,
+  bytes_sent,
+  bytes_received,
+  messages_sent,
+  messages_received,
+  credit_stalls,
+  link_stalls,
+  explicit_credits,
+  window_growths,
+  put_native_bytes,
+  get_native_bytes,
+  put_frames_bytes,
+  get_frames_bytes,
+  atomics,
+  connections,
+  frames_dropped,
+  peers_broken,
+  count_,
+};
+inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::count_);
+
+struct CounterInfo {
+  const char* name;
+  const char* help;
+};
+// Name and one-line description of each counter, in the order of the enum.
+const std::array<CounterInfo, kCounters>& counter_info() noexcept;
+
+class Counters {
+ public:
+  void add(Counter which, std::uint64_t amount = 1) noexcept {
+    auto& cell = values_[static_cast<std::size_t>(which)];
+    cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  std::uint64_t get(Counter which) const noexcept {
+    return values_[static_cast<std::size_t>(which)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kCounters> values_{};
+};
+
+}  // namespace lfc

@@ -1,0 +1,84 @@
+#include "wire/address.hpp"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace lfc {
+namespace {
+
+struct AddressHead {
+  std::uint32_t magic;
+  std::uint32_t job;
+  std::uint32_t rank;
+  std::uint32_t key;
+  std::uint32_t initial_window;
+};
+constexpr std::uint32_t kMagic = 0x3143464c;  // "LFC1": magic and version in one
+constexpr std::size_t kMaxName = 15;
+
+// Walks the sections; calls visit(name, bytes) for each. False when a section is malformed.
+template <class Visit>
+bool for_each_section(std::span<const std::byte> rest, Visit visit) {
+  while (!rest.empty()) {
+    const std::size_t name_size = std::to_integer<std::size_t>(rest[0]);
+    if (name_size == 0 || name_size > kMaxName || rest.size() < 1 + name_size + 2) return false;
+    const std::string_view name{reinterpret_cast<const char*>(rest.data() + 1), name_size};
+    std::uint16_t size = 0;
+    std::memcpy(&size, rest.data() + 1 + name_size, sizeof size);
+    rest = rest.subspan(1 + name_size + sizeof size);
+    if (rest.size() < size) return false;
+    visit(name, rest.first(size));
+    rest = rest.subspan(size);
+  }
+  return true;
+}
+
+}  // namespace
+
+AddressWriter::AddressWriter(const Identity& identity) {
+  const AddressHead head{kMagic, identity.name.job, identity.name.rank, identity.key,
+                         identity.initial_window};
+  bytes_.resize(sizeof head);
+  std::memcpy(bytes_.data(), &head, sizeof head);
+}
+
+void AddressWriter::add(std::string_view name, std::span<const std::byte> bytes) {
+  if (name.empty() || name.size() > kMaxName)
+    throw std::length_error("address section name: " + std::string(name));
+  const std::size_t total = bytes_.size() + 1 + name.size() + 2 + bytes.size();
+  if (total > kMaxAddress)
+    throw std::length_error("address too long with section " + std::string(name));
+  const auto append = [this](const void* data, std::size_t size) {
+    const auto* first = static_cast<const std::byte*>(data);
+    bytes_.insert(bytes_.end(), first, first + size);
+  };
+  const auto name_size = static_cast<std::uint8_t>(name.size());
+  const auto size = static_cast<std::uint16_t>(bytes.size());
+  append(&name_size, sizeof name_size);
+  append(name.data(), name.size());
+  append(&size, sizeof size);
+  append(bytes.data(), bytes.size());
+}
+
+std::optional<Address> Address::parse(std::span<const std::byte> blob) {
+  AddressHead head;
+  if (blob.size() < sizeof head || blob.size() > kMaxAddress) return std::nullopt;
+  std::memcpy(&head, blob.data(), sizeof head);
+  if (head.magic != kMagic || head.initial_window == 0) return std::nullopt;
+  if (!for_each_section(blob.subspan(sizeof head), [](auto, auto) {})) return std::nullopt;
+  Address address;
+  address.identity_ = {{head.job, head.rank}, head.key, head.initial_window};
+  address.bytes_.assign(blob.begin(), blob.end());
+  return address;
+}
+
+std::span<const std::byte> Address::section(std::string_view name) const noexcept {
+  std::span<const std::byte> found;
+  for_each_section(std::span(bytes_).subspan(sizeof(AddressHead)), [&](auto key, auto bytes) {
+    if (key == name) found = bytes;
+  });
+  return found;
+}
+
+}  // namespace lfc

@@ -1,0 +1,68 @@
+// The address by which other processes find this one: a small, checked, self-describing blob.
+//
+// It is built once at start, published by the host (Open MPI's modex) and carried in `hello`
+// frames. Each link adds one section; a link reads only its own section of a peer's address.
+//
+//   AddressWriter writer{identity};
+//   shm.publish(writer); ofi.publish(writer);
+//   std::vector<std::byte> blob = writer.finish();
+//   ...
+//   std::optional<Address> peer = Address::parse(blob);      // nullopt: malformed
+//   std::span<const std::byte> mine = peer->section("shm");  // empty: peer has no such link
+//
+// Layout: AddressHead, then sections {u8 name length, name, u16 size, bytes}. At most kMaxAddress.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace lfc {
+
+inline constexpr std::size_t kMaxAddress = 1024;
+
+// Name of a process in its job: unique among all processes that can ever be peers.
+struct ProcessName {
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+  friend bool operator==(const ProcessName&, const ProcessName&) = default;
+  std::uint64_t packed() const noexcept { return std::uint64_t{job} << 32 | rank; }
+};
+
+struct Identity {
+  ProcessName name;
+  std::uint32_t key = 0;             // random; frames to this process must carry it
+  std::uint32_t initial_window = 0;  // credits that every new peer may assume
+};
+
+class AddressWriter {
+ public:
+  explicit AddressWriter(const Identity& identity);
+  // Adds a section; `name` is a link's name (1..15 characters). Throws std::length_error when the
+  // address would exceed kMaxAddress.
+  void add(std::string_view name, std::span<const std::byte> bytes);
+  std::vector<std::byte> finish() && { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Address {
+ public:
+  // Checks the whole blob. The result owns a copy.
+  static std::optional<Address> parse(std::span<const std::byte> blob);
+
+  const Identity& identity() const noexcept { return identity_; }
+  // Bytes that the link of that name published; empty when it published none.
+  std::span<const std::byte> section(std::string_view name) const noexcept;
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  Identity identity_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace lfc

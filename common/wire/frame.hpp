@@ -1,0 +1,118 @@
+// Frames: the unit that travels between two network interfaces.
+//
+// A frame is `Meta` (what it is, which credits it returns) plus payload bytes. A link that owns a
+// private channel per peer (shm, loop, tcp) encodes Meta as it likes; a link whose channel is
+// shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
+//
+// | type         | class   | sent by / when                           | answered by            |
+// payload           |
+// |--------------|---------|------------------------------------------|------------------------|-------------------|
+// | hello        | control | link, before its first frame to a peer   | hello_ack              |
+// process address   | | hello_ack    | control | link, when it accepted a hello           | - |
+// process address   | | goodbye      | control | link, when it closes a peer              | - | - |
+// | credit       | control | NI, half a window of buffers released    | -                      |
+// CreditPayload     | | message      | data    | host                                     |
+// (credit)               | host's bytes      | | put          | data    | NI, remote write without
+// a native path   | put_ack after the last | PutPayload+bytes  | | put_ack      | control | NI, all
+// bytes of a put are in place      | -                      | AckPayload        | | get          |
+// data    | NI, remote read without a native path    | get_data ...           | GetPayload        |
+// | get_data     | data    | NI, the bytes read, in order             | (credit)               |
+// AckPayload+bytes  | | atomic       | data    | NI, remote 64/32-bit operation           |
+// atomic_reply           | AtomicPayload     | | atomic_reply | control | NI, result of an atomic,
+// or its error    | -                      | AckPayload+8 bytes|
+//
+// Data frames consume one credit of the ordered pair (sender, receiver); control frames consume
+// none and their number in flight is bounded by the number of data frames (common/README.md).
+// Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
+//
+//   Meta meta{FrameType::message, tag, credits};
+//   link.send(peer, meta, slices, 2);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lfc {
+
+// Dense index of a peer inside one NI; never on the wire without a check.
+using PeerId = std::uint32_t;
+inline constexpr PeerId kNoPeer = 0xffffffffu;
+
+enum class FrameType : std::uint8_t {
+  hello = 1,
+  hello_ack,
+  goodbye,
+  credit,
+  message,
+  put,
+  put_ack,
+  get,
+  get_data,
+  atomic,
+  atomic_reply,
+  last_ = atomic_reply,
+};
+
+constexpr bool is_valid(FrameType type) noexcept {
+  return type >= FrameType::hello && type <= FrameType::last_;
+}
+
+// Data frames are those that occupy a receive buffer until the receiver has dealt with them.
+constexpr bool is_data(FrameType type) noexcept {
+  switch (type) {
+    case FrameType::message:
+    case FrameType::put:
+    case FrameType::get:
+    case FrameType::get_data:
+    case FrameType::atomic: return true;
+    default: return false;
+  }
+}
+
+const char* to_string(FrameType type) noexcept;
+
+// Everything about a frame but its payload.
+struct Meta {
+  FrameType type;
+  std::uint8_t tag = 0;      // demultiplexes `message` among the host's handlers
+  std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
+};
+
+// A piece of a gathered payload. The bytes stay the caller's.
+struct Slice {
+  const void* data;
+  std::size_t size;
+};
+
+// Header of a frame on a shared channel. Little-endian on the wire.
+struct Header {
+  std::uint32_t key;       // the receiver's random key: a stranger's frame is counted and dropped
+  std::uint32_t source;    // index under which the receiver knows the sender; kNoPeer in a hello
+  std::uint32_t sequence;  // frame number of the ordered pair, control and data alike
+  std::uint32_t length;    // payload bytes that follow
+  std::uint8_t type;
+  std::uint8_t tag;
+  std::uint8_t credits;
+  std::uint8_t version;
+  std::uint32_t check;  // header_check() of the fields above
+};
+static_assert(sizeof(Header) == 24);
+
+inline constexpr std::uint8_t kWireVersion = 1;
+
+// Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
+std::uint32_t header_check(const Header& header) noexcept;
+
+void encode_header(Header& out, std::uint32_t key, std::uint32_t source, std::uint32_t sequence,
+                   Meta meta, std::uint32_t length) noexcept;
+
+enum class HeaderFault : std::uint8_t { none, short_frame, version, check, key, type, length };
+
+// Checks a received frame: its size, version, check word, key, type and length, in that order.
+// On `none`, `out` holds the header and the payload is frame[sizeof(Header)..]. The caller still
+// has to check `source` against its table and `sequence` against the expected number.
+HeaderFault decode_header(std::span<const std::byte> frame, std::uint32_t key,
+                          Header& out) noexcept;
+
+}  // namespace lfc

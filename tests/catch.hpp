@@ -1,0 +1,7 @@
+// The one place that knows the two major versions of Catch2 (2 on Debian 12, 3 on Debian 13).
+#pragma once
+#ifdef LFC_CATCH3
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,4 @@
+#ifndef LFC_CATCH3
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
+#endif
