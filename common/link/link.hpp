@@ -21,9 +21,9 @@
 //  - payload pointers given to the sink are valid during the callback only, 8-byte aligned.
 //  - A peer that is silent costs no work in poll().
 //  - A peer that dies or breaks the protocol gives on_broken() once; after that send() to it
-//    answers `broken`.
-// Threads: one at a time inside send()/connect()/close() per link, one at a time inside poll();
-// a sender and a poller may run at the same time. Construction and destruction: alone.
+//    answers `broken`, and its unfinished operations have been completed with `unreachable`.
+//    close() completes them likewise.
+// Threads: none of its own that call the sink; the NI lets one thread at a time into its links.
 #pragma once
 
 #include <cstddef>
@@ -88,6 +88,8 @@ class Link {
   virtual std::size_t max_payload() const noexcept = 0;
   // Adds this link's section to the process's address.
   virtual void publish(AddressWriter& writer) const = 0;
+  // Called once with the finished address, before the first connect.
+  virtual void set_own_address(std::span<const std::byte> /*address*/) {}
 
   // Whether a process with this address can be reached. On false, `why_not` says why in a few
   // words. Cheap: no message is sent.

@@ -3,24 +3,25 @@
 //
 //   Ni ni(config);
 //   ni.add_link(make_shm_link(...));                       // in order of preference
-//   publish(ni.address());
+//   publish(ni.open());
 //   ni.set_message_handler({deliver, context});
 //   PeerId peer = ni.add_peer(*Address::parse(blob), why_not);
 //   if (!ni.try_send(peer, tag, slices, 2)) ni.post(peer, message);   // message.done() later
 //   while (...) ni.progress();
 //
-// The host side (every public function) and the control program (progress and what it calls) meet
-// in three places only: the send state of a peer, guarded by `SendLock`; the table of operations,
-// guarded likewise; and the HostQueue, through which messages reach the host. So a thread of the
-// NI's own can drive the control program without touching anything of the host's.
+// The host side (every public function but progress) and the control program (progress and what it
+// calls) meet in three places only: the state of sending, under `SendLock`; the list of finished
+// operations, swapped out under that lock and called back without it; and the HostQueue, through
+// which messages reach the host. So a thread of the NI's own can drive the control program without
+// touching anything of the host's.
 //
-// Guarantees: messages are FIFO and exactly once per peer; a message posted is sent or its `done`
+// Guarantees: messages are FIFO and exactly once per peer; a message posted is sent, or its `done`
 // says why not; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls
 // only the sends to it.
 // Threads: with Config::threads every function may be called by any thread at any time; without
-// it, by one thread. Callbacks (handler, done) run without any lock held, and may call anything
-// but progress(), which then returns 0 at once.
-// Source: LFC thesis ch. 3, 4.1; design for remote memory: anchors 4.4.
+// it, by one thread. Callbacks run without any lock held and may call anything; a nested
+// progress() returns 0 at once.
+// Source: LFC thesis ch. 3 and 4.1.
 #pragma once
 
 #include <atomic>
@@ -51,7 +52,7 @@ struct Config {
   std::uint32_t initial_window = 8;   // credits a new peer starts with
   std::uint32_t maximum_window = 64;  // credits one peer may come to hold
   std::uint64_t window_cap = 4096;    // credits all peers together may come to hold
-  bool threads = false;               // several threads call at the same time
+  bool threads = false;               // several threads call at the same time; implies queued
   HostQueue::Mode delivery = HostQueue::Mode::direct;
 };
 
@@ -66,8 +67,8 @@ class Ni final : private FrameSink {
   // sink. At most kMaxLinks.
   void add_link(std::unique_ptr<Link> link);
   FrameSink& sink() noexcept { return *this; }
-  // The address to publish, complete once all links are added.
-  std::vector<std::byte> address() const;
+  // Closes the set-up: tells the links their own address and returns it, to be published.
+  std::vector<std::byte> open();
   void set_message_handler(MessageHandler handler) noexcept { host_.set_handler(handler); }
   // Called once for each peer that is lost. `peer` stays valid but every operation on it fails.
   using BrokenHandler = void (*)(void* context, PeerId peer, std::string_view why);
@@ -111,9 +112,9 @@ class Ni final : private FrameSink {
   void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
               const RegionHandle& remote, void* result, Operation* operation) noexcept;
   // Operations started towards the peer and not finished.
-  std::size_t outstanding(PeerId peer) const noexcept;
+  std::size_t outstanding(PeerId peer) noexcept;
   // True when put/get to this peer need no help of its NI.
-  bool native_remote_memory(PeerId peer) const noexcept;
+  bool native_remote_memory(PeerId peer) noexcept;
 
   // --- The control program ---
 
@@ -125,7 +126,9 @@ class Ni final : private FrameSink {
   // --- Observation ---
 
   const Counters& counters() const noexcept { return counters_; }
-  Counters& mutable_counters() noexcept { return counters_; }
+  // For the links, which count what they drop.
+  Counters& link_counters() noexcept { return counters_; }
+  const Identity& identity() const noexcept { return identity_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
   // Appends one line per peer: link, credits, window, waiting. For hang reports.
@@ -135,55 +138,79 @@ class Ni final : private FrameSink {
   std::size_t peer_count() const noexcept { return peers_.size(); }
 
  private:
-  // FrameSink, called by links inside progress().
+  enum class Attempt : std::uint8_t { sent, no_credit, no_room, broken };
+  enum class Step : std::uint8_t { finished, progressed, stalled };
+  struct Loss {
+    PeerId peer;
+    std::string why;
+  };
+
+  // FrameSink: called by links inside progress().
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   PeerId on_connect(Link& link, const Address& from) override;
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
 
+  // Everything below runs under the lock, except complete_finished().
   Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
-  const Peer& at(PeerId peer) const noexcept { return *peers_[peer]; }
-  PeerId insert_peer(const Address& address);
-  bool ensure_connected(Peer& peer) noexcept;
-  void enqueue(Peer& peer, Waiting& item) noexcept;
-  // Sends what waits for this peer, as far as credits and the link allow. Lock held; finished
-  // items go to `finished`, to be completed after the lock is dropped.
-  void pump(Peer& peer, FinishedList& finished) noexcept;
+  Peer& insert_peer(const Address& address);
+  void admit(Peer& peer) noexcept;
+  bool ensure_connected(Peer& peer);
+
+  Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
+                    int count) noexcept;
+  bool send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
+  void answer(Peer& peer, FrameType type, const AckPayload& payload);
+  void enqueue(Peer& peer, Waiting& item);
+  void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
-  enum class Step : std::uint8_t { finished, progressed, stalled };
-  Step send_waiting(Peer& peer, Waiting& item, FinishedList& finished) noexcept;
-  // One data frame: takes a credit, piggybacks owed credits, sends.
-  SendStatus send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
-                       int count) noexcept;
-  SendStatus send_control(Peer& peer, FrameType type, const void* payload,
-                          std::size_t size) noexcept;
-  void queue_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
-  void release_buffer(Peer& peer, FinishedList& finished) noexcept;
+  Step send_waiting(Peer& peer, Waiting& item);
+  Step send_message(Peer& peer, Message& message) noexcept;
+  Step send_operation(Peer& peer, RemoteOp& op);
+  Step send_native(Peer& peer, RemoteOp& op);
+  Step send_service(Peer& peer, GetService& service);
+  Step stalled(Peer& peer, Attempt attempt) noexcept;
+  void retry_later(Peer& peer) noexcept;
+  void retry_stalled();
+
+  void credits_arrived(Peer& peer, std::uint32_t count);
+  void release_buffer(Peer& peer) noexcept;
   void return_credits(Peer& peer) noexcept;
-  void mark_stalled(Peer& peer) noexcept;
-  void fail_peer(Peer& peer, Result result, FinishedList& finished) noexcept;
-  void protocol_error(Peer& peer, const char* what) noexcept;
 
-  bool serve_put(Peer& peer, std::span<const std::byte> payload) noexcept;
-  bool serve_get(Peer& peer, std::span<const std::byte> payload, FinishedList& finished) noexcept;
-  bool serve_atomic(Peer& peer, std::span<const std::byte> payload) noexcept;
-  bool accept_get_data(Peer& peer, std::span<const std::byte> payload,
-                       FinishedList& finished) noexcept;
-  bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload,
-                  FinishedList& finished) noexcept;
-  void start_framed(Peer& peer, RemoteOp& op) noexcept;
+  RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
+                  const RegionHandle& remote, std::size_t size, Operation* operation);
+  void transfer(PeerId peer, RemoteOp::Type type, void* memory, const RegionHandle* local,
+                std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                Operation* operation);
+  void count_native(const RemoteOp& op) noexcept;
+  void finish(RemoteOp& op, Result result) noexcept;
+  static void link_finished(Operation* self, Result result);
+  bool serve_put(Peer& peer, std::span<const std::byte> payload);
+  bool serve_get(Peer& peer, std::span<const std::byte> payload);
+  bool serve_atomic(Peer& peer, std::span<const std::byte> payload);
+  bool accept_get_data(Peer& peer, std::span<const std::byte> payload);
+  bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload);
 
-  Config config_;
+  void lose_peer(Peer& peer, Peer::State state, std::string_view why);
+  void fail_pending(Peer& peer);
+  // Calls back for what has finished; without the lock.
+  void complete_finished() noexcept;
+
+  const Config config_;
+  const Identity identity_;
   Counters counters_;
   SendLock lock_;
-  std::atomic_flag polling_ = ATOMIC_FLAG_INIT;
+  bool polling_ = false;
+  std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, PeerId> by_name_;
-  Peer* stalled_ = nullptr;  // peers with something waiting, an intrusive list
+  Peer* stalled_ = nullptr;
   WindowBudget budget_;
   HostQueue host_;
   RegionTable regions_;
   RemoteOpTable operations_;
+  WaitingQueue finished_;
+  std::vector<Loss> losses_;
   std::size_t max_message_ = 0;
   BrokenHandler broken_handler_ = nullptr;
   void* broken_context_ = nullptr;

@@ -18,6 +18,14 @@ class SendLock {
  public:
   explicit SendLock(bool threads) noexcept : threads_(threads) {}
 
+  // False when another thread holds it. The caller unlocks.
+  bool try_lock() noexcept {
+    return !threads_ || !held_.test_and_set(std::memory_order_acquire);  // pairs with unlock()
+  }
+  void unlock() noexcept {
+    if (threads_) held_.clear(std::memory_order_release);  // pairs with the acquires here
+  }
+
   class Guard {
    public:
     explicit Guard(SendLock& lock) noexcept : lock_(lock) { lock_.lock(); }
@@ -36,9 +44,6 @@ class SendLock {
       // The holder may have been preempted: with more threads than cores spinning only delays it.
       if (spins >= 64) sched_yield();
     }
-  }
-  void unlock() noexcept {
-    if (threads_) held_.clear(std::memory_order_release);  // pairs with the acquire in lock()
   }
 
   const bool threads_;

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "link/link.hpp"
-#include "ni/peer.hpp"
+#include "protocol/waiting.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {
@@ -104,18 +104,38 @@ static_assert(sizeof(AckPayload) == 24);
 // Applies the operation to local memory; returns the old value, zero-extended.
 std::uint64_t apply_atomic(const AtomicRequest& request, void* target) noexcept;
 
-// An operation of ours that is under way in frames or in a link.
+class Ni;
+
+// An operation of ours that is under way, in a link or in frames.
 struct RemoteOp : Waiting {
   enum class Type : std::uint8_t { put, get, atomic };
-  Operation link_operation;        // first link in the chain of completion for native operations
+  enum class Stage : std::uint8_t {
+    waiting,     // in the peer's queue, with something left to send
+    in_link,     // the link will complete it
+    answer_due,  // sent; the target's NI will answer
+    finished,
+  };
+  // What a link completes when it moves the bytes itself.
+  struct LinkOperation : Operation {
+    Ni* ni = nullptr;
+    RemoteOp* op = nullptr;
+  };
+
+  RemoteOp() noexcept : Waiting(Kind::operation) {}
+
   Operation* operation = nullptr;  // the caller's
+  LinkOperation link_operation;
+  LinkRegion local_link;   // native only
+  LinkRegion remote_link;  // native only
   PeerId peer = kNoPeer;
   Type type = Type::put;
-  bool sent = false;  // nothing more to send
+  Stage stage = Stage::waiting;
+  bool native = false;  // the link moves the bytes
+  Result result = Result::ok;
   std::uint32_t index = 0;
   std::uint32_t generation = 0;  // odd: in use
   RegionRef region{};
-  std::byte* local = nullptr;
+  std::byte* local = nullptr;  // put: source; get: destination; atomic: where the old value goes
   std::uint64_t address = 0;
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  // put: bytes sent; get: bytes arrived
@@ -143,6 +163,7 @@ class RemoteOpTable {
 
 // A peer's get that this NI answers.
 struct GetService : Waiting {
+  GetService() noexcept : Waiting(Kind::service) {}
   OperationRef operation{};
   RegionRef region{};
   std::uint64_t address = 0;

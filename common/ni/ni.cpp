@@ -1,0 +1,508 @@
+#include "ni/ni.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+// More credits than any window can have: a peer that returns them is broken or hostile.
+constexpr std::uint32_t kMaxCredits = 1u << 20;
+
+Identity make_identity(const Config& config) {
+  std::uint32_t key = config.key;
+  while (key == 0) key = std::random_device{}();
+  return {config.name, key, std::max(1u, config.initial_window)};
+}
+
+}  // namespace
+
+Ni::Ni(const Config& config)
+    : config_(config),
+      identity_(make_identity(config)),
+      lock_(config.threads),
+      budget_(std::max(config.maximum_window, identity_.initial_window), config.window_cap),
+      host_(config.threads ? HostQueue::Mode::queued : config.delivery) {}
+
+Ni::~Ni() = default;
+
+void Ni::add_link(std::unique_ptr<Link> link) {
+  max_message_ = links_.empty() ? link->max_payload() : std::min(max_message_, link->max_payload());
+  links_.push_back(std::move(link));
+}
+
+std::vector<std::byte> Ni::open() {
+  AddressWriter writer(identity_);
+  for (const auto& link : links_) link->publish(writer);
+  std::vector<std::byte> address = std::move(writer).finish();
+  for (const auto& link : links_) link->set_own_address(address);
+  return address;
+}
+
+void Ni::set_broken_handler(BrokenHandler handler, void* context) noexcept {
+  broken_handler_ = handler;
+  broken_context_ = context;
+}
+
+// --- Peers ---
+
+Peer& Ni::insert_peer(const Address& address) {
+  const auto id = static_cast<PeerId>(peers_.size());
+  Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(id, address));
+  peer.credits = SendCredits(address.identity().initial_window);
+  peer.window = ReceiveWindow(identity_.initial_window);
+  by_name_[address.identity().name.packed()] = id;
+  return peer;
+}
+
+PeerId Ni::add_peer(const Address& address, std::string& why_not) {
+  const SendLock::Guard guard(lock_);
+  const auto known = by_name_.find(address.identity().name.packed());
+  if (known != by_name_.end()) return known->second;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    std::string why;
+    if (links_[i]->reach(address, why)) {
+      Peer& peer = insert_peer(address);
+      peer.link = links_[i].get();
+      peer.link_index = static_cast<std::uint8_t>(i);
+      return peer.id;
+    }
+    why_not += (why_not.empty() ? "" : "; ") + std::string(links_[i]->name()) + ": " + why;
+  }
+  if (links_.empty()) why_not = "no link is open";
+  return kNoPeer;
+}
+
+void Ni::remove_peer(PeerId id) {
+  {
+    const SendLock::Guard guard(lock_);
+    Peer& peer = at(id);
+    if (peer.state == Peer::State::removed) return;
+    if (peer.link != nullptr) peer.link->close(id);
+    lose_peer(peer, Peer::State::removed, "removed");
+    const auto entry = by_name_.find(peer.address.identity().name.packed());
+    if (entry != by_name_.end() && entry->second == id) by_name_.erase(entry);
+  }
+  complete_finished();
+}
+
+void Ni::set_peer_context(PeerId id, void* context) noexcept {
+  const SendLock::Guard guard(lock_);
+  at(id).context = context;
+}
+
+std::string_view Ni::link_name(PeerId id) const noexcept {
+  const Peer& peer = *peers_[id];
+  return peer.link == nullptr ? std::string_view("none") : peer.link->name();
+}
+
+// The peer talks, or is about to: its receive buffers are promised from now on.
+void Ni::admit(Peer& peer) noexcept {
+  if (peer.admitted) return;
+  peer.admitted = true;
+  budget_.admit(peer.window.window());
+  counters_.add(Counter::connections);
+}
+
+bool Ni::ensure_connected(Peer& peer) {
+  if (peer.state == Peer::State::connected) return true;
+  if (peer.state != Peer::State::known) return false;
+  // The chosen link first, then the less preferred ones that also reach the peer.
+  std::string reasons;
+  for (std::size_t i = peer.link_index; i < links_.size(); ++i) {
+    std::string why;
+    Link& link = *links_[i];
+    if (&link != peer.link && !link.reach(peer.address, why)) continue;
+    if (link.connect(peer.id, peer.address, why)) {
+      peer.link = &link;
+      peer.link_index = static_cast<std::uint8_t>(i);
+      peer.state = Peer::State::connected;
+      admit(peer);
+      return true;
+    }
+    reasons += " " + std::string(link.name()) + ": " + why + ";";
+  }
+  lose_peer(peer, Peer::State::broken, "no link connects:" + reasons);
+  return false;
+}
+
+PeerId Ni::on_connect(Link& link, const Address& from) {
+  const auto known = by_name_.find(from.identity().name.packed());
+  if (known != by_name_.end()) {
+    Peer& peer = at(known->second);
+    const bool same_process = peer.address.identity().key == from.identity().key;
+    if (!same_process || peer.state == Peer::State::broken) return kNoPeer;
+    admit(peer);
+    return peer.id;
+  }
+  Peer& peer = insert_peer(from);
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    if (links_[i].get() == &link) peer.link_index = static_cast<std::uint8_t>(i);
+  peer.link = &link;
+  admit(peer);
+  return peer.id;
+}
+
+void Ni::on_broken(PeerId id, Link&, std::string_view why) {
+  if (id < peers_.size()) lose_peer(at(id), Peer::State::broken, why);
+}
+
+void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
+  const bool lost_before = peer.state == Peer::State::broken || peer.state == Peer::State::removed;
+  peer.state = state;
+  if (lost_before) return;
+  if (peer.admitted) budget_.dismiss(peer.window.window());
+  fail_pending(peer);
+  if (state == Peer::State::broken) {
+    counters_.add(Counter::peers_broken);
+    losses_.push_back({peer.id, std::string(why)});
+  }
+}
+
+// Completes everything that waits for this peer with `unreachable`.
+void Ni::fail_pending(Peer& peer) {
+  peer.control.clear();
+  peer.incoming_puts.clear();
+  while (Waiting* item = peer.waiting.pop()) {
+    switch (item->kind) {
+      case Waiting::Kind::message: {
+        auto& message = static_cast<Message&>(*item);
+        message.result = Result::unreachable;
+        finished_.push(message);
+        break;
+      }
+      case Waiting::Kind::operation: {
+        auto& op = static_cast<RemoteOp&>(*item);
+        op.stage = RemoteOp::Stage::answer_due;
+        break;
+      }
+      case Waiting::Kind::service: delete static_cast<GetService*>(item); break;
+    }
+  }
+  // What a link has under way, the link completes; the rest would wait for an answer in vain.
+  operations_.for_each([&](RemoteOp& op) {
+    if (op.peer == peer.id && op.stage == RemoteOp::Stage::answer_due)
+      finish(op, Result::unreachable);
+  });
+}
+
+// --- Sending ---
+
+Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
+                          int count) noexcept {
+  if (!peer.credits.take()) return Attempt::no_credit;
+  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
+  const SendStatus status = peer.link->send(peer.id, meta, slices, count);
+  if (status == SendStatus::sent) [[likely]] {
+    std::size_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes += slices[i].size;
+    counters_.add(Counter::frames_sent);
+    counters_.add(Counter::bytes_sent, bytes);
+    return Attempt::sent;
+  }
+  peer.credits.put_back(1);
+  peer.window.put_back(meta.credits);
+  return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
+}
+
+bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept {
+  // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
+  const bool piggyback = type != FrameType::credit;
+  Meta meta{type, 0, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  const Slice slice{payload, size};
+  if (peer.link->send(peer.id, meta, &slice, 1) == SendStatus::sent) {
+    counters_.add(Counter::frames_sent);
+    counters_.add(Counter::bytes_sent, size);
+    return true;
+  }
+  peer.window.put_back(meta.credits);
+  return false;
+}
+
+// Sends an answer at once if it can; it never waits behind data.
+void Ni::answer(Peer& peer, FrameType type, const AckPayload& payload) {
+  if (!ensure_connected(peer)) return;
+  if (peer.control.empty() && send_control(peer, type, &payload, sizeof payload)) return;
+  Peer::ControlFrame frame{type, sizeof payload, {}};
+  std::memcpy(frame.payload.data(), &payload, sizeof payload);
+  peer.control.push_back(frame);
+  retry_later(peer);
+}
+
+bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  const SendLock::Guard guard(lock_);
+  Peer& peer = at(id);
+  if (peer.state != Peer::State::connected || !peer.waiting.empty()) [[unlikely]]
+    return false;
+  if (send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent) return false;
+  counters_.add(Counter::messages_sent);
+  return true;
+}
+
+void Ni::post(PeerId id, Message& message) noexcept {
+  {
+    const SendLock::Guard guard(lock_);
+    enqueue(at(id), message);
+  }
+  complete_finished();
+}
+
+void Ni::enqueue(Peer& peer, Waiting& item) {
+  const bool was_empty = peer.waiting.empty();
+  peer.waiting.push(item);
+  if (!ensure_connected(peer)) {
+    fail_pending(peer);
+  } else if (was_empty) {
+    pump(peer);
+  }
+}
+
+void Ni::pump(Peer& peer) {
+  if (!pump_control(peer)) return;
+  while (Waiting* item = peer.waiting.front()) {
+    const Step step = send_waiting(peer, *item);
+    if (step == Step::stalled) return;
+  }
+}
+
+// False when a control frame is still waiting: the link has no room at all.
+bool Ni::pump_control(Peer& peer) noexcept {
+  if (peer.credit_overdue) return_credits(peer);
+  while (!peer.control.empty()) {
+    const Peer::ControlFrame& frame = peer.control.front();
+    if (!send_control(peer, frame.type, frame.payload.data(), frame.size)) {
+      retry_later(peer);
+      return false;
+    }
+    peer.control.pop_front();
+  }
+  return true;
+}
+
+Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
+  switch (item.kind) {
+    case Waiting::Kind::message: return send_message(peer, static_cast<Message&>(item));
+    case Waiting::Kind::operation: return send_operation(peer, static_cast<RemoteOp&>(item));
+    case Waiting::Kind::service: return send_service(peer, static_cast<GetService&>(item));
+  }
+  return Step::stalled;
+}
+
+Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
+  const Attempt attempt =
+      send_data(peer, FrameType::message, message.tag, message.slices.data(), message.slice_count);
+  if (attempt != Attempt::sent) return stalled(peer, attempt);
+  counters_.add(Counter::messages_sent);
+  peer.waiting.pop();
+  message.result = Result::ok;
+  finished_.push(message);
+  return Step::finished;
+}
+
+// Counts why the head of the queue cannot go, and arranges for its retry. A missing credit needs
+// none: its arrival pumps the queue.
+Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
+  if (attempt == Attempt::no_credit) {
+    counters_.add(Counter::credit_stalls);
+  } else {
+    counters_.add(Counter::link_stalls);
+    retry_later(peer);
+  }
+  return Step::stalled;
+}
+
+void Ni::retry_later(Peer& peer) noexcept {
+  if (peer.stalled) return;
+  peer.stalled = true;
+  peer.next_stalled = stalled_;
+  stalled_ = &peer;
+}
+
+void Ni::retry_stalled() {
+  Peer* peer = std::exchange(stalled_, nullptr);
+  while (peer != nullptr) {
+    Peer* next = peer->next_stalled;
+    peer->stalled = false;
+    if (peer->state == Peer::State::connected) pump(*peer);
+    peer = next;
+  }
+}
+
+// --- Credits ---
+
+void Ni::credits_arrived(Peer& peer, std::uint32_t count) {
+  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) {
+    lose_peer(peer, Peer::State::broken, "returned more credits than any window has");
+    return;
+  }
+  peer.credits.put_back(count);
+  if (!peer.waiting.empty()) pump(peer);
+}
+
+// The receive buffer of one data frame is free again.
+void Ni::release_buffer(Peer& peer) noexcept {
+  if (peer.state == Peer::State::broken || peer.state == Peer::State::removed) return;
+  const bool due = peer.window.release();
+  if (peer.window.wants_growth()) {
+    const std::uint32_t extra = budget_.growth(peer.window.window());
+    budget_.charge(extra);
+    peer.window.grow(extra);
+    if (extra != 0) counters_.add(Counter::window_growths);
+  }
+  if (due) return_credits(peer);
+}
+
+void Ni::return_credits(Peer& peer) noexcept {
+  peer.credit_overdue = false;
+  if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
+  const CreditPayload payload{peer.window.collect(kMaxCredits)};
+  if (send_control(peer, FrameType::credit, &payload, sizeof payload)) {
+    counters_.add(Counter::explicit_credits);
+    return;
+  }
+  peer.window.put_back(payload.credits);
+  peer.credit_overdue = true;
+  retry_later(peer);
+}
+
+// --- Receiving ---
+
+void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
+  if (id >= peers_.size() || peers_[id]->state == Peer::State::broken ||
+      peers_[id]->state == Peer::State::removed) [[unlikely]] {
+    counters_.add(Counter::frames_dropped);
+    return;
+  }
+  Peer& peer = at(id);
+  counters_.add(Counter::frames_received);
+  counters_.add(Counter::bytes_received, payload.size());
+  if (meta.credits != 0) credits_arrived(peer, meta.credits);
+
+  bool valid = true;
+  switch (meta.type) {
+    case FrameType::message:
+      counters_.add(Counter::messages_received);
+      if (host_.deliver({id, peer.context, meta.tag, payload})) release_buffer(peer);
+      break;
+    case FrameType::credit: {
+      CreditPayload credit{};
+      valid = payload.size() == sizeof credit;
+      if (!valid) break;
+      std::memcpy(&credit, payload.data(), sizeof credit);
+      credits_arrived(peer, credit.credits);
+      break;
+    }
+    case FrameType::put: valid = serve_put(peer, payload); break;
+    case FrameType::get: valid = serve_get(peer, payload); break;
+    case FrameType::get_data: valid = accept_get_data(peer, payload); break;
+    case FrameType::atomic: valid = serve_atomic(peer, payload); break;
+    case FrameType::put_ack:
+    case FrameType::atomic_reply: valid = accept_ack(peer, meta.type, payload); break;
+    default: valid = false; break;  // a link's own frames never reach the NI
+  }
+  if (!valid) {
+    counters_.add(Counter::frames_dropped);
+    peer.link->close(id);
+    lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
+  }
+}
+
+// --- The control program ---
+
+int Ni::progress() noexcept {
+  if (!lock_.try_lock()) return 0;
+  if (polling_) {
+    lock_.unlock();
+    return 0;
+  }
+  polling_ = true;
+  int events = 0;
+  for (const auto& link : links_) events += link->poll();
+  if (stalled_ != nullptr) retry_stalled();
+  polling_ = false;
+  lock_.unlock();
+
+  if (host_.mode() == HostQueue::Mode::queued &&
+      !draining_.test_and_set(std::memory_order_acquire)) {
+    events += host_.drain(64, [this](PeerId id) {
+      const SendLock::Guard guard(lock_);
+      release_buffer(at(id));
+    });
+    draining_.clear(std::memory_order_release);  // pairs with the acquire above
+  }
+  complete_finished();
+  return events;
+}
+
+void Ni::complete_finished() noexcept {
+  for (;;) {
+    WaitingQueue done;
+    std::vector<Loss> losses;
+    {
+      const SendLock::Guard guard(lock_);
+      if (finished_.empty() && losses_.empty()) [[likely]]
+        return;
+      done = std::exchange(finished_, {});
+      losses.swap(losses_);
+    }
+    while (Waiting* item = done.pop()) {
+      if (item->kind == Waiting::Kind::message) {
+        auto& message = static_cast<Message&>(*item);
+        message.done(&message, message.result);
+        continue;
+      }
+      auto& op = static_cast<RemoteOp&>(*item);
+      Operation* operation = op.operation;
+      const Result result = op.result;
+      {
+        const SendLock::Guard guard(lock_);
+        operations_.give_back(op);
+      }
+      operation->done(operation, result);
+    }
+    for (const Loss& loss : losses)
+      if (broken_handler_ != nullptr) broken_handler_(broken_context_, loss.peer, loss.why);
+  }
+}
+
+bool Ni::drained() const noexcept {
+  for (const auto& peer : peers_) {
+    if (peer->state == Peer::State::connected &&
+        (!peer->waiting.empty() || !peer->control.empty() || peer->credit_overdue))
+      return false;
+  }
+  return std::all_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->drained(); });
+}
+
+// --- Observation ---
+
+void Ni::describe(std::string& out) const {
+  static constexpr const char* kStates[] = {"known", "connected", "broken", "removed"};
+  for (const auto& peer : peers_) {
+    const ProcessName name = peer->address.identity().name;
+    char line[256];
+    std::snprintf(line, sizeof line,
+                  "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu control=%zu "
+                  "outstanding=%zu\n",
+                  name.job, name.rank, kStates[static_cast<int>(peer->state)],
+                  static_cast<int>(link_name(peer->id).size()), link_name(peer->id).data(),
+                  peer->credits.available(), peer->window.window(), peer->window.owed(),
+                  peer->waiting.size(), peer->control.size(), peer->outstanding);
+    out += line;
+  }
+  char line[160];
+  std::snprintf(line, sizeof line, "windows granted=%llu cap=%llu queued=%zu\n",
+                static_cast<unsigned long long>(budget_.granted()),
+                static_cast<unsigned long long>(budget_.cap()), host_.waiting());
+  out += line;
+}
+
+const Peer* Ni::peer_state(PeerId id) const noexcept {
+  return id < peers_.size() ? peers_[id].get() : nullptr;
+}
+
+}  // namespace lfc

@@ -1,0 +1,70 @@
+// Items that wait their turn towards a peer: intrusive, so that waiting allocates nothing.
+//
+//   Message message;                       // the host's, lent until done()
+//   message.slices[0] = {data, size};
+//   message.done = [](Message* self, Result result) { ... };
+//   queue.push(message);
+//   while (Waiting* item = queue.front()) { ...; queue.pop(); }
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "link/link.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+struct Waiting {
+  enum class Kind : std::uint8_t { message, operation, service };
+  explicit Waiting(Kind kind_) noexcept : kind(kind_) {}
+  Waiting* next = nullptr;
+  Kind kind;
+};
+
+// A message of the host, owned by the host, lent to the NI from post() until done().
+struct Message : Waiting {
+  static constexpr int kMaxSlices = 2;
+  Message() noexcept : Waiting(Kind::message) {}
+  void (*done)(Message* self, Result result) = nullptr;
+  std::array<Slice, kMaxSlices> slices{};
+  std::uint8_t slice_count = 0;
+  std::uint8_t tag = 0;
+  Result result = Result::ok;  // written by the NI when the message is finished
+};
+
+// FIFO of waiting items, each in at most one queue.
+class WaitingQueue {
+ public:
+  bool empty() const noexcept { return head_ == nullptr; }
+  Waiting* front() const noexcept { return head_; }
+  std::size_t size() const noexcept { return size_; }
+
+  void push(Waiting& item) noexcept {
+    item.next = nullptr;
+    if (head_ == nullptr) {
+      head_ = &item;
+    } else {
+      tail_->next = &item;
+    }
+    tail_ = &item;
+    ++size_;
+  }
+  // Removes and returns the first item; null when empty.
+  Waiting* pop() noexcept {
+    Waiting* first = head_;
+    if (first != nullptr) {
+      head_ = first->next;
+      --size_;
+    }
+    return first;
+  }
+
+ private:
+  Waiting* head_ = nullptr;
+  Waiting* tail_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace lfc
