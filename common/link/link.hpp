@@ -108,6 +108,8 @@ class Link {
   virtual int poll() noexcept = 0;
   // True when everything accepted by send() has left this process (or is in the peer's memory).
   virtual bool drained() const noexcept { return true; }
+  // Bytes of buffers that this link holds now, for sending and receiving.
+  virtual std::size_t memory() const noexcept { return 0; }
 
   // --- Remote memory without the target's NI (single copy, RDMA). Optional. ---
 

@@ -7,11 +7,18 @@ bool HostQueue::deliver(const Delivery& delivery) {
     if (handler_.deliver != nullptr) handler_.deliver(handler_.context, delivery);
     return true;
   }
-  Item item{delivery.peer,
-            delivery.peer_context,
-            delivery.tag,
-            {delivery.bytes.begin(), delivery.bytes.end()}};
   const std::lock_guard guard(mutex_);
+  Item item;
+  if (!spares_.empty()) {
+    item = std::move(spares_.back());
+    spares_.pop_back();
+  }
+  item.peer = delivery.peer;
+  item.peer_context = delivery.peer_context;
+  item.tag = delivery.tag;
+  memory_ -= item.bytes.capacity();
+  item.bytes.assign(delivery.bytes.begin(), delivery.bytes.end());
+  memory_ += item.bytes.capacity();
   items_.push_back(std::move(item));
   return false;
 }
@@ -24,9 +31,23 @@ bool HostQueue::pop(Item& out) {
   return true;
 }
 
+void HostQueue::recycle(Item item) {
+  const std::lock_guard guard(mutex_);
+  if (spares_.size() < kSpares) {
+    spares_.push_back(std::move(item));
+  } else {
+    memory_ -= item.bytes.capacity();
+  }
+}
+
 std::size_t HostQueue::waiting() const {
   const std::lock_guard guard(mutex_);
   return items_.size();
+}
+
+std::size_t HostQueue::memory() const {
+  const std::lock_guard guard(mutex_);
+  return memory_;
 }
 
 }  // namespace lfc

@@ -55,12 +55,15 @@ class HostQueue {
     while (count < limit && pop(item)) {
       handler_.deliver(handler_.context, {item.peer, item.peer_context, item.tag, item.bytes});
       released(item.peer);
+      recycle(std::move(item));
       ++count;
     }
     return count;
   }
   Mode mode() const noexcept { return mode_; }
   std::size_t waiting() const;
+  // Bytes of the buffers held, in use or spare.
+  std::size_t memory() const;
 
  private:
   struct Item {
@@ -69,12 +72,17 @@ class HostQueue {
     std::uint8_t tag = 0;
     std::vector<std::byte> bytes;
   };
+  static constexpr std::size_t kSpares = 64;
+
   bool pop(Item& out);
+  void recycle(Item item);
 
   const Mode mode_;
   MessageHandler handler_;
   mutable std::mutex mutex_;
   std::deque<Item> items_;
+  std::vector<Item> spares_;  // whose buffers the next messages reuse
+  std::size_t memory_ = 0;
 };
 
 }  // namespace lfc

@@ -12,6 +12,9 @@ namespace {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// How often links without connections are polled.
+constexpr unsigned kPassesPerIdlePoll = 64;
+
 Identity make_identity(const Config& config) {
   std::uint32_t key = config.key;
   while (key == 0) key = std::random_device{}();
@@ -100,7 +103,9 @@ std::string_view Ni::link_name(PeerId id) const noexcept {
 }
 
 // The peer talks, or is about to: its receive buffers are promised from now on.
-void Ni::admit(Peer& peer) noexcept {
+void Ni::admit(Peer& peer, Link& link) {
+  if (std::find(busy_links_.begin(), busy_links_.end(), &link) == busy_links_.end())
+    busy_links_.push_back(&link);
   if (peer.admitted) return;
   peer.admitted = true;
   budget_.admit(peer.window.window());
@@ -120,7 +125,7 @@ bool Ni::ensure_connected(Peer& peer) {
       peer.link = &link;
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
-      admit(peer);
+      admit(peer, link);
       return true;
     }
     reasons += " " + std::string(link.name()) + ": " + why + ";";
@@ -135,14 +140,14 @@ PeerId Ni::on_connect(Link& link, const Address& from) {
     Peer& peer = at(known->second);
     const bool same_process = peer.address.identity().key == from.identity().key;
     if (!same_process || peer.state == Peer::State::broken) return kNoPeer;
-    admit(peer);
+    admit(peer, link);
     return peer.id;
   }
   Peer& peer = insert_peer(from);
   for (std::size_t i = 0; i < links_.size(); ++i)
     if (links_[i].get() == &link) peer.link_index = static_cast<std::uint8_t>(i);
   peer.link = &link;
-  admit(peer);
+  admit(peer, link);
   return peer.id;
 }
 
@@ -419,8 +424,7 @@ int Ni::progress() noexcept {
     return 0;
   }
   polling_ = true;
-  int events = 0;
-  for (const auto& link : links_) events += link->poll();
+  int events = poll_links();
   if (stalled_ != nullptr) retry_stalled();
   polling_ = false;
   lock_.unlock();
@@ -434,6 +438,19 @@ int Ni::progress() noexcept {
     draining_.clear(std::memory_order_release);  // pairs with the acquire above
   }
   complete_finished();
+  return events;
+}
+
+// A link without connections can only hear a stranger's first words: that may wait a little, so
+// that an unused link costs nothing.
+int Ni::poll_links() noexcept {
+  int events = 0;
+  if (++passes_ % kPassesPerIdlePoll == 0) {
+    for (const auto& link : links_) events += link->poll();
+  } else {
+    // By index: a callback may add a link to the list.
+    for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();
+  }
   return events;
 }
 
@@ -479,6 +496,12 @@ bool Ni::drained() const noexcept {
 }
 
 // --- Observation ---
+
+std::size_t Ni::memory() const noexcept {
+  std::size_t bytes = host_.memory() + peers_.size() * sizeof(Peer);
+  for (const auto& link : links_) bytes += link->memory();
+  return bytes;
+}
 
 void Ni::describe(std::string& out) const {
   static constexpr const char* kStates[] = {"known", "connected", "broken", "removed"};

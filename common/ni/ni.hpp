@@ -131,6 +131,8 @@ class Ni final : private FrameSink {
   const Identity& identity() const noexcept { return identity_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
+  // Bytes of buffers held by the NI and its links now (common/README.md has the bound).
+  std::size_t memory() const noexcept;
   // Appends one line per peer: link, credits, window, waiting. For hang reports.
   void describe(std::string& out) const;
   // For invariant checks in tests: the state of one peer.
@@ -153,7 +155,8 @@ class Ni final : private FrameSink {
   // Everything below runs under the lock, except complete_finished().
   Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
   Peer& insert_peer(const Address& address);
-  void admit(Peer& peer) noexcept;
+  void admit(Peer& peer, Link& link);
+  int poll_links() noexcept;
   bool ensure_connected(Peer& peer);
 
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
@@ -202,6 +205,8 @@ class Ni final : private FrameSink {
   bool polling_ = false;
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;
+  std::vector<Link*> busy_links_;  // with a connection; the others are polled now and then
+  unsigned passes_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, PeerId> by_name_;
   Peer* stalled_ = nullptr;
