@@ -1,0 +1,25 @@
+// CMA (cross-memory attach): the kernel copies between the memories of two processes, once.
+//
+//   std::string why;
+//   if (cma_permitted(pid, probe_address, cookie, why)) ...
+//   bool done = cma_read(pid, destination, remote_address, size);
+//
+// A false from cma_read/cma_write means that not everything was copied: the address is not mapped
+// there, the process is gone, or the kernel no longer permits it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lfc {
+
+// Tries the permission: reads the word at `probe` and compares.
+bool cma_permitted(std::uint32_t pid, std::uint64_t probe, std::uint64_t expected,
+                   std::string& why_not);
+bool cma_read(std::uint32_t pid, void* destination, std::uint64_t remote,
+              std::size_t size) noexcept;
+bool cma_write(std::uint32_t pid, const void* source, std::uint64_t remote,
+               std::size_t size) noexcept;
+
+}  // namespace lfc

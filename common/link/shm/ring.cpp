@@ -1,0 +1,74 @@
+#include "link/shm/ring.hpp"
+
+namespace lfc {
+namespace {
+
+constexpr std::uint32_t kMinSlots = 16;       // a quarter unpublished, the reserve, and some to use
+constexpr std::uint32_t kMaxSlots = 1 << 14;  // a lap must be shorter than the 16-bit sequence
+constexpr std::uint32_t kMinBulk = 4 * 1024;
+constexpr std::uint32_t kMaxBulk = 1 << 26;
+
+bool power_of_two_within(std::uint32_t value, std::uint32_t low, std::uint32_t high) {
+  return std::has_single_bit(value) && value >= low && value <= high;
+}
+
+std::uint64_t pack_progress(std::uint32_t slots, std::uint32_t bulk) noexcept {
+  return std::uint64_t{bulk} << 32 | slots;
+}
+
+}  // namespace
+
+bool RingShape::valid(std::string& why_not) const {
+  if (!power_of_two_within(slots, kMinSlots, kMaxSlots)) {
+    why_not = "slots must be a power of two from 16 to 16384, not " + std::to_string(slots);
+  } else if (!power_of_two_within(bulk, kMinBulk, kMaxBulk)) {
+    why_not = "bulk must be a power of two from 4 KiB to 64 MiB, not " + std::to_string(bulk);
+  } else if (max_payload < kInlinePayload || max_payload > bulk / 4) {
+    why_not =
+        "max_payload must be from 248 to a quarter of the bulk, not " + std::to_string(max_payload);
+  } else {
+    return true;
+  }
+  return false;
+}
+
+SendStatus RingWriter::write_bulk(const Slice* slices, int count, std::size_t length) noexcept {
+  if (length > max_payload_) return SendStatus::broken;
+  const std::uint32_t need = units(length);
+  const std::uint32_t start = place_bulk(bulk_next_, need);
+  const auto fits = [&] { return start + need - bulk_consumed_ <= bulk_units_; };
+  if (!fits()) {
+    if (!refresh()) return SendStatus::broken;
+    if (!fits()) return SendStatus::again;
+  }
+  std::byte* to = bulk(start);
+  for (int i = 0; i < count; ++i) {
+    if (slices[i].size == 0) continue;  // its data may be null
+    std::memcpy(to, slices[i].data, slices[i].size);
+    to += slices[i].size;
+  }
+  bulk_next_ = start + need;
+  return SendStatus::sent;
+}
+
+bool RingWriter::refresh() noexcept {
+  // Pairs with the release in RingReader::publish: the reader has done with what we overwrite.
+  const std::uint64_t seen = progress_->consumed.load(std::memory_order_acquire);
+  const std::uint32_t slots =
+      static_cast<std::uint32_t>(seen) - static_cast<std::uint32_t>(consumed_);
+  const std::uint32_t bulk_units = static_cast<std::uint32_t>(seen >> 32) - bulk_consumed_;
+  if (slots > next_ - consumed_ || bulk_units > bulk_next_ - bulk_consumed_) return false;
+  consumed_ += slots;
+  bulk_consumed_ += bulk_units;
+  return true;
+}
+
+void RingReader::publish() noexcept {
+  slots_published_ = static_cast<std::uint32_t>(next_);
+  bulk_published_ = bulk_next_;
+  // Pairs with the acquire in RingWriter::refresh.
+  progress_->consumed.store(pack_progress(slots_published_, bulk_published_),
+                            std::memory_order_release);
+}
+
+}  // namespace lfc

@@ -1,0 +1,241 @@
+// Ring: frames from one writer to one reader through a piece of memory that both see.
+//
+// Fixed slots of 256 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
+// of up to 248 bytes lies behind the word: the flag and a short payload share one cache line, so a
+// short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, at
+// a position that both sides compute by the same rule and that is therefore never on the wire.
+//
+//   RingShape shape;                                  // 64 slots, 256 KiB
+//   RingWriter writer(memory, shape);                 // memory: shape.bytes(), zero, slot-aligned
+//   RingReader reader(memory, shape);                 // another thread or process
+//   SendStatus status = writer.send(meta, slices, n);
+//   RingFrame frame;
+//   if (reader.peek(frame) == RingReader::Peek::frame) { use(frame); reader.pop(); }
+//
+// Invariants (tests/unit/ring_test.cpp):
+//  - The word's sequence is the low 16 bits of (slot number + 1), so the word of an earlier lap is
+//    never mistaken for a new one: no zeroing, no separate tail index.
+//  - Frames of data leave kControlReserve slots to control frames.
+//  - The reader publishes its progress only every quarter of the slots or of the bulk: what it
+//    keeps to itself never fills the ring, so the writer cannot wait for it in vain.
+//  - Whatever the other side writes is checked before use; a lie is `broken` or `corrupt`.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "link/link.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+inline constexpr std::size_t kCacheLine = 64;
+inline constexpr std::size_t kSlotBytes = 256;
+inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
+inline constexpr std::uint32_t kControlReserve = 8;
+// In front of the slots: the reader's progress. As large as a slot, so that no slot shares a pair
+// of lines, which processors like to fetch together, with anything else.
+inline constexpr std::size_t kRingHead = kSlotBytes;
+
+struct RingShape {
+  std::uint32_t slots = 64;               // a power of two
+  std::uint32_t bulk = 256 * 1024;        // bytes, a power of two
+  std::uint32_t max_payload = 32 * 1024;  // at most a quarter of the bulk
+
+  // On false, `why_not` names the value that is out of range.
+  bool valid(std::string& why_not) const;
+  std::size_t bytes() const noexcept { return kRingHead + std::size_t{slots} * kSlotBytes + bulk; }
+};
+
+// The reader's line: the writer loads it only when it believes the ring full.
+struct alignas(kCacheLine) RingProgress {
+  // Slots consumed (low half) and 64-byte units of bulk consumed (high half), both modulo 2^32.
+  std::atomic<std::uint64_t> consumed;
+};
+
+// The control word of a slot.
+struct RingWord {
+  static std::uint64_t pack(std::uint64_t slot, Meta meta, std::size_t length) noexcept {
+    return (slot + 1) % 0x10000 | std::uint64_t{static_cast<std::uint8_t>(meta.type)} << 16 |
+           std::uint64_t{meta.tag} << 24 | std::uint64_t{meta.credits} << 32 |
+           std::uint64_t{length} << 40;
+  }
+  static std::uint16_t sequence(std::uint64_t word) noexcept {
+    return static_cast<std::uint16_t>(word);
+  }
+  static Meta meta(std::uint64_t word) noexcept {
+    return {static_cast<FrameType>(word >> 16 & 0xff), static_cast<std::uint8_t>(word >> 24),
+            static_cast<std::uint8_t>(word >> 32)};
+  }
+  static std::size_t length(std::uint64_t word) noexcept { return word >> 40; }
+};
+
+// Where the parts of a ring lie; the part of the writer and of the reader that is the same.
+class RingView {
+ public:
+  RingView(std::byte* memory, const RingShape& shape) noexcept
+      : progress_(reinterpret_cast<RingProgress*>(memory)),
+        slots_(memory + kRingHead),
+        bulk_(slots_ + std::size_t{shape.slots} * kSlotBytes),
+        slot_count_(shape.slots),
+        bulk_units_(shape.bulk / kUnit),
+        max_payload_(shape.max_payload) {}
+
+ protected:
+  static constexpr std::uint32_t kUnit = kCacheLine;  // of bulk positions
+
+  std::byte* slot(std::uint64_t number) const noexcept {
+    return slots_ + (number & (slot_count_ - 1)) * kSlotBytes;
+  }
+  static std::atomic<std::uint64_t>& word_of(std::byte* slot) noexcept {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot);
+  }
+  static std::uint32_t units(std::size_t length) noexcept {
+    return static_cast<std::uint32_t>((length + kUnit - 1) / kUnit);
+  }
+  // The rule for a bulk payload: at `next`, or at the beginning when it would not fit before the
+  // end of the area.
+  std::uint32_t place_bulk(std::uint32_t next, std::uint32_t need) const noexcept {
+    const std::uint32_t position = next & (bulk_units_ - 1);
+    return position + need <= bulk_units_ ? next : next + (bulk_units_ - position);
+  }
+  std::byte* bulk(std::uint32_t unit) const noexcept {
+    return bulk_ + std::size_t{unit & (bulk_units_ - 1)} * kUnit;
+  }
+
+  RingProgress* progress_;
+  std::byte* slots_;
+  std::byte* bulk_;
+  std::uint32_t slot_count_;
+  std::uint32_t bulk_units_;
+  std::uint32_t max_payload_;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Copies a short piece without the call that memcpy of unknown size is.
+inline void copy_short(std::byte* to, const void* source, std::size_t size) noexcept {
+  const auto* from = static_cast<const std::byte*>(source);
+  if (size >= 16) {
+    for (std::size_t at = 0; at + 16 < size; at += 16) std::memcpy(to + at, from + at, 16);
+    std::memcpy(to + size - 16, from + size - 16, 16);
+  } else if (size >= 8) {
+    std::memcpy(to, from, 8);
+    std::memcpy(to + size - 8, from + size - 8, 8);
+  } else if (size >= 4) {
+    std::memcpy(to, from, 4);
+    std::memcpy(to + size - 4, from + size - 4, 4);
+  } else if (size != 0) {
+    to[0] = from[0];
+    to[size / 2] = from[size / 2];
+    to[size - 1] = from[size - 1];
+  }
+}
+
+class RingWriter : private RingView {
+ public:
+  RingWriter(std::byte* memory, const RingShape& shape) noexcept : RingView(memory, shape) {}
+
+  // `again`: no room. `broken`: the reader's progress is nonsense, or the payload is too long.
+  SendStatus send(Meta meta, const Slice* slices, int count) noexcept {
+    const std::uint32_t reserve = is_data(meta.type) ? kControlReserve : 0;
+    if (free_slots() <= reserve) [[unlikely]] {
+      if (!refresh()) return SendStatus::broken;
+      if (free_slots() <= reserve) return SendStatus::again;
+    }
+    std::size_t length = 0;
+    for (int i = 0; i < count; ++i) length += slices[i].size;
+    std::byte* const to = slot(next_);
+    if (length <= kInlinePayload) {
+      std::byte* at = to + sizeof(std::uint64_t);
+      for (int i = 0; i < count; ++i) {
+        copy_short(at, slices[i].data, slices[i].size);
+        at += slices[i].size;
+      }
+    } else {
+      const SendStatus status = write_bulk(slices, count, length);
+      if (status != SendStatus::sent) return status;
+    }
+    // Pairs with the acquire in RingReader::peek.
+    word_of(to).store(RingWord::pack(next_, meta, length), std::memory_order_release);
+    ++next_;
+    return SendStatus::sent;
+  }
+
+ private:
+  std::uint32_t free_slots() const noexcept {
+    return slot_count_ - static_cast<std::uint32_t>(next_ - consumed_);
+  }
+  SendStatus write_bulk(const Slice* slices, int count, std::size_t length) noexcept;
+  // Reads the reader's progress; false when it cannot be true.
+  bool refresh() noexcept;
+
+  std::uint64_t next_ = 0;           // number of the next slot
+  std::uint64_t consumed_ = 0;       // slots that the reader is known to have consumed
+  std::uint32_t bulk_next_ = 0;      // units, modulo 2^32
+  std::uint32_t bulk_consumed_ = 0;  // likewise
+};
+
+struct RingFrame {
+  Meta meta{};
+  std::span<const std::byte> payload;
+};
+
+class RingReader : private RingView {
+ public:
+  enum class Peek : std::uint8_t { empty, frame, corrupt };
+
+  RingReader(std::byte* memory, const RingShape& shape) noexcept : RingView(memory, shape) {}
+
+  // The oldest frame; it stays in the ring until pop(). One load when there is none.
+  Peek peek(RingFrame& out) noexcept {
+    std::byte* const at = slot(next_);
+    // Pairs with the release in RingWriter::send.
+    const std::uint64_t word = word_of(at).load(std::memory_order_acquire);
+    if (RingWord::sequence(word) != static_cast<std::uint16_t>(next_ + 1))
+      return is_stale(word) ? Peek::empty : Peek::corrupt;
+    out.meta = RingWord::meta(word);
+    const std::size_t length = RingWord::length(word);
+    if (!is_valid(out.meta.type) || length > max_payload_) [[unlikely]]
+      return Peek::corrupt;
+    if (length <= kInlinePayload) {
+      out.payload = {at + sizeof word, length};
+      bulk_after_ = bulk_next_;
+    } else {
+      const std::uint32_t need = units(length);
+      const std::uint32_t start = place_bulk(bulk_next_, need);
+      out.payload = {bulk(start), length};
+      bulk_after_ = start + need;
+    }
+    return Peek::frame;
+  }
+
+  // Releases the frame of the last peek.
+  void pop() noexcept {
+    ++next_;
+    bulk_next_ = bulk_after_;
+    if (static_cast<std::uint32_t>(next_) - slots_published_ >= slot_count_ / 4 ||
+        bulk_next_ - bulk_published_ >= bulk_units_ / 4)
+      publish();
+  }
+
+ private:
+  // What a slot holds before its frame of this lap: the frame of the lap before, or nothing.
+  bool is_stale(std::uint64_t word) const noexcept {
+    if (next_ < slot_count_) return word == 0;
+    return RingWord::sequence(word) == static_cast<std::uint16_t>(next_ + 1 - slot_count_);
+  }
+  void publish() noexcept;
+
+  std::uint64_t next_ = 0;        // number of the slot to read next
+  std::uint32_t bulk_next_ = 0;   // units, modulo 2^32
+  std::uint32_t bulk_after_ = 0;  // bulk_next_ once the frame of the last peek is popped
+  std::uint32_t slots_published_ = 0;
+  std::uint32_t bulk_published_ = 0;
+};
+
+}  // namespace lfc

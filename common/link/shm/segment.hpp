@@ -1,0 +1,184 @@
+// Segment: the memory in which a process receives from its neighbours on the host.
+//
+// Each process makes one, without a name (memfd), so nothing can be left behind by any death. It
+// holds a table of claims and `places` ring places, virtual until used. A neighbour opens it as
+// /proc/PID/fd/FD, proves by the cookie that it is the right one, claims a free place and is from
+// then on the only writer of the ring in it.
+//
+//   std::optional<OwnSegment> own = OwnSegment::create(shape, places, why_not);
+//   SegmentName name = own->name();                              // travels in the address
+//   std::optional<RemotePlace> place = RemotePlace::claim(name, payload, address, why_not);
+//   RingWriter writer(place->ring(), place->shape());
+//
+// Life of a place:  free --claim--> claimed --address written--> ready --close--> closing
+//                   --owner has drained, erased--> free
+// The owner alone makes a place free; it also frees what a dead claimant left behind.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "link/shm/ring.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+// Which segment of which process on which host: the `shm` section of an address.
+struct SegmentName {
+  std::uint64_t boot = 0;           // hash of the kernel's boot id
+  std::uint64_t pid_namespace = 0;  // inode
+  std::uint64_t cookie[2] = {};     // random; also at the beginning of the segment
+  std::uint64_t probe = 0;          // address of a word that holds cookie[0], to try CMA with
+  std::uint32_t user = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t fd = 0;
+  std::uint32_t version = 0;
+};
+static_assert(sizeof(SegmentName) == 56);
+inline constexpr std::uint32_t kSegmentVersion = 1;
+
+// Whether a process of that name lives where `own` could open its segment, going by the names.
+bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
+// Whether the segment of that name can be opened and is the one that is meant: the process lives.
+bool is_present(const SegmentName& peer, std::string& why_not);
+
+// Closes a file descriptor; moves, does not copy.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const noexcept { return fd_; }
+  bool is_open() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+// A mapping that is undone with its owner.
+class Mapping {
+ public:
+  Mapping() = default;
+  // Shared, for reading and writing; not open when the kernel refuses.
+  Mapping(int fd, std::size_t offset, std::size_t size) noexcept;
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Mapping();
+  std::byte* data() const noexcept { return data_; }
+  bool is_open() const noexcept { return data_ != nullptr; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+enum class PlaceState : std::uint32_t { free, claimed, ready, closing };
+
+// A word of the claim table: who holds the place, and how far it has come.
+struct Claim {
+  PlaceState state = PlaceState::free;
+  std::uint32_t pid = 0;
+  std::uint64_t packed() const noexcept {
+    return std::uint64_t{pid} << 32 | static_cast<std::uint32_t>(state);
+  }
+  static Claim unpack(std::uint64_t word) noexcept {
+    return {static_cast<PlaceState>(static_cast<std::uint32_t>(word)),
+            static_cast<std::uint32_t>(word >> 32)};
+  }
+};
+
+// In front of the ring in each place. As large as a multiple of a slot, so that slots are aligned.
+struct alignas(kSlotBytes) PlaceHead {
+  // The owner no longer reads here: set once, looked at by the claimant now and then.
+  std::atomic<std::uint32_t> abandoned;
+  std::uint32_t address_size;  // the claimant's, complete when the place is ready
+  std::byte address[kMaxAddress];
+};
+
+// At the beginning of the segment; the claim table follows.
+struct SegmentHead {
+  std::uint64_t cookie[2];
+  std::uint32_t version;
+  std::uint32_t places;
+  RingShape shape;
+  // Raised after each change of a claim that the owner should look at; alone on its line, since
+  // the owner's poll() loads it every time.
+  alignas(kCacheLine) std::atomic<std::uint32_t> changes;
+};
+
+class OwnSegment {
+ public:
+  static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places,
+                                          std::string& why_not);
+
+  const SegmentName& name() const noexcept { return name_; }
+  const RingShape& shape() const noexcept { return shape_; }
+  std::uint32_t places() const noexcept { return places_; }
+  // Grows when a claim has changed; one load.
+  std::uint32_t changes() const noexcept;
+  Claim claim(std::uint32_t place) const noexcept;
+  // Makes the owner look at the claims again.
+  void touch() noexcept;
+  PlaceHead& head(std::uint32_t place) const noexcept;
+  std::byte* ring(std::uint32_t place) const noexcept;
+  // Erases the place, gives its pages back to the kernel, and makes it free.
+  void free(std::uint32_t place) noexcept;
+  // Frees the places whose claimant died before they were ready.
+  void free_stillborn() noexcept;
+
+ private:
+  OwnSegment() = default;
+
+  SegmentName name_;
+  RingShape shape_;
+  std::uint32_t places_ = 0;
+  FileDescriptor fd_;
+  Mapping mapping_;
+  std::unique_ptr<std::uint64_t> probe_;  // where name_.probe points
+};
+
+// A claimed place in a neighbour's segment.
+class RemotePlace {
+ public:
+  // nullopt: the process is gone, is not the one of that name, forbids it, takes no payload of
+  // `payload` bytes, or has no place left.
+  static std::optional<RemotePlace> claim(const SegmentName& peer, std::size_t payload,
+                                          std::span<const std::byte> own_address,
+                                          std::string& why_not);
+  RemotePlace(RemotePlace&&) noexcept = default;
+  RemotePlace& operator=(RemotePlace&&) = delete;
+  // Says goodbye: what has been sent will still be read.
+  ~RemotePlace();
+
+  std::byte* ring() const noexcept;
+  const RingShape& shape() const noexcept { return shape_; }
+  // The owner has closed its side.
+  bool abandoned() const noexcept;
+
+ private:
+  RemotePlace() = default;
+
+  PlaceHead& head() const noexcept;
+
+  RingShape shape_;
+  std::uint32_t index_ = 0;
+  Mapping segment_;  // head and claim table
+  Mapping place_;
+};
+
+}  // namespace lfc

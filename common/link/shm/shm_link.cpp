@@ -1,0 +1,401 @@
+#include "link/shm/shm_link.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "link/shm/cma.hpp"
+#include "link/shm/process_watch.hpp"
+#include "link/shm/segment.hpp"
+
+namespace lfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFramesPerPoll = 64;
+constexpr int kFramesPerPlace = 16;  // before the next place has its turn
+constexpr std::uint32_t kPollsPerClock = 4096;
+constexpr auto kCheckInterval = std::chrono::milliseconds(200);
+
+std::optional<SegmentName> segment_name(const Address& address) {
+  const std::span<const std::byte> section = address.section("shm");
+  SegmentName name;
+  if (section.size() != sizeof name) return std::nullopt;
+  std::memcpy(&name, section.data(), sizeof name);
+  return name;
+}
+
+// A place in our segment that somebody has claimed.
+struct Incoming {
+  Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, std::uint32_t pid)
+      : place(place_), reader(ring, shape), watch(pid) {}
+
+  PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
+  std::uint32_t place;
+  bool ending = false;   // the sender has said goodbye or died
+  bool died = false;     // which of the two
+  bool drained = false;  // ending, and nothing is left
+  bool corrupt = false;
+  RingReader reader;
+  ProcessWatch watch;
+};
+
+// A place of ours in a peer's segment.
+struct Outgoing {
+  enum class State : std::uint8_t {
+    open,
+    gone,     // the peer has said goodbye; nobody needs to know before there is something to send
+    failing,  // to be reported
+    broken,   // reported
+  };
+
+  Outgoing(RemotePlace&& place_, ProcessWatch&& watch_, std::uint32_t pid_)
+      : writer(place_.ring(), place_.shape()),
+        pid(pid_),
+        place(std::move(place_)),
+        watch(std::move(watch_)) {}
+
+  RingWriter writer;
+  State state = State::open;
+  bool cma = false;
+  std::uint32_t pid;
+  const char* why = "";
+  RemotePlace place;
+  ProcessWatch watch;
+};
+
+class ShmLink final : public Link {
+ public:
+  ShmLink(const ShmOptions& options, OwnSegment&& segment, FrameSink& sink)
+      : options_(options),
+        segment_(std::move(segment)),
+        sink_(sink),
+        known_(segment_.places(), false),
+        next_check_(Clock::now() + kCheckInterval) {}
+  ~ShmLink() override {
+    for (const auto& in : active_) abandon(*in);
+  }
+
+  std::string_view name() const noexcept override { return "shm"; }
+  std::size_t max_payload() const noexcept override { return options_.ring.max_payload; }
+  void publish(AddressWriter& writer) const override {
+    writer.add(name(), std::as_bytes(std::span(&segment_.name(), 1)));
+  }
+  void set_own_address(std::span<const std::byte> address) override {
+    own_address_.assign(address.begin(), address.end());
+  }
+
+  bool reach(const Address& peer, std::string& why_not) override;
+  bool connect(PeerId peer, const Address& address, std::string& why_not) override;
+  void close(PeerId peer) noexcept override;
+  SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
+  int poll() noexcept override;
+
+  bool remote_memory(PeerId peer) const noexcept override {
+    const Outgoing* out = outgoing(peer);
+    return out != nullptr && out->cma && out->state == Outgoing::State::open;
+  }
+  bool register_memory(void* data, std::size_t, LinkRegion& out) override {
+    out.base = reinterpret_cast<std::uintptr_t>(data);
+    return true;
+  }
+  Start put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t remote_address,
+            const LinkRegion&, std::size_t size, Operation*) noexcept override {
+    const bool done =
+        remote_memory(peer) && cma_write(outgoing(peer)->pid, source, remote_address, size);
+    return done ? Start::done : Start::failed;
+  }
+  Start get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t remote_address,
+            const LinkRegion&, std::size_t size, Operation*) noexcept override {
+    const bool done =
+        remote_memory(peer) && cma_read(outgoing(peer)->pid, destination, remote_address, size);
+    return done ? Start::done : Start::failed;
+  }
+
+ private:
+  Outgoing* outgoing(PeerId peer) const noexcept {
+    return peer < outgoing_.size() ? outgoing_[peer].get() : nullptr;
+  }
+  Incoming* incoming(PeerId peer) const noexcept {
+    for (const auto& in : active_)
+      if (in->peer == peer) return in.get();
+    return nullptr;
+  }
+  int drain(Incoming& in, int limit) noexcept;
+  void fail(Outgoing& out, const char* why) noexcept;
+  void lose(PeerId peer, const char* why);
+  void abandon(Incoming& in) noexcept;
+  void try_cma(Outgoing& out, const SegmentName& name);
+  // The slow paths of poll().
+  void attend();
+  void look_at_claims();
+  void attach(std::uint32_t place, Claim claim);
+  bool admit(Incoming& in, Claim claim);
+  void sort_out_incoming();
+  void report_failures();
+  void check_lives();
+
+  const ShmOptions options_;
+  OwnSegment segment_;
+  FrameSink& sink_;
+  // Read by every poll().
+  std::vector<std::unique_ptr<Incoming>> active_;
+  std::size_t turn_ = 0;
+  std::uint32_t seen_changes_ = 0;
+  std::uint32_t polls_ = 0;
+  bool attention_ = false;  // attend() has something to do that no claim tells
+
+  std::vector<std::unique_ptr<Outgoing>> outgoing_;   // by PeerId
+  std::vector<std::unique_ptr<Incoming>> abandoned_;  // until their sender lets go of them
+  std::vector<bool> known_;                           // places that are in one of the two lists
+  Clock::time_point next_check_;
+  std::vector<std::byte> own_address_;
+  bool notice_given_ = false;
+};
+
+bool ShmLink::reach(const Address& peer, std::string& why_not) {
+  const std::optional<SegmentName> name = segment_name(peer);
+  if (!name) {
+    why_not = "peer has no shared-memory segment";
+    return false;
+  }
+  return is_neighbour(segment_.name(), *name, why_not);
+}
+
+bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not) {
+  if (const Outgoing* out = outgoing(peer)) {
+    if (out->state == Outgoing::State::open) return true;
+    why_not = "the connection was lost";
+    return false;
+  }
+  if (!reach(address, why_not)) return false;
+  const SegmentName name = *segment_name(address);
+  // Watched first, identified by claim() afterwards: the watch cannot be on a later process.
+  ProcessWatch watch(name.pid);
+  std::optional<RemotePlace> place = RemotePlace::claim(name, max_payload(), own_address_, why_not);
+  if (!place) return false;
+  if (peer >= outgoing_.size()) outgoing_.resize(peer + std::size_t{1});
+  outgoing_[peer] = std::make_unique<Outgoing>(std::move(*place), std::move(watch), name.pid);
+  if (options_.cma) try_cma(*outgoing_[peer], name);
+  return true;
+}
+
+void ShmLink::try_cma(Outgoing& out, const SegmentName& name) {
+  std::string why;
+  out.cma = cma_permitted(name.pid, name.probe, name.cookie[0], why);
+  if (out.cma || notice_given_ || options_.notice == nullptr) return;
+  notice_given_ = true;
+  options_.notice("shm: no single copy between processes (" + why +
+                  "); large transfers go through shared buffers");
+}
+
+void ShmLink::close(PeerId peer) noexcept {
+  if (Incoming* in = incoming(peer)) abandon(*in);
+  if (peer < outgoing_.size()) outgoing_[peer].reset();
+}
+
+SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
+  Outgoing* out = outgoing(peer);
+  if (out == nullptr) [[unlikely]]
+    return SendStatus::broken;
+  if (out->state != Outgoing::State::open) [[unlikely]] {
+    if (out->state == Outgoing::State::gone) fail(*out, "the peer has closed the connection");
+    return SendStatus::broken;
+  }
+  const SendStatus status = out->writer.send(meta, slices, count);
+  if (status == SendStatus::broken) [[unlikely]]
+    fail(*out, "the peer's ring is corrupt");
+  return status;
+}
+
+int ShmLink::poll() noexcept {
+  if (segment_.changes() != seen_changes_ || attention_) [[unlikely]]
+    attend();
+  if (++polls_ % kPollsPerClock == 0) [[unlikely]]
+    check_lives();
+  int events = 0;
+  for (std::size_t n = active_.size(); n != 0 && events < kFramesPerPoll; --n) {
+    if (turn_ >= active_.size()) turn_ = 0;
+    events += drain(*active_[turn_++], std::min(kFramesPerPlace, kFramesPerPoll - events));
+  }
+  return events;
+}
+
+// Delivers up to `limit` frames.
+int ShmLink::drain(Incoming& in, int limit) noexcept {
+  RingFrame frame;
+  for (int events = 0; events < limit; ++events) {
+    const RingReader::Peek found = in.reader.peek(frame);
+    // The sink may have closed this peer with the last frame.
+    if (found != RingReader::Peek::frame || in.peer == kNoPeer) {
+      if (found == RingReader::Peek::corrupt || in.ending) [[unlikely]] {
+        in.corrupt = found == RingReader::Peek::corrupt;
+        in.drained = in.ending;
+        attention_ = true;
+      }
+      return events;
+    }
+    sink_.on_frame(in.peer, frame.meta, frame.payload);
+    in.reader.pop();
+  }
+  return limit;
+}
+
+// Called where the sink must not be: poll() will report it.
+void ShmLink::fail(Outgoing& out, const char* why) noexcept {
+  out.state = Outgoing::State::failing;
+  out.why = why;
+  attention_ = true;
+}
+
+void ShmLink::lose(PeerId peer, const char* why) {
+  if (Outgoing* out = outgoing(peer)) out->state = Outgoing::State::broken;
+  if (Incoming* in = incoming(peer)) abandon(*in);
+  sink_.on_broken(peer, *this, why);
+}
+
+// Stops reading a place; attend() moves it out of the way.
+void ShmLink::abandon(Incoming& in) noexcept {
+  segment_.head(in.place).abandoned.store(1, std::memory_order_relaxed);
+  in.peer = kNoPeer;
+  attention_ = true;
+}
+
+void ShmLink::attend() {
+  attention_ = false;
+  seen_changes_ = segment_.changes();
+  sort_out_incoming();
+  look_at_claims();
+  report_failures();
+}
+
+// Removes the places that are no longer read, and frees those that nobody writes to any more.
+void ShmLink::sort_out_incoming() {
+  std::vector<std::pair<PeerId, const char*>> lost;
+  std::erase_if(active_, [&](std::unique_ptr<Incoming>& in) {
+    if (in->corrupt) lost.emplace_back(in->peer, "the peer broke the protocol of the ring");
+    if (in->drained && in->died) lost.emplace_back(in->peer, "the peer died");
+    if (in->drained && in->peer != kNoPeer) {
+      known_[in->place] = false;
+      segment_.free(in->place);
+      return true;
+    }
+    if (in->corrupt) abandon(*in);
+    if (in->peer != kNoPeer) return false;
+    abandoned_.push_back(std::move(in));
+    return true;
+  });
+  std::erase_if(abandoned_, [&](const std::unique_ptr<Incoming>& in) {
+    if (!in->ending) return false;
+    known_[in->place] = false;
+    segment_.free(in->place);
+    return true;
+  });
+  for (const auto& [peer, why] : lost)
+    if (peer != kNoPeer) lose(peer, why);
+}
+
+void ShmLink::look_at_claims() {
+  for (const auto* list : {&active_, &abandoned_}) {
+    for (const auto& in : *list) {
+      if (in->ending || segment_.claim(in->place).state != PlaceState::closing) continue;
+      in->ending = true;
+      attention_ = true;
+    }
+  }
+  for (std::uint32_t place = 0; place < segment_.places(); ++place) {
+    const Claim claim = segment_.claim(place);
+    const bool in_use = claim.state == PlaceState::ready || claim.state == PlaceState::closing;
+    if (in_use && !known_[place]) attach(place, claim);
+  }
+}
+
+// Begins to read a place that has a sender.
+void ShmLink::attach(std::uint32_t place, Claim claim) {
+  known_[place] = true;
+  auto in = std::make_unique<Incoming>(place, segment_.ring(place), segment_.shape(), claim.pid);
+  in->ending = claim.state == PlaceState::closing;
+  if (admit(*in, claim)) {
+    active_.push_back(std::move(in));
+  } else {
+    abandon(*in);
+    abandoned_.push_back(std::move(in));
+  }
+}
+
+// Finds out who the sender is and whether the sink wants to hear it.
+bool ShmLink::admit(Incoming& in, Claim claim) {
+  // A copy: what was checked cannot be changed afterwards.
+  PlaceHead head;
+  std::memcpy(static_cast<void*>(&head), &segment_.head(in.place), sizeof head);
+  if (head.address_size > kMaxAddress) return false;
+  const std::optional<Address> address = Address::parse({head.address, head.address_size});
+  const std::optional<SegmentName> name = address ? segment_name(*address) : std::nullopt;
+  std::string why_not;
+  if (!name || name->pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
+    return false;
+  // A sender that is not there any more was not seen dying by the watch, which came later.
+  if (!in.ending && !is_present(*name, why_not)) in.ending = in.died = true;
+  const PeerId peer = sink_.on_connect(*this, *address);
+  if (peer == kNoPeer) return false;
+  if (Incoming* earlier = incoming(peer)) {
+    // The peer closed and came back: what it sent before is delivered before.
+    if (segment_.claim(earlier->place).state != PlaceState::closing) return false;
+    earlier->ending = true;
+    drain(*earlier, static_cast<int>(segment_.shape().slots));
+    earlier->died = false;
+    if (earlier->peer == kNoPeer) return false;  // the sink closed it meanwhile
+    abandon(*earlier);
+  }
+  in.peer = peer;
+  return true;
+}
+
+void ShmLink::report_failures() {
+  for (PeerId peer = 0; peer < outgoing_.size(); ++peer) {
+    const Outgoing* out = outgoing(peer);
+    if (out != nullptr && out->state == Outgoing::State::failing) lose(peer, out->why);
+  }
+}
+
+// Asks the kernel, now and then, whether the processes at the other ends live.
+void ShmLink::check_lives() {
+  const Clock::time_point now = Clock::now();
+  if (now < next_check_) return;
+  next_check_ = now + kCheckInterval;
+  segment_.free_stillborn();
+  for (const auto* list : {&active_, &abandoned_}) {
+    for (const auto& in : *list) {
+      if (in->ending || !in->watch.dead()) continue;
+      // An orderly goodbye just before is found in the claim.
+      in->died = segment_.claim(in->place).state != PlaceState::closing;
+      in->ending = true;
+      attention_ = true;
+    }
+  }
+  for (PeerId peer = 0; peer < outgoing_.size(); ++peer) {
+    Outgoing* out = outgoing(peer);
+    if (out == nullptr || out->state != Outgoing::State::open) continue;
+    if (out->place.abandoned()) {
+      out->state = Outgoing::State::gone;
+    } else if (out->watch.dead() && incoming(peer) == nullptr) {
+      // With an incoming place its last frames come first, then the loss.
+      fail(*out, "the peer died");
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
+                                    std::string& why_not) {
+  std::optional<OwnSegment> segment = OwnSegment::create(options.ring, options.places, why_not);
+  if (!segment) return nullptr;
+  return std::make_unique<ShmLink>(options, std::move(*segment), sink);
+}
+
+}  // namespace lfc

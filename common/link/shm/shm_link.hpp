@@ -1,0 +1,39 @@
+// The shared-memory link: frames through rings between the processes of one host, and remote
+// memory in a single copy by CMA where the kernel permits it.
+//
+//   ShmOptions options;
+//   std::string why_not;
+//   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);   // null: why_not says why
+//
+// A sender connects by claiming a ring place in the receiver's segment (segment.hpp); the receiver
+// looks at places that have a sender only, so a silent peer costs a load of a line in its cache,
+// and a process that nobody talks to has no ring at all. Memory per active sender: the pages it
+// has used, at most RingShape::bytes().
+//
+// An orderly goodbye (close(), or the peer's link being destroyed) is silent until there is
+// something to send: then send() answers `broken` and on_broken() follows. A dead peer is noticed
+// by poll() within about a fifth of a second of polling; what it had sent is delivered first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "link/link.hpp"
+#include "link/shm/ring.hpp"
+
+namespace lfc {
+
+struct ShmOptions {
+  RingShape ring;              // of the rings in which this process receives
+  std::uint32_t places = 256;  // processes that can be connected to this one at the same time
+  bool cma = true;             // use single copy where it is permitted
+  // Receives one line for the user, at most once per link: why there is no single copy.
+  void (*notice)(std::string_view line) = nullptr;
+};
+
+std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
+                                    std::string& why_not);
+
+}  // namespace lfc

@@ -1,0 +1,255 @@
+// The ring alone: invariants of link/shm/ring.hpp.
+#include "link/shm/ring.hpp"
+
+#include <deque>
+#include <memory>
+#include <new>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace lfc;
+
+constexpr RingShape kSmall{16, 4096, 1024};
+
+// A ring in private memory, with both ends.
+struct TestRing {
+  explicit TestRing(const RingShape& shape_)
+      : shape(shape_),
+        memory(static_cast<std::byte*>(::operator new (shape.bytes(), std::align_val_t{256}))),
+        writer((std::memset(memory, 0, shape.bytes()), memory), shape),
+        reader(memory, shape) {}
+  ~TestRing() { ::operator delete (memory, std::align_val_t{256}); }
+  TestRing(const TestRing&) = delete;
+  TestRing& operator=(const TestRing&) = delete;
+
+  SendStatus send(FrameType type, const std::vector<std::byte>& payload, std::size_t cut = 0) {
+    const Slice slices[] = {{payload.data(), cut}, {payload.data() + cut, payload.size() - cut}};
+    return writer.send({type, 7, 9}, slices, 2);
+  }
+  std::atomic<std::uint64_t>& word(std::uint64_t slot) {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory + kRingHead +
+                                                          slot % shape.slots * kSlotBytes);
+  }
+  std::atomic<std::uint64_t>& progress() {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory);
+  }
+
+  RingShape shape;
+  std::byte* memory;
+  RingWriter writer;
+  RingReader reader;
+};
+
+std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 131 + i * 7);
+  return bytes;
+}
+
+bool same(std::span<const std::byte> seen, const std::vector<std::byte>& expected) {
+  return std::equal(seen.begin(), seen.end(), expected.begin(), expected.end());
+}
+
+}  // namespace
+
+TEST_CASE("ring: shapes out of range are refused with words", "[ring]") {
+  std::string why;
+  CHECK(RingShape{}.valid(why));
+  CHECK(kSmall.valid(why));
+  CHECK(why.empty());
+  for (const RingShape& shape :
+       {RingShape{0, 4096, 1024}, RingShape{8, 4096, 1024}, RingShape{48, 4096, 1024},
+        RingShape{32768, 4096, 1024}, RingShape{64, 0, 1024}, RingShape{64, 5000, 1024},
+        RingShape{64, 4096, 1025}, RingShape{64, 4096, 0}}) {
+    why.clear();
+    CHECK_FALSE(shape.valid(why));
+    CHECK_FALSE(why.empty());
+  }
+}
+
+TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[ring]") {
+  const std::uint32_t seed = GENERATE(1u, 2u, 3u);
+  const RingShape shape = GENERATE(kSmall, RingShape{}, RingShape{16384, 4096, 1024});
+  TestRing ring(shape);
+  std::mt19937 random(seed);
+  std::deque<std::pair<FrameType, std::vector<std::byte>>> expected;
+  std::uint32_t sent = 0, received = 0;
+  constexpr std::uint32_t kFrames = 200'000;  // the sequence of 16 bits wraps three times
+  while (received < kFrames) {
+    // Bursts of either side, so that the ring runs full and empty.
+    for (std::uint32_t burst = random() % (shape.slots * 2); burst != 0 && sent < kFrames;
+         --burst) {
+      const bool large = random() % 4 == 0;
+      const std::size_t size = random() % ((large ? shape.max_payload : kInlinePayload + 8) + 1);
+      const auto type = random() % 8 == 0 ? FrameType::credit : FrameType::message;
+      std::vector<std::byte> payload = pattern(size, sent);
+      const bool was_empty = expected.empty();
+      const SendStatus status = ring.send(type, payload, size == 0 ? 0 : random() % size);
+      if (status == SendStatus::again) {
+        // What the reader keeps to itself must never make an empty ring look full.
+        REQUIRE_FALSE(was_empty);
+        break;
+      }
+      REQUIRE(status == SendStatus::sent);
+      expected.emplace_back(type, std::move(payload));
+      ++sent;
+    }
+    for (std::uint32_t burst = random() % (shape.slots * 2); burst != 0; --burst) {
+      RingFrame frame;
+      const auto found = ring.reader.peek(frame);
+      REQUIRE(found == (expected.empty() ? RingReader::Peek::empty : RingReader::Peek::frame));
+      if (expected.empty()) break;
+      const bool right = frame.meta.type == expected.front().first && frame.meta.tag == 7 &&
+                         frame.meta.credits == 9 && same(frame.payload, expected.front().second);
+      if (!right) FAIL("frame " << received << " differs, size " << frame.payload.size());
+      if (reinterpret_cast<std::uintptr_t>(frame.payload.data()) % 8 != 0) FAIL("not aligned");
+      expected.pop_front();
+      ring.reader.pop();
+      ++received;
+    }
+  }
+}
+
+TEST_CASE("ring: every size from nothing to the largest", "[ring]") {
+  TestRing ring(kSmall);
+  for (std::size_t size = 0; size <= kSmall.max_payload; ++size) {
+    const auto payload = pattern(size, static_cast<std::uint32_t>(size));
+    REQUIRE(ring.send(FrameType::message, payload, size / 3) == SendStatus::sent);
+    RingFrame frame;
+    REQUIRE(ring.reader.peek(frame) == RingReader::Peek::frame);
+    REQUIRE(same(frame.payload, payload));
+    ring.reader.pop();
+  }
+  CHECK(ring.send(FrameType::message, pattern(kSmall.max_payload + 1, 0)) == SendStatus::broken);
+}
+
+TEST_CASE("ring: data leaves the reserve to control frames", "[ring]") {
+  TestRing ring(RingShape{});
+  const auto payload = pattern(8, 1);
+  std::uint32_t data = 0, control = 0;
+  while (ring.send(FrameType::message, payload) == SendStatus::sent) ++data;
+  CHECK(data == 64 - kControlReserve);
+  while (ring.send(FrameType::credit, payload) == SendStatus::sent) ++control;
+  CHECK(control == kControlReserve);
+
+  // A quarter consumed is enough for both sides to go on.
+  RingFrame frame;
+  for (int i = 0; i < 16; ++i) {
+    REQUIRE(ring.reader.peek(frame) == RingReader::Peek::frame);
+    ring.reader.pop();
+  }
+  CHECK(ring.send(FrameType::message, payload) == SendStatus::sent);
+}
+
+TEST_CASE("ring: a full bulk area refuses long frames but not short ones", "[ring]") {
+  TestRing ring(RingShape{});
+  const auto large = pattern(32 * 1024, 1);
+  int sent = 0;
+  while (ring.send(FrameType::message, large) == SendStatus::sent) ++sent;
+  CHECK(sent == 8);
+  CHECK(ring.send(FrameType::message, pattern(100, 2)) == SendStatus::sent);
+}
+
+TEST_CASE("ring: a corrupt control word is reported, whatever it says", "[ring]") {
+  TestRing ring(kSmall);
+  RingFrame frame;
+  const auto word_of = [](std::uint64_t sequence, std::uint64_t type, std::uint64_t length) {
+    return sequence | type << 16 | length << 40;
+  };
+  const auto message = static_cast<std::uint64_t>(FrameType::message);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::empty);
+  ring.word(0) = word_of(2, message, 8);  // a sequence from the future
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  ring.word(0) = word_of(1, 0, 8);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  ring.word(0) = word_of(1, 200, 8);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  ring.word(0) = word_of(1, message, kSmall.max_payload + 1);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  ring.word(0) = word_of(1, message, 0xffffff);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  ring.word(0) = word_of(1, message, kSmall.max_payload);
+  CHECK(ring.reader.peek(frame) == RingReader::Peek::frame);
+}
+
+TEST_CASE("ring: random words never lead outside the ring", "[ring]") {
+  TestRing ring(kSmall);
+  std::mt19937_64 random(4);
+  std::uint64_t slot = 0, frames = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    std::uint64_t word = random();
+    // Half of them plausible, so that the reader advances.
+    if (i % 2 == 0) word = (word & 0x7ff'ff'ff'0f'0000u) | ((slot + 1) & 0xffff);
+    ring.word(slot) = word;
+    RingFrame frame;
+    if (ring.reader.peek(frame) != RingReader::Peek::frame) continue;
+    const std::byte* end = ring.memory + ring.shape.bytes();
+    if (frame.payload.data() < ring.memory || frame.payload.data() + frame.payload.size() > end)
+      FAIL("payload outside the ring");
+    ring.reader.pop();
+    ++slot;
+    ++frames;
+  }
+  CHECK(frames > 10'000);
+}
+
+TEST_CASE("ring: progress that cannot be true breaks the writer", "[ring]") {
+  // Slots or bulk never sent, and progress that goes backwards by wrapping.
+  const std::uint64_t lie = GENERATE(57ull, 0xffffffffull, 1ull << 32, 0xffffffffull << 32);
+  TestRing ring(RingShape{});
+  const auto payload = pattern(8, 1);
+  for (std::uint32_t i = 0; i < 64 - kControlReserve; ++i)
+    REQUIRE(ring.send(FrameType::message, payload) == SendStatus::sent);
+  REQUIRE(ring.send(FrameType::message, payload) == SendStatus::again);
+  ring.progress() = lie;
+  CHECK(ring.send(FrameType::message, payload) == SendStatus::broken);
+}
+
+TEST_CASE("ring: writer and reader on two threads", "[ring][threads]") {
+  const RingShape shape = GENERATE(kSmall, RingShape{});
+  TestRing ring(shape);
+  constexpr std::uint32_t kFrames = 100'000;
+  const auto size_of = [&](std::uint32_t i) {
+    return i % 5 == 0 ? i * 37 % (shape.max_payload + 1) : i * 11 % (kInlinePayload + 1);
+  };
+  std::atomic<bool> stop{false};
+  std::thread writing([&] {
+    const auto bytes = pattern(shape.max_payload + 256, 1);
+    for (std::uint32_t i = 0; i < kFrames && !stop; ++i) {
+      const Slice slice{bytes.data() + i % 256, size_of(i)};
+      while (ring.writer.send({FrameType::message, static_cast<std::uint8_t>(i), 0}, &slice, 1) !=
+                 SendStatus::sent &&
+             !stop)
+        std::this_thread::yield();
+    }
+  });
+  const auto bytes = pattern(shape.max_payload + 256, 1);
+  std::uint32_t received = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::string problem;
+  while (received < kFrames && problem.empty()) {
+    RingFrame frame;
+    const auto found = ring.reader.peek(frame);
+    if (found == RingReader::Peek::empty) {
+      if (std::chrono::steady_clock::now() > deadline) problem = "timeout";
+      std::this_thread::yield();
+      continue;
+    }
+    const bool right =
+        found == RingReader::Peek::frame && frame.meta.tag == static_cast<std::uint8_t>(received) &&
+        frame.payload.size() == size_of(received) &&
+        std::memcmp(frame.payload.data(), bytes.data() + received % 256, frame.payload.size()) == 0;
+    if (!right) problem = "wrong frame";
+    ring.reader.pop();
+    ++received;
+  }
+  stop = true;
+  writing.join();
+  INFO("after " << received << " frames");
+  CHECK(problem.empty());
+}
