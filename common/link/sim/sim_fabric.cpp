@@ -12,11 +12,10 @@ namespace lfc {
 SimFabric::SimFabric(const SimOptions& options) : options_(options), random_(options.seed) {}
 SimFabric::~SimFabric() = default;
 
-std::unique_ptr<Link> SimFabric::make_link(const Identity& identity, FrameSink& sink,
-                                           Counters& counters) {
+std::unique_ptr<Link> SimFabric::make_link(FrameSink& sink, Counters& counters) {
   nodes_.emplace_back();
   const auto node = static_cast<Node>(nodes_.size() - 1);
-  return std::make_unique<SimLink>(*this, node, identity, sink, counters);
+  return std::make_unique<SimLink>(*this, node, sink, counters);
 }
 
 std::optional<std::uint64_t> SimFabric::next_arrival() const noexcept {
@@ -145,6 +144,23 @@ bool SimFabric::take(Node node, Event& out) {
   --under_way_;
   if (out.kind == Event::Kind::frame) --pair(out.from, node).frames;
   return true;
+}
+
+// Takes away the copies between the two that have not arrived.
+std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
+  std::vector<Operation*> taken;
+  auto& inbox = nodes_[origin].inbox;
+  for (auto it = inbox.begin(); it != inbox.end();) {
+    const Event& event = it->second;
+    if (event.kind == Event::Kind::copy && event.copy.target == target) {
+      taken.push_back(event.copy.operation);
+      it = inbox.erase(it);
+      --under_way_;
+    } else {
+      ++it;
+    }
+  }
+  return taken;
 }
 
 // What became of a copy, decided when it arrives: the region may have gone meanwhile.

@@ -7,8 +7,8 @@
 //
 //   SimFabric fabric({.seed = 7});
 //   Ni a(config_a), b(config_b);
-//   a.add_link(fabric.make_link(identity_a, a.sink(), a.mutable_counters()));   // node 0
-//   b.add_link(fabric.make_link(identity_b, b.sink(), b.mutable_counters()));   // node 1
+//   a.add_link(fabric.make_link(a.sink(), a.link_counters()));   // node 0
+//   b.add_link(fabric.make_link(b.sink(), b.link_counters()));   // node 1
 //   while (!finished) { fabric.advance(); a.progress(); b.progress(); }
 //
 // Default mode: FIFO and exactly once per ordered pair; frames of different pairs overtake each
@@ -62,7 +62,7 @@ class SimFabric {
   SimFabric& operator=(const SimFabric&) = delete;
 
   // The links must be destroyed before the fabric. A link destroyed is a process that died.
-  std::unique_ptr<Link> make_link(const Identity& identity, FrameSink& sink, Counters& counters);
+  std::unique_ptr<Link> make_link(FrameSink& sink, Counters& counters);
 
   std::uint64_t now() const noexcept { return now_; }
   void advance(std::uint64_t ticks = 1) noexcept { now_ += ticks; }
@@ -139,6 +139,7 @@ class SimFabric {
   void transmit(Node from, Node to, std::vector<std::byte> frame);
   void enqueue(Node to, std::uint64_t arrival, Event event);
   bool take(Node node, Event& out);
+  std::vector<Operation*> take_copies(Node origin, Node target);
   std::uint64_t frame_arrival(Pair& pair) noexcept;
   void send_news(Node from, Node to);
   Pair& pair(Node from, Node to);

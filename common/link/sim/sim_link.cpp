@@ -9,14 +9,18 @@ constexpr int kPollLimit = 64;
 
 }  // namespace
 
-SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, const Identity& identity, FrameSink& sink,
-                 Counters& counters)
-    : fabric_(fabric), node_(node), identity_(identity), sink_(sink), counters_(counters) {}
+SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters)
+    : fabric_(fabric), node_(node), sink_(sink), counters_(counters) {}
 
 SimLink::~SimLink() { fabric_.kill(node_); }
 
 void SimLink::publish(AddressWriter& writer) const {
   writer.add(name(), std::as_bytes(std::span(&node_, 1)));
+}
+
+void SimLink::set_own_address(std::span<const std::byte> address) {
+  own_address_.assign(address.begin(), address.end());
+  key_ = Address::parse(address)->identity().key;
 }
 
 std::optional<SimFabric::Node> SimLink::node_of(const Address& address) noexcept {
@@ -52,21 +56,18 @@ bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not)
   }
   remote = Remote{Remote::State::connecting, node, address.identity().key};
   greet(remote, FrameType::hello, peer);
-  counters_.add(Counter::connections);
   return true;
 }
 
 // hello and hello_ack: the index under which we know the peer, and our address.
 void SimLink::greet(Remote& remote, FrameType type, PeerId index) {
-  AddressWriter writer(identity_);
-  publish(writer);
-  const std::vector<std::byte> address = std::move(writer).finish();
-  const Slice slices[] = {{&index, sizeof index}, {address.data(), address.size()}};
+  const Slice slices[] = {{&index, sizeof index}, {own_address_.data(), own_address_.size()}};
   transmit(remote, type == FrameType::hello ? kNoPeer : remote.their_index, {type}, slices, 2);
 }
 
 void SimLink::close(PeerId peer) noexcept {
   Remote& remote = at(peer);
+  if (remote.state != Remote::State::none) complete_copies(remote.node);
   if (remote.state == Remote::State::connecting) {
     remote.state = Remote::State::closing;  // goodbye can be said once the peer has answered
     return;
@@ -131,7 +132,7 @@ int SimLink::poll() noexcept {
 
 void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> frame) {
   Header header;
-  if (decode_header(frame, identity_.key, header) != HeaderFault::none) return drop();
+  if (decode_header(frame, key_, header) != HeaderFault::none) return drop();
   const auto payload = frame.subspan(sizeof header);
   const Meta meta{static_cast<FrameType>(header.type), header.tag, header.credits};
   if (meta.type == FrameType::hello) return handle_hello(from, header, payload);
@@ -161,7 +162,10 @@ void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> fram
         remote.state = Remote::State::connected;
       }
       return;
-    case FrameType::goodbye: remote.state = Remote::State::closed; return;
+    case FrameType::goodbye:
+      remote.state = Remote::State::closed;
+      complete_copies(from);
+      return;
     case FrameType::message: ++fabric_.pair(from, node_).delivered_messages; break;
     default: break;
   }
@@ -191,7 +195,6 @@ void SimLink::handle_hello(SimFabric::Node from, const Header& header,
   remote.key = address->identity().key;
   remote.their_index = their_index;
   remote.expected_sequence = header.sequence + 1;
-  counters_.add(Counter::connections);
   greet(remote, FrameType::hello_ack, peer);
 }
 
@@ -206,7 +209,14 @@ void SimLink::handle_broken(SimFabric::Node from) {
 
 void SimLink::break_remote(PeerId peer, std::string_view why) {
   remotes_[peer].state = Remote::State::broken;
+  complete_copies(remotes_[peer].node);
   sink_.on_broken(peer, *this, why);
+}
+
+// Nothing more comes of what is under way to this node.
+void SimLink::complete_copies(SimFabric::Node target) {
+  for (Operation* operation : fabric_.take_copies(node_, target))
+    operation->done(operation, Result::unreachable);
 }
 
 bool SimLink::register_memory(void* data, std::size_t size, LinkRegion& out) {

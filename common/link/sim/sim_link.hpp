@@ -19,13 +19,13 @@ namespace lfc {
 
 class SimLink final : public Link {
  public:
-  SimLink(SimFabric& fabric, SimFabric::Node node, const Identity& identity, FrameSink& sink,
-          Counters& counters);
+  SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters);
   ~SimLink() override;
 
   std::string_view name() const noexcept override { return "sim"; }
   std::size_t max_payload() const noexcept override { return fabric_.options_.max_payload; }
   void publish(AddressWriter& writer) const override;
+  void set_own_address(std::span<const std::byte> address) override;
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
   void close(PeerId peer) noexcept override;
@@ -57,6 +57,7 @@ class SimLink final : public Link {
   void greet(Remote& remote, FrameType type, PeerId index);
   void handle_frame(SimFabric::Node from, std::span<const std::byte> frame);
   void handle_hello(SimFabric::Node from, const Header& header, std::span<const std::byte> payload);
+  void complete_copies(SimFabric::Node target);
   void handle_broken(SimFabric::Node from);
   void break_remote(PeerId peer, std::string_view why);
   void drop() noexcept { counters_.add(Counter::frames_dropped); }
@@ -64,9 +65,10 @@ class SimLink final : public Link {
 
   SimFabric& fabric_;
   const SimFabric::Node node_;
-  const Identity identity_;
   FrameSink& sink_;
   Counters& counters_;
+  std::vector<std::byte> own_address_;
+  std::uint32_t key_ = 0;
   std::deque<Remote> remotes_;  // by PeerId; stable, because callbacks may add peers
 };
 
