@@ -171,20 +171,14 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
 void Ni::fail_pending(Peer& peer) {
   peer.control.clear();
   peer.incoming_puts.clear();
+  while (Waiting* item = peer.services.pop()) delete static_cast<GetService*>(item);
   while (Waiting* item = peer.waiting.pop()) {
-    switch (item->kind) {
-      case Waiting::Kind::message: {
-        auto& message = static_cast<Message&>(*item);
-        message.result = Result::unreachable;
-        finished_.push(message);
-        break;
-      }
-      case Waiting::Kind::operation: {
-        auto& op = static_cast<RemoteOp&>(*item);
-        op.stage = RemoteOp::Stage::answer_due;
-        break;
-      }
-      case Waiting::Kind::service: delete static_cast<GetService*>(item); break;
+    if (item->kind == Waiting::Kind::message) {
+      auto& message = static_cast<Message&>(*item);
+      message.result = Result::unreachable;
+      finished_.push(message);
+    } else {
+      static_cast<RemoteOp&>(*item).stage = RemoteOp::Stage::answer_due;
     }
   }
   // What a link has under way, the link completes; the rest would wait for an answer in vain.
@@ -198,7 +192,7 @@ void Ni::fail_pending(Peer& peer) {
 
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
-  if (!peer.credits.take()) return Attempt::no_credit;
+  if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
   Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
   const SendStatus status = peer.link->send(peer.id, meta, slices, count);
   if (status == SendStatus::sent) [[likely]] {
@@ -208,7 +202,7 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
     counters_.add(Counter::bytes_sent, bytes);
     return Attempt::sent;
   }
-  peer.credits.put_back(1);
+  if (needs_credit(type)) peer.credits.put_back(1);
   peer.window.put_back(meta.credits);
   return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
 }
@@ -250,14 +244,14 @@ bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) n
 void Ni::post(PeerId id, Message& message) noexcept {
   {
     const SendLock::Guard guard(lock_);
-    enqueue(at(id), message);
+    enqueue(at(id), at(id).waiting, message);
   }
   complete_finished();
 }
 
-void Ni::enqueue(Peer& peer, Waiting& item) {
-  const bool was_empty = peer.waiting.empty();
-  peer.waiting.push(item);
+void Ni::enqueue(Peer& peer, WaitingQueue& queue, Waiting& item) {
+  const bool was_empty = queue.empty();
+  queue.push(item);
   if (!ensure_connected(peer)) {
     fail_pending(peer);
   } else if (was_empty) {
@@ -267,9 +261,15 @@ void Ni::enqueue(Peer& peer, Waiting& item) {
 
 void Ni::pump(Peer& peer) {
   if (!pump_control(peer)) return;
-  while (Waiting* item = peer.waiting.front()) {
-    const Step step = send_waiting(peer, *item);
-    if (step == Step::stalled) return;
+  // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
+  // a credit that the peer returns only when its own get has been answered.
+  bool blocked = peer.waiting.empty();
+  while (!blocked || !peer.services.empty()) {
+    Waiting* service = peer.services.front();
+    if (service != nullptr && !send_service(peer, static_cast<GetService&>(*service))) return;
+    if (!blocked) {
+      blocked = send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
+    }
   }
 }
 
@@ -288,12 +288,8 @@ bool Ni::pump_control(Peer& peer) noexcept {
 }
 
 Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
-  switch (item.kind) {
-    case Waiting::Kind::message: return send_message(peer, static_cast<Message&>(item));
-    case Waiting::Kind::operation: return send_operation(peer, static_cast<RemoteOp&>(item));
-    case Waiting::Kind::service: return send_service(peer, static_cast<GetService&>(item));
-  }
-  return Step::stalled;
+  return item.kind == Waiting::Kind::message ? send_message(peer, static_cast<Message&>(item))
+                                             : send_operation(peer, static_cast<RemoteOp&>(item));
 }
 
 Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
@@ -488,7 +484,8 @@ void Ni::complete_finished() noexcept {
 bool Ni::drained() const noexcept {
   for (const auto& peer : peers_) {
     if (peer->state == Peer::State::connected &&
-        (!peer->waiting.empty() || !peer->control.empty() || peer->credit_overdue))
+        (!peer->waiting.empty() || !peer->services.empty() || !peer->control.empty() ||
+         peer->credit_overdue))
       return false;
   }
   return std::all_of(links_.begin(), links_.end(),
@@ -509,12 +506,13 @@ void Ni::describe(std::string& out) const {
     const ProcessName name = peer->address.identity().name;
     char line[256];
     std::snprintf(line, sizeof line,
-                  "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu control=%zu "
-                  "outstanding=%zu\n",
+                  "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "
+                  "control=%zu outstanding=%zu\n",
                   name.job, name.rank, kStates[static_cast<int>(peer->state)],
                   static_cast<int>(link_name(peer->id).size()), link_name(peer->id).data(),
                   peer->credits.available(), peer->window.window(), peer->window.owed(),
-                  peer->waiting.size(), peer->control.size(), peer->outstanding);
+                  peer->waiting.size(), peer->services.size(), peer->control.size(),
+                  peer->outstanding);
     out += line;
   }
   char line[160];

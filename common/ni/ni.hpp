@@ -163,14 +163,14 @@ class Ni final : private FrameSink {
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, const AckPayload& payload);
-  void enqueue(Peer& peer, Waiting& item);
+  void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
   void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
   Step send_message(Peer& peer, Message& message) noexcept;
   Step send_operation(Peer& peer, RemoteOp& op);
   Step send_native(Peer& peer, RemoteOp& op);
-  Step send_service(Peer& peer, GetService& service);
+  bool send_service(Peer& peer, GetService& service);
   Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
   void retry_stalled();

@@ -59,7 +59,7 @@ SimFabric::UnderWay SimFabric::under_way(Node from, Node to) const {
     Header header;
     std::memcpy(&header, event.bytes.data(), sizeof header);
     const auto type = static_cast<FrameType>(header.type);
-    if (is_data(type)) ++sum.data;
+    if (needs_credit(type)) ++sum.credited;
     sum.credits += header.credits;
     if (type == FrameType::credit) {
       CreditPayload payload;

@@ -79,8 +79,8 @@ class SimFabric {
   // --- Observation, for invariant checks ---
 
   struct UnderWay {
-    std::uint32_t data = 0;     // data frames not yet delivered
-    std::uint32_t credits = 0;  // credits that frames not yet delivered carry
+    std::uint32_t credited = 0;  // frames not yet delivered that took a credit
+    std::uint32_t credits = 0;   // credits that frames not yet delivered carry
   };
   UnderWay under_way(Node from, Node to) const;
   // `message` frames delivered to the receiver's sink so far.
