@@ -212,13 +212,17 @@ bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size
   const bool piggyback = type != FrameType::credit;
   Meta meta{type, 0, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
   const Slice slice{payload, size};
-  if (peer.link->send(peer.id, meta, &slice, 1) == SendStatus::sent) {
+  const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
+  if (status == SendStatus::again) {
+    peer.window.put_back(meta.credits);
+    return false;
+  }
+  // A peer that has closed the link waits for no answer and no credit of ours: that is no error.
+  if (status == SendStatus::sent) {
     counters_.add(Counter::frames_sent);
     counters_.add(Counter::bytes_sent, size);
-    return true;
   }
-  peer.window.put_back(meta.credits);
-  return false;
+  return true;
 }
 
 // Sends an answer at once if it can; it never waits behind data.
@@ -275,7 +279,6 @@ void Ni::pump(Peer& peer) {
 
 // False when a control frame is still waiting: the link has no room at all.
 bool Ni::pump_control(Peer& peer) noexcept {
-  if (peer.credit_overdue) return_credits(peer);
   while (!peer.control.empty()) {
     const Peer::ControlFrame& frame = peer.control.front();
     if (!send_control(peer, frame.type, frame.payload.data(), frame.size)) {
@@ -284,7 +287,8 @@ bool Ni::pump_control(Peer& peer) noexcept {
     }
     peer.control.pop_front();
   }
-  return true;
+  if (peer.credit_overdue) return_credits(peer);
+  return !peer.credit_overdue;
 }
 
 Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
@@ -306,11 +310,15 @@ Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
 // Counts why the head of the queue cannot go, and arranges for its retry. A missing credit needs
 // none: its arrival pumps the queue.
 Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
-  if (attempt == Attempt::no_credit) {
-    counters_.add(Counter::credit_stalls);
-  } else {
-    counters_.add(Counter::link_stalls);
-    retry_later(peer);
+  switch (attempt) {
+    case Attempt::no_credit: counters_.add(Counter::credit_stalls); break;
+    case Attempt::broken:
+      lose_peer(peer, Peer::State::broken, "the peer has closed the link");
+      break;
+    default:
+      counters_.add(Counter::link_stalls);
+      retry_later(peer);
+      break;
   }
   return Step::stalled;
 }
@@ -343,24 +351,35 @@ void Ni::credits_arrived(Peer& peer, std::uint32_t count) {
   if (!peer.waiting.empty()) pump(peer);
 }
 
-// The receive buffer of one data frame is free again.
+// The receive buffer of one frame is free again: its credit is owed.
+void Ni::free_buffer(Peer& peer) noexcept {
+  peer.window.release();
+  if (!peer.window.wants_growth()) return;
+  const std::uint32_t extra = budget_.growth(peer.window.window());
+  budget_.charge(extra);
+  peer.window.grow(extra);
+  if (extra != 0) counters_.add(Counter::window_growths);
+}
+
 void Ni::release_buffer(Peer& peer) noexcept {
   if (peer.state == Peer::State::broken || peer.state == Peer::State::removed) return;
-  const bool due = peer.window.release();
-  if (peer.window.wants_growth()) {
-    const std::uint32_t extra = budget_.growth(peer.window.window());
-    budget_.charge(extra);
-    peer.window.grow(extra);
-    if (extra != 0) counters_.add(Counter::window_growths);
-  }
-  if (due) return_credits(peer);
+  free_buffer(peer);
+  if (peer.window.due()) return_credits(peer);
+}
+
+// Likewise, with an answer that carries the credit.
+void Ni::release_with_answer(Peer& peer, FrameType type, const AckPayload& payload) {
+  free_buffer(peer);
+  answer(peer, type, payload);
+  if (peer.window.due()) return_credits(peer);
 }
 
 void Ni::return_credits(Peer& peer) noexcept {
   peer.credit_overdue = false;
   if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
   const CreditPayload payload{peer.window.collect(kMaxCredits)};
-  if (send_control(peer, FrameType::credit, &payload, sizeof payload)) {
+  // Not past answers that wait: with the credits the peer may cause more of them.
+  if (peer.control.empty() && send_control(peer, FrameType::credit, &payload, sizeof payload)) {
     counters_.add(Counter::explicit_credits);
     return;
   }

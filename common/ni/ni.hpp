@@ -176,7 +176,9 @@ class Ni final : private FrameSink {
   void retry_stalled();
 
   void credits_arrived(Peer& peer, std::uint32_t count);
+  void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
+  void release_with_answer(Peer& peer, FrameType type, const AckPayload& payload);
   void return_credits(Peer& peer) noexcept;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,

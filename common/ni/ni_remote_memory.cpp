@@ -246,8 +246,11 @@ bool Ni::serve_put(Peer& peer, std::span<const std::byte> payload) {
   const bool complete = put->remaining == 0;
   const Result result = put->result;
   if (complete) incoming.erase(put);
-  release_buffer(peer);
-  if (complete) answer(peer, FrameType::put_ack, {head.operation, wire(result), 0, 0});
+  if (complete) {
+    release_with_answer(peer, FrameType::put_ack, {head.operation, wire(result), 0, 0});
+  } else {
+    release_buffer(peer);
+  }
   return true;
 }
 
@@ -304,8 +307,7 @@ bool Ni::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
           target);
     }
   }
-  answer(peer, FrameType::atomic_reply, reply);
-  release_buffer(peer);
+  release_with_answer(peer, FrameType::atomic_reply, reply);
   return true;
 }
 

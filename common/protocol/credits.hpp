@@ -51,8 +51,9 @@ class ReceiveWindow {
   bool release() noexcept {
     ++owed_;
     ++released_since_growth_;
-    return owed_ >= refresh();
+    return due();
   }
+  bool due() const noexcept { return owed_ >= refresh(); }
   // Takes up to `limit` owed credits for the frame about to be sent.
   std::uint32_t collect(std::uint32_t limit) noexcept {
     const std::uint32_t count = std::min(owed_, limit);
