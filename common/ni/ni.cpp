@@ -432,7 +432,7 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
 
 // --- The control program ---
 
-int Ni::progress() noexcept {
+int Ni::run_control() noexcept {
   if (!lock_.try_lock()) return 0;
   if (polling_) {
     lock_.unlock();
@@ -443,10 +443,14 @@ int Ni::progress() noexcept {
   if (stalled_ != nullptr) retry_stalled();
   polling_ = false;
   lock_.unlock();
+  return events;
+}
 
+int Ni::serve_host() noexcept {
+  int events = 0;
   if (host_.mode() == HostQueue::Mode::queued &&
       !draining_.test_and_set(std::memory_order_acquire)) {
-    events += host_.drain(64, [this](PeerId id) {
+    events = host_.drain(64, [this](PeerId id) {
       const SendLock::Guard guard(lock_);
       release_buffer(at(id));
     });

@@ -119,7 +119,11 @@ class Ni final : private FrameSink {
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept;
+  int progress() noexcept { return run_control() + serve_host(); }
+  // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
+  // over and callbacks made.
+  int run_control() noexcept;
+  int serve_host() noexcept;
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 
