@@ -156,7 +156,7 @@ void Ni::on_broken(PeerId id, Link&, std::string_view why) {
 }
 
 void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
-  const bool lost_before = peer.state == Peer::State::broken || peer.state == Peer::State::removed;
+  const bool lost_before = is_lost(peer);
   peer.state = state;
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
@@ -342,13 +342,12 @@ void Ni::retry_stalled() {
 
 // --- Credits ---
 
-void Ni::credits_arrived(Peer& peer, std::uint32_t count) {
-  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) {
-    lose_peer(peer, Peer::State::broken, "returned more credits than any window has");
-    return;
-  }
+// False when the peer returns more credits than any window has.
+bool Ni::credits_arrived(Peer& peer, std::uint32_t count) {
+  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) return false;
   peer.credits.put_back(count);
   if (!peer.waiting.empty()) pump(peer);
+  return true;
 }
 
 // The receive buffer of one frame is free again: its credit is owed.
@@ -362,7 +361,7 @@ void Ni::free_buffer(Peer& peer) noexcept {
 }
 
 void Ni::release_buffer(Peer& peer) noexcept {
-  if (peer.state == Peer::State::broken || peer.state == Peer::State::removed) return;
+  if (is_lost(peer)) return;
   free_buffer(peer);
   if (peer.window.due()) return_credits(peer);
 }
@@ -391,42 +390,42 @@ void Ni::return_credits(Peer& peer) noexcept {
 // --- Receiving ---
 
 void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
-  if (id >= peers_.size() || peers_[id]->state == Peer::State::broken ||
-      peers_[id]->state == Peer::State::removed) [[unlikely]] {
+  if (id >= peers_.size() || is_lost(at(id))) [[unlikely]] {
     counters_.add(Counter::frames_dropped);
     return;
   }
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  if (meta.credits != 0) credits_arrived(peer, meta.credits);
-
-  bool valid = true;
-  switch (meta.type) {
-    case FrameType::message:
-      counters_.add(Counter::messages_received);
-      if (host_.deliver({id, peer.context, meta.tag, payload})) release_buffer(peer);
-      break;
-    case FrameType::credit: {
-      CreditPayload credit{};
-      valid = payload.size() == sizeof credit;
-      if (!valid) break;
-      std::memcpy(&credit, payload.data(), sizeof credit);
-      credits_arrived(peer, credit.credits);
-      break;
-    }
-    case FrameType::put: valid = serve_put(peer, payload); break;
-    case FrameType::get: valid = serve_get(peer, payload); break;
-    case FrameType::get_data: valid = accept_get_data(peer, payload); break;
-    case FrameType::atomic: valid = serve_atomic(peer, payload); break;
-    case FrameType::put_ack:
-    case FrameType::atomic_reply: valid = accept_ack(peer, meta.type, payload); break;
-    default: valid = false; break;  // a link's own frames never reach the NI
-  }
+  bool valid = meta.credits == 0 || credits_arrived(peer, meta.credits);
+  if (valid && !is_lost(peer)) valid = accept_frame(peer, meta, payload);
   if (!valid) {
     counters_.add(Counter::frames_dropped);
     peer.link->close(id);
     lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
+  }
+}
+
+// False when the frame breaks the protocol.
+bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  switch (meta.type) {
+    case FrameType::message:
+      counters_.add(Counter::messages_received);
+      if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
+      return true;
+    case FrameType::credit: {
+      CreditPayload credit{};
+      if (payload.size() != sizeof credit) return false;
+      std::memcpy(&credit, payload.data(), sizeof credit);
+      return credits_arrived(peer, credit.credits);
+    }
+    case FrameType::put: return serve_put(peer, payload);
+    case FrameType::get: return serve_get(peer, payload);
+    case FrameType::get_data: return accept_get_data(peer, payload);
+    case FrameType::atomic: return serve_atomic(peer, payload);
+    case FrameType::put_ack:
+    case FrameType::atomic_reply: return accept_ack(peer, meta.type, payload);
+    default: return false;  // a link's own frames never reach the NI
   }
 }
 

@@ -158,6 +158,9 @@ class Ni final : private FrameSink {
 
   // Everything below runs under the lock, except complete_finished().
   Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
+  static bool is_lost(const Peer& peer) noexcept {
+    return peer.state == Peer::State::broken || peer.state == Peer::State::removed;
+  }
   Peer& insert_peer(const Address& address);
   void admit(Peer& peer, Link& link);
   int poll_links() noexcept;
@@ -179,7 +182,8 @@ class Ni final : private FrameSink {
   void retry_later(Peer& peer) noexcept;
   void retry_stalled();
 
-  void credits_arrived(Peer& peer, std::uint32_t count);
+  bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  bool credits_arrived(Peer& peer, std::uint32_t count);
   void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
   void release_with_answer(Peer& peer, FrameType type, const AckPayload& payload);
