@@ -408,6 +408,7 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
 
 // False when the frame breaks the protocol.
 bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  if (needs_credit(meta.type) && !peer.window.accept()) return false;
   switch (meta.type) {
     case FrameType::message:
       counters_.add(Counter::messages_received);

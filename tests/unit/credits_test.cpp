@@ -47,7 +47,10 @@ class Pair {
     const ModelFrame frame = channel.front();
     channel.pop_front();
     side.credits.put_back(frame.credits);
-    if (frame.data) ++side.held;
+    if (frame.data) {
+      ++side.held;
+      if (!side.window.accept()) FAIL("a frame came without a credit");
+    }
     check();
     return true;
   }
@@ -104,6 +107,7 @@ class Pair {
       const std::uint32_t sum = from.credits.available() + data + to.held + to.window.owed() + back;
       if (sum != to.window.window()) FAIL("credits: " << sum << " of " << to.window.window());
       if (data + to.held > to.window.window()) FAIL("a receive buffer was overrun");
+      if (to.window.held() != to.held) FAIL("held " << to.window.held() << " not " << to.held);
       if (to.window.window() > to.budget.granted()) FAIL("window beyond what was granted");
     }
   }
@@ -214,14 +218,34 @@ TEST_CASE("a busy window doubles until its maximum, and not past the cap", "[cre
 
 TEST_CASE("an idle window does not grow", "[credits]") {
   ReceiveWindow window(8);
-  for (int i = 0; i < 7; ++i) window.release();
+  for (int i = 0; i < 7; ++i) {
+    REQUIRE(window.accept());
+    window.release();
+  }
   REQUIRE_FALSE(window.wants_growth());
+  REQUIRE(window.accept());
   window.release();
   REQUIRE(window.wants_growth());
   window.grow(8);
   REQUIRE_FALSE(window.wants_growth());
   REQUIRE(window.window() == 16);
   REQUIRE(window.owed() == 16);
+}
+
+TEST_CASE("a peer that sends without a credit is caught", "[credits]") {
+  ReceiveWindow window(3);
+  for (int i = 0; i < 3; ++i) REQUIRE(window.accept());
+  REQUIRE_FALSE(window.accept());
+  REQUIRE(window.held() == 3);
+  window.release();
+  REQUIRE_FALSE(window.accept());  // owed is not yet returned
+  const std::uint32_t returned = window.collect(255);
+  REQUIRE(returned == 1);
+  window.put_back(returned);  // the frame that carried it could not go
+  REQUIRE_FALSE(window.accept());
+  REQUIRE(window.collect(255) == 1);
+  REQUIRE(window.accept());
+  REQUIRE_FALSE(window.accept());
 }
 
 TEST_CASE("the budget covers all peers together", "[credits]") {
