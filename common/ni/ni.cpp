@@ -156,7 +156,7 @@ void Ni::on_broken(PeerId id, Link&, std::string_view why) {
 }
 
 void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
-  const bool lost_before = peer.state == Peer::State::broken || peer.state == Peer::State::removed;
+  const bool lost_before = is_lost(peer);
   peer.state = state;
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
@@ -171,20 +171,14 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
 void Ni::fail_pending(Peer& peer) {
   peer.control.clear();
   peer.incoming_puts.clear();
+  while (Waiting* item = peer.services.pop()) delete static_cast<GetService*>(item);
   while (Waiting* item = peer.waiting.pop()) {
-    switch (item->kind) {
-      case Waiting::Kind::message: {
-        auto& message = static_cast<Message&>(*item);
-        message.result = Result::unreachable;
-        finished_.push(message);
-        break;
-      }
-      case Waiting::Kind::operation: {
-        auto& op = static_cast<RemoteOp&>(*item);
-        op.stage = RemoteOp::Stage::answer_due;
-        break;
-      }
-      case Waiting::Kind::service: delete static_cast<GetService*>(item); break;
+    if (item->kind == Waiting::Kind::message) {
+      auto& message = static_cast<Message&>(*item);
+      message.result = Result::unreachable;
+      finished_.push(message);
+    } else {
+      static_cast<RemoteOp&>(*item).stage = RemoteOp::Stage::answer_due;
     }
   }
   // What a link has under way, the link completes; the rest would wait for an answer in vain.
@@ -198,7 +192,7 @@ void Ni::fail_pending(Peer& peer) {
 
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
-  if (!peer.credits.take()) return Attempt::no_credit;
+  if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
   Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
   const SendStatus status = peer.link->send(peer.id, meta, slices, count);
   if (status == SendStatus::sent) [[likely]] {
@@ -208,7 +202,7 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
     counters_.add(Counter::bytes_sent, bytes);
     return Attempt::sent;
   }
-  peer.credits.put_back(1);
+  if (needs_credit(type)) peer.credits.put_back(1);
   peer.window.put_back(meta.credits);
   return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
 }
@@ -218,13 +212,17 @@ bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size
   const bool piggyback = type != FrameType::credit;
   Meta meta{type, 0, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
   const Slice slice{payload, size};
-  if (peer.link->send(peer.id, meta, &slice, 1) == SendStatus::sent) {
+  const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
+  if (status == SendStatus::again) {
+    peer.window.put_back(meta.credits);
+    return false;
+  }
+  // A peer that has closed the link waits for no answer and no credit of ours: that is no error.
+  if (status == SendStatus::sent) {
     counters_.add(Counter::frames_sent);
     counters_.add(Counter::bytes_sent, size);
-    return true;
   }
-  peer.window.put_back(meta.credits);
-  return false;
+  return true;
 }
 
 // Sends an answer at once if it can; it never waits behind data.
@@ -250,14 +248,14 @@ bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) n
 void Ni::post(PeerId id, Message& message) noexcept {
   {
     const SendLock::Guard guard(lock_);
-    enqueue(at(id), message);
+    enqueue(at(id), at(id).waiting, message);
   }
   complete_finished();
 }
 
-void Ni::enqueue(Peer& peer, Waiting& item) {
-  const bool was_empty = peer.waiting.empty();
-  peer.waiting.push(item);
+void Ni::enqueue(Peer& peer, WaitingQueue& queue, Waiting& item) {
+  const bool was_empty = queue.empty();
+  queue.push(item);
   if (!ensure_connected(peer)) {
     fail_pending(peer);
   } else if (was_empty) {
@@ -267,15 +265,20 @@ void Ni::enqueue(Peer& peer, Waiting& item) {
 
 void Ni::pump(Peer& peer) {
   if (!pump_control(peer)) return;
-  while (Waiting* item = peer.waiting.front()) {
-    const Step step = send_waiting(peer, *item);
-    if (step == Step::stalled) return;
+  // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
+  // a credit that the peer returns only when its own get has been answered.
+  bool blocked = peer.waiting.empty();
+  while (!blocked || !peer.services.empty()) {
+    Waiting* service = peer.services.front();
+    if (service != nullptr && !send_service(peer, static_cast<GetService&>(*service))) return;
+    if (!blocked) {
+      blocked = send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
+    }
   }
 }
 
 // False when a control frame is still waiting: the link has no room at all.
 bool Ni::pump_control(Peer& peer) noexcept {
-  if (peer.credit_overdue) return_credits(peer);
   while (!peer.control.empty()) {
     const Peer::ControlFrame& frame = peer.control.front();
     if (!send_control(peer, frame.type, frame.payload.data(), frame.size)) {
@@ -284,16 +287,13 @@ bool Ni::pump_control(Peer& peer) noexcept {
     }
     peer.control.pop_front();
   }
-  return true;
+  if (peer.credit_overdue) return_credits(peer);
+  return !peer.credit_overdue;
 }
 
 Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
-  switch (item.kind) {
-    case Waiting::Kind::message: return send_message(peer, static_cast<Message&>(item));
-    case Waiting::Kind::operation: return send_operation(peer, static_cast<RemoteOp&>(item));
-    case Waiting::Kind::service: return send_service(peer, static_cast<GetService&>(item));
-  }
-  return Step::stalled;
+  return item.kind == Waiting::Kind::message ? send_message(peer, static_cast<Message&>(item))
+                                             : send_operation(peer, static_cast<RemoteOp&>(item));
 }
 
 Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
@@ -310,11 +310,15 @@ Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
 // Counts why the head of the queue cannot go, and arranges for its retry. A missing credit needs
 // none: its arrival pumps the queue.
 Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
-  if (attempt == Attempt::no_credit) {
-    counters_.add(Counter::credit_stalls);
-  } else {
-    counters_.add(Counter::link_stalls);
-    retry_later(peer);
+  switch (attempt) {
+    case Attempt::no_credit: counters_.add(Counter::credit_stalls); break;
+    case Attempt::broken:
+      lose_peer(peer, Peer::State::broken, "the peer has closed the link");
+      break;
+    default:
+      counters_.add(Counter::link_stalls);
+      retry_later(peer);
+      break;
   }
   return Step::stalled;
 }
@@ -338,33 +342,43 @@ void Ni::retry_stalled() {
 
 // --- Credits ---
 
-void Ni::credits_arrived(Peer& peer, std::uint32_t count) {
-  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) {
-    lose_peer(peer, Peer::State::broken, "returned more credits than any window has");
-    return;
-  }
+// False when the peer returns more credits than any window has.
+bool Ni::credits_arrived(Peer& peer, std::uint32_t count) {
+  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) return false;
   peer.credits.put_back(count);
   if (!peer.waiting.empty()) pump(peer);
+  return true;
 }
 
-// The receive buffer of one data frame is free again.
+// The receive buffer of one frame is free again: its credit is owed.
+void Ni::free_buffer(Peer& peer) noexcept {
+  peer.window.release();
+  if (!peer.window.wants_growth()) return;
+  const std::uint32_t extra = budget_.growth(peer.window.window());
+  budget_.charge(extra);
+  peer.window.grow(extra);
+  if (extra != 0) counters_.add(Counter::window_growths);
+}
+
 void Ni::release_buffer(Peer& peer) noexcept {
-  if (peer.state == Peer::State::broken || peer.state == Peer::State::removed) return;
-  const bool due = peer.window.release();
-  if (peer.window.wants_growth()) {
-    const std::uint32_t extra = budget_.growth(peer.window.window());
-    budget_.charge(extra);
-    peer.window.grow(extra);
-    if (extra != 0) counters_.add(Counter::window_growths);
-  }
-  if (due) return_credits(peer);
+  if (is_lost(peer)) return;
+  free_buffer(peer);
+  if (peer.window.due()) return_credits(peer);
+}
+
+// Likewise, with an answer that carries the credit.
+void Ni::release_with_answer(Peer& peer, FrameType type, const AckPayload& payload) {
+  free_buffer(peer);
+  answer(peer, type, payload);
+  if (peer.window.due()) return_credits(peer);
 }
 
 void Ni::return_credits(Peer& peer) noexcept {
   peer.credit_overdue = false;
   if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
   const CreditPayload payload{peer.window.collect(kMaxCredits)};
-  if (send_control(peer, FrameType::credit, &payload, sizeof payload)) {
+  // Not past answers that wait: with the credits the peer may cause more of them.
+  if (peer.control.empty() && send_control(peer, FrameType::credit, &payload, sizeof payload)) {
     counters_.add(Counter::explicit_credits);
     return;
   }
@@ -376,38 +390,15 @@ void Ni::return_credits(Peer& peer) noexcept {
 // --- Receiving ---
 
 void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
-  if (id >= peers_.size() || peers_[id]->state == Peer::State::broken ||
-      peers_[id]->state == Peer::State::removed) [[unlikely]] {
+  if (id >= peers_.size() || is_lost(at(id))) [[unlikely]] {
     counters_.add(Counter::frames_dropped);
     return;
   }
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  if (meta.credits != 0) credits_arrived(peer, meta.credits);
-
-  bool valid = true;
-  switch (meta.type) {
-    case FrameType::message:
-      counters_.add(Counter::messages_received);
-      if (host_.deliver({id, peer.context, meta.tag, payload})) release_buffer(peer);
-      break;
-    case FrameType::credit: {
-      CreditPayload credit{};
-      valid = payload.size() == sizeof credit;
-      if (!valid) break;
-      std::memcpy(&credit, payload.data(), sizeof credit);
-      credits_arrived(peer, credit.credits);
-      break;
-    }
-    case FrameType::put: valid = serve_put(peer, payload); break;
-    case FrameType::get: valid = serve_get(peer, payload); break;
-    case FrameType::get_data: valid = accept_get_data(peer, payload); break;
-    case FrameType::atomic: valid = serve_atomic(peer, payload); break;
-    case FrameType::put_ack:
-    case FrameType::atomic_reply: valid = accept_ack(peer, meta.type, payload); break;
-    default: valid = false; break;  // a link's own frames never reach the NI
-  }
+  bool valid = meta.credits == 0 || credits_arrived(peer, meta.credits);
+  if (valid && !is_lost(peer)) valid = accept_frame(peer, meta, payload);
   if (!valid) {
     counters_.add(Counter::frames_dropped);
     peer.link->close(id);
@@ -415,9 +406,33 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   }
 }
 
+// False when the frame breaks the protocol.
+bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  if (needs_credit(meta.type) && !peer.window.accept()) return false;
+  switch (meta.type) {
+    case FrameType::message:
+      counters_.add(Counter::messages_received);
+      if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
+      return true;
+    case FrameType::credit: {
+      CreditPayload credit{};
+      if (payload.size() != sizeof credit) return false;
+      std::memcpy(&credit, payload.data(), sizeof credit);
+      return credits_arrived(peer, credit.credits);
+    }
+    case FrameType::put: return serve_put(peer, payload);
+    case FrameType::get: return serve_get(peer, payload);
+    case FrameType::get_data: return accept_get_data(peer, payload);
+    case FrameType::atomic: return serve_atomic(peer, payload);
+    case FrameType::put_ack:
+    case FrameType::atomic_reply: return accept_ack(peer, meta.type, payload);
+    default: return false;  // a link's own frames never reach the NI
+  }
+}
+
 // --- The control program ---
 
-int Ni::progress() noexcept {
+int Ni::run_control() noexcept {
   if (!lock_.try_lock()) return 0;
   if (polling_) {
     lock_.unlock();
@@ -428,10 +443,14 @@ int Ni::progress() noexcept {
   if (stalled_ != nullptr) retry_stalled();
   polling_ = false;
   lock_.unlock();
+  return events;
+}
 
+int Ni::serve_host() noexcept {
+  int events = 0;
   if (host_.mode() == HostQueue::Mode::queued &&
       !draining_.test_and_set(std::memory_order_acquire)) {
-    events += host_.drain(64, [this](PeerId id) {
+    events = host_.drain(64, [this](PeerId id) {
       const SendLock::Guard guard(lock_);
       release_buffer(at(id));
     });
@@ -488,7 +507,8 @@ void Ni::complete_finished() noexcept {
 bool Ni::drained() const noexcept {
   for (const auto& peer : peers_) {
     if (peer->state == Peer::State::connected &&
-        (!peer->waiting.empty() || !peer->control.empty() || peer->credit_overdue))
+        (!peer->waiting.empty() || !peer->services.empty() || !peer->control.empty() ||
+         peer->credit_overdue))
       return false;
   }
   return std::all_of(links_.begin(), links_.end(),
@@ -509,12 +529,13 @@ void Ni::describe(std::string& out) const {
     const ProcessName name = peer->address.identity().name;
     char line[256];
     std::snprintf(line, sizeof line,
-                  "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu control=%zu "
-                  "outstanding=%zu\n",
+                  "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "
+                  "control=%zu outstanding=%zu\n",
                   name.job, name.rank, kStates[static_cast<int>(peer->state)],
                   static_cast<int>(link_name(peer->id).size()), link_name(peer->id).data(),
                   peer->credits.available(), peer->window.window(), peer->window.owed(),
-                  peer->waiting.size(), peer->control.size(), peer->outstanding);
+                  peer->waiting.size(), peer->services.size(), peer->control.size(),
+                  peer->outstanding);
     out += line;
   }
   char line[160];

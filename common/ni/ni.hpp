@@ -119,7 +119,11 @@ class Ni final : private FrameSink {
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept;
+  int progress() noexcept { return run_control() + serve_host(); }
+  // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
+  // over and callbacks made.
+  int run_control() noexcept;
+  int serve_host() noexcept;
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 
@@ -154,6 +158,9 @@ class Ni final : private FrameSink {
 
   // Everything below runs under the lock, except complete_finished().
   Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
+  static bool is_lost(const Peer& peer) noexcept {
+    return peer.state == Peer::State::broken || peer.state == Peer::State::removed;
+  }
   Peer& insert_peer(const Address& address);
   void admit(Peer& peer, Link& link);
   int poll_links() noexcept;
@@ -163,20 +170,23 @@ class Ni final : private FrameSink {
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, const AckPayload& payload);
-  void enqueue(Peer& peer, Waiting& item);
+  void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
   void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
   Step send_message(Peer& peer, Message& message) noexcept;
   Step send_operation(Peer& peer, RemoteOp& op);
   Step send_native(Peer& peer, RemoteOp& op);
-  Step send_service(Peer& peer, GetService& service);
+  bool send_service(Peer& peer, GetService& service);
   Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
   void retry_stalled();
 
-  void credits_arrived(Peer& peer, std::uint32_t count);
+  bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  bool credits_arrived(Peer& peer, std::uint32_t count);
+  void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
+  void release_with_answer(Peer& peer, FrameType type, const AckPayload& payload);
   void return_credits(Peer& peer) noexcept;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,

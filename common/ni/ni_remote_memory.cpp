@@ -70,7 +70,7 @@ void Ni::atomic(PeerId id, const AtomicRequest& request, std::uint64_t address,
         begin(peer, RemoteOp::Type::atomic, result, address, remote, request.width, operation);
     op.request = request;
     if (is_aligned(address, request.width)) {
-      enqueue(peer, op);
+      enqueue(peer, peer.waiting, op);
     } else {
       finish(op, Result::bad_address);
     }
@@ -97,7 +97,7 @@ void Ni::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHand
         op.remote_link = remote.links[peer.link_index];
         op.local_link = local != nullptr ? local->links[peer.link_index] : LinkRegion{};
       }
-      enqueue(peer, op);
+      enqueue(peer, peer.waiting, op);
     }
   }
   complete_finished();
@@ -246,8 +246,11 @@ bool Ni::serve_put(Peer& peer, std::span<const std::byte> payload) {
   const bool complete = put->remaining == 0;
   const Result result = put->result;
   if (complete) incoming.erase(put);
-  release_buffer(peer);
-  if (complete) answer(peer, FrameType::put_ack, {head.operation, wire(result), 0, 0});
+  if (complete) {
+    release_with_answer(peer, FrameType::put_ack, {head.operation, wire(result), 0, 0});
+  } else {
+    release_buffer(peer);
+  }
   return true;
 }
 
@@ -259,11 +262,12 @@ bool Ni::serve_get(Peer& peer, std::span<const std::byte> payload) {
   service->region = request.region;
   service->address = request.address;
   service->size = request.size;
-  enqueue(peer, *service);
+  enqueue(peer, peer.services, *service);
   return true;
 }
 
-Ni::Step Ni::send_service(Peer& peer, GetService& service) {
+// False when the link has no room.
+bool Ni::send_service(Peer& peer, GetService& service) {
   AckPayload head{service.operation, wire(Result::ok), 0, service.offset};
   const std::size_t room = peer.link->max_payload() - sizeof head;
   std::size_t size = std::min<std::uint64_t>(service.size - service.offset, room);
@@ -276,13 +280,16 @@ Ni::Step Ni::send_service(Peer& peer, GetService& service) {
   }
   const Slice slices[] = {{&head, sizeof head}, {source, size}};
   const Attempt attempt = send_data(peer, FrameType::get_data, 0, slices, size == 0 ? 1 : 2);
-  if (attempt != Attempt::sent) return stalled(peer, attempt);
+  if (attempt != Attempt::sent) {
+    stalled(peer, attempt);
+    return false;
+  }
   service.offset += size;
-  if (source != nullptr && service.offset < service.size) return Step::progressed;
-  peer.waiting.pop();
+  if (source != nullptr && service.offset < service.size) return true;
+  peer.services.pop();
   delete &service;
   release_buffer(peer);  // of the get frame
-  return Step::finished;
+  return true;
 }
 
 bool Ni::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
@@ -300,8 +307,7 @@ bool Ni::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
           target);
     }
   }
-  answer(peer, FrameType::atomic_reply, reply);
-  release_buffer(peer);
+  release_with_answer(peer, FrameType::atomic_reply, reply);
   return true;
 }
 
@@ -310,7 +316,6 @@ bool Ni::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
 bool Ni::accept_get_data(Peer& peer, std::span<const std::byte> payload) {
   AckPayload head{};
   if (!read_head(payload, head)) return false;
-  release_buffer(peer);
   RemoteOp* op = operations_.find(head.operation, peer.id);
   if (op == nullptr || op->type != RemoteOp::Type::get || op->stage != RemoteOp::Stage::answer_due)
     return false;

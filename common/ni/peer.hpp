@@ -43,6 +43,7 @@ struct Peer {
   ReceiveWindow window;
   void* context = nullptr;  // the host's
   WaitingQueue waiting;
+  WaitingQueue services;  // answers to the peer's gets; they need no credit
   Peer* next_stalled = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished
   std::deque<ControlFrame> control;

@@ -9,7 +9,8 @@
 //   if (out.take()) transmit(...); else queue(...);
 //   out.put_back(meta.credits);
 //
-//   ReceiveWindow in{initial, maximum};
+//   ReceiveWindow in{initial};
+//   if (!in.accept()) ...                                    // the peer had no credit: hostile
 //   if (in.release()) send_credit_frame(in.collect(~0u));   // half a window owed
 //   meta.credits = in.collect(255);                          // piggyback
 //
@@ -44,23 +45,35 @@ class SendCredits {
 
 class ReceiveWindow {
  public:
-  explicit ReceiveWindow(std::uint32_t initial = 1) noexcept : window_(initial) {}
+  explicit ReceiveWindow(std::uint32_t initial = 1) noexcept
+      : window_(initial), promised_(initial) {}
 
+  // A frame that needs a buffer has arrived. False: the peer had no credit for it.
+  bool accept() noexcept {
+    if (promised_ == 0) return false;
+    --promised_;
+    return true;
+  }
   // A receive buffer of this peer is free again. True when half a window is owed and must be
   // returned explicitly unless a frame goes that way at once.
   bool release() noexcept {
     ++owed_;
     ++released_since_growth_;
-    return owed_ >= refresh();
+    return due();
   }
+  bool due() const noexcept { return owed_ >= refresh(); }
   // Takes up to `limit` owed credits for the frame about to be sent.
   std::uint32_t collect(std::uint32_t limit) noexcept {
     const std::uint32_t count = std::min(owed_, limit);
     owed_ -= count;
+    promised_ += count;
     return count;
   }
   // The frame that should have carried `count` credits was not sent.
-  void put_back(std::uint32_t count) noexcept { owed_ += count; }
+  void put_back(std::uint32_t count) noexcept {
+    owed_ += count;
+    promised_ -= count;
+  }
 
   // True when the peer has used its whole window since the last growth: worth a larger one.
   bool wants_growth() const noexcept { return released_since_growth_ >= window_; }
@@ -73,10 +86,13 @@ class ReceiveWindow {
 
   std::uint32_t window() const noexcept { return window_; }
   std::uint32_t owed() const noexcept { return owed_; }
+  // Receive buffers in use.
+  std::uint32_t held() const noexcept { return window_ - owed_ - promised_; }
   std::uint32_t refresh() const noexcept { return std::max(1u, window_ / 2); }
 
  private:
   std::uint32_t window_;
+  std::uint32_t promised_;  // credits at the peer, in its frames under way, or on the way back
   std::uint32_t owed_ = 0;
   std::uint32_t released_since_growth_ = 0;
 };

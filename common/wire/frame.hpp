@@ -21,9 +21,9 @@
 // atomic_reply           | AtomicPayload     | | atomic_reply | control | NI, result of an atomic,
 // or its error    | -                      | AckPayload+8 bytes|
 //
-// Data frames consume one credit of the ordered pair (sender, receiver); control frames consume
-// none and their number in flight is bounded by the number of data frames (common/README.md).
-// Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
+// Data frames but get_data consume one credit of the ordered pair (sender, receiver); control
+// frames consume none and their number in flight is bounded by the number of data frames
+// (common/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
 //
 //   Meta meta{FrameType::message, tag, credits};
 //   link.send(peer, meta, slices, 2);
@@ -58,7 +58,7 @@ constexpr bool is_valid(FrameType type) noexcept {
   return type >= FrameType::hello && type <= FrameType::last_;
 }
 
-// Data frames are those that occupy a receive buffer until the receiver has dealt with them.
+// Data frames carry payload of any length; a link's reserve for control frames is not for them.
 constexpr bool is_data(FrameType type) noexcept {
   switch (type) {
     case FrameType::message:
@@ -68,6 +68,12 @@ constexpr bool is_data(FrameType type) noexcept {
     case FrameType::atomic: return true;
     default: return false;
   }
+}
+
+// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` go where
+// the origin of the get said: an answer must not wait for a credit that a request holds.
+constexpr bool needs_credit(FrameType type) noexcept {
+  return is_data(type) && type != FrameType::get_data;
 }
 
 const char* to_string(FrameType type) noexcept;

@@ -1,0 +1,178 @@
+#include "link/sim/sim_fabric.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "link/sim/sim_link.hpp"
+#include "protocol/remote_memory.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+SimFabric::SimFabric(const SimOptions& options) : options_(options), random_(options.seed) {}
+SimFabric::~SimFabric() = default;
+
+std::unique_ptr<Link> SimFabric::make_link(FrameSink& sink, Counters& counters) {
+  nodes_.emplace_back();
+  const auto node = static_cast<Node>(nodes_.size() - 1);
+  return std::make_unique<SimLink>(*this, node, sink, counters);
+}
+
+std::optional<std::uint64_t> SimFabric::next_arrival() const noexcept {
+  std::optional<std::uint64_t> first;
+  for (const NodeState& node : nodes_)
+    if (!node.inbox.empty() && (!first || node.inbox.begin()->first < *first))
+      first = node.inbox.begin()->first;
+  return first;
+}
+
+void SimFabric::kill(Node node) {
+  NodeState& dead = nodes_[node];
+  if (!dead.alive) return;
+  dead.alive = false;
+  under_way_ -= dead.inbox.size();
+  dead.inbox.clear();
+  for (Node other = 0; other < nodes_.size(); ++other)
+    if (other != node && nodes_[other].alive) send_news(node, other);
+}
+
+void SimFabric::cut(Node a, Node b) {
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    if (pair(from, to).cut) continue;
+    pair(from, to).cut = true;
+    if (nodes_[to].alive) send_news(from, to);
+  }
+}
+
+// The receiver learns that nothing more comes from `from`, after what is still under way.
+void SimFabric::send_news(Node from, Node to) {
+  Event event;
+  event.kind = Event::Kind::broken;
+  event.from = from;
+  enqueue(to, frame_arrival(pair(from, to)), std::move(event));
+}
+
+SimFabric::UnderWay SimFabric::under_way(Node from, Node to) const {
+  UnderWay sum;
+  for (const auto& [arrival, event] : nodes_[to].inbox) {
+    if (event.kind != Event::Kind::frame || event.from != from) continue;
+    Header header;
+    std::memcpy(&header, event.bytes.data(), sizeof header);
+    const auto type = static_cast<FrameType>(header.type);
+    if (needs_credit(type)) ++sum.credited;
+    sum.credits += header.credits;
+    if (type == FrameType::credit) {
+      CreditPayload payload;
+      std::memcpy(&payload, event.bytes.data() + sizeof header, sizeof payload);
+      sum.credits += payload.credits;
+    }
+  }
+  return sum;
+}
+
+std::uint64_t SimFabric::delivered_messages(Node from, Node to) const {
+  const std::vector<Pair>& pairs = nodes_[from].to;
+  return to < pairs.size() ? pairs[to].delivered_messages : 0;
+}
+
+bool SimFabric::usable(Node from, Node to) const noexcept {
+  return nodes_[from].alive && !(to < nodes_[from].to.size() && nodes_[from].to[to].cut);
+}
+
+SimFabric::Pair& SimFabric::pair(Node from, Node to) {
+  std::vector<Pair>& pairs = nodes_[from].to;
+  if (pairs.size() <= to) pairs.resize(std::max<std::size_t>(to + 1, nodes_.size()));
+  return pairs[to];
+}
+
+bool SimFabric::refuse() noexcept {
+  const bool refused = random_.chance(options_.refuse_permille);
+  totals_.refused += refused ? 1 : 0;
+  return refused;
+}
+
+bool SimFabric::has_room(Node from, Node to, bool control) noexcept {
+  const std::uint32_t limit = options_.capacity + (control ? options_.control_reserve : 0);
+  if (pair(from, to).frames >= limit) {
+    ++totals_.refused;
+    return false;
+  }
+  return control || !refuse();
+}
+
+std::uint64_t SimFabric::frame_arrival(Pair& channel) noexcept {
+  std::uint64_t arrival = now_ + random_.between(options_.minimum_delay, options_.maximum_delay);
+  if (random_.chance(options_.stall_permille)) arrival += random_.below(options_.stall_ticks);
+  channel.last_arrival = std::max(channel.last_arrival, arrival);
+  return channel.last_arrival;
+}
+
+void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
+  if (!nodes_[to].alive) return;
+  if (random_.chance(options_.lose_permille)) {
+    ++totals_.lost;
+    return;
+  }
+  if (random_.chance(options_.corrupt_permille)) {
+    ++totals_.corrupted;
+    const std::uint64_t bit = random_.below(frame.size() * 8);
+    frame[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+  }
+  const bool twice = random_.chance(options_.duplicate_permille);
+  totals_.duplicated += twice ? 1 : 0;
+  Pair& channel = pair(from, to);
+  for (int copies = twice ? 2 : 1; copies > 0; --copies) {
+    ++channel.frames;
+    ++totals_.frames;
+    Event event;
+    event.from = from;
+    event.bytes = frame;
+    enqueue(to, frame_arrival(channel), std::move(event));
+  }
+}
+
+void SimFabric::enqueue(Node to, std::uint64_t arrival, Event event) {
+  nodes_[to].inbox.emplace(arrival, std::move(event));
+  ++under_way_;
+}
+
+bool SimFabric::take(Node node, Event& out) {
+  auto& inbox = nodes_[node].inbox;
+  if (inbox.empty() || inbox.begin()->first > now_) return false;
+  out = std::move(inbox.begin()->second);
+  inbox.erase(inbox.begin());
+  --under_way_;
+  if (out.kind == Event::Kind::frame) --pair(out.from, node).frames;
+  return true;
+}
+
+// Takes away the copies between the two that have not arrived.
+std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
+  std::vector<Operation*> taken;
+  auto& inbox = nodes_[origin].inbox;
+  for (auto it = inbox.begin(); it != inbox.end();) {
+    const Event& event = it->second;
+    if (event.kind == Event::Kind::copy && event.copy.target == target) {
+      taken.push_back(event.copy.operation);
+      it = inbox.erase(it);
+      --under_way_;
+    } else {
+      ++it;
+    }
+  }
+  return taken;
+}
+
+// What became of a copy, decided when it arrives: the region may have gone meanwhile.
+Result SimFabric::copy_result(Node origin, const Copy& copy) const noexcept {
+  if (!nodes_[copy.target].alive || !usable(origin, copy.target)) return Result::unreachable;
+  if (copy.key >= regions_.size()) return Result::bad_address;
+  const Region& region = regions_[copy.key];
+  const bool inside = region.live && region.owner == copy.target &&
+                      copy.remote_address >= region.base &&
+                      copy.remote_address - region.base <= region.size &&
+                      copy.size <= region.size - (copy.remote_address - region.base);
+  return inside ? Result::ok : Result::bad_address;
+}
+
+}  // namespace lfc

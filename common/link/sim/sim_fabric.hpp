@@ -1,0 +1,158 @@
+// SimFabric: a network inside one process, for tests: virtual time, one seed, one thread.
+//
+// The fabric owns the time and everything that is under way; each node of it is a Link. All
+// chance (delays, stalls, `again` for no reason, faults) comes from one generator, so that a run
+// is replayed by its seed. Frames carry the wire Header and are checked by decode_header(), as on
+// a real shared channel.
+//
+//   SimFabric fabric({.seed = 7});
+//   Ni a(config_a), b(config_b);
+//   a.add_link(fabric.make_link(a.sink(), a.link_counters()));   // node 0
+//   b.add_link(fabric.make_link(b.sink(), b.link_counters()));   // node 1
+//   while (!finished) { fabric.advance(); a.progress(); b.progress(); }
+//
+// Default mode: FIFO and exactly once per ordered pair; frames of different pairs overtake each
+// other at will. A pair holds `capacity` frames, after that data is refused until the receiver
+// polls; control frames have a reserve of their own. With faults switched on, a lost frame is
+// seen as a gap in the sequence by the receiver, and breaks the pair; a damaged or duplicate
+// frame is dropped and counted.
+// Threads: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "link/link.hpp"
+#include "link/sim/random.hpp"
+#include "stats/counters.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+struct SimOptions {
+  std::uint64_t seed = 1;
+  std::size_t max_payload = 256;
+  std::uint32_t capacity = 8;          // frames of one ordered pair that may be under way
+  std::uint32_t control_reserve = 16;  // further ones that only control frames may use
+  std::uint32_t minimum_delay = 1;     // ticks from send to arrival
+  std::uint32_t maximum_delay = 16;
+  std::uint32_t stall_permille = 10;  // frames that hold up their pair for up to stall_ticks
+  std::uint32_t stall_ticks = 200;
+  std::uint32_t refuse_permille = 20;  // data frames and copies answered `again` for no reason
+  bool remote_memory = false;          // put() and get() work natively
+  // Faults of the network, all off by default.
+  std::uint32_t lose_permille = 0;
+  std::uint32_t duplicate_permille = 0;
+  std::uint32_t corrupt_permille = 0;  // one bit of the frame flips
+};
+
+class SimFabric {
+ public:
+  using Node = std::uint32_t;  // nodes are numbered in the order of make_link()
+
+  explicit SimFabric(const SimOptions& options);
+  ~SimFabric();
+  SimFabric(const SimFabric&) = delete;
+  SimFabric& operator=(const SimFabric&) = delete;
+
+  // The links must be destroyed before the fabric. A link destroyed is a process that died.
+  std::unique_ptr<Link> make_link(FrameSink& sink, Counters& counters);
+
+  std::uint64_t now() const noexcept { return now_; }
+  void advance(std::uint64_t ticks = 1) noexcept { now_ += ticks; }
+  // Nothing is under way: no frame, no copy, no bad news.
+  bool quiet() const noexcept { return under_way_ == 0; }
+  // When the next thing arrives anywhere; at or before now() when something waits to be polled.
+  std::optional<std::uint64_t> next_arrival() const noexcept;
+
+  // The process dies: it neither sends nor polls any more, and its peers learn of it later.
+  void kill(Node node);
+  // The cable between two nodes breaks; both learn of it later.
+  void cut(Node a, Node b);
+
+  // --- Observation, for invariant checks ---
+
+  struct UnderWay {
+    std::uint32_t credited = 0;  // frames not yet delivered that took a credit
+    std::uint32_t credits = 0;   // credits that frames not yet delivered carry
+  };
+  UnderWay under_way(Node from, Node to) const;
+  // `message` frames delivered to the receiver's sink so far.
+  std::uint64_t delivered_messages(Node from, Node to) const;
+
+  struct Totals {
+    std::uint64_t frames = 0;
+    std::uint64_t refused = 0;  // sends answered `again`
+    std::uint64_t lost = 0;
+    std::uint64_t duplicated = 0;
+    std::uint64_t corrupted = 0;
+    std::uint64_t copies = 0;  // native puts and gets
+  };
+  const Totals& totals() const noexcept { return totals_; }
+
+ private:
+  friend class SimLink;
+
+  struct Copy {  // a native put or get under way
+    void* destination = nullptr;
+    const void* source = nullptr;
+    std::size_t size = 0;
+    Node target = 0;
+    std::uint64_t key = 0;
+    std::uint64_t remote_address = 0;
+    Operation* operation = nullptr;
+  };
+  struct Event {
+    enum class Kind : std::uint8_t { frame, copy, broken };
+    Kind kind = Kind::frame;
+    Node from = 0;
+    std::vector<std::byte> bytes;
+    Copy copy;
+  };
+  struct Pair {
+    std::uint32_t frames = 0;        // under way
+    std::uint64_t last_arrival = 0;  // keeps the pair FIFO
+    std::uint64_t delivered_messages = 0;
+    bool cut = false;
+  };
+  struct NodeState {
+    bool alive = true;
+    std::multimap<std::uint64_t, Event> inbox;  // by arrival; equal ticks keep their order
+    std::vector<Pair> to;                       // by receiver
+  };
+  struct Region {
+    Node owner = 0;
+    std::uint64_t base = 0;
+    std::uint64_t size = 0;
+    bool live = false;
+  };
+
+  bool usable(Node from, Node to) const noexcept;
+  bool has_room(Node from, Node to, bool control) noexcept;
+  // Puts a frame on its way, with whatever faults chance has for it.
+  void transmit(Node from, Node to, std::vector<std::byte> frame);
+  void enqueue(Node to, std::uint64_t arrival, Event event);
+  bool take(Node node, Event& out);
+  std::vector<Operation*> take_copies(Node origin, Node target);
+  std::uint64_t frame_arrival(Pair& pair) noexcept;
+  void send_news(Node from, Node to);
+  Pair& pair(Node from, Node to);
+  bool refuse() noexcept;
+  Result copy_result(Node origin, const Copy& copy) const noexcept;
+
+  const SimOptions options_;
+  Random random_;
+  std::uint64_t now_ = 0;
+  std::uint64_t under_way_ = 0;
+  std::vector<NodeState> nodes_;
+  std::vector<Region> regions_;
+  Totals totals_;
+};
+
+}  // namespace lfc

@@ -1,0 +1,277 @@
+#include "link/sim/sim_link.hpp"
+
+#include <cstring>
+
+namespace lfc {
+namespace {
+
+constexpr int kPollLimit = 64;
+
+}  // namespace
+
+SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters)
+    : fabric_(fabric), node_(node), sink_(sink), counters_(counters) {}
+
+SimLink::~SimLink() { fabric_.kill(node_); }
+
+void SimLink::publish(AddressWriter& writer) const {
+  writer.add(name(), std::as_bytes(std::span(&node_, 1)));
+}
+
+void SimLink::set_own_address(std::span<const std::byte> address) {
+  own_address_.assign(address.begin(), address.end());
+  key_ = Address::parse(address)->identity().key;
+}
+
+std::optional<SimFabric::Node> SimLink::node_of(const Address& address) noexcept {
+  const auto section = address.section("sim");
+  SimFabric::Node node = 0;
+  if (section.size() != sizeof node) return std::nullopt;
+  std::memcpy(&node, section.data(), sizeof node);
+  return node;
+}
+
+bool SimLink::reach(const Address& peer, std::string& why_not) {
+  const auto node = node_of(peer);
+  if (node && *node < fabric_.nodes_.size()) return true;
+  why_not = node ? "no such node in the fabric" : "peer has no sim link";
+  return false;
+}
+
+SimLink::Remote& SimLink::at(PeerId peer) {
+  if (remotes_.size() <= peer) remotes_.resize(peer + 1);
+  return remotes_[peer];
+}
+
+bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not) {
+  Remote& remote = at(peer);
+  if (remote.state == Remote::State::closing) remote.state = Remote::State::connecting;
+  if (remote.state == Remote::State::connecting || remote.state == Remote::State::connected)
+    return true;
+  if (!reach(address, why_not)) return false;
+  const SimFabric::Node node = *node_of(address);
+  if (!fabric_.usable(node_, node)) {
+    why_not = "the cable is cut";
+    return false;
+  }
+  remote = Remote{Remote::State::connecting, node, address.identity().key};
+  greet(remote, FrameType::hello, peer);
+  return true;
+}
+
+// hello and hello_ack: the index under which we know the peer, and our address.
+void SimLink::greet(Remote& remote, FrameType type, PeerId index) {
+  const Slice slices[] = {{&index, sizeof index}, {own_address_.data(), own_address_.size()}};
+  transmit(remote, type == FrameType::hello ? kNoPeer : remote.their_index, {type}, slices, 2);
+}
+
+void SimLink::close(PeerId peer) noexcept {
+  Remote& remote = at(peer);
+  if (remote.state != Remote::State::none) complete_copies(remote.node);
+  if (remote.state == Remote::State::connecting) {
+    remote.state = Remote::State::closing;  // goodbye can be said once the peer has answered
+    return;
+  }
+  if (remote.state == Remote::State::connected) say_goodbye(remote);
+  remote = Remote{};
+}
+
+void SimLink::say_goodbye(Remote& remote) {
+  transmit(remote, remote.their_index, {FrameType::goodbye}, nullptr, 0);
+}
+
+void SimLink::transmit(Remote& remote, std::uint32_t source, Meta meta, const Slice* slices,
+                       int count) {
+  if (!fabric_.usable(node_, remote.node)) return;
+  std::size_t size = 0;
+  for (int i = 0; i < count; ++i) size += slices[i].size;
+  std::vector<std::byte> frame(sizeof(Header) + size);
+  Header header;
+  encode_header(header, remote.key, source, remote.next_sequence++, meta,
+                static_cast<std::uint32_t>(size));
+  std::memcpy(frame.data(), &header, sizeof header);
+  std::byte* end = frame.data() + sizeof header;
+  for (int i = 0; i < count; ++i) {
+    if (slices[i].size != 0) std::memcpy(end, slices[i].data, slices[i].size);
+    end += slices[i].size;
+  }
+  fabric_.transmit(node_, remote.node, std::move(frame));
+}
+
+SendStatus SimLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
+  Remote& remote = at(peer);
+  switch (remote.state) {
+    case Remote::State::connected: break;
+    case Remote::State::connecting: return SendStatus::again;
+    default: return SendStatus::broken;
+  }
+  if (!fabric_.has_room(node_, remote.node, !is_data(meta.type))) return SendStatus::again;
+  transmit(remote, remote.their_index, meta, slices, count);
+  return SendStatus::sent;
+}
+
+int SimLink::poll() noexcept {
+  int events = 0;
+  SimFabric::Event event;
+  while (events < kPollLimit && fabric_.take(node_, event)) {
+    ++events;
+    switch (event.kind) {
+      case SimFabric::Event::Kind::frame: handle_frame(event.from, event.bytes); break;
+      case SimFabric::Event::Kind::broken: handle_broken(event.from); break;
+      case SimFabric::Event::Kind::copy: {
+        const Result result = fabric_.copy_result(node_, event.copy);
+        if (result == Result::ok && event.copy.size != 0)
+          std::memcpy(event.copy.destination, event.copy.source, event.copy.size);
+        event.copy.operation->done(event.copy.operation, result);
+        break;
+      }
+    }
+  }
+  return events;
+}
+
+void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> frame) {
+  Header header;
+  if (decode_header(frame, key_, header) != HeaderFault::none) return drop();
+  const auto payload = frame.subspan(sizeof header);
+  const Meta meta{static_cast<FrameType>(header.type), header.tag, header.credits};
+  if (meta.type == FrameType::hello) return handle_hello(from, header, payload);
+
+  if (header.source >= remotes_.size()) return drop();
+  Remote& remote = remotes_[header.source];
+  // What was under way when we closed the peer is no fault of the sender's.
+  if (remote.state == Remote::State::none) return;
+  if (remote.node != from) return drop();
+  if (remote.state == Remote::State::closed || remote.state == Remote::State::broken) return;
+  if (header.sequence != remote.expected_sequence) {
+    drop();
+    const auto ahead = static_cast<std::int32_t>(header.sequence - remote.expected_sequence);
+    if (ahead > 0) break_remote(header.source, "frames were lost");
+    return;
+  }
+  ++remote.expected_sequence;
+
+  switch (meta.type) {
+    case FrameType::hello_ack:
+      if (payload.size() < sizeof remote.their_index) return drop();
+      std::memcpy(&remote.their_index, payload.data(), sizeof remote.their_index);
+      if (remote.state == Remote::State::closing) {
+        say_goodbye(remote);
+        remote = Remote{};
+      } else {
+        remote.state = Remote::State::connected;
+      }
+      return;
+    case FrameType::goodbye:
+      remote.state = Remote::State::closed;
+      complete_copies(from);
+      return;
+    case FrameType::message: ++fabric_.pair(from, node_).delivered_messages; break;
+    default: break;
+  }
+  sink_.on_frame(header.source, meta, payload);
+}
+
+void SimLink::handle_hello(SimFabric::Node from, const Header& header,
+                           std::span<const std::byte> payload) {
+  std::uint32_t their_index = 0;
+  if (payload.size() < sizeof their_index) return drop();
+  std::memcpy(&their_index, payload.data(), sizeof their_index);
+  const auto address = Address::parse(payload.subspan(sizeof their_index));
+  if (!address || node_of(*address) != from) return drop();
+  const PeerId peer = sink_.on_connect(*this, *address);
+  if (peer == kNoPeer) return;
+  Remote& remote = at(peer);
+  switch (remote.state) {
+    case Remote::State::connected:
+    case Remote::State::broken: return drop();
+    case Remote::State::closing:
+    case Remote::State::connecting: break;  // both began: our sequence goes on
+    case Remote::State::none:
+    case Remote::State::closed: remote = Remote{}; break;
+  }
+  remote.state = Remote::State::connected;
+  remote.node = from;
+  remote.key = address->identity().key;
+  remote.their_index = their_index;
+  remote.expected_sequence = header.sequence + 1;
+  greet(remote, FrameType::hello_ack, peer);
+}
+
+void SimLink::handle_broken(SimFabric::Node from) {
+  for (PeerId peer = 0; peer < remotes_.size(); ++peer) {
+    const Remote& remote = remotes_[peer];
+    const bool open =
+        remote.state == Remote::State::connecting || remote.state == Remote::State::connected;
+    if (open && remote.node == from) break_remote(peer, "the node is gone");
+  }
+}
+
+void SimLink::break_remote(PeerId peer, std::string_view why) {
+  remotes_[peer].state = Remote::State::broken;
+  complete_copies(remotes_[peer].node);
+  sink_.on_broken(peer, *this, why);
+}
+
+// Nothing more comes of what is under way to this node.
+void SimLink::complete_copies(SimFabric::Node target) {
+  for (Operation* operation : fabric_.take_copies(node_, target))
+    operation->done(operation, Result::unreachable);
+}
+
+bool SimLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
+  out.key = fabric_.regions_.size();
+  out.base = reinterpret_cast<std::uint64_t>(data);
+  fabric_.regions_.push_back({node_, out.base, size, true});
+  return true;
+}
+
+void SimLink::deregister_memory(LinkRegion& region) noexcept {
+  if (region.key < fabric_.regions_.size()) fabric_.regions_[region.key].live = false;
+}
+
+Link::Start SimLink::start_copy(PeerId peer, SimFabric::Copy copy) noexcept {
+  const Remote& remote = at(peer);
+  if (!fabric_.options_.remote_memory) return Start::failed;
+  if (remote.state == Remote::State::connecting) return Start::again;
+  if (remote.state != Remote::State::connected) return Start::failed;
+  if (!fabric_.usable(node_, remote.node) || fabric_.refuse()) return Start::again;
+  copy.target = remote.node;
+  SimFabric::Event event;
+  event.kind = SimFabric::Event::Kind::copy;
+  event.copy = copy;
+  const auto& options = fabric_.options_;
+  fabric_.enqueue(
+      node_, fabric_.now_ + fabric_.random_.between(options.minimum_delay, options.maximum_delay),
+      std::move(event));
+  ++fabric_.totals_.copies;
+  return Start::started;
+}
+
+Link::Start SimLink::put(PeerId peer, const void* source, const LinkRegion&,
+                         std::uint64_t remote_address, const LinkRegion& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  SimFabric::Copy copy;
+  copy.destination = reinterpret_cast<void*>(remote_address);
+  copy.source = source;
+  copy.size = size;
+  copy.key = remote.key;
+  copy.remote_address = remote_address;
+  copy.operation = operation;
+  return start_copy(peer, copy);
+}
+
+Link::Start SimLink::get(PeerId peer, void* destination, const LinkRegion&,
+                         std::uint64_t remote_address, const LinkRegion& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  SimFabric::Copy copy;
+  copy.destination = destination;
+  copy.source = reinterpret_cast<const void*>(remote_address);
+  copy.size = size;
+  copy.key = remote.key;
+  copy.remote_address = remote_address;
+  copy.operation = operation;
+  return start_copy(peer, copy);
+}
+
+}  // namespace lfc
