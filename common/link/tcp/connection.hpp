@@ -1,0 +1,85 @@
+// Connection: everything the tcp link knows of one TCP connection.
+//
+//   connecting -> hello_sent -> established        we connect
+//   greeting -> waiting -> established             the peer connects
+//   established -> closing -> dead                 we closed the peer; goodbye is on its way
+//
+// `waiting` ends at once unless an older connection to the same process has not ended yet.
+// Which thread touches what: `out`, `error`, `operations` and `gets` are guarded by the link's
+// lock; `state` is written under that lock and read anywhere; the rest is the poller's, once the
+// connection is in the epoll set.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "link/tcp/inbox.hpp"
+#include "link/tcp/memory.hpp"
+#include "link/tcp/outbox.hpp"
+#include "link/tcp/socket.hpp"
+#include "link/tcp/stream.hpp"
+#include "wire/address.hpp"
+
+namespace lfc::tcp {
+
+using Clock = std::chrono::steady_clock;
+
+enum class State : std::uint8_t {
+  connecting,
+  hello_sent,
+  greeting,
+  waiting,
+  established,
+  closing,
+  dead,
+};
+
+// Where the bytes of the segment that is arriving belong.
+struct Landing {
+  Kind kind = kPut;
+  OpRef operation{};
+  std::uint64_t region = 0;     // put
+  std::uint64_t address = 0;    // put: of the next byte
+  std::byte* direct = nullptr;  // get_data: the next byte's place
+  std::size_t left = 0;
+  std::size_t padding = 0;
+  bool last = false;     // the segment that ends its operation
+  bool refused = false;  // put: some byte of the operation had no place
+  bool active() const noexcept { return left + padding != 0; }
+};
+
+struct Connection {
+  Connection(Socket socket_, State state_, RegisteredMemory& memory)
+      : socket(std::move(socket_)), state(state_), out(memory) {}
+
+  int fd() const noexcept { return socket.fd(); }
+  bool is(State which) const noexcept { return state.load(std::memory_order_acquire) == which; }
+
+  Socket socket;
+  std::atomic<State> state;        // release on writing, pairs with the acquire in is()
+  PeerId peer = kNoPeer;           // set before `established`
+  std::optional<Address> address;  // the peer's, once known
+  Clock::time_point deadline = Clock::time_point::max();
+
+  Outbox out;
+  int error = 0;                 // errno of a failed send; the poller ends the connection
+  std::uint32_t operations = 0;  // ours, under way
+  std::uint32_t gets = 0;        // among them
+  bool unsent = false;           // in the link's list of outboxes to flush
+  bool shut = false;             // closing: nothing more to send
+  std::uint32_t stuck = 0;       // flushes in a row that moved nothing
+
+  Inbox in;
+  Landing landing;
+  std::uint8_t sequence = 0;   // of the frame that is due
+  bool bulk_expected = false;  // another segment follows: read little ahead of it
+  bool stranger = false;       // accepted, and not established yet
+  bool hot = false;            // read directly, not in the epoll set
+  std::uint32_t idle = 0;      // polls since the last byte, while hot
+};
+
+}  // namespace lfc::tcp

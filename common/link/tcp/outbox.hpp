@@ -1,0 +1,90 @@
+// Outbox: the sending half of one connection. Frames go straight from the caller's memory into the
+// socket; what the socket does not take is kept in a bounded backlog. Puts and answers to gets
+// are sent in segments straight from registered memory; between two segments the backlog goes
+// first, so that a small frame waits for at most one segment.
+//
+//   if (outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data) == SendStatus::again) ...
+//   outbox.push({kPut, operation, region, address, size, source});
+//   outbox.flush(fd);            // from poll(), until outbox.idle()
+//
+// Invariant: bytes enter the socket in the order of their frames' sequence numbers.
+// Threads: the caller serialises.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "link/tcp/memory.hpp"
+#include "link/tcp/stream.hpp"
+
+namespace lfc::tcp {
+
+class Outbox {
+ public:
+  // Who may still join when much is waiting: control before data, the link's own answers before
+  // both. The number of answers is bounded by kMaxOperations.
+  enum class Class : std::uint8_t { data, control, answer };
+  // A put (bytes at `source`), a get's request, or the answer to one (bytes of a region).
+  struct Bulk {
+    Kind kind;
+    OpRef operation;
+    std::uint64_t region;   // at the target
+    std::uint64_t address;  // at the target
+    std::uint64_t size;
+    const std::byte* source = nullptr;  // a put's
+    std::uint64_t offset = 0;           // sent so far
+  };
+
+  explicit Outbox(RegisteredMemory& memory) noexcept : memory_(memory) {}
+
+  // `prefix.length` is set here. `broken`: the socket failed, errno says how.
+  SendStatus send(int fd, Prefix prefix, const Slice* slices, int count, Class what);
+  // Queues raw bytes that belong to no frame (the hello).
+  void append_raw(const void* data, std::size_t size);
+  void push(const Bulk& bulk);
+  // Forgets all bulk transfers. A put's half-written segment is copied and goes out whole, so that
+  // the memory it comes from is free.
+  void abandon_bulk();
+  // Writes what is waiting, as far as the socket takes it, at most about 1 MiB. Returns the number
+  // of bytes, or -1: the socket failed, errno says how.
+  std::ptrdiff_t flush(int fd);
+
+  bool idle() const noexcept { return backlog_.empty() && !segment_.open && bulk_.empty(); }
+  // Answers to gets that have not been sent whole.
+  std::uint32_t serving() const noexcept { return serving_; }
+
+ private:
+  // The segment that is being written: head, then bytes, then padding.
+  struct Segment {
+    std::array<std::byte, kPrefix + sizeof(BulkHead)> head{};
+    std::size_t head_sent = 0;
+    std::uint64_t region = 0;
+    std::uint64_t address = 0;  // of the next byte, in this process
+    std::size_t left = 0;
+    std::size_t padding = 0;
+    bool served = false;  // bytes of a region, which may be deregistered meanwhile
+    bool open = false;
+  };
+
+  std::size_t backlog_size() const noexcept { return backlog_.size() - backlog_sent_; }
+  bool refuses(std::size_t size, Class what) const noexcept;
+  void append_frame(std::uint64_t word, const Slice* slices, int count, std::size_t size,
+                    std::size_t skip);
+  void start_segment();
+  void finish_bulk();
+  std::ptrdiff_t write_backlog(int fd);
+  std::ptrdiff_t write_segment(int fd);
+
+  RegisteredMemory& memory_;
+  std::vector<std::byte> backlog_;
+  std::size_t backlog_sent_ = 0;
+  Segment segment_;
+  std::deque<Bulk> bulk_;
+  std::uint32_t serving_ = 0;
+  std::uint8_t sequence_ = 0;
+};
+
+}  // namespace lfc::tcp

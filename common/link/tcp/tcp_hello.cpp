@@ -1,0 +1,209 @@
+// Connections before they are established. Nothing that a stranger sends is believed before its
+// hello has been checked; whoever does not say a proper hello in time is dropped and counted.
+//
+// When two processes connect to each other at once, the connection made by the one with the lower
+// name stays: that one answers the other's hello with goodbye, the other gives its own up as soon
+// as it sees either.
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "link/tcp/tcp_link_impl.hpp"
+
+namespace lfc::tcp {
+namespace {
+
+constexpr std::size_t kMaxStrangers = 256;  // undecided at a time; more wait in the kernel
+
+// The header at the front of the bytes. A complete and proper one yields HeaderFault::none.
+HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, Header& header) {
+  const HeaderFault fault =
+      decode_header(bytes.first(std::min(bytes.size(), sizeof header)), key, header);
+  // The payload follows in the stream; its length is for the caller to judge.
+  return fault == HeaderFault::length ? HeaderFault::none : fault;
+}
+
+}  // namespace
+
+void TcpLink::accept_strangers() {
+  while (strangers_ < kMaxStrangers) {
+    Socket socket = listener_.accepted(options_.send_buffer, options_.receive_buffer);
+    if (!socket) return;
+    const SendLock::Guard guard(lock_);
+    Connection& connection = adopt(std::move(socket), State::greeting);
+    connection.stranger = true;
+    ++strangers_;
+    connection.deadline = Clock::now() + options_.connect_timeout;
+    timed_.store(true, std::memory_order_relaxed);
+    watch(connection, EPOLLIN);
+  }
+}
+
+void TcpLink::drop_stranger(Connection& connection) noexcept {
+  counters_.add(Counter::frames_dropped);
+  connection.state.store(State::dead, std::memory_order_release);
+  attention_.store(true, std::memory_order_relaxed);
+}
+
+// The lock is held.
+void TcpLink::queue_header(Connection& connection, FrameType type, std::uint32_t key,
+                           std::span<const std::byte> payload) {
+  Header header;
+  encode_header(header, key, kNoPeer, 0, {type}, static_cast<std::uint32_t>(payload.size()));
+  connection.out.append_raw(&header, sizeof header);
+  connection.out.append_raw(payload.data(), payload.size());
+  if (connection.out.flush(connection.fd()) < 0) fail(connection, errno);
+  sent_something(connection);
+}
+
+// The lock is held.
+void TcpLink::establish(Connection& connection) noexcept {
+  connection.deadline = Clock::time_point::max();
+  connection.in.grow(Inbox::kEstablished);
+  if (connection.stranger) --strangers_;
+  connection.stranger = false;
+  connection.state.store(State::established, std::memory_order_release);
+}
+
+// --- We connect ---
+
+int TcpLink::finish_connect(Connection& connection) {
+  if (const int error = connection.socket.pending_error(); error != 0) {
+    end_with_errno(connection, error);
+    return 1;
+  }
+  const SendLock::Guard guard(lock_);
+  if (!connection.is(State::connecting)) return 0;  // closed meanwhile
+  // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
+  // kernel says so; if its host dies, the keep-alive does.
+  connection.deadline = Clock::time_point::max();
+  queue_header(connection, FrameType::hello, connection.address->identity().key, own_address_);
+  connection.state.store(State::hello_sent, std::memory_order_release);
+  watch(connection, EPOLLIN);
+  return 1;
+}
+
+int TcpLink::await_ack(Connection& connection) {
+  const Inbox::Got got = connection.in.read(connection.fd(), connection.in.room());
+  if (got == Inbox::Got::closed) {
+    end(connection, describe(connection) + ": closed the connection instead of answering hello");
+    return 1;
+  }
+  if (got == Inbox::Got::error) {
+    end_with_errno(connection, errno);
+    return 1;
+  }
+  Header header;
+  const HeaderFault fault = front_header(connection.in.bytes(), identity_.key, header);
+  if (fault == HeaderFault::short_frame) return 0;
+  const auto type = static_cast<FrameType>(header.type);
+  if (fault == HeaderFault::none && header.length == 0 && type == FrameType::goodbye) {
+    crossed(connection);
+    return 1;
+  }
+  if (fault != HeaderFault::none || header.length != 0 || type != FrameType::hello_ack) {
+    counters_.add(Counter::frames_dropped);
+    end(connection, describe(connection) + ": answered hello with something else");
+    return 1;
+  }
+  connection.in.consume(sizeof header);
+  {
+    const SendLock::Guard guard(lock_);
+    if (!connection.is(State::hello_sent)) return 0;
+    establish(connection);
+  }
+  return 1 + receive(connection);
+}
+
+// The peer's connection is on its way, and takes precedence.
+void TcpLink::crossed(Connection& connection) {
+  {
+    const SendLock::Guard guard(lock_);
+    const PeerId peer = connection.peer;
+    if (slots_[peer].connection == &connection) {
+      slots_[peer] = {Slot::Status::crossed, nullptr, Clock::now() + options_.connect_timeout};
+      timed_.store(true, std::memory_order_relaxed);
+    }
+  }
+  end(connection, {});
+}
+
+// --- A peer connects ---
+
+int TcpLink::greet(Connection& connection) {
+  const Inbox::Got got = connection.in.read(connection.fd(), connection.in.room());
+  if (got == Inbox::Got::nothing) return 0;
+  const std::span<const std::byte> bytes = connection.in.bytes();
+  const bool said_hello = connection.is(State::waiting);
+  if (got != Inbox::Got::data && (said_hello || bytes.empty())) {
+    end(connection, {});  // it gave up because its hello and ours crossed: no stranger
+    return 1;
+  }
+  Header header{};
+  const HeaderFault fault = front_header(bytes, identity_.key, header);
+  const bool proper =
+      got == Inbox::Got::data && !said_hello && header.length <= kMaxAddress &&
+      (fault == HeaderFault::short_frame ||
+       (fault == HeaderFault::none && header.type == static_cast<std::uint8_t>(FrameType::hello)));
+  const std::size_t size = sizeof header + header.length;
+  if (proper && bytes.size() < size) return 0;
+  // Nothing may follow a hello before it is answered.
+  if (proper && bytes.size() == size)
+    connection.address = Address::parse(bytes.subspan(sizeof header));
+  if (said_hello || !connection.address || connection.address->identity().name == identity_.name) {
+    drop_stranger(connection);
+    return 1;
+  }
+  connection.in.consume(size);
+  connection.state.store(State::waiting, std::memory_order_release);
+  return admit(connection);
+}
+
+// Another connection with the same process that has not ended. The lock is held.
+Connection* TcpLink::find_other(const Connection& connection) noexcept {
+  const ProcessName name = connection.address->identity().name;
+  for (const auto& other : connections_) {
+    const bool counts = other->is(State::connecting) || other->is(State::hello_sent) ||
+                        other->is(State::established);
+    if (counts && other->address->identity().name == name) return other.get();
+  }
+  return nullptr;
+}
+
+int TcpLink::admit(Connection& connection) {
+  if (!connection.is(State::waiting)) return 0;
+  const Address& from = *connection.address;
+  Connection* ours = nullptr;
+  {
+    const SendLock::Guard guard(lock_);
+    ours = find_other(connection);
+    if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
+    const bool we_precede = identity_.name.packed() < from.identity().name.packed();
+    if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
+      queue_header(connection, FrameType::goodbye, from.identity().key, {});
+      connection.state.store(State::closing, std::memory_order_release);
+      attention_.store(true, std::memory_order_relaxed);
+      return 1;
+    }
+  }
+  const PeerId peer = sink_.on_connect(*this, from);
+  if (peer == kNoPeer) {
+    drop_stranger(connection);
+    return 1;
+  }
+  const SendLock::Guard guard(lock_);
+  Slot& target = slot(peer);
+  if (target.connection != nullptr && target.connection != ours) return 0;  // made while we asked
+  if (ours != nullptr) {
+    ours->state.store(State::dead, std::memory_order_release);
+    attention_.store(true, std::memory_order_relaxed);
+  }
+  target = {Slot::Status::live, &connection, {}};
+  connection.peer = peer;
+  queue_header(connection, FrameType::hello_ack, from.identity().key, {});
+  establish(connection);
+  return 1;
+}
+
+}  // namespace lfc::tcp

@@ -1,0 +1,294 @@
+#include "link/tcp/tcp_link.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "link/tcp/tcp_link_impl.hpp"
+
+namespace lfc::tcp {
+namespace {
+
+// The link's section of an address.
+struct SectionHead {
+  std::uint16_t port;
+  std::uint8_t address_size;  // 4 or 16; the address follows
+  std::uint8_t reserved;
+  std::uint32_t megabits;  // the interface's speed, 0 when unknown
+  std::uint64_t host;
+};
+static_assert(sizeof(SectionHead) == 16);
+
+constexpr std::chrono::milliseconds kLinger{1000};  // for frames not yet written, at the very end
+
+}  // namespace
+
+TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink,
+                 Counters& counters)
+    : options_(options),
+      identity_(identity),
+      host_tag_(host_tag()),
+      sink_(sink),
+      counters_(counters),
+      memory_(options.threads),
+      lock_(options.threads) {}
+
+bool TcpLink::open(std::string& why_not) {
+  listener_ = Socket::listening(options_.interface.address, options_.first_port, options_.last_port,
+                                port_, why_not);
+  if (!listener_) return false;
+  epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (!epoll_ || ::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, listener_.fd(), &event) != 0) {
+    why_not = std::string("epoll: ") + std::strerror(errno);
+    return false;
+  }
+  return true;
+}
+
+// Says goodbye to all, and gives what is still to be written a moment to go.
+TcpLink::~TcpLink() {
+  for (PeerId peer = 0; peer < slots_.size(); ++peer) close(peer);
+  const auto deadline = Clock::now() + kLinger;
+  while (!drained() && Clock::now() < deadline) {
+    if (flush_unsent() == 0) ::usleep(100);
+  }
+  for (const auto& connection : connections_) {
+    ::shutdown(connection->fd(), SHUT_WR);
+    drain(*connection);  // unread bytes would turn the orderly end into a reset
+  }
+}
+
+void TcpLink::publish(AddressWriter& writer) const {
+  const IpAddress& ip = options_.interface.address;
+  const SectionHead head{port_, static_cast<std::uint8_t>(ip.size()), 0,
+                         options_.interface.megabits, host_tag_};
+  std::array<std::byte, sizeof head + 16> bytes;
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, ip.bytes.data(), ip.size());
+  writer.add(name(), std::span(bytes).first(sizeof head + ip.size()));
+}
+
+void TcpLink::set_own_address(std::span<const std::byte> address) {
+  own_address_.assign(address.begin(), address.end());
+}
+
+std::optional<TcpLink::Endpoint> TcpLink::endpoint_of(const Address& address) const {
+  const std::span<const std::byte> section = address.section(name());
+  SectionHead head;
+  if (section.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, section.data(), sizeof head);
+  const bool known_size = head.address_size == 4 || head.address_size == 16;
+  if (!known_size || section.size() != sizeof head + head.address_size || head.port == 0)
+    return std::nullopt;
+  Endpoint endpoint;
+  endpoint.ip.family = head.address_size == 4 ? AF_INET : AF_INET6;
+  std::memcpy(endpoint.ip.bytes.data(), section.data() + sizeof head, head.address_size);
+  endpoint.port = head.port;
+  endpoint.host = head.host;
+  return endpoint;
+}
+
+std::string TcpLink::describe(const Connection& connection) const {
+  const auto endpoint = connection.address ? endpoint_of(*connection.address) : std::nullopt;
+  if (!endpoint) return "unknown address";
+  return endpoint->ip.text() + " port " + std::to_string(endpoint->port);
+}
+
+bool TcpLink::reach(const Address& peer, std::string& why_not) {
+  const std::optional<Endpoint> endpoint = endpoint_of(peer);
+  if (!endpoint) {
+    why_not = "the peer has no " + options_.name + " address";
+    return false;
+  }
+  if (peer.identity().name == identity_.name) {
+    why_not = "it is this process itself";
+    return false;
+  }
+  return can_reach(options_.interface, endpoint->ip, endpoint->host, why_not);
+}
+
+// --- Connections ---
+
+TcpLink::Slot& TcpLink::slot(PeerId peer) {
+  if (peer >= slots_.size()) slots_.resize(std::size_t{peer} + 1);
+  return slots_[peer];
+}
+
+Connection* TcpLink::established(PeerId peer) const noexcept {
+  if (peer >= slots_.size()) return nullptr;
+  Connection* connection = slots_[peer].connection;
+  return connection != nullptr && connection->is(State::established) ? connection : nullptr;
+}
+
+bool TcpLink::setting_up(PeerId peer) const noexcept {
+  if (peer >= slots_.size()) return false;
+  const Slot& slot = slots_[peer];
+  if (slot.status == Slot::Status::crossed) return true;
+  return slot.status == Slot::Status::live && !slot.connection->is(State::established);
+}
+
+Connection& TcpLink::adopt(Socket socket, State state) {
+  return *connections_.emplace_back(
+      std::make_unique<Connection>(std::move(socket), state, memory_));
+}
+
+void TcpLink::watch(Connection& connection, std::uint32_t events) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &connection;
+  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, connection.fd(), &event) == 0) return;
+  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, connection.fd(), &event) != 0)
+    fail(connection, errno);
+}
+
+bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not) {
+  const SendLock::Guard guard(lock_);
+  Slot& target = slot(peer);
+  if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
+  if (target.status == Slot::Status::broken) {
+    why_not = "the connection was lost before";
+    return false;
+  }
+  const std::optional<Endpoint> endpoint = endpoint_of(address);
+  if (!endpoint || own_address_.empty()) {
+    why_not = endpoint ? "the link does not know its own process's address yet"
+                       : "the peer has no " + options_.name + " address";
+    return false;
+  }
+  Socket socket = Socket::connecting(options_.interface.address, endpoint->ip, endpoint->port,
+                                     options_.send_buffer, options_.receive_buffer, why_not);
+  if (!socket) return false;
+  Connection& connection = adopt(std::move(socket), State::connecting);
+  connection.peer = peer;
+  connection.address = address;
+  connection.deadline = Clock::now() + options_.connect_timeout;
+  timed_.store(true, std::memory_order_relaxed);
+  target = {Slot::Status::live, &connection, {}};
+  watch(connection, EPOLLOUT);
+  return true;
+}
+
+void TcpLink::close(PeerId peer) noexcept {
+  const SendLock::Guard guard(lock_);
+  if (peer >= slots_.size()) return;
+  Connection* connection = std::exchange(slots_[peer], Slot{}).connection;
+  operations_.take_all(peer, cancelled_);
+  attention_.store(true, std::memory_order_relaxed);
+  if (connection == nullptr) return;
+  if (!connection->is(State::established)) {
+    connection->state.store(State::dead, std::memory_order_release);
+    return;
+  }
+  // A get that we were to answer is void now; a put of ours may not go on from memory that the
+  // caller takes back.
+  connection->out.abandon_bulk();
+  const SendStatus status = connection->out.send(connection->fd(), {0, kGoodbye, 0, 0}, nullptr, 0,
+                                                 Outbox::Class::answer);
+  const State next = status == SendStatus::sent ? State::closing : State::dead;
+  connection->state.store(next, std::memory_order_release);
+  timed_.store(true, std::memory_order_relaxed);
+  sent_something(*connection);
+}
+
+SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
+  const SendLock::Guard guard(lock_);
+  Connection* connection = established(peer);
+  if (connection == nullptr) [[unlikely]]
+    return setting_up(peer) ? SendStatus::again : SendStatus::broken;
+  if (connection->error != 0) [[unlikely]]
+    return SendStatus::broken;
+  const Prefix prefix{0, static_cast<Kind>(meta.type), meta.tag, meta.credits};
+  const auto what = is_data(meta.type) ? Outbox::Class::data : Outbox::Class::control;
+  const SendStatus status = connection->out.send(connection->fd(), prefix, slices, count, what);
+  if (status == SendStatus::broken) [[unlikely]]
+    fail(*connection, errno);
+  sent_something(*connection);
+  return status;
+}
+
+// After each use of an outbox: the rest is for poll() to write.
+void TcpLink::sent_something(Connection& connection) noexcept {
+  if (connection.unsent || connection.out.idle()) return;
+  connection.unsent = true;
+  unsent_.push_back(&connection);
+  any_unsent_.store(true, std::memory_order_relaxed);
+}
+
+void TcpLink::fail(Connection& connection, int error) noexcept {
+  connection.error = error;
+  attention_.store(true, std::memory_order_relaxed);
+}
+
+bool TcpLink::drained() const noexcept {
+  const SendLock::Guard guard(lock_);
+  return unsent_.empty();
+}
+
+// --- Remote memory ---
+
+bool TcpLink::remote_memory(PeerId peer) const noexcept {
+  const SendLock::Guard guard(lock_);
+  if (peer >= slots_.size()) return true;  // once it is connected
+  const Slot::Status status = slots_[peer].status;
+  return status != Slot::Status::broken && status != Slot::Status::closed;
+}
+
+bool TcpLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
+  out = memory_.add(data, size);
+  return true;
+}
+
+void TcpLink::deregister_memory(LinkRegion& region) noexcept {
+  memory_.remove(region);
+  region = {};
+}
+
+Link::Start TcpLink::start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept {
+  const SendLock::Guard guard(lock_);
+  Connection* connection = established(peer);
+  if (connection == nullptr) return setting_up(peer) ? Start::again : Start::failed;
+  if (connection->error != 0) return Start::failed;
+  if (bulk.size == 0) return Start::done;
+  const bool is_get = bulk.kind == kGet;
+  if (connection->operations >= kMaxOperations || (is_get && connection->gets >= kMaxGets))
+    return Start::again;
+  ++connection->operations;
+  if (is_get) ++connection->gets;
+  bulk.operation = operations_.add(pending);
+  connection->out.push(bulk);
+  if (connection->out.flush(connection->fd()) < 0) fail(*connection, errno);
+  sent_something(*connection);
+  return Start::started;
+}
+
+Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t address,
+                         const LinkRegion& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  return start(peer, {kPut, {}, remote.key, address, size, static_cast<const std::byte*>(source)},
+               {operation, peer, nullptr, 0, 0});
+}
+
+Link::Start TcpLink::get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t address,
+                         const LinkRegion& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  return start(peer, {kGet, {}, remote.key, address, size},
+               {operation, peer, static_cast<std::byte*>(destination), size, size});
+}
+
+}  // namespace lfc::tcp
+
+namespace lfc {
+
+std::unique_ptr<Link> make_tcp_link(const TcpOptions& options, const Identity& identity,
+                                    FrameSink& sink, Counters& counters, std::string& why_not) {
+  auto link = std::make_unique<tcp::TcpLink>(options, identity, sink, counters);
+  if (!link->open(why_not)) return nullptr;
+  return link;
+}
+
+}  // namespace lfc

@@ -1,0 +1,46 @@
+// TcpLink: a cable over TCP sockets, one connection per pair of processes.
+//
+// One link is one rail: it listens on one address of this host and connects from it. Several
+// links, named "tcp", "tcp1", ..., can live in one process; each reads and writes only the section
+// of its own name in an address.
+//
+//   TcpOptions options;
+//   options.interface = rails[0];                        // link/interfaces.hpp
+//   std::unique_ptr<Link> link = make_tcp_link(options, identity, sink, counters, why_not);
+//   if (!link) complain(why_not);
+//
+// Design: a frame is written straight from the caller's memory and delivered straight out of the
+// receive buffer; a put or get moves between the socket and the two processes' memory without a
+// copy of our own, in segments, between which frames overtake. Connections that carry traffic are
+// read directly, the rest wait in an epoll set that is asked now and then.
+// A stranger's connection, or a broken hello, is dropped and counted in `frames_dropped`.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "link/interfaces.hpp"
+#include "link/link.hpp"
+#include "stats/counters.hpp"
+
+namespace lfc {
+
+struct TcpOptions {
+  std::string name = "tcp";      // section of the address
+  Interface interface;           // the local address to listen on and to connect from
+  std::uint16_t first_port = 0;  // listen on the first free port of this range; 0: any
+  std::uint16_t last_port = 0;
+  std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
+  int send_buffer = 0;     // SO_SNDBUF; 0: the kernel tunes it, which measured best
+  int receive_buffer = 0;  // SO_RCVBUF; likewise
+  bool threads = true;     // a sender and a poller may run at the same time
+};
+
+// nullptr: the link cannot be opened, `why_not` is one line. `sink` and `counters` outlive it.
+std::unique_ptr<Link> make_tcp_link(const TcpOptions& options, const Identity& identity,
+                                    FrameSink& sink, Counters& counters, std::string& why_not);
+
+}  // namespace lfc

@@ -1,0 +1,146 @@
+// The class behind make_tcp_link(). Its parts:
+//   tcp_link.cpp     the Link interface: what the host's threads call
+//   tcp_poll.cpp     poll(): which connections are looked at when, their ends and timeouts
+//   tcp_hello.cpp    connections before they are established
+//   tcp_receive.cpp  what arrives on established ones
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "link/tcp/connection.hpp"
+#include "link/tcp/operations.hpp"
+#include "link/tcp/tcp_link.hpp"
+#include "ni/send_lock.hpp"
+
+namespace lfc::tcp {
+
+class TcpLink final : public Link {
+ public:
+  TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink, Counters& counters);
+  ~TcpLink() override;
+  bool open(std::string& why_not);
+
+  std::string_view name() const noexcept override { return options_.name; }
+  std::size_t max_payload() const noexcept override { return kMaxPayload; }
+  void publish(AddressWriter& writer) const override;
+  void set_own_address(std::span<const std::byte> address) override;
+
+  bool reach(const Address& peer, std::string& why_not) override;
+  bool connect(PeerId peer, const Address& address, std::string& why_not) override;
+  void close(PeerId peer) noexcept override;
+  SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
+  int poll() noexcept override;
+  bool drained() const noexcept override;
+
+  bool remote_memory(PeerId peer) const noexcept override;
+  bool register_memory(void* data, std::size_t size, LinkRegion& out) override;
+  void deregister_memory(LinkRegion& region) noexcept override;
+  Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t address,
+            const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
+  Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t address,
+            const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
+
+ private:
+  struct Slot {
+    // crossed: the peer's connection takes precedence over ours and must come soon.
+    enum class Status : std::uint8_t { none, live, crossed, closed, broken };
+    Status status = Status::none;
+    Connection* connection = nullptr;  // with `live`
+    Clock::time_point deadline{};      // with `crossed`
+  };
+  // What a peer publishes about this rail.
+  struct Endpoint {
+    IpAddress ip;
+    std::uint16_t port = 0;
+    std::uint64_t host = 0;
+  };
+
+  // tcp_link.cpp; the lock is held
+  std::optional<Endpoint> endpoint_of(const Address& address) const;
+  std::string describe(const Connection& connection) const;
+  Slot& slot(PeerId peer);
+  Connection* established(PeerId peer) const noexcept;
+  bool setting_up(PeerId peer) const noexcept;
+  Connection& adopt(Socket socket, State state);
+  void watch(Connection& connection, std::uint32_t events) noexcept;
+  void sent_something(Connection& connection) noexcept;
+  void fail(Connection& connection, int error) noexcept;
+  Start start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept;
+
+  // tcp_poll.cpp
+  int service(Connection& connection);
+  int flush_unsent() noexcept;
+  int poll_hot();
+  int poll_cold();
+  int attend();
+  int check_time(Clock::time_point now);
+  void promote(Connection& connection) noexcept;
+  void demote(Connection& connection) noexcept;
+  int drain(Connection& connection) noexcept;
+  void bury() noexcept;
+  // Ends a connection. With a reason its peer is broken, without one it has closed.
+  void end(Connection& connection, std::string_view why);
+  void end_with_errno(Connection& connection, int error);
+
+  // tcp_hello.cpp
+  void accept_strangers();
+  int finish_connect(Connection& connection);
+  int await_ack(Connection& connection);
+  int greet(Connection& connection);
+  int admit(Connection& connection);
+  void drop_stranger(Connection& connection) noexcept;
+  Connection* find_other(const Connection& connection) noexcept;
+  void establish(Connection& connection) noexcept;
+  void queue_header(Connection& connection, FrameType type, std::uint32_t key,
+                    std::span<const std::byte> payload);
+  void crossed(Connection& connection);
+
+  // tcp_receive.cpp
+  int receive(Connection& connection);
+  int deliver(Connection& connection, int budget);
+  bool handle(Connection& connection, const Prefix& prefix, std::span<const std::byte> payload);
+  bool serve_get(Connection& connection, const BulkHead& head);
+  bool finish_operation(Connection& connection, const Answer& answer);
+  bool begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head);
+  void land_buffered(Connection& connection);
+  Inbox::Got land_directly(Connection& connection);
+  void landed(Connection& connection, std::size_t size);
+  bool answer(Connection& connection, OpRef operation, Result result);
+  void complete(Connection& connection, OpRef operation, Result result);
+  void violation(Connection& connection, std::string_view what);
+
+  const TcpOptions options_;
+  const Identity identity_;
+  const std::uint64_t host_tag_;
+  FrameSink& sink_;
+  Counters& counters_;
+  std::vector<std::byte> own_address_;
+  Socket listener_;
+  Socket epoll_;  // not a socket, but a descriptor to own
+  std::uint16_t port_ = 0;
+  RegisteredMemory memory_;
+
+  mutable SendLock lock_;  // guards what follows, and parts of each connection
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Slot> slots_;
+  OperationTable operations_;
+  std::vector<Connection*> unsent_;
+  std::vector<Operation*> cancelled_;  // to be completed by poll(): their peer was closed
+  // Hints for poll(), read without the lock; it is taken before anything is believed.
+  std::atomic<bool> any_unsent_ = false;
+  std::atomic<bool> attention_ = false;  // a failed send, a closed peer, a dead connection
+  std::atomic<bool> timed_ = false;      // something has a deadline
+
+  // The poller's own.
+  std::vector<Connection*> hot_;
+  std::uint64_t ticks_ = 0;
+  std::uint32_t until_cold_ = 0;
+  std::uint32_t fruitless_ = 0;  // looks at the epoll set in a row that found nothing
+  std::size_t strangers_ = 0;    // accepted, not yet established
+};
+
+}  // namespace lfc::tcp

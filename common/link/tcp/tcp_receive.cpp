@@ -1,0 +1,264 @@
+// What arrives on established connections. Every field is checked before it is used; whoever breaks
+// the protocol loses the connection, and nothing else happens.
+#include <cerrno>
+#include <cstring>
+
+#include "link/tcp/tcp_link_impl.hpp"
+
+namespace lfc::tcp {
+namespace {
+
+constexpr int kFrames = 64;                      // delivered per connection and poll
+constexpr std::size_t kBulkBytes = 1024 * 1024;  // read per connection and poll
+constexpr std::size_t kAheadOfBulk = 8 * 1024;   // read when a segment's head is due
+
+bool is_bulk(Kind kind) noexcept { return kind == kPut || kind == kGetData; }
+
+bool is_acceptable(const Prefix& prefix) noexcept {
+  switch (prefix.kind) {
+    case kGoodbye: return prefix.length == 0;
+    case kGet: return prefix.length == sizeof(BulkHead);
+    case kAnswer: return prefix.length == sizeof(Answer);
+    case kPut:
+    case kGetData:
+      return prefix.length > sizeof(BulkHead) && prefix.length <= sizeof(BulkHead) + kMaxSegment;
+    default:
+      return prefix.kind > kGoodbye && is_valid(static_cast<FrameType>(prefix.kind)) &&
+             prefix.length <= kMaxPayload;
+  }
+}
+
+template <class T>
+T read_as(std::span<const std::byte> bytes) noexcept {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+}  // namespace
+
+int TcpLink::receive(Connection& connection) {
+  int events = 0;
+  std::size_t bytes = 0;
+  for (;;) {
+    events += deliver(connection, kFrames - events);
+    if (!connection.is(State::established)) return events;
+    if (events >= kFrames || bytes >= kBulkBytes) {
+      promote(connection);  // the epoll set does not know of frames in our buffer
+      return events;
+    }
+    if (bytes != 0 && !connection.in.more_likely()) return events;
+
+    Inbox::Got got = Inbox::Got::nothing;
+    if (connection.landing.left != 0) {
+      got = land_directly(connection);
+    } else {
+      const std::size_t limit = connection.bulk_expected ? kAheadOfBulk : connection.in.room();
+      got = connection.in.read(connection.fd(), limit);
+    }
+    bytes += connection.in.last_read();
+    if (got == Inbox::Got::nothing) return events;
+    if (got == Inbox::Got::closed) {
+      end(connection, describe(connection) + ": the peer ended without a goodbye");
+      return events + 1;
+    }
+    if (got == Inbox::Got::error) {
+      end_with_errno(connection, errno);
+      return events + 1;
+    }
+  }
+}
+
+// Hands out what is complete in the buffer.
+int TcpLink::deliver(Connection& connection, int budget) {
+  Inbox& in = connection.in;
+  int events = 0;
+  while (events < budget && connection.is(State::established)) {
+    if (connection.landing.active()) {
+      if (in.bytes().empty()) break;
+      ++events;
+      land_buffered(connection);
+      continue;
+    }
+    const std::span<const std::byte> bytes = in.bytes();
+    if (bytes.size() < kPrefix) break;
+    Prefix prefix;
+    const bool intact = decode_prefix(read_as<std::uint64_t>(bytes), connection.sequence, prefix);
+    if (!intact || !is_acceptable(prefix)) {
+      violation(connection, "a frame it cannot have meant");
+      break;
+    }
+    const bool bulk = is_bulk(prefix.kind);
+    const std::size_t size = kPrefix + (bulk ? sizeof(BulkHead) : padded(prefix.length));
+    if (bytes.size() < size) break;
+    ++connection.sequence;
+    ++events;
+    const bool valid =
+        bulk ? begin_landing(connection, prefix, read_as<BulkHead>(bytes.subspan(kPrefix)))
+             : handle(connection, prefix, bytes.subspan(kPrefix, prefix.length));
+    if (!valid) {
+      violation(connection, "remote memory traffic that fits no operation");
+      break;
+    }
+    in.consume(size);
+  }
+  return events;
+}
+
+bool TcpLink::handle(Connection& connection, const Prefix& prefix,
+                     std::span<const std::byte> payload) {
+  switch (prefix.kind) {
+    case kGoodbye: end(connection, {}); return true;
+    case kGet: return serve_get(connection, read_as<BulkHead>(payload));
+    case kAnswer: return finish_operation(connection, read_as<Answer>(payload));
+    default:
+      sink_.on_frame(connection.peer,
+                     {static_cast<FrameType>(prefix.kind), prefix.tag, prefix.credits}, payload);
+      return true;
+  }
+}
+
+void TcpLink::violation(Connection& connection, std::string_view what) {
+  counters_.add(Counter::frames_dropped);
+  end(connection, describe(connection) + ": the peer sent " + std::string(what));
+}
+
+// --- Remote memory: the target ---
+
+bool TcpLink::serve_get(Connection& connection, const BulkHead& head) {
+  const SendLock::Guard guard(lock_);
+  if (!connection.is(State::established)) return true;
+  if (head.left == 0 || connection.out.serving() >= kMaxGets) return false;
+  // Whether the memory may be read is checked segment by segment, when it is read.
+  connection.out.push({kGetData, head.operation, head.region, head.address, head.left});
+  if (connection.out.flush(connection.fd()) < 0) fail(connection, errno);
+  sent_something(connection);
+  return true;
+}
+
+bool TcpLink::begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head) {
+  Landing& landing = connection.landing;
+  const std::size_t size = prefix.length - sizeof head;
+  if (size > head.left) return false;
+  const bool refused_before = prefix.kind == kPut && landing.kind == kPut && !landing.last &&
+                              landing.operation.index == head.operation.index &&
+                              landing.operation.generation == head.operation.generation &&
+                              landing.refused;
+  landing = {};
+  landing.kind = prefix.kind;
+  landing.operation = head.operation;
+  landing.left = size;
+  landing.padding = padded(size) - size;
+  landing.last = size == head.left;
+  landing.refused = refused_before;
+  connection.bulk_expected = !landing.last;
+  if (prefix.kind == kPut) {
+    landing.region = head.region;
+    landing.address = head.address;
+    return true;
+  }
+  const SendLock::Guard guard(lock_);
+  Pending* pending = operations_.find(head.operation, connection.peer);
+  if (pending == nullptr || pending->destination == nullptr) return false;
+  if (head.left != pending->left || head.address != pending->size - pending->left) return false;
+  landing.direct = pending->destination + head.address;
+  pending->left -= size;
+  return true;
+}
+
+// Moves what the buffer holds of the segment to its place.
+void TcpLink::land_buffered(Connection& connection) {
+  Landing& landing = connection.landing;
+  const std::span<const std::byte> bytes = connection.in.bytes();
+  const std::size_t size = std::min(landing.left, bytes.size());
+  const auto copy = [&](std::byte* to) {
+    if (to != nullptr) std::memcpy(to, bytes.data(), size);
+    return to != nullptr;
+  };
+  if (size != 0) {
+    const bool placed = landing.kind == kPut
+                            ? memory_.access(landing.region, landing.address, landing.left, copy)
+                            : copy(landing.direct);
+    if (!placed) landing.refused = true;
+    connection.in.consume(size);
+  }
+  landed(connection, size);
+}
+
+// Reads the segment from the socket to its place; when it has none, into the buffer.
+Inbox::Got TcpLink::land_directly(Connection& connection) {
+  Landing& landing = connection.landing;
+  std::size_t placed = 0;
+  const auto read = [&](std::byte* to) {
+    return to == nullptr ? connection.in.read(connection.fd(), connection.in.room())
+                         : connection.in.read_to(connection.fd(), to, landing.left, placed);
+  };
+  const Inbox::Got got = landing.kind == kPut
+                             ? memory_.access(landing.region, landing.address, landing.left, read)
+                             : read(landing.direct);
+  if (placed != 0) landed(connection, placed);
+  return got;
+}
+
+// Accounts for bytes that have left the stream; finishes the segment after its padding.
+void TcpLink::landed(Connection& connection, std::size_t size) {
+  Landing& landing = connection.landing;
+  landing.left -= size;
+  landing.address += size;
+  if (landing.direct != nullptr) landing.direct += size;
+  if (landing.left != 0) return;
+  const std::size_t padding = std::min(landing.padding, connection.in.bytes().size());
+  connection.in.consume(padding);
+  landing.padding -= padding;
+  if (landing.active() || !landing.last) return;
+  if (landing.kind == kGetData) {
+    complete(connection, landing.operation, Result::ok);
+  } else if (!answer(connection, landing.operation,
+                     landing.refused ? Result::bad_address : Result::ok)) {
+    violation(connection, "puts without end, and reads no answer");
+  }
+}
+
+bool TcpLink::answer(Connection& connection, OpRef operation, Result result) {
+  const SendLock::Guard guard(lock_);
+  if (!connection.is(State::established)) return true;
+  const Answer payload{operation, static_cast<std::uint32_t>(result), 0};
+  const Slice slice{&payload, sizeof payload};
+  const SendStatus status =
+      connection.out.send(connection.fd(), {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer);
+  if (status == SendStatus::broken) fail(connection, errno);
+  sent_something(connection);
+  return status != SendStatus::again;
+}
+
+// --- Remote memory: the origin ---
+
+bool TcpLink::finish_operation(Connection& connection, const Answer& answer) {
+  const auto result = static_cast<Result>(answer.result);
+  if (answer.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
+  {
+    const SendLock::Guard guard(lock_);
+    const Pending* pending = operations_.find(answer.operation, connection.peer);
+    // A get that went well ends with its last byte, not with an answer.
+    const bool fits =
+        pending != nullptr && (pending->destination == nullptr || result != Result::ok);
+    if (!fits) return !connection.is(State::established);
+  }
+  complete(connection, answer.operation, result);
+  return true;
+}
+
+void TcpLink::complete(Connection& connection, OpRef reference, Result result) {
+  Operation* operation = nullptr;
+  {
+    const SendLock::Guard guard(lock_);
+    const Pending* pending = operations_.find(reference, connection.peer);
+    if (pending == nullptr) return;  // its peer was closed meanwhile
+    --connection.operations;
+    if (pending->destination != nullptr) --connection.gets;
+    operation = operations_.take(reference);
+  }
+  operation->done(operation, result);
+}
+
+}  // namespace lfc::tcp
