@@ -1,0 +1,376 @@
+#include "link/interfaces.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+namespace lfc {
+namespace {
+
+// Closes a descriptor on leaving the scope.
+struct ScopedSocket {
+  explicit ScopedSocket(int family) : fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~ScopedSocket() {
+    if (fd >= 0) ::close(fd);
+  }
+  ScopedSocket(const ScopedSocket&) = delete;
+  ScopedSocket& operator=(const ScopedSocket&) = delete;
+  int fd;
+};
+
+unsigned prefix_of(const sockaddr* mask) noexcept {
+  const std::optional<IpAddress> bits = IpAddress::from(mask);
+  if (!bits) return 0;
+  unsigned count = 0;
+  for (std::size_t i = 0; i < bits->size(); ++i)
+    count += static_cast<unsigned>(std::popcount(bits->bytes[i]));
+  return count;
+}
+
+// What the driver says of its speed. The socket's namespace decides, /sys may be another's.
+unsigned megabits_of(int socket, const char* name) noexcept {
+  ethtool_cmd command{};
+  command.cmd = ETHTOOL_GSET;
+  ifreq request{};
+  std::strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&command);
+  if (::ioctl(socket, SIOCETHTOOL, &request) != 0) return 0;
+  const std::uint32_t speed = ethtool_cmd_speed(&command);
+  return speed == static_cast<std::uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// One item of the user's list.
+struct Item {
+  std::string text;
+  std::string name;                // device name, or empty
+  sa_family_t family = AF_UNSPEC;  // with a name: only this family
+  IpAddress net;                   // without a name
+  unsigned prefix = 0;
+};
+
+bool parse_item(std::string_view text, Item& item, std::string& problem) {
+  item.text = text;
+  const std::size_t slash = text.find('/');
+  const std::string before(text.substr(0, slash));
+  if (const std::optional<IpAddress> address = IpAddress::parse(before)) {
+    const unsigned bits = static_cast<unsigned>(address->size() * 8);
+    item.net = *address;
+    item.prefix = bits;
+    if (slash == std::string_view::npos) return true;
+    const std::string_view after = text.substr(slash + 1);
+    const auto [end, error] =
+        std::from_chars(after.data(), after.data() + after.size(), item.prefix);
+    if (error == std::errc{} && end == after.data() + after.size() && item.prefix <= bits)
+      return true;
+    problem =
+        "\"" + item.text + "\": the prefix must be a number from 0 to " + std::to_string(bits);
+    return false;
+  }
+  if (slash != std::string_view::npos) {
+    problem = "\"" + item.text + "\" is not a subnet such as 10.1.0.0/16 or fd00::/8";
+    return false;
+  }
+  item.name = before;
+  if (before.ends_with(":4") || before.ends_with(":6")) {
+    item.family = before.back() == '4' ? AF_INET : AF_INET6;
+    item.name.resize(before.size() - 2);
+  }
+  return true;
+}
+
+bool covers(const Item& item, const Interface& interface) noexcept {
+  if (item.name.empty()) return interface.address.in_subnet(item.net, item.prefix);
+  return item.name == interface.name &&
+         (item.family == AF_UNSPEC || item.family == interface.address.family);
+}
+
+// The address a device's name stands for, among those `covered` by the item.
+const Interface* representative(const std::vector<const Interface*>& covered) noexcept {
+  const auto find = [&](auto matches) {
+    const auto at = std::find_if(covered.begin(), covered.end(), matches);
+    return at == covered.end() ? nullptr : *at;
+  };
+  if (const auto* four = find([](auto* i) { return i->address.family == AF_INET; })) return four;
+  return find([](auto* i) { return !i->address.is_link_local(); });
+}
+
+std::string names_of(const std::vector<Interface>& all) {
+  std::string names;
+  std::vector<std::string_view> seen;
+  for (const Interface& interface : all) {
+    if (std::find(seen.begin(), seen.end(), interface.name) != seen.end()) continue;
+    seen.push_back(interface.name);
+    names += (names.empty() ? "" : ", ") + interface.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+std::string addresses_of(const std::vector<Interface>& all) {
+  std::string text;
+  for (const Interface& interface : all)
+    text += (text.empty() ? "" : ", ") + interface.address.text() + "/" +
+            std::to_string(interface.prefix);
+  return text.empty() ? "none" : text;
+}
+
+void add_unique(std::vector<Interface>& chosen, const Interface& interface) {
+  const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Interface& other) {
+    return other.name == interface.name && other.address == interface.address;
+  });
+  if (!known) chosen.push_back(interface);
+}
+
+// Chooses what one item of a list without '^' asks for.
+bool choose(const Item& item, const std::vector<Interface>& all, std::vector<Interface>& chosen,
+            std::string& problem) {
+  std::vector<const Interface*> covered;
+  for (const Interface& interface : all)
+    if (covers(item, interface)) covered.push_back(&interface);
+  if (covered.empty()) {
+    problem = item.name.empty() ? "no address of this host is in " + item.text +
+                                      " (there are: " + addresses_of(all) + ")"
+                                : "no interface is named \"" + item.name +
+                                      "\" with an IP address (there are: " + names_of(all) + ")";
+    return false;
+  }
+  std::erase_if(covered, [](auto* interface) { return !interface->running; });
+  if (covered.empty()) {
+    problem = "the interface that \"" + item.text + "\" names is down";
+    return false;
+  }
+  if (item.name.empty()) {
+    for (const Interface* interface : covered) add_unique(chosen, *interface);
+    return true;
+  }
+  const Interface* one = representative(covered);
+  if (one == nullptr) {
+    problem = "interface \"" + item.name + "\" has only link-local addresses";
+    return false;
+  }
+  add_unique(chosen, *one);
+  return true;
+}
+
+// Chooses one address of each running device that no item excludes.
+void choose_all_but(const std::vector<Item>& excluded, const std::vector<Interface>& all,
+                    std::vector<Interface>& chosen) {
+  std::vector<std::string_view> devices;
+  for (const Interface& interface : all)
+    if (std::find(devices.begin(), devices.end(), interface.name) == devices.end())
+      devices.push_back(interface.name);
+  for (const std::string_view device : devices) {
+    std::vector<const Interface*> usable;
+    for (const Interface& interface : all) {
+      const bool unwanted = std::any_of(excluded.begin(), excluded.end(),
+                                        [&](const Item& item) { return covers(item, interface); });
+      if (interface.name == device && interface.running && !interface.address.is_loopback() &&
+          !unwanted)
+        usable.push_back(&interface);
+    }
+    if (const Interface* one = representative(usable)) add_unique(chosen, *one);
+  }
+}
+
+}  // namespace
+
+std::optional<IpAddress> IpAddress::from(const sockaddr* address) noexcept {
+  IpAddress ip;
+  if (address == nullptr) return std::nullopt;
+  ip.family = address->sa_family;
+  if (ip.family == AF_INET) {
+    sockaddr_in four;
+    std::memcpy(&four, address, sizeof four);
+    std::memcpy(ip.bytes.data(), &four.sin_addr, 4);
+    return ip;
+  }
+  if (ip.family == AF_INET6) {
+    sockaddr_in6 six;
+    std::memcpy(&six, address, sizeof six);
+    std::memcpy(ip.bytes.data(), &six.sin6_addr, 16);
+    ip.scope = six.sin6_scope_id;
+    return ip;
+  }
+  return std::nullopt;
+}
+
+std::optional<IpAddress> IpAddress::parse(const std::string& text) noexcept {
+  IpAddress ip;
+  for (const sa_family_t family : {sa_family_t{AF_INET}, sa_family_t{AF_INET6}}) {
+    ip.family = family;
+    if (::inet_pton(family, text.c_str(), ip.bytes.data()) == 1) return ip;
+  }
+  return std::nullopt;
+}
+
+bool IpAddress::is_loopback() const noexcept {
+  if (family == AF_INET) return bytes[0] == 127;
+  in6_addr six;
+  std::memcpy(&six, bytes.data(), sizeof six);
+  return family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+bool IpAddress::is_link_local() const noexcept {
+  if (family == AF_INET) return bytes[0] == 169 && bytes[1] == 254;
+  return family == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
+}
+
+bool IpAddress::in_subnet(const IpAddress& net, unsigned prefix) const noexcept {
+  if (family != net.family || prefix > size() * 8) return false;
+  const std::size_t whole = prefix / 8;
+  if (std::memcmp(bytes.data(), net.bytes.data(), whole) != 0) return false;
+  const unsigned rest = prefix % 8;
+  return rest == 0 || (bytes[whole] ^ net.bytes[whole]) >> (8 - rest) == 0;
+}
+
+std::string IpAddress::text() const {
+  std::array<char, INET6_ADDRSTRLEN> buffer{};
+  const char* text = ::inet_ntop(family, bytes.data(), buffer.data(), buffer.size());
+  return text == nullptr ? "no address" : text;
+}
+
+socklen_t IpAddress::to_sockaddr(std::uint16_t port, sockaddr_storage& out) const noexcept {
+  out = {};
+  if (family == AF_INET) {
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    std::memcpy(&four.sin_addr, bytes.data(), 4);
+    std::memcpy(&out, &four, sizeof four);
+    return sizeof four;
+  }
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  six.sin6_scope_id = scope;
+  std::memcpy(&six.sin6_addr, bytes.data(), 16);
+  std::memcpy(&out, &six, sizeof six);
+  return sizeof six;
+}
+
+std::vector<Interface> list_interfaces() {
+  std::vector<Interface> found;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return found;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> guard(list, ::freeifaddrs);
+  const ScopedSocket probe(AF_INET);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const std::optional<IpAddress> address = IpAddress::from(entry->ifa_addr);
+    if (!address) continue;
+    constexpr unsigned kRunning = IFF_UP | IFF_RUNNING;
+    found.push_back({entry->ifa_name, *address, prefix_of(entry->ifa_netmask),
+                     megabits_of(probe.fd, entry->ifa_name),
+                     (entry->ifa_flags & kRunning) == kRunning});
+  }
+  return found;
+}
+
+bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
+                       std::vector<Interface>& chosen, std::string& problem) {
+  chosen.clear();
+  selection = trimmed(selection);
+  const bool exclude = selection.starts_with('^');
+  if (exclude) selection.remove_prefix(1);
+  std::vector<Item> items;
+  while (!selection.empty()) {
+    const std::size_t comma = std::min(selection.find(','), selection.size());
+    const std::string_view text = trimmed(selection.substr(0, comma));
+    selection.remove_prefix(std::min(comma + 1, selection.size()));
+    if (text.empty()) continue;
+    if (text.starts_with('^')) {
+      problem = "'^' must come first: it turns the whole list around";
+      return false;
+    }
+    if (!parse_item(text, items.emplace_back(), problem)) return false;
+  }
+  // Excluding what does not exist is no mistake: one list serves hosts that differ.
+  if (items.empty() || exclude) {
+    choose_all_but(items, all, chosen);
+  } else {
+    for (const Item& item : items)
+      if (!choose(item, all, chosen, problem)) return false;
+  }
+  if (chosen.empty()) {
+    problem =
+        "no interface is left (running ones, loopback excepted; there are: " + addresses_of(all) +
+        ")";
+    return false;
+  }
+  return true;
+}
+
+std::uint64_t host_tag() noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  const auto mix = [&hash](const void* data, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i)
+      hash = (hash ^ static_cast<const std::uint8_t*>(data)[i]) * 0x100000001b3u;
+  };
+  std::array<char, 64> boot{};
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(boot.data(), boot.size());
+  mix(boot.data(), boot.size());
+  if (boot[0] == '\0') {  // no /proc: the host's name is the next best
+    ::gethostname(boot.data(), boot.size() - 1);
+    mix(boot.data(), boot.size());
+  }
+  struct stat network {};
+  if (::stat("/proc/self/ns/net", &network) == 0) {
+    mix(&network.st_dev, sizeof network.st_dev);
+    mix(&network.st_ino, sizeof network.st_ino);
+  }
+  return hash;
+}
+
+bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
+               std::string& why_not) {
+  const bool same_host = peer_host == host_tag();
+  const auto refuse = [&](std::string_view why) {
+    why_not = peer.text() + " from " + local.name + " (" + local.address.text() + "): ";
+    why_not += why;
+    return false;
+  };
+  if (peer.family != local.address.family) return refuse("one is IPv4, the other IPv6");
+  if (peer.is_loopback() != local.address.is_loopback())
+    return refuse("one is a loopback address, the other is not");
+  if (peer.is_loopback()) return same_host || refuse("loopback addresses stay on their host");
+
+  IpAddress target = peer;
+  target.scope = local.address.scope;  // a link-local address is meant on this device
+  sockaddr_storage to;
+  const socklen_t length = target.to_sockaddr(1, to);
+  const ScopedSocket probe(peer.family);
+  if (probe.fd < 0) return refuse(std::strerror(errno));
+  // Connecting a datagram socket asks the routing table and sends nothing.
+  if (::connect(probe.fd, reinterpret_cast<const sockaddr*>(&to), length) != 0)
+    return refuse(std::strerror(errno));
+  sockaddr_storage from{};
+  socklen_t from_length = sizeof from;
+  if (::getsockname(probe.fd, reinterpret_cast<sockaddr*>(&from), &from_length) != 0)
+    return refuse(std::strerror(errno));
+  const std::optional<IpAddress> source = IpAddress::from(reinterpret_cast<sockaddr*>(&from));
+  // The kernel talks to its own addresses from that very address.
+  const bool ours = source && *source == peer;
+  if (ours != same_host)
+    return refuse(ours ? "this host has that address itself"
+                       : "not an address of this host any more");
+  if (ours || peer.in_subnet(local.address, local.prefix)) return true;
+  return (source && *source == local.address) || refuse("the route goes through another interface");
+}
+
+}  // namespace lfc

@@ -1,0 +1,85 @@
+// Network interfaces of this host: listing them, choosing among them as the user says, and
+// deciding which of a peer's addresses can be reached from which of ours. Used by every link that
+// runs over IP (tcp, ofi).
+//
+//   std::vector<Interface> rails;
+//   if (!select_interfaces("eth0,10.77.0.0/24", list_interfaces(), rails, problem))
+//     complain(problem);        // "no interface is named eth0 (there are: lo, eth1)"
+//   ...
+//   if (!can_reach(rails[0], peer_ip, peer_host_tag, why_not)) use_another_link(why_not);
+//
+// An Interface is one address: a device with three addresses is listed three times. No packet is
+// ever sent from here.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lfc {
+
+// An IPv4 or IPv6 address without a port.
+struct IpAddress {
+  sa_family_t family = AF_UNSPEC;
+  std::array<std::uint8_t, 16> bytes{};  // network order; IPv4 uses the first four
+  std::uint32_t scope = 0;               // device index, for IPv6 link-local addresses on this host
+
+  static std::optional<IpAddress> from(const sockaddr* address) noexcept;
+  static std::optional<IpAddress> parse(const std::string& text) noexcept;
+
+  std::size_t size() const noexcept { return family == AF_INET ? 4 : 16; }
+  bool is_loopback() const noexcept;
+  bool is_link_local() const noexcept;
+  // True when the first `prefix` bits are the same.
+  bool in_subnet(const IpAddress& net, unsigned prefix) const noexcept;
+  std::string text() const;
+  // Fills `out` for bind() or connect(); returns its length.
+  socklen_t to_sockaddr(std::uint16_t port, sockaddr_storage& out) const noexcept;
+
+  friend bool operator==(const IpAddress& a, const IpAddress& b) noexcept {
+    return a.family == b.family && a.bytes == b.bytes;
+  }
+};
+
+struct Interface {
+  std::string name;
+  IpAddress address;
+  unsigned prefix = 0;    // bits of the network part
+  unsigned megabits = 0;  // speed the device claims; 0: it does not say
+  bool running = false;   // up, and its cable is in
+};
+
+// Every address of every device, in the kernel's order, also of devices that are down.
+std::vector<Interface> list_interfaces();
+
+// Chooses from `all` as the user's comma-separated list says. An item is a device's name
+// (optionally "name:4" or "name:6" for that family only), an address, or a CIDR ("10.77.0.0/24",
+// "fd00::/8"). A leading '^' turns the list around: everything but those. Empty: everything.
+//
+// A name stands for one address of the device: its first IPv4 address, else its first IPv6 address
+// that is not link-local. An address or CIDR stands for every address it contains. Loopback is
+// chosen only when an item of a list without '^' asks for it. The result keeps the order of the
+// user's list, without duplicates.
+//
+// False: an item matches nothing or is malformed, or nothing is left; `problem` is one line.
+bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
+                       std::vector<Interface>& chosen, std::string& problem);
+
+// A number that is the same for all processes that share this host's network (loopback included)
+// and differs between hosts and between network namespaces. Publish it beside an address: with it
+// the peer knows whether a loopback address means this host, or its own.
+std::uint64_t host_tag() noexcept;
+
+// Whether packets to `peer` would leave through `local`: same subnet, or the kernel's routing table
+// says so. `peer_host` is the host_tag() the peer published. Loopback addresses, and addresses that
+// this host has itself, reach only peers on this host.
+bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
+               std::string& why_not);
+
+}  // namespace lfc

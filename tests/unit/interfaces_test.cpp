@@ -1,0 +1,149 @@
+#include "link/interfaces.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+
+using lfc::Interface;
+using lfc::IpAddress;
+
+namespace {
+
+IpAddress ip(const char* text) { return IpAddress::parse(text).value(); }
+
+Interface make(const char* name, const char* address, unsigned prefix, bool running = true) {
+  return {name, ip(address), prefix, 0, running};
+}
+
+// A host as one meets it: two cables, a container bridge, one cable out.
+const std::vector<Interface>& host() {
+  static const std::vector<Interface> all{
+      make("lo", "127.0.0.1", 8),
+      make("eth0", "10.77.0.1", 24),
+      make("eth0", "10.77.0.9", 24),
+      make("eth1", "10.78.0.1", 20),
+      make("docker0", "172.17.0.1", 16),
+      make("eth2", "10.79.0.1", 24, false),
+      make("lo", "::1", 128),
+      make("eth0", "fd00::1", 64),
+      make("eth0", "fe80::1", 64),
+      make("ib0", "fe80::2", 64),
+  };
+  return all;
+}
+
+struct Selection {
+  bool ok = false;
+  std::string text;  // "eth0=10.77.0.1 ..."
+  std::string problem;
+};
+
+Selection select(std::string_view list) {
+  Selection result;
+  std::vector<Interface> chosen;
+  result.ok = lfc::select_interfaces(list, host(), chosen, result.problem);
+  for (const Interface& interface : chosen)
+    result.text +=
+        (result.text.empty() ? "" : " ") + interface.name + "=" + interface.address.text();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("addresses: parse, text, subnets", "[interfaces]") {
+  CHECK(ip("10.1.2.3").text() == "10.1.2.3");
+  CHECK(ip("fd00::a").text() == "fd00::a");
+  CHECK_FALSE(IpAddress::parse("10.1.2"));
+  CHECK_FALSE(IpAddress::parse("eth0"));
+  CHECK(ip("127.1.2.3").is_loopback());
+  CHECK(ip("::1").is_loopback());
+  CHECK_FALSE(ip("fd00::1").is_loopback());
+  CHECK(ip("fe80::1").is_link_local());
+  CHECK(ip("169.254.7.7").is_link_local());
+
+  CHECK(ip("10.77.15.255").in_subnet(ip("10.77.0.0"), 20));
+  CHECK_FALSE(ip("10.77.16.0").in_subnet(ip("10.77.0.0"), 20));
+  CHECK(ip("255.1.1.1").in_subnet(ip("10.0.0.0"), 0));
+  CHECK(ip("10.0.0.1").in_subnet(ip("10.0.0.1"), 32));
+  CHECK_FALSE(ip("10.0.0.1").in_subnet(ip("10.0.0.1"), 33));
+  CHECK_FALSE(ip("10.0.0.1").in_subnet(ip("fd00::"), 0));
+
+  sockaddr_storage storage;
+  const socklen_t length = ip("fd00::5").to_sockaddr(4711, storage);
+  CHECK(length == sizeof(sockaddr_in6));
+  CHECK(*IpAddress::from(reinterpret_cast<sockaddr*>(&storage)) == ip("fd00::5"));
+}
+
+TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
+  CHECK(select("").text == "eth0=10.77.0.1 eth1=10.78.0.1 docker0=172.17.0.1");
+  CHECK(select("eth1,eth0").text == "eth1=10.78.0.1 eth0=10.77.0.1");
+  CHECK(select(" eth1 , eth1,10.78.0.0/20 ").text == "eth1=10.78.0.1");
+  CHECK(select("10.77.0.0/24").text == "eth0=10.77.0.1 eth0=10.77.0.9");
+  CHECK(select("10.77.0.9").text == "eth0=10.77.0.9");
+  CHECK(select("eth0:6").text == "eth0=fd00::1");
+  CHECK(select("fe80::/10").text == "eth0=fe80::1 ib0=fe80::2");
+  CHECK(select("lo").text == "lo=127.0.0.1");
+  CHECK(select("lo:6").text == "lo=::1");
+  CHECK(select("^docker0,lo").text == "eth0=10.77.0.1 eth1=10.78.0.1");
+  CHECK(select("^10.77.0.1,docker0,not-here").text == "eth0=10.77.0.9 eth1=10.78.0.1");
+}
+
+TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
+  const auto complains = [](std::string_view list, const char* word) {
+    const Selection result = select(list);
+    INFO(list << ": " << result.problem);
+    CHECK_FALSE(result.ok);
+    CHECK(result.problem.find(word) != std::string::npos);
+    CHECK(result.problem.find('\n') == std::string::npos);
+  };
+  complains("eth7", "no interface is named \"eth7\"");
+  complains("eth7", "eth0, eth1, docker0");
+  complains("eth0,eth7", "eth7");
+  complains("192.0.2.0/24", "no address of this host is in 192.0.2.0/24");
+  complains("10.77.0.0/33", "from 0 to 32");
+  complains("10.77.0.0/x", "from 0 to 32");
+  complains("10.77.0.0/", "from 0 to 32");
+  complains("fd00::/129", "from 0 to 128");
+  complains("10.77/16", "not a subnet");
+  complains("eth2", "down");
+  complains("ib0", "link-local");
+  complains("eth0,^eth1", "come first");
+  complains("^0.0.0.0/0,::/0", "no interface is left");
+}
+
+TEST_CASE("this host's own interfaces", "[interfaces]") {
+  const std::vector<Interface> all = lfc::list_interfaces();
+  const auto loopback = std::find_if(all.begin(), all.end(), [](const Interface& interface) {
+    return interface.address == ip("127.0.0.1");
+  });
+  REQUIRE(loopback != all.end());
+  CHECK(loopback->prefix == 8);
+  CHECK(loopback->running);
+
+  const std::uint64_t here = lfc::host_tag();
+  CHECK(here == lfc::host_tag());
+  const std::uint64_t elsewhere = here + 1;
+  std::string why;
+  CHECK(lfc::can_reach(*loopback, ip("127.0.0.1"), here, why));
+  CHECK_FALSE(lfc::can_reach(*loopback, ip("127.0.0.1"), elsewhere, why));
+  CHECK(why.find("stay on their host") != std::string::npos);
+  CHECK_FALSE(lfc::can_reach(*loopback, ip("::1"), here, why));
+  CHECK(why.find("IPv6") != std::string::npos);
+  CHECK_FALSE(lfc::can_reach(*loopback, ip("192.0.2.77"), elsewhere, why));
+  CHECK(why.find("loopback") != std::string::npos);
+
+  for (const Interface& interface : all) {
+    if (interface.address.is_loopback() || !interface.running) continue;
+    INFO(interface.name << " " << interface.address.text());
+    CHECK(lfc::can_reach(interface, interface.address, here, why));
+    CHECK_FALSE(lfc::can_reach(interface, interface.address, elsewhere, why));
+    CHECK(why.find("has that address itself") != std::string::npos);
+    // A neighbour: the last bit of the address flipped.
+    IpAddress neighbour = interface.address;
+    neighbour.bytes[neighbour.size() - 1] ^= 1;
+    if (!neighbour.in_subnet(interface.address, interface.prefix)) continue;
+    const bool reached = lfc::can_reach(interface, neighbour, elsewhere, why);
+    INFO(why);
+    CHECK(reached);
+  }
+}
