@@ -88,6 +88,8 @@ class Link {
   virtual std::size_t max_payload() const noexcept = 0;
   // Adds this link's section to the process's address.
   virtual void publish(AddressWriter& writer) const = 0;
+  // Called once with the finished address, before the first connect.
+  virtual void set_own_address(std::span<const std::byte> /*address*/) {}
 
   // Whether a process with this address can be reached. On false, `why_not` says why in a few
   // words. Cheap: no message is sent.
