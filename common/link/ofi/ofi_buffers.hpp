@@ -45,6 +45,7 @@ class RegisteredMemory {
 struct SendBuffer : OfiContext {
   SendBuffer() noexcept : OfiContext(Kind::send) {}
   std::byte* data = nullptr;
+  std::size_t size = 0;
   std::uint32_t slot = 0;  // the channel its frame belongs to
   bool handshake = false;  // the frame is sent again when it gets lost
 };

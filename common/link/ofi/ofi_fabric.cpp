@@ -122,6 +122,8 @@ std::vector<std::string> ofi_providers() {
 OfiFabric::OfiFabric(InfoPtr info, std::optional<Interface> local)
     : info_(std::move(info)), local_(std::move(local)), traits_(traits_of(provider())) {}
 
+OfiFabric::~OfiFabric() = default;
+
 std::unique_ptr<OfiFabric> OfiFabric::open(const OfiOptions& options, std::string& why_not) {
   std::vector<std::string> wanted{options.provider};
   if (options.provider.empty()) {
@@ -224,13 +226,14 @@ bool OfiFabric::open_objects(const OfiOptions& options, std::string& why_not) {
   if (const int error = fi_ep_bind(ep, &av->fid, 0)) return failed("fi_ep_bind", error);
   if (const int error = fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV))
     return failed("fi_ep_bind", error);
+  if (const int error = fi_enable(ep)) return failed("fi_enable", error);
+  // After fi_enable(): the shm provider of libfabric 1.17 crashes before.
   if (has(FI_MULTI_RECV)) {
     const std::size_t smallest = frame_size_;
     const int error =
         fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &smallest, sizeof smallest);
     if (error != 0) return failed("fi_setopt", error);
   }
-  if (const int error = fi_enable(ep)) return failed("fi_enable", error);
 
   std::size_t size = 0;
   fi_getname(&ep->fid, nullptr, &size);

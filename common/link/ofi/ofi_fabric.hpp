@@ -52,6 +52,9 @@ ProviderTraits traits_of(std::string_view provider) noexcept;
 
 class OfiFabric {
  public:
+  ~OfiFabric();
+  OfiFabric(const OfiFabric&) = delete;
+  OfiFabric& operator=(const OfiFabric&) = delete;
   static std::unique_ptr<OfiFabric> open(const OfiOptions& options, std::string& why_not);
 
   std::string_view provider() const noexcept { return info_->fabric_attr->prov_name; }

@@ -214,7 +214,11 @@ void OfiLink::close(PeerId peer) noexcept {
   channel->next_try = {};
   channel->quiet_since = Clock::now();
   channel->probe.stop();
-  if (tell) attend(*channel);
+  if (tell) {
+    attend(*channel);
+  } else {
+    drop_held(*channel);
+  }
   transfers_.fail_channel(channel->slot);
 }
 
@@ -288,6 +292,10 @@ SendStatus OfiLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   std::size_t payload = 0;
   for (int i = 0; i < count; ++i) payload += slices[i].size;
 
+  const bool data = is_data(meta.type);
+  if (!channel->held.empty())
+    return data ? SendStatus::again : hold(*channel, meta, slices, count, payload);
+
   ssize_t result = 0;
   if (padded(sizeof(Header) + payload) <= inject_size_) {
     alignas(8) std::byte frame[kLargestInject];
@@ -295,14 +303,11 @@ SendStatus OfiLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
         fill(frame, *channel, channel->next_send, meta, slices, count, payload);
     result = fi_inject(fabric_->ep(), frame, size, channel->address);
   } else {
-    SendBuffer* buffer = sends_.take(is_data(meta.type));
+    SendBuffer* buffer = sends_.take(data);
     if (buffer == nullptr) return SendStatus::again;
-    buffer->slot = channel->slot;
     buffer->handshake = false;
-    const std::size_t size =
-        fill(buffer->data, *channel, channel->next_send, meta, slices, count, payload);
-    result = fi_send(fabric_->ep(), buffer->data, size, sends_.descriptor(), channel->address,
-                     &buffer->provider);
+    buffer->size = fill(buffer->data, *channel, channel->next_send, meta, slices, count, payload);
+    result = launch(*channel, *buffer);
     if (result != 0) sends_.give_back(*buffer);
   }
   if (result == 0) [[likely]] {
@@ -319,23 +324,60 @@ SendStatus OfiLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
     channel->quiet_since = Clock::now();
     attend(*channel);
   }
-  return SendStatus::again;
+  return data ? SendStatus::again : hold(*channel, meta, slices, count, payload);
+}
+
+ssize_t OfiLink::launch(const Channel& channel, SendBuffer& buffer) noexcept {
+  buffer.slot = channel.slot;
+  return fi_send(fabric_->ep(), buffer.data, buffer.size, sends_.descriptor(), channel.address,
+                 &buffer);
+}
+
+// Control frames must leave even when the provider is full of data; those that follow queue up
+// behind them, data frames wait.
+SendStatus OfiLink::hold(Channel& channel, Meta meta, const Slice* slices, int count,
+                         std::size_t payload) noexcept {
+  SendBuffer* buffer = sends_.take(false);
+  if (buffer == nullptr) return SendStatus::again;
+  buffer->handshake = false;
+  buffer->size = fill(buffer->data, channel, channel.next_send++, meta, slices, count, payload);
+  channel.held.push_back(buffer);
+  return SendStatus::sent;
+}
+
+bool OfiLink::send_held(Channel& channel) noexcept {
+  std::size_t launched = 0;
+  ssize_t result = 0;
+  while (launched < channel.held.size()) {
+    result = launch(channel, *channel.held[launched]);
+    if (result != 0) break;
+    ++launched;
+  }
+  channel.held.erase(channel.held.begin(),
+                     channel.held.begin() + static_cast<std::ptrdiff_t>(launched));
+  if (launched != 0) channel.stalled = !channel.held.empty();
+  if (result == 0 || result == -FI_EAGAIN) return true;
+  break_channel(channel, fi_strerror(static_cast<int>(-result)));
+  return false;
+}
+
+void OfiLink::drop_held(Channel& channel) noexcept {
+  for (SendBuffer* buffer : channel.held) sends_.give_back(*buffer);
+  channel.held.clear();
 }
 
 OfiLink::Sent OfiLink::send_handshake(Channel& channel, FrameType type,
                                       std::uint32_t sequence) noexcept {
   SendBuffer* buffer = sends_.take(false);
   if (buffer == nullptr) return Sent::no_room;
-  buffer->slot = channel.slot;
   buffer->handshake = true;
   const HelloHead head{channel.slot, 0};
   const Slice slices[] = {{&head, sizeof head}, {own_address_.data(), own_address_.size()}};
   const int count = type == FrameType::hello ? 2 : type == FrameType::hello_ack ? 1 : 0;
   std::size_t payload = 0;
   for (int i = 0; i < count; ++i) payload += slices[i].size;
-  const std::size_t size = fill(buffer->data, channel, sequence, {type}, slices, count, payload);
-  const ssize_t result = fi_send(fabric_->ep(), buffer->data, size, sends_.descriptor(),
-                                 channel.address, &buffer->provider);
+  buffer->size = fill(buffer->data, channel, sequence, {type}, slices, count, payload);
+  const ssize_t result = launch(channel, *buffer);
   if (result == 0) return Sent::yes;
   sends_.give_back(*buffer);
   if (result == -FI_EAGAIN) return Sent::no_room;
@@ -408,6 +450,7 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
   ++channel.next_receive;
   if (type == FrameType::goodbye) {
     channel.state = State::closed;
+    drop_held(channel);
     return transfers_.fail_channel(channel.slot);
   }
   sink_.on_frame(channel.peer, {type, header.tag, header.credits}, payload);
@@ -470,6 +513,7 @@ bool OfiLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
   if (channel.state == State::failing) break_channel(channel, channel.failure);
   if (channel.state == State::broken || channel.state == State::closed) return false;
 
+  if (!channel.held.empty() && !send_held(channel)) return false;
   const bool knows_slot = channel.remote_slot != Channel::kUnknown;
   const bool closing = channel.state == State::closing;
   const bool frame_due =
@@ -500,6 +544,7 @@ bool OfiLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
   }
   if (closing && now - channel.quiet_since > kGiveUpClosing) {
     channel.state = State::closed;
+    drop_held(channel);
     return false;
   }
   const bool unreachable =
@@ -529,6 +574,7 @@ void OfiLink::break_channel(Channel& channel, std::string_view why) noexcept {
   using State = Channel::State;
   const State before = std::exchange(channel.state, State::broken);
   channel.probe.stop();
+  drop_held(channel);
   if (before == State::closed || before == State::closing) channel.state = State::closed;
   if (channel.state == State::closed || before == State::broken) return;
   transfers_.fail_channel(channel.slot);

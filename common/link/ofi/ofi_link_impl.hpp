@@ -76,6 +76,7 @@ class OfiLink final : public Link {
     Clock::duration pause{};         // between tries that find no room
     Clock::duration repeat_after{};  // of a hello that nobody answers
     Clock::time_point quiet_since{};
+    std::vector<SendBuffer*> held;  // control frames that the provider has no room for
     PeerProbe probe;
     std::string raw_address;  // libfabric's
     std::string failure;
@@ -90,6 +91,13 @@ class OfiLink final : public Link {
   // Writes a frame into `out`, padded so that the next one in a receive buffer is aligned.
   std::size_t fill(std::byte* out, const Channel& channel, std::uint32_t sequence, Meta meta,
                    const Slice* slices, int count, std::size_t payload) noexcept;
+  // Gives a filled buffer to the provider; on success it is the provider's.
+  ssize_t launch(const Channel& channel, SendBuffer& buffer) noexcept;
+  SendStatus hold(Channel& channel, Meta meta, const Slice* slices, int count,
+                  std::size_t payload) noexcept;
+  // Sends what is held, as far as there is room. False when the channel failed.
+  bool send_held(Channel& channel) noexcept;
+  void drop_held(Channel& channel) noexcept;
   enum class Sent : std::uint8_t { yes, no_room, failed };
   Sent send_handshake(Channel& channel, FrameType type, std::uint32_t sequence) noexcept;
 
