@@ -1,0 +1,62 @@
+// The libfabric link: frames and remote memory over any provider with reliable datagrams (RDM).
+//
+//   OfiOptions options;
+//   options.provider = "tcp;ofi_rxm";       // empty: the best one present
+//   options.interface = "10.77.0.0/24";     // for providers over IP
+//   std::unique_ptr<Link> link = make_ofi_link(options, identity, sink, counters, why_not);
+//   if (!link) complain(why_not);
+//
+// One endpoint serves all peers, so every frame carries a wire::Header. A channel to a peer is a
+// numbered slot on either side; `hello` and `hello_ack` tell each side the other's slot. A slot is
+// never used twice, so a frame of an earlier connection cannot be mistaken for one of a later. The
+// frames of a channel are numbered from 1 (handshake frames are 0): a gap means that the provider
+// lost a connection with frames in it, and breaks the channel.
+//
+// Invariants (tests/unit/ofi_test.cpp):
+//  - A frame is at most what the provider delivers eagerly: larger messages may overtake one
+//    another in most providers.
+//  - A handshake is repeated until it is answered: providers lose frames when two processes connect
+//    to each other at the same time.
+//  - put() is native only if its completion proves that the target's memory has changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "link/link.hpp"
+#include "stats/counters.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+// How the origin of a put learns that the target's memory has changed.
+enum class PutProof : std::uint8_t {
+  automatic,
+  delivery_complete,  // the provider's completion says so
+  read_back,          // a read of the last byte, which the provider orders after the write
+  none,               // it cannot: the NI carries puts in frames
+};
+
+struct OfiOptions {
+  std::string name = "ofi";  // of the link and its section in addresses; one per rail
+  std::string provider;      // libfabric's name; empty: automatic
+  std::string interface;     // over IP: as select_interfaces() takes it, the first match is used
+  std::string domain;        // otherwise: libfabric's domain ("mlx5_0"); empty: the first
+  std::size_t frame_size = 32768;     // header included; providers may limit it further
+  std::uint32_t send_frames = 64;     // buffers of frames on their way out
+  std::uint32_t receive_frames = 64;  // buffers of frames on their way in
+  bool remote_memory = true;          // put and get by the provider, where it can
+  PutProof put_proof = PutProof::automatic;
+};
+
+// nullptr: impossible, and `why_not` says why in one line.
+std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& identity,
+                                    FrameSink& sink, Counters& counters, std::string& why_not);
+
+// Names of the providers with reliable datagrams that are present, in libfabric's order.
+std::vector<std::string> ofi_providers();
+
+}  // namespace lfc

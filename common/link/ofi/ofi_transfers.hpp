@@ -1,0 +1,85 @@
+// Remote memory over libfabric: puts and gets under way, each one chunk at a time.
+//
+//   Link::Start started = transfers.start({.put = true, .address = ..., ...}, operation);
+//   ...
+//   transfers.completed(transfer);        // a completion with this context arrived
+//
+// A put has finished when the target's memory has changed (PutProof). A transfer whose channel
+// breaks is called back at once and then only waits for the provider to let go of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "link/link.hpp"
+#include "link/ofi/ofi_buffers.hpp"
+#include "link/ofi/ofi_fabric.hpp"
+
+namespace lfc {
+
+struct Transfer : OfiContext {
+  Transfer() noexcept : OfiContext(Kind::transfer) {}
+
+  enum class Stage : std::uint8_t { idle, waiting, in_flight };
+  Stage stage = Stage::idle;
+  bool put = false;
+  bool proving = false;  // the bytes are out, and are being read back
+  std::uint32_t slot = 0;
+  fi_addr_t peer = FI_ADDR_UNSPEC;
+  std::byte* local = nullptr;
+  void* descriptor = nullptr;
+  FidPtr<fid_mr> registration;  // for memory that the caller has not registered
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+  std::size_t left = 0;
+  std::size_t chunk = 0;
+  Operation* operation = nullptr;  // null: called back already
+};
+
+class OfiTransfers {
+ public:
+  bool open(OfiFabric& fabric, PutProof proof, std::string& why_not);
+  // Whether puts can be proven.
+  bool can_put() const noexcept { return proof_ != PutProof::none; }
+
+  bool register_memory(void* data, std::size_t size, LinkRegion& out);
+  void deregister_memory(LinkRegion& region) noexcept;
+
+  struct Request {
+    bool put;
+    std::uint32_t slot;
+    fi_addr_t peer;
+    std::byte* local;
+    const LinkRegion& local_region;
+    std::uint64_t address;
+    const LinkRegion& remote_region;
+    std::size_t size;
+  };
+  Link::Start start(const Request& request, Operation* operation) noexcept;
+  void completed(Transfer& transfer) noexcept;
+  void failed(Transfer& transfer, Result result) noexcept;
+  // Calls back everything towards this channel with `unreachable`.
+  void fail_channel(std::uint32_t slot) noexcept;
+  // Tries again what the provider did not take; true when nothing is left to try.
+  bool retry() noexcept;
+
+ private:
+  // Gives the next chunk to the provider.
+  ssize_t issue(Transfer& transfer) noexcept;
+  // Issues, or waits, or gives up.
+  void proceed(Transfer& transfer) noexcept;
+  void finish(Transfer& transfer, Result result) noexcept;
+  void recycle(Transfer& transfer) noexcept;
+
+  OfiFabric* fabric_ = nullptr;
+  PutProof proof_ = PutProof::none;
+  std::size_t largest_chunk_ = 0;
+  RegisteredMemory scratch_;  // what reads back lands here
+  std::vector<Transfer> transfers_;
+  std::vector<Transfer*> free_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace lfc
