@@ -15,6 +15,7 @@ namespace {
 using namespace lfc;
 
 constexpr RingShape kSmall{16, 4096, 1024};
+constexpr RingShape kShapes[] = {kSmall, RingShape{}, RingShape{16384, 4096, 1024}};
 
 // A ring in private memory, with both ends.
 struct TestRing {
@@ -74,7 +75,7 @@ TEST_CASE("ring: shapes out of range are refused with words", "[ring]") {
 
 TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[ring]") {
   const std::uint32_t seed = GENERATE(1u, 2u, 3u);
-  const RingShape shape = GENERATE(kSmall, RingShape{}, RingShape{16384, 4096, 1024});
+  const RingShape& shape = kShapes[GENERATE(0, 1, 2)];
   TestRing ring(shape);
   std::mt19937 random(seed);
   std::deque<std::pair<FrameType, std::vector<std::byte>>> expected;
@@ -211,7 +212,7 @@ TEST_CASE("ring: progress that cannot be true breaks the writer", "[ring]") {
 }
 
 TEST_CASE("ring: writer and reader on two threads", "[ring][threads]") {
-  const RingShape shape = GENERATE(kSmall, RingShape{});
+  const RingShape& shape = kShapes[GENERATE(0, 1)];
   TestRing ring(shape);
   constexpr std::uint32_t kFrames = 100'000;
   const auto size_of = [&](std::uint32_t i) {

@@ -219,6 +219,10 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
   return own;
 }
 
+OwnSegment::~OwnSegment() {
+  if (mapping_.is_open()) head_of(mapping_).closed.store(1, std::memory_order_relaxed);
+}
+
 std::uint32_t OwnSegment::changes() const noexcept {
   // Pairs with the releases in RemotePlace: the changed claims are visible.
   return head_of(mapping_).changes.load(std::memory_order_acquire);
@@ -321,7 +325,8 @@ PlaceHead& RemotePlace::head() const noexcept {
 std::byte* RemotePlace::ring() const noexcept { return place_.data() + sizeof(PlaceHead); }
 
 bool RemotePlace::abandoned() const noexcept {
-  return head().abandoned.load(std::memory_order_relaxed) != 0;
+  return head().abandoned.load(std::memory_order_relaxed) != 0 ||
+         head_of(segment_).closed.load(std::memory_order_relaxed) != 0;
 }
 
 }  // namespace lfc

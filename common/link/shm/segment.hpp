@@ -112,6 +112,7 @@ struct alignas(kSlotBytes) PlaceHead {
 
 // At the beginning of the segment; the claim table follows.
 struct SegmentHead {
+  std::atomic<std::uint32_t> closed;  // the owner has gone in good order
   std::uint64_t cookie[2];
   std::uint32_t version;
   std::uint32_t places;
@@ -125,6 +126,10 @@ class OwnSegment {
  public:
   static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places,
                                           std::string& why_not);
+  OwnSegment(OwnSegment&&) noexcept = default;
+  OwnSegment& operator=(OwnSegment&&) = delete;
+  // Tells all claimants that it was not a crash.
+  ~OwnSegment();
 
   const SegmentName& name() const noexcept { return name_; }
   const RingShape& shape() const noexcept { return shape_; }
@@ -132,8 +137,6 @@ class OwnSegment {
   // Grows when a claim has changed; one load.
   std::uint32_t changes() const noexcept;
   Claim claim(std::uint32_t place) const noexcept;
-  // Makes the owner look at the claims again.
-  void touch() noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
   // Erases the place, gives its pages back to the kernel, and makes it free.
@@ -167,7 +170,7 @@ class RemotePlace {
 
   std::byte* ring() const noexcept;
   const RingShape& shape() const noexcept { return shape_; }
-  // The owner has closed its side.
+  // The owner has closed its side, of this place or of all.
   bool abandoned() const noexcept;
 
  private:

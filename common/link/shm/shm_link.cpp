@@ -76,9 +76,6 @@ class ShmLink final : public Link {
         sink_(sink),
         known_(segment_.places(), false),
         next_check_(Clock::now() + kCheckInterval) {}
-  ~ShmLink() override {
-    for (const auto& in : active_) abandon(*in);
-  }
 
   std::string_view name() const noexcept override { return "shm"; }
   std::size_t max_payload() const noexcept override { return options_.ring.max_payload; }
