@@ -1,7 +1,7 @@
 // Inbox: the receive buffer of one connection. Frames are handed out where they arrived; since
 // every frame is padded to 8 bytes on the wire, every payload is aligned.
 //
-//   switch (inbox.read(fd, inbox.room())) { case Inbox::Got::data: ... }
+//   switch (inbox.read(fd)) { case Inbox::Got::data: ... }
 //   while (inbox.bytes().size() >= need) { use(inbox.bytes()); inbox.consume(n); }
 //   inbox.read_to(fd, destination, size, taken);  // past the buffer, into its final place
 //
@@ -30,6 +30,8 @@ class Inbox {
   static constexpr std::size_t kEstablished = 256 * 1024;  // a few frames of the largest size
   static constexpr std::size_t kBeyond = 4096;             // read past a segment's end
 
+  static constexpr std::size_t kNoLimit = ~std::size_t{0};
+
   // Begins small; grow() once the peer is known to be one.
   Inbox() { grow(kHandshake); }
   void grow(std::size_t capacity) {
@@ -49,12 +51,15 @@ class Inbox {
     begin_ += size;
     if (begin_ == end_) begin_ = end_ = 0;  // the buffer's first lines stay warm
   }
-  std::size_t room() const noexcept { return capacity_ - end_; }
 
   // Reads at most `limit` bytes; errno tells more about an `error`.
-  Got read(int fd, std::size_t limit) noexcept {
+  Got read(int fd, std::size_t limit = kNoLimit) noexcept {
     make_room();
-    asked_ = std::min(limit, room());
+    asked_ = std::min(limit, capacity_ - end_);
+    if (asked_ == 0) {  // the buffer is full of a hello that is too long
+      got_ = 0;
+      return Got::nothing;
+    }
     return take(::recv(fd, buffer_.get() + end_, asked_, MSG_DONTWAIT), nullptr, 0);
   }
 
@@ -75,7 +80,7 @@ class Inbox {
   static constexpr std::size_t kLowRoom = kMaxPayload + kPrefix;
 
   void make_room() noexcept {
-    if (begin_ == 0 || room() >= kLowRoom) return;
+    if (begin_ == 0 || capacity_ - end_ >= kLowRoom) return;
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

@@ -85,7 +85,7 @@ int TcpLink::finish_connect(Connection& connection) {
 }
 
 int TcpLink::await_ack(Connection& connection) {
-  const Inbox::Got got = connection.in.read(connection.fd(), connection.in.room());
+  const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::closed) {
     end(connection, describe(connection) + ": closed the connection instead of answering hello");
     return 1;
@@ -132,7 +132,7 @@ void TcpLink::crossed(Connection& connection) {
 // --- A peer connects ---
 
 int TcpLink::greet(Connection& connection) {
-  const Inbox::Got got = connection.in.read(connection.fd(), connection.in.room());
+  const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::nothing) return 0;
   const std::span<const std::byte> bytes = connection.in.bytes();
   const bool said_hello = connection.is(State::waiting);

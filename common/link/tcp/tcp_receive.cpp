@@ -53,7 +53,7 @@ int TcpLink::receive(Connection& connection) {
     if (connection.landing.left != 0) {
       got = land_directly(connection);
     } else {
-      const std::size_t limit = connection.bulk_expected ? kAheadOfBulk : connection.in.room();
+      const std::size_t limit = connection.bulk_expected ? kAheadOfBulk : Inbox::kNoLimit;
       got = connection.in.read(connection.fd(), limit);
     }
     bytes += connection.in.last_read();
@@ -190,7 +190,7 @@ Inbox::Got TcpLink::land_directly(Connection& connection) {
   Landing& landing = connection.landing;
   std::size_t placed = 0;
   const auto read = [&](std::byte* to) {
-    return to == nullptr ? connection.in.read(connection.fd(), connection.in.room())
+    return to == nullptr ? connection.in.read(connection.fd())
                          : connection.in.read_to(connection.fd(), to, landing.left, placed);
   };
   const Inbox::Got got = landing.kind == kPut
