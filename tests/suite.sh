@@ -174,6 +174,9 @@ suite() {
 
   entry quick 120 sim/100 program default lfc_sim --seeds 100
   entry full 300 sim/1000 program default lfc_sim --seeds 1000
+  entry full 120 sim/rma program default lfc_sim --seeds 100 --rma --queued --max-window 64
+  entry full 120 sim/native program default lfc_sim --seeds 100 --native
+  entry full 120 sim/256 program default lfc_sim --seeds 10 --nodes 256
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
   entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
   entry nightly 1200 fuzz/900s program default lfc_fuzz --seconds 900

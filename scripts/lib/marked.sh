@@ -5,7 +5,7 @@
 
 marked_pids() { # marked_pids MARK: those alive, one per line
   local environment pid stat
-  grep -lzxF "LFC_TEST_MARK=$1" /proc/[0-9]*/environ 2>/dev/null | while read -r environment; do
+  { grep -lzxF "LFC_TEST_MARK=$1" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r environment; do
     pid=${environment#/proc/} pid=${pid%/environ}
     stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
     [[ ${stat##*) } == Z* ]] || echo "$pid" # a zombie has ended already
