@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# What every script here shares: where the tree is, how to speak, how to fail.
+# Sourced, never run:   . "$(dirname "$(readlink -f "$0")")/lib/common.sh"
+
+lfc_tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+lfc_script=$(basename "$0")
+export lfc_tree
+
+say() { printf '%s: %s\n' "$lfc_script" "$*"; }
+warn() { printf '%s: %s\n' "$lfc_script" "$*" >&2; }
+die() {
+  warn "$*"
+  exit 1
+}
+
+# The comment block at the top of a script is its help: written once, true for reader and user.
+print_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//;t show;b;:show p}' "$0"; }
+
+# first_is_help ARGS...: is the first argument a request for help?
+first_is_help() { [[ ${1-} == --help || ${1-} == -h || ${1-} == help ]]; }
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Open MPI refuses to start as root unless told twice; here root is the usual case (containers, namespaces).
+allow_mpirun_as_root() {
+  if [[ $EUID == 0 ]]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+}
+
+# The major version of the Open MPI that mpirun belongs to.
+ompi_major() { mpirun --version 2>/dev/null | sed -n '1s/.* \([0-9]*\)\..*/\1/p'; }
+
+# Microseconds since the epoch, without a fork.
+now_us() { printf '%s' "${EPOCHREALTIME/[.,]/}"; }

@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# The list of tests that scripts/test runs, at its end, and what each does. A test is a function that returns 0, or 77
+# after printing why it cannot run here. Adding a test: a function, and an `entry WHEN SECONDS NAME FUNCTION ARGS...`.
+# Programs in tests/mpi, tests/fault, tests/apps and tests/scripts are found by name.
+set -euo pipefail
+
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+skip() {
+  echo "$*"
+  exit 77
+}
+
+# --- builds -----------------------------------------------------------------------------------------------------
+
+# need_build PRESET: once per run of scripts/test; afterwards the answer is known.
+need_build() {
+  local stamp=$LFC_TEST_STATE/built.$1
+  [[ ! -e $stamp ]] || return 0
+  [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
+  touch "$stamp.failed"
+  cd "$tree"
+  cmake --preset "$1" -B "$LFC_BUILD/$1"
+  cmake --build "$LFC_BUILD/$1"
+  mv "$stamp.failed" "$stamp"
+}
+
+sanitizer_options() {
+  # Nothing is forgiven, and a report ends the program.
+  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+}
+
+# program PRESET NAME ARGS...: one of our own test programs, without MPI
+program() {
+  need_build "$1"
+  sanitizer_options
+  "$LFC_BUILD/$1/tests/$2" "${@:3}"
+}
+
+catch() { # catch PRESET NAME: a Catch2 program; no test cases is no success
+  local output=$LFC_TEST_STATE/output.$$
+  program "$1" "$2" | tee "$output"
+  ! grep -q 'No tests ran' "$output"
+}
+
+# --- sources ----------------------------------------------------------------------------------------------------
+
+check_format() { "$tree/scripts/format" --check; }
+check_shell() {
+  local scripts
+  cd "$tree"
+  mapfile -t scripts < <(grep -rlIE '^#!.*\b(ba)?sh$|^# shellcheck shell=bash' scripts tests perf .ci)
+  ((${#scripts[@]} >= 8))
+  shellcheck "${scripts[@]}"
+}
+check_headers() {
+  need_build default
+  "$tree/scripts/checks/headers" "$LFC_BUILD/default"
+}
+check_exports() {
+  need_build default
+  "$tree/scripts/checks/exports" "$LFC_BUILD/default/components"
+}
+check_tidy() {
+  need_build default
+  "$tree/scripts/checks/tidy" "$LFC_BUILD/default"
+}
+
+# --- MPI programs -----------------------------------------------------------------------------------------------
+
+as_root_is_fine() { export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; }
+
+# The plugin out of the build tree, without installing it.
+use_plugin() { export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$1/default/components; }
+
+# says_ok CMD...: exit code 0, and the last line of output is `ok`
+says_ok() {
+  local output=$LFC_TEST_STATE/output.$$
+  "$@" | tee "$output"
+  [[ $(tail -n 1 "$output") == ok ]] || { echo "the last line is not 'ok'"; return 1; }
+}
+
+mpi_on_host() { # mpi_on_host RANKS PROGRAM
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2"
+}
+
+# One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
+need_lab() {
+  [[ $EUID == 0 ]] || skip "the lab needs root"
+  unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
+  env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
+}
+
+mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2"
+}
+
+script() { # script FILE: a test that is a program of its own
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  "$tree/$1"
+}
+
+# --- Debian 13 with Open MPI 5.0 --------------------------------------------------------------------------------
+
+need_tree5() {
+  [[ $EUID == 0 ]] || skip "a Debian 13 tree needs root"
+  unshare --mount true 2>/dev/null || skip "mount namespaces are not permitted here"
+  [[ -e $LFC_TEST_STATE/tree5 ]] || "$tree/scripts/chroot13" make
+  touch "$LFC_TEST_STATE/tree5"
+}
+
+in5() { (cd "$tree" && "$tree/scripts/chroot13" run "$@"); }
+
+need_build5() {
+  local stamp=$LFC_TEST_STATE/built5
+  need_tree5
+  [[ ! -e $stamp ]] || return 0
+  [[ ! -e $stamp.failed ]] || { echo "the build in the Debian 13 tree has failed before"; return 1; }
+  touch "$stamp.failed"
+  in5 cmake --preset default -B /build/default
+  in5 cmake --build /build/default
+  mv "$stamp.failed" "$stamp"
+}
+
+program5() {
+  need_build5
+  in5 "/build/default/tests/$1" "${@:2}"
+}
+
+mpi5_on_host() {
+  need_build5
+  as_root_is_fine
+  use_plugin /build
+  says_ok in5 mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "/build/default/tests/mpi/$2"
+}
+
+mpi5_on_lab() {
+  need_lab
+  need_build5
+  use_plugin /build
+  cd "$tree"
+  LFC_ROOT=${LFC_CHROOT:-/var/cache/lfc/trixie} says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc \
+    "/build/default/tests/mpi/$2"
+}
+
+# --- the list ---------------------------------------------------------------------------------------------------
+
+found() { # found FOLDER EXTENSION: the names of the files in tests/FOLDER
+  local file
+  for file in "$tree/tests/$1"/*."$2"; do
+    [[ ! -e $file ]] || basename "$file" ".$2"
+  done
+}
+
+suite() {
+  local name ranks when
+  entry quick 900 build need_build default
+  entry quick 120 unit catch default lfc_unit
+  entry quick 120 conformance catch default lfc_conformance
+  entry quick 60 check/format check_format
+  entry quick 60 check/shell check_shell
+  entry quick 120 check/headers check_headers
+  entry quick 30 check/exports check_exports
+  entry full 600 check/tidy check_tidy
+
+  entry quick 120 sim/100 program default lfc_sim --seeds 100
+  entry full 300 sim/1000 program default lfc_sim --seeds 1000
+  entry full 120 sim/rma program default lfc_sim --seeds 100 --rma --queued --max-window 64
+  entry full 120 sim/native program default lfc_sim --seeds 100 --native
+  entry full 120 sim/256 program default lfc_sim --seeds 10 --nodes 256
+  entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
+  entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
+  entry nightly 1200 fuzz/900s program default lfc_fuzz --seconds 900
+
+  entry full 900 asan/build need_build asan
+  entry full 300 asan/unit catch asan lfc_unit
+  entry full 300 asan/conformance catch asan lfc_conformance
+  entry full 300 asan/sim program asan lfc_sim --seeds 50
+  entry full 300 asan/fuzz program asan lfc_fuzz --seconds 10
+  entry full 900 tsan/build need_build tsan
+  entry full 300 tsan/unit catch tsan lfc_unit
+  entry full 300 tsan/sim program tsan lfc_sim --seeds 20
+
+  for name in $(found mpi c); do
+    for ranks in 2 4 8; do
+      when=full
+      ((ranks > 2)) || when=quick
+      entry $when 180 "mpi/$name.$ranks" mpi_on_host $ranks "mpi_$name"
+    done
+    for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
+  done
+  for name in $(found fault sh); do entry full 180 "fault/$name" script "tests/fault/$name.sh"; done
+  for name in $(found scripts sh); do entry full 300 "scripts/$name" script "tests/scripts/$name.sh"; done
+  for name in $(found apps sh); do entry nightly 1200 "apps/$name" script "tests/apps/$name.sh"; done
+
+  entry smoke5 600 ompi5/tree need_tree5
+  entry smoke5 900 ompi5/build need_build5
+  entry smoke5 120 ompi5/unit program5 lfc_unit
+  entry full5 120 ompi5/conformance program5 lfc_conformance
+  entry full5 120 ompi5/sim program5 lfc_sim --seeds 20
+  for name in $(found mpi c); do
+    when=full5
+    [[ $name != pt2pt_sizes ]] || when=smoke5
+    entry $when 180 "ompi5/$name.2" mpi5_on_host 2 "mpi_$name"
+    entry full5 180 "ompi5/$name.4" mpi5_on_host 4 "mpi_$name"
+    entry $when 180 "ompi5/$name.lab.2" mpi5_on_lab 2 "mpi_$name"
+  done
+}
+
+# scripts/test starts each test as a process of its own:  suite.sh run COMMAND
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+  [[ ${1-} == run ]] || { echo "run it through scripts/test" >&2; exit 2; }
+  eval "$2"
+fi
