@@ -76,32 +76,34 @@ static void probes(int to, int from) {
       MPI_Request send;
       MPI_Status status;
       MPI_Message message = MPI_MESSAGE_NULL;
+      // Of its own, since a neighbour may be some rounds ahead.
+      const int tag = 20 + i * 4 + way;
       int flag = 0, count = -1;
       doing("probe way %d: %d bytes from %d", way, sizes[i], from);
       fill(out, (size_t)sizes[i], key_of(me, to, (uint64_t)(i * 4 + way)));
-      MPI_Isend(out, sizes[i], MPI_BYTE, to, 20 + way, MPI_COMM_WORLD, &send);
-      MPI_Iprobe(from, 77, MPI_COMM_WORLD, &flag, &status);
+      MPI_Isend(out, sizes[i], MPI_BYTE, to, tag, MPI_COMM_WORLD, &send);
+      MPI_Iprobe(from, 777, MPI_COMM_WORLD, &flag, &status);
       require(!flag, "peer %d: iprobe found a message of a tag nobody used", from);
       switch (way) {
-        case 0: MPI_Probe(from, 20, MPI_COMM_WORLD, &status); break;
+        case 0: MPI_Probe(from, tag, MPI_COMM_WORLD, &status); break;
         case 1:
-          while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 21, MPI_COMM_WORLD, &flag, &status);
+          while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, &status);
           break;
-        case 2: MPI_Mprobe(MPI_ANY_SOURCE, 22, MPI_COMM_WORLD, &message, &status); break;
+        case 2: MPI_Mprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &message, &status); break;
         default:
-          while (!flag) MPI_Improbe(from, 23, MPI_COMM_WORLD, &flag, &message, &status);
+          while (!flag) MPI_Improbe(from, tag, MPI_COMM_WORLD, &flag, &message, &status);
       }
       MPI_Get_count(&status, MPI_BYTE, &count);
-      require(count == sizes[i] && status.MPI_SOURCE == from && status.MPI_TAG == 20 + way,
+      require(count == sizes[i] && status.MPI_SOURCE == from && status.MPI_TAG == tag,
               "peer %d: probe way %d says %d bytes, source %d, tag %d", from, way, count,
               status.MPI_SOURCE, status.MPI_TAG);
       if (message != MPI_MESSAGE_NULL) {
         // A matched message is out of reach for any other receive.
-        MPI_Iprobe(from, 20 + way, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Iprobe(from, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         require(!flag, "peer %d: a matched message was seen again", from);
         MPI_Mrecv(in, count, MPI_BYTE, &message, &status);
       } else {
-        MPI_Recv(in, count, MPI_BYTE, from, 20 + way, MPI_COMM_WORLD, &status);
+        MPI_Recv(in, count, MPI_BYTE, from, tag, MPI_COMM_WORLD, &status);
       }
       MPI_Wait(&send, MPI_STATUS_IGNORE);
       verify(in, (size_t)count, key_of(from, me, (uint64_t)(i * 4 + way)), from);
