@@ -1,0 +1,1 @@
+"""What perf/compare and perf/profile are made of. Standard library only."""

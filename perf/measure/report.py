@@ -1,0 +1,151 @@
+"""Tables and JSON lines of a sitting.
+
+    print(table(values, units, ["lfc", "vader", "ucx"]))
+
+Every ratio is the first transport's figure divided by another's, measured in the same round; median [p25..p75] over
+the rounds. Against the best of the others it is marked with *.
+"""
+import json
+
+from .statistics import RATES, better, loggp, paired_ratio, spread
+
+
+def size_text(size):
+    for factor, letter in ((1 << 20, "M"), (1 << 10, "K")):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{letter}"
+    return str(size)
+
+
+def figure(value):
+    """Three significant digits, no exponent."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return "-"
+    digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def ratio_text(ratio):
+    return f"{ratio.median:.2f} [{ratio.p25:.2f}..{ratio.p75:.2f}]"
+
+
+def columns(rows):
+    """Rows of text, aligned: first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def ratios(of_point, unit, names):
+    """{other: Spread} of the first transport against the others at one point, and the name of the best other."""
+    first, others = names[0], [name for name in names[1:] if name in of_point]
+    if first not in of_point or not others:
+        return {}, None
+    found = {}
+    for other in others:
+        count = min(len(of_point[first]), len(of_point[other]))
+        found[other] = paired_ratio(of_point[first][:count], of_point[other][:count])
+    best = others[0]
+    for other in others[1:]:
+        if better(unit, spread(of_point[other]).median, spread(of_point[best]).median):
+            best = other
+    return found, best
+
+
+def benches_of(values):
+    """The benches in the order of measurement, each with its keys by size and depth."""
+    grouped = {}
+    for key in values:
+        grouped.setdefault(key[0], []).append(key)
+    return {bench: sorted(keys) for bench, keys in grouped.items()}
+
+
+def table(values, units, names):
+    blocks = []
+    for bench, keys in benches_of(values).items():
+        unit = units[bench]
+        several_depths = len({key[2] for key in keys}) > 1 and len({key[1] for key in keys}) == 1
+        rows = [["depth" if several_depths else "size", *names, *(f"{names[0]}/{other}" for other in names[1:])]]
+        for key in keys:
+            of_point = values[key]
+            found, best = ratios(of_point, unit, names)
+            row = [str(key[2]) if several_depths else size_text(key[1])]
+            row += [figure(spread(of_point[name]).median) if name in of_point else "-" for name in names]
+            for other in names[1:]:
+                mark = "*" if other == best and len(names) > 2 else " " if len(names) > 2 else ""
+                row.append(ratio_text(found[other]) + mark if other in found else "-")
+            rows.append(row)
+        sense = "more is better" if unit in RATES else "less is better"
+        size = f" of {size_text(keys[0][1])} B" if several_depths else ""
+        blocks.append(f"{bench} [{unit}, {sense}]{size}\n{columns(rows)}")
+    return "\n\n".join(blocks)
+
+
+def loggp_of(values, name):
+    """{parameter: (Spread, unit)} of a transport, or {} if not everything it needs has been measured."""
+    keys = {"o_s": ("o_s", 16), "o_r": ("o_r", 16), "half": ("latency", 16)}
+    keys |= {"small": ("gap", 16), "middle": ("gap", 256 << 10), "large": ("gap", 1 << 20)}
+    series = {}
+    for what, (bench, size) in keys.items():
+        for key, of_point in values.items():
+            if key[:2] == (bench, size) and name in of_point:
+                series[what] = of_point[name]
+    if len(series) != len(keys):
+        return {}
+    parameters = {}
+    for row in zip(*(series[what] for what in ("o_s", "o_r", "half", "small", "middle", "large"))):
+        for parameter, (value, unit) in loggp(*row, bytes_middle=256 << 10, bytes_large=1 << 20).items():
+            parameters.setdefault(parameter, ([], unit))[0].append(value)
+    return {parameter: (spread(of_rounds), unit) for parameter, (of_rounds, unit) in parameters.items()}
+
+
+def loggp_table(values, names):
+    rows = [["transport", "o_s us", "o_r us", "L us", "g us", "G MB/s"]]
+    for name in names:
+        parameters = loggp_of(values, name)
+        if parameters:
+            rows.append([name, *(figure(parameters[p][0].median) for p in ("o_s", "o_r", "L", "g", "G"))])
+    return "LogGP, 16 B\n" + columns(rows) if len(rows) > 1 else ""
+
+
+def layer_table(values, units, layers):
+    """Latency layer by layer: `layers` is [(name shown, bench, transport)] from the bottom to the top."""
+    sizes = sorted({key[1] for key in values if key[0] == layers[0][1]})
+    rows = [["layer", *(f"{size_text(size)} B" for size in sizes), f"over {layers[0][0]}"]]
+    ground = None
+    for shown, bench, transport in layers:
+        row, lowest = [shown], None
+        for size in sizes:
+            found = [of_point[transport] for key, of_point in values.items() if key[:2] == (bench, size) and transport in of_point]
+            row.append(figure(spread(found[0]).median) if found else "-")
+            if found and lowest is None:
+                lowest = spread(found[0]).median
+        ground = ground or lowest
+        rows.append([*row, f"{lowest / ground:.2f}" if lowest and ground else "-"])
+    return f"latency layer by layer [{units[layers[0][1]]}]\n{columns(rows)}"
+
+
+def json_lines(values, units, names, header):
+    lines = [json.dumps(header)]
+    for bench, keys in benches_of(values).items():
+        for key in keys:
+            of_point = values[key]
+            found, best = ratios(of_point, units[bench], names)
+            for name in names:
+                if name not in of_point:
+                    continue
+                s = spread(of_point[name])
+                line = {"bench": bench, "size": key[1], "depth": key[2], "unit": units[bench], "transport": name}
+                line |= {"median": s.median, "min": min(of_point[name]), "p25": s.p25, "p75": s.p75, "values": of_point[name]}
+                if name in found:
+                    r = found[name]
+                    line["ratio"] = {"of": names[0], "median": r.median, "p25": r.p25, "p75": r.p75, "best": name == best}
+                lines.append(json.dumps(line))
+    for name in names:
+        for parameter, (s, unit) in loggp_of(values, name).items():
+            line = {"loggp": parameter, "transport": name, "unit": unit, "median": s.median, "p25": s.p25, "p75": s.p75}
+            lines.append(json.dumps(line))
+    return "\n".join(lines) + "\n"

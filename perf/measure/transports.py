@@ -1,0 +1,133 @@
+"""The transports that can be compared: how to ask mpirun for each, and how to see that it was taken.
+
+    transport = named("tcp", lab=False)
+    mpirun + transport.arguments + program
+    evidence = taken(done.err + done.out)      # {"pml": {"ob1"}, "btl": {"tcp"}}
+    transport.problem(evidence)                # None, or what is wrong
+"""
+import re
+import shlex
+from dataclasses import dataclass, field
+
+# What makes Open MPI and UCX say which components they take. Only for a run that is not timed.
+SHOW_SELECTION = (
+    "--mca", "pml_base_verbose", "10",
+    "--mca", "btl_base_verbose", "100",
+    "--mca", "mtl_base_verbose", "10",
+    "-x", "UCX_LOG_LEVEL=info",
+)  # fmt: skip
+
+_OB1 = ("--mca", "pml", "ob1")
+# Debian's configuration switches osc/pt2pt off, without which there is nothing one-sided between hosts.
+_OSC = ("--mca", "osc", "^ucx")
+_UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "osc", "^pt2pt")
+
+
+@dataclass(frozen=True)
+class Transport:
+    name: str
+    arguments: tuple
+    # What must be seen: for each kind (pml, btl, mtl, ucx) the names of which one must have been taken.
+    expected: dict = field(default_factory=dict)
+    lfc: bool = False  # must print counters
+
+    def problem(self, evidence):
+        """None if the evidence shows that this transport was taken, else what is missing."""
+        for kind, names in self.expected.items():
+            seen = evidence.get(kind, set())
+            if not seen & names:
+                shown = ", ".join(sorted(seen)) or "nothing"
+                return f"{kind} {' or '.join(sorted(names))} expected, {shown} was taken"
+            if seen - names:
+                return f"{kind} {', '.join(sorted(seen - names))} was taken as well"
+        return None
+
+
+def _table(lab):
+    ucx_tls = "tcp,self" if lab else "shm,self"
+    ucx_expected = {"pml": {"ucx"}, "ucx": {"tcp"} if lab else {"sysv", "posix", "cma", "xpmem", "knem"}}
+    lfc = _OB1 + ("--mca", "btl", "lfc", "--mca", "btl_lfc_stats", "1")
+    shared_memory = {"pml": {"ob1"}, "btl": {"vader", "sm"}}
+    return [
+        Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
+        Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
+        Transport("tcp", _OB1 + _OSC + ("--mca", "btl", "tcp,self"), {"pml": {"ob1"}, "btl": {"tcp"}}),
+        Transport("mtl-ofi", _OSC + ("--mca", "pml", "cm", "--mca", "mtl", "ofi"), {"pml": {"cm"}, "mtl": {"ofi"}}),
+        Transport(
+            "mtl-ofi-rxm",
+            _OSC + ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "tcp;ofi_rxm"),
+            {"pml": {"cm"}, "mtl": {"ofi"}},
+        ),
+        Transport("ucx", _UCX + ("-x", f"UCX_TLS={ucx_tls}"), ucx_expected),
+    ]
+
+
+def names():
+    return [transport.name for transport in _table(False)]
+
+
+def named(word, lab, component_directory=None):
+    """The transport called `word`, or one made from NAME="MPIRUN ARGUMENTS". Raises ValueError."""
+    name, equals, arguments = word.partition("=")
+    if equals:
+        words = tuple(shlex.split(arguments))
+        lfc = _asks_for_lfc(words)
+        found = Transport(name, words + (("--mca", "btl_lfc_stats", "1") if lfc else ()), {"btl": {"lfc"}} if lfc else {}, lfc)
+    else:
+        by_name = {transport.name: transport for transport in _table(lab)}
+        by_name["sm"] = by_name["vader"]
+        if name not in by_name:
+            raise ValueError(f"no transport '{name}'; there are {', '.join(by_name)} and NAME=\"MPIRUN ARGUMENTS\"")
+        found = by_name[name]
+    # Open MPI finds the component of this build; an installed one needs nothing.
+    if found.lfc and component_directory and "mca_base_component_path" not in found.arguments:
+        path = ("--mca", "mca_base_component_path", f"SYS_DEFAULT:{component_directory}")
+        found = Transport(found.name, path + found.arguments, found.expected, found.lfc)
+    return found
+
+
+def _asks_for_lfc(words):
+    for at, word in enumerate(words[:-1]):
+        if word == "btl" and "lfc" in words[at + 1].split(","):
+            return True
+    return False
+
+
+_SELECTED = {
+    "pml": re.compile(r"selected (\w+) best priority"),
+    "btl": re.compile(r"mca: bml: Using (\w+) btl for send"),
+    "mtl": re.compile(r"\( *mtl\) Selected component \[(\w+)\]"),
+    "provider": re.compile(r"mtl:ofi:prov(?:ider)?: *(\S+)"),
+}
+_UCX_LANES = re.compile(r"UCX +INFO .*?tag\(([^)]*)\)")
+
+
+def taken(text):
+    """What the verbose output of a run says was taken: {"pml": {...}, "btl": {...}, ...}; not the way to oneself."""
+    evidence = {kind: set(pattern.findall(text)) for kind, pattern in _SELECTED.items()}
+    evidence["btl"].discard("self")
+    lanes = {lane.split("/")[0] for config in _UCX_LANES.findall(text) for lane in config.split()}
+    evidence["ucx"] = lanes - {"self"}
+    return {kind: found for kind, found in evidence.items() if found}
+
+
+def lfc_counters(text):
+    """{rank: {counter: value}} from the lines `lfc-stats rank=R key=value ...`; values that are no numbers as text."""
+    counters = {}
+    for line in text.splitlines():
+        at = line.find("lfc-stats ")
+        if at < 0:
+            continue
+        pairs = dict(word.split("=", 1) for word in line[at:].split()[1:] if "=" in word)
+        if pairs.get("rank", "").isdigit():
+            rank = int(pairs.pop("rank"))
+            counters[rank] = {key: int(value) if value.isdigit() else value for key, value in pairs.items()}
+    return counters
+
+
+def lfc_problem(counters, ranks):
+    """None if every rank sent frames through LFC, else what is missing."""
+    silent = [rank for rank in range(ranks) if not counters.get(rank, {}).get("frames_sent")]
+    if silent:
+        return f"no frames counted by LFC on rank {', '.join(map(str, silent))}"
+    return None

@@ -1,0 +1,77 @@
+// A benchmark of mpi_bench: a function that runs so many units (round trips, windows, ...) on every
+// rank.
+//
+//   double run_mine(Point* p, long units) {
+//     const double start = MPI_Wtime();
+//     for (long i = 0; i < units; i++) {
+//       if (p->verify && rank == 0) fill(p->out, p->size, i);
+//       ... send p->out, receive into p->in ...
+//       if (p->verify && rank == 1) check(p->in, p->size, i);
+//     }
+//     return rank == 0 ? MPI_Wtime() - start : 0;
+//   }
+//
+// The same code is timed (verify == 0) and checked (verify == 1). Adding one is adding a line to
+// the table in main.c.
+#ifndef LFC_PERF_BENCH_H
+#define LFC_PERF_BENCH_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+enum { kTag = 1, kAckTag = 2 };
+
+typedef struct Point {
+  size_t size;
+  int depth;      // messages in flight
+  int pairs;      // pairs of ranks at work
+  int verify;     // fill before sending, check after receiving
+  size_t stride;  // between the buffers of messages in flight; 0: they share one
+  char* out;
+  char* in;
+  double pause;  // seconds after which a message sent has arrived for sure
+  MPI_Request* requests;
+  MPI_Win window;
+} Point;
+
+typedef struct Bench {
+  const char* name;
+  const char* what;
+  const char* sizes;
+  const char* depths;
+  const char* unit;
+  int (*begin)(Point*);               // may be null; 0: this MPI cannot do it
+  double (*run)(Point*, long units);  // seconds, or 0 on ranks whose clock does not count
+  void (*end)(Point*);                // may be null
+  double (*value)(const Point*, double seconds_per_unit);
+} Bench;
+
+extern int rank, ranks;
+extern int allocate_windows;
+extern double clock_cost;  // seconds that one reading of the clock takes
+extern char where[256];    // what is being measured, for messages
+
+// Contents that depend on the message and on the place in it. check() ends the job if they are
+// wrong.
+void fill(char* data, size_t size, long seed);
+void check(const char* data, size_t size, long seed);
+
+double run_latency(Point* p, long units);
+double run_persistent(Point* p, long units);
+double run_stream(Point* p, long units);
+double run_both_ways(Point* p, long units);
+double run_many(Point* p, long units);
+double run_allreduce(Point* p, long units);
+
+int begin_window(Point* p);
+void end_window(Point* p);
+double run_put(Point* p, long units);
+double run_get(Point* p, long units);
+double run_fetch_add(Point* p, long units);
+
+int begin_overhead(Point* p);
+double run_send_overhead(Point* p, long units);
+double run_receive_overhead(Point* p, long units);
+double run_gap(Point* p, long units);
+
+#endif

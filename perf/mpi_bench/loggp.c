@@ -1,0 +1,72 @@
+// LogGP: what one message costs the sender (o_s), the receiver (o_r), and the distance between the
+// messages of a stream (gap: g when small; its growth with the size is G). The latency L follows:
+// half round trip - o_s - o_r.
+#include <mpi.h>
+
+#include "bench.h"
+
+static void wait_without_mpi(double seconds) {
+  const double start = MPI_Wtime();
+  while (MPI_Wtime() - start < seconds) continue;
+}
+
+// Finds how long a message may take at most: ten round trips, and time for the scheduler.
+int begin_overhead(Point* p) {
+  run_latency(p, 10);
+  double seconds = run_latency(p, 10);
+  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  p->pause = seconds + 100e-6;
+  return 1;
+}
+
+// The sender sends when the receiver is idle and has drained everything; the receiver receives when
+// everything is there. Each times its own part: `timed` is the rank whose clock counts.
+static double run_overhead(Point* p, long units, int timed) {
+  const int size = (int)p->size, peer = 1 - rank;
+  double seconds = 0;
+  if (rank > 1) return 0;
+  for (long i = 0; i < units; i++) {
+    if (rank == 0) {
+      MPI_Recv(NULL, 0, MPI_BYTE, peer, kAckTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (p->verify) fill(p->out, p->size, i);
+    } else {
+      MPI_Send(NULL, 0, MPI_BYTE, peer, kAckTag, MPI_COMM_WORLD);
+      wait_without_mpi(p->pause);
+    }
+    const double start = MPI_Wtime();
+    for (int k = 0; k < p->depth; k++) {
+      if (rank == 0)
+        MPI_Send(p->out, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
+      else
+        MPI_Recv(p->in, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    seconds += MPI_Wtime() - start - clock_cost;
+    if (p->verify && rank == 1) check(p->in, p->size, i);
+  }
+  return rank == timed ? seconds : 0;
+}
+double run_send_overhead(Point* p, long units) { return run_overhead(p, units, 0); }
+double run_receive_overhead(Point* p, long units) { return run_overhead(p, units, 1); }
+
+// A unit is a blast of blocking sends and one empty answer.
+double run_gap(Point* p, long units) {
+  const int size = (int)p->size, peer = 1 - rank;
+  if (rank > 1) return 0;
+  const double start = MPI_Wtime();
+  for (long i = 0; i < units; i++) {
+    for (int k = 0; k < p->depth; k++) {
+      if (rank == 0) {
+        if (p->verify) fill(p->out, p->size, i + k);
+        MPI_Send(p->out, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
+      } else {
+        MPI_Recv(p->in, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (p->verify) check(p->in, p->size, i + k);
+      }
+    }
+    if (rank == 0)
+      MPI_Recv(NULL, 0, MPI_BYTE, peer, kAckTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+      MPI_Send(NULL, 0, MPI_BYTE, peer, kAckTag, MPI_COMM_WORLD);
+  }
+  return rank == 0 ? MPI_Wtime() - start : 0;
+}
