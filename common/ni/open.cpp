@@ -1,0 +1,193 @@
+#include "ni/open.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "link/interfaces.hpp"
+#include "link/loop/loop_link.hpp"
+#include "link/ofi/ofi_link.hpp"
+#include "link/shm/shm_link.hpp"
+#include "link/tcp/tcp_link.hpp"
+
+namespace lfc {
+namespace {
+
+// What a receive window may be: more would only hide a receiver that does not keep up.
+constexpr std::uint32_t kMaxWindow = 65536;
+
+RingShape ring_shape(const NiOptions& options) noexcept {
+  RingShape shape;
+  shape.slots = options.shm_slots;
+  shape.bulk = static_cast<std::uint32_t>(options.shm_bulk);
+  shape.max_payload = std::min(shape.max_payload, shape.bulk / 4);
+  return shape;
+}
+
+// One attempt to open the links of one kind.
+struct Opening {
+  const NiOptions& options;
+  Ni& ni;
+  std::vector<std::string> open;  // names of the links added so far
+  const char* option_at_fault = "links";
+  std::string why_not;
+
+  bool add(std::unique_ptr<Link> link) {
+    if (link == nullptr) return false;
+    open.emplace_back(link->name());
+    ni.add_link(std::move(link));
+    return true;
+  }
+  bool full() const noexcept { return open.size() == kMaxLinks; }
+};
+
+bool open_loop(Opening& opening) {
+  return opening.add(make_loop_link({}, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+}
+
+bool open_shm(Opening& opening) {
+  ShmOptions shm;
+  shm.ring = ring_shape(opening.options);
+  shm.cma = opening.options.cma;
+  shm.notice = opening.options.notice;
+  return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
+}
+
+// One link for each interface, so that each peer is reached through an interface that reaches it.
+bool open_tcp(Opening& opening) {
+  std::vector<Interface> chosen;
+  if (!select_interfaces(opening.options.interfaces, list_interfaces(), chosen, opening.why_not)) {
+    opening.option_at_fault = "interfaces";
+    return false;
+  }
+  bool any = false;
+  for (std::size_t rail = 0; rail < chosen.size() && !opening.full(); ++rail) {
+    TcpOptions tcp;
+    if (rail > 0) tcp.name += std::to_string(rail);
+    tcp.interface = chosen[rail];
+    tcp.threads = opening.options.threads;
+    any |= opening.add(make_tcp_link(tcp, opening.ni.identity(), opening.ni.sink(),
+                                     opening.ni.link_counters(), opening.why_not));
+  }
+  return any;
+}
+
+bool open_ofi(Opening& opening) {
+  OfiOptions ofi;
+  ofi.provider = opening.options.provider;
+  ofi.interface = opening.options.interfaces;
+  if (!ofi.provider.empty()) opening.option_at_fault = "provider";
+  return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
+                                   opening.ni.link_counters(), opening.why_not));
+}
+
+struct Kind {
+  std::string_view name;
+  bool (*open)(Opening& opening);
+};
+constexpr Kind kKinds[] = {
+    {"loop", open_loop}, {"shm", open_shm}, {"tcp", open_tcp}, {"ofi", open_ofi}};
+
+const Kind* find_kind(std::string_view name) noexcept {
+  const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                   [name](const Kind& kind) { return kind.name == name; });
+  return found == std::end(kKinds) ? nullptr : found;
+}
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> items;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma > 0) items.push_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return items;
+}
+
+// What is wrong with the options that no link looks at; empty: nothing.
+std::string find_fault(const NiOptions& options) {
+  const auto quoted = [](std::string_view value) { return "'" + std::string(value) + "'"; };
+  const std::string bounds = " (accepted: 1 to " + std::to_string(kMaxWindow) + ")";
+  if (options.policy != "single")
+    return "policy: there is no policy " + quoted(options.policy) + " (accepted: single)";
+  if (options.initial_window == 0 || options.initial_window > kMaxWindow)
+    return "initial_window: " + std::to_string(options.initial_window) + bounds;
+  if (options.max_window < options.initial_window || options.max_window > kMaxWindow)
+    return "max_window: " + std::to_string(options.max_window) + " (accepted: initial_window, " +
+           std::to_string(options.initial_window) + ", to " + std::to_string(kMaxWindow) + ")";
+  if (options.window_cap == 0) return "window_cap: 0 (accepted: 1 or more)";
+  if (options.shm_bulk > UINT32_MAX / 2)
+    return "shm_bulk: " + std::to_string(options.shm_bulk) + " (accepted: up to 1 GiB)";
+
+  std::string why;
+  if (!ring_shape(options).valid(why)) return "shm_" + why;
+
+  const auto items = split(options.links);
+  if (items.empty()) return "links: none is named (accepted: loop, shm, tcp, ofi)";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (find_kind(items[i]) == nullptr)
+      return "links: there is no link " + quoted(items[i]) + " (accepted: loop, shm, tcp, ofi)";
+    if (std::find(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i), items[i]) !=
+        items.begin() + static_cast<std::ptrdiff_t>(i))
+      return "links: " + quoted(items[i]) + " is named twice";
+  }
+  return {};
+}
+
+std::string describe(const Opening& opening, const std::string& left_out) {
+  const NiOptions& options = opening.options;
+  std::string text = "links";
+  for (const std::string& name : opening.open) text += " " + name;
+  if (!left_out.empty()) text += "; not open: " + left_out;
+  const std::size_t ring = ring_shape(options).bytes();
+  const std::uint64_t frame = opening.ni.max_message();
+  text +=
+      "; frames <= " + std::to_string(frame) + " B, windows " +
+      std::to_string(options.initial_window) + ".." + std::to_string(options.max_window) +
+      "; receive memory with P talking peers <= max(window_cap, P * initial_window) * frame = " +
+      "max(" + std::to_string(options.window_cap) + ", P * " +
+      std::to_string(options.initial_window) + ") * " + std::to_string(frame) +
+      " B, and per local sender a ring of " + std::to_string(ring) + " B";
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::string& notes) {
+  error = find_fault(options);
+  if (!error.empty()) return nullptr;
+
+  Config config;
+  config.name = options.name;
+  config.initial_window = options.initial_window;
+  config.maximum_window = options.max_window;
+  config.window_cap = options.window_cap;
+  config.threads = options.threads;
+  auto ni = std::make_unique<Ni>(config);
+
+  const bool by_default =
+      options.links == kDefaultLinks && options.interfaces.empty() && options.provider.empty();
+  Opening opening{options, *ni, {}, "links", {}};
+  std::string left_out;
+  for (const std::string_view name : split(options.links)) {
+    if (opening.full()) break;
+    opening.option_at_fault = "links";
+    opening.why_not.clear();
+    if (find_kind(name)->open(opening)) continue;
+    const std::string reason = std::string(name) + ": " + opening.why_not;
+    if (!by_default) {
+      error = std::string(opening.option_at_fault) + ": " + reason;
+      return nullptr;
+    }
+    left_out += (left_out.empty() ? "" : ", ") + reason;
+  }
+  if (opening.open.empty()) {
+    error = "links: none can be opened: " + left_out;
+    return nullptr;
+  }
+  notes = describe(opening, left_out);
+  return ni;
+}
+
+}  // namespace lfc

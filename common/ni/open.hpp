@@ -1,0 +1,49 @@
+// open_ni: makes a network interface from options given as text and numbers. The only place that
+// knows every kind of link.
+//
+//   NiOptions options;
+//   options.name = {job, rank};
+//   options.links = "loop,shm,ofi";                       // in order of preference
+//   std::string error, notes;
+//   std::unique_ptr<Ni> ni = open_ni(options, error, notes);
+//   if (!ni) complain(error);      // "links: there is no link 'smh' (accepted: loop, shm, tcp,
+//   ofi)"
+//
+// A link that the user named must open, or nothing is opened; of the links of the default list
+// those that cannot open are left out, and `notes` says why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ni/ni.hpp"
+
+namespace lfc {
+
+inline constexpr const char* kDefaultLinks = "loop,shm,tcp";
+
+struct NiOptions {
+  ProcessName name;
+  bool threads = false;               // several threads call at the same time
+  std::string links = kDefaultLinks;  // of loop, shm, tcp, ofi; the first that reaches a peer wins
+  std::string interfaces;             // for tcp and ofi, as select_interfaces() takes it
+  std::string provider;               // for ofi; empty: by capability
+  std::string policy = "single";      // who drives the control program; the host alone, for now
+  std::uint32_t initial_window = 8;   // credits that a new peer starts with
+  std::uint32_t max_window = 64;      // credits that one peer may come to hold
+  std::uint64_t window_cap = 4096;    // credits that all peers together may come to hold
+  std::uint32_t shm_slots = 64;       // frames in the ring of one local sender
+  std::size_t shm_bulk = 256 * 1024;  // bytes of those that do not fit into their slot
+  bool cma = true;                    // single copy between processes where the kernel permits it
+  // Receives one line for the user when a link cannot do all it should.
+  void (*notice)(std::string_view line) = nullptr;
+};
+
+// Null: `error` is one line that begins with the option at fault. Otherwise `notes` is one line:
+// the links that are open, why others are not, and what bounds the memory.
+std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::string& notes);
+
+}  // namespace lfc
