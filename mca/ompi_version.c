@@ -1,0 +1,35 @@
+#include "ompi_version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool lfc_asked_for(const char* framework, const char* component) {
+  int index = -1;
+  const char* const* selection = NULL;
+  if (mca_base_var_find_by_name(framework, &index) != OPAL_SUCCESS || index < 0) return false;
+  if (mca_base_var_get_value(index, &selection, NULL, NULL) != OPAL_SUCCESS) return false;
+  if (selection == NULL || *selection == NULL || **selection == '^') return false;
+
+  const size_t length = strlen(component);
+  for (const char* item = *selection; *item != '\0';) {
+    const size_t item_length = strcspn(item, ",");
+    if (item_length == length && strncmp(item, component, length) == 0) return true;
+    item += item_length;
+    item += *item == ',';
+  }
+  return false;
+}
+
+bool lfc_ompi_is_ours(const char* framework, const char* component) {
+  int major = -1;
+  int minor = -1;
+  const int fields = sscanf(opal_version_string, "%d.%d", &major, &minor);
+  if (fields == 2 && major == OPAL_MAJOR_VERSION && minor == OPAL_MINOR_VERSION) return true;
+  if (lfc_asked_for(framework, component)) {
+    opal_output(0,
+                "%s %s: built for Open MPI %d.%d, but Open MPI %s is running; the job goes on "
+                "without it. Install the LFC built for this version.",
+                framework, component, OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, opal_version_string);
+  }
+  return false;
+}

@@ -1,0 +1,71 @@
+/* The one place that knows how Open MPI 4.1 and 5.0 differ.
+ *
+ * Include it before any other Open MPI header. A component's `register` function asks
+ * lfc_ompi_is_ours() before it touches anything else of Open MPI:
+ *
+ *   if (!lfc_ompi_is_ours("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
+ */
+#ifndef LFC_MCA_OMPI_VERSION_H
+#define LFC_MCA_OMPI_VERSION_H
+
+#include <stdbool.h>
+
+#include "opal_config.h"
+
+#include "opal/class/opal_bitmap.h"
+#include "opal/class/opal_free_list.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/mca/base/base.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/base/btl_base_error.h"
+#include "opal/mca/btl/btl.h"
+#include "opal/runtime/opal.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#if OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION == 1
+#include "opal/mca/pmix/pmix.h"
+#define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+#define LFC_BTL_REMOTE_COMPLETION 0u
+#define LFC_BTL_HAS_FT_EVENT 1
+#elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
+#include "opal/mca/pmix/pmix-internal.h"
+#define LFC_MODEX_GLOBAL PMIX_GLOBAL
+/* Our put reports completion only when the target's memory has changed. */
+#define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+#define LFC_BTL_HAS_FT_EVENT 0
+#else
+#error "LFC supports Open MPI 4.1 and 5.0"
+#endif
+
+/* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
+ * exclusions (`^tcp`) names nothing. Works in any Open MPI version. */
+bool lfc_asked_for(const char* framework, const char* component);
+
+/* Whether the running Open MPI is of the series this was compiled for. If not, and the component
+ * was asked for, says so in one line. Open MPI's loader does not check, and structures differ. */
+bool lfc_ompi_is_ours(const char* framework, const char* component);
+
+/* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
+static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
+                                   struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_tag_t tag,
+                                   mca_btl_base_segment_t* segment) {
+  const mca_btl_active_message_callback_t* receiver = mca_btl_base_active_message_trigger + tag;
+#if OPAL_MAJOR_VERSION == 4
+  mca_btl_base_descriptor_t descriptor = {.des_segments = segment, .des_segment_count = 1};
+  (void)endpoint;
+  receiver->cbfunc(module, tag, &descriptor, receiver->cbdata);
+#else
+  const mca_btl_base_receive_descriptor_t descriptor = {.endpoint = endpoint,
+                                                        .des_segments = segment,
+                                                        .des_segment_count = 1,
+                                                        .tag = tag,
+                                                        .cbdata = receiver->cbdata};
+  receiver->cbfunc(module, &descriptor);
+#endif
+}
+
+#endif

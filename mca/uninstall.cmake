@@ -1,0 +1,12 @@
+# Removes exactly what the last `cmake --install` wrote.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "nothing to uninstall: there is no ${MANIFEST}")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file ${files})
+  if(EXISTS "$ENV{DESTDIR}${file}" OR IS_SYMLINK "$ENV{DESTDIR}${file}")
+    message(STATUS "Removing $ENV{DESTDIR}${file}")
+    file(REMOVE "$ENV{DESTDIR}${file}")
+  endif()
+endforeach()
+file(REMOVE ${MANIFEST})
