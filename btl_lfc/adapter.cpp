@@ -1,0 +1,293 @@
+#include "adapter.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "ni/ni.hpp"
+#include "ni/open.hpp"
+
+struct lfc_adapter {
+  lfc_host host{};
+  std::unique_ptr<lfc::Ni> ni;
+  std::vector<std::byte> address;
+  std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
+};
+
+namespace {
+
+using lfc::PeerId;
+using lfc::Result;
+
+// How long the end of a connection waits for what was already posted.
+constexpr std::chrono::seconds kPatience{5};
+
+struct HeldMessage : lfc::Message {
+  lfc_adapter* adapter;
+};
+static_assert(sizeof(HeldMessage) <= sizeof(lfc_message));
+static_assert(alignof(HeldMessage) <= alignof(lfc_message));
+
+struct HeldOperation : lfc::Operation {
+  lfc_operation* owner;
+  lfc_adapter* adapter;
+};
+static_assert(sizeof(HeldOperation) <= sizeof(lfc_operation::room));
+static_assert(sizeof(lfc::RegionHandle) == sizeof(lfc_region));
+static_assert(LFC_NO_PEER == lfc::kNoPeer);
+static_assert(LFC_CSWAP == static_cast<int>(lfc::AtomicOp::compare_swap));
+static_assert(LFC_MAX == static_cast<int>(lfc::AtomicOp::max));
+static_assert(LFC_NOT_SUPPORTED == static_cast<int>(Result::not_supported));
+static_assert(LFC_READ == +lfc::kRemoteRead);
+static_assert(LFC_WRITE == +lfc::kRemoteWrite);
+static_assert(LFC_ATOMIC == +lfc::kRemoteAtomic);
+
+lfc_result to_c(Result result) noexcept { return static_cast<lfc_result>(result); }
+
+void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
+  std::snprintf(to, size, "%s", from.c_str());
+}
+
+void deliver(void* context, const lfc::Delivery& delivery) {
+  auto* adapter = static_cast<lfc_adapter*>(context);
+  if (!adapter->host.receive(delivery.peer_context, delivery.tag, delivery.bytes.data(),
+                             delivery.bytes.size()))
+    adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+}
+
+// The NI has one host, and tells it also before it exists.
+void (*host_notice)(const char* line) = nullptr;
+void notice(std::string_view line) { host_notice(std::string(line).c_str()); }
+
+void peer_broken(void* context, PeerId peer, std::string_view why) {
+  auto* adapter = static_cast<lfc_adapter*>(context);
+  adapter->host.broken(adapter->ni->peer_state(peer)->context, std::string(why).c_str());
+}
+
+void message_done(lfc::Message* message, Result result) {
+  auto* held = static_cast<HeldMessage*>(message);
+  held->adapter->host.sent(reinterpret_cast<lfc_message*>(held), to_c(result));
+}
+
+void operation_done(lfc::Operation* operation, Result result) {
+  auto* held = static_cast<HeldOperation*>(operation);
+  held->adapter->outstanding.fetch_sub(1, std::memory_order_relaxed);
+  held->owner->done(held->owner, to_c(result));
+}
+
+lfc::Operation* hold(lfc_adapter* adapter, lfc_operation* owner) noexcept {
+  auto* held = new (owner->room) HeldOperation{};
+  held->done = operation_done;
+  held->owner = owner;
+  held->adapter = adapter;
+  adapter->outstanding.fetch_add(1, std::memory_order_relaxed);
+  return held;
+}
+
+const lfc::RegionHandle* handle_of(const lfc_region* region) noexcept {
+  return reinterpret_cast<const lfc::RegionHandle*>(region);
+}
+
+// A handle as it came out of a message: unaligned.
+lfc::RegionHandle received_handle(const void* bytes) noexcept {
+  lfc::RegionHandle handle;
+  std::memcpy(&handle, bytes, sizeof handle);
+  return handle;
+}
+
+lfc::NiOptions to_ni_options(const lfc_options& from) {
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  lfc::NiOptions to;
+  to.name = {from.job, from.rank};
+  to.threads = from.threads;
+  to.links = text(from.links);
+  to.provider = text(from.provider);
+  to.interfaces = text(from.interfaces);
+  to.policy = text(from.policy);
+  to.initial_window = from.initial_window;
+  to.max_window = from.max_window;
+  to.window_cap = from.window_cap;
+  to.shm_slots = from.shm_slots;
+  to.shm_bulk = from.shm_bulk;
+  to.cma = from.cma;
+  to.notice = notice;
+  return to;
+}
+
+// Drives the NI until `finished()` or the end of our patience.
+template <class Finished>
+void progress_until(lfc::Ni& ni, Finished finished) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!finished() && std::chrono::steady_clock::now() < deadline) ni.progress();
+}
+
+}  // namespace
+
+extern "C" {
+
+lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, char* text,
+                              size_t text_size) try {
+  auto adapter = std::make_unique<lfc_adapter>();
+  std::string error;
+  std::string notes;
+  adapter->host = *host;
+  host_notice = host->notice;
+  adapter->ni = lfc::open_ni(to_ni_options(*options), error, notes);
+  if (adapter->ni == nullptr) {
+    copy_text(error, text, text_size);
+    return nullptr;
+  }
+  adapter->ni->set_message_handler({deliver, adapter.get()});
+  adapter->ni->set_broken_handler(peer_broken, adapter.get());
+  adapter->address = adapter->ni->open();
+  copy_text(notes, text, text_size);
+  return adapter.release();
+} catch (const std::exception& failure) {
+  copy_text(failure.what(), text, text_size);
+  return nullptr;
+}
+
+void lfc_adapter_close(lfc_adapter* adapter) {
+  progress_until(*adapter->ni, [&] { return adapter->ni->drained(); });
+  delete adapter;
+}
+
+const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size) {
+  *size = adapter->address.size();
+  return adapter->address.data();
+}
+
+size_t lfc_adapter_max_message(const lfc_adapter* adapter) { return adapter->ni->max_message(); }
+
+uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size,
+                              void* endpoint, char* why, size_t why_size) try {
+  const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
+  if (!parsed) {
+    copy_text("its address is malformed", why, why_size);
+    return LFC_NO_PEER;
+  }
+  std::string why_not;
+  const PeerId peer = adapter->ni->add_peer(*parsed, why_not);
+  if (peer == lfc::kNoPeer) {
+    copy_text(why_not, why, why_size);
+    return LFC_NO_PEER;
+  }
+  adapter->ni->set_peer_context(peer, endpoint);
+  return peer;
+} catch (const std::exception& failure) {
+  copy_text(failure.what(), why, why_size);
+  return LFC_NO_PEER;
+}
+
+void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer) {
+  const lfc::Peer& state = *adapter->ni->peer_state(peer);
+  progress_until(*adapter->ni, [&] {
+    return state.state != lfc::Peer::State::connected || state.waiting.empty();
+  });
+  adapter->ni->set_peer_context(peer, nullptr);
+  adapter->ni->remove_peer(peer);
+}
+
+bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,
+                          int count) {
+  const lfc::Slice pieces[lfc::Message::kMaxSlices] = {
+      {slices[0].data, slices[0].size},
+      count > 1 ? lfc::Slice{slices[1].data, slices[1].size} : lfc::Slice{nullptr, 0}};
+  return adapter->ni->try_send(peer, tag, pieces, count);
+}
+
+void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,
+                      int count, lfc_message* message) {
+  auto* held = new (message) HeldMessage{};
+  held->adapter = adapter;
+  held->done = message_done;
+  held->tag = tag;
+  held->slice_count = static_cast<std::uint8_t>(count);
+  for (int i = 0; i < count; ++i)
+    held->slices[static_cast<std::size_t>(i)] = {slices[i].data, slices[i].size};
+  adapter->ni->post(peer, *held);
+}
+
+bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
+                          lfc_region* region) {
+  auto* handle = new (region) lfc::RegionHandle{};
+  return adapter->ni->register_memory(data, size, access, *handle);
+}
+
+void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region) {
+  adapter->ni->deregister_memory(*reinterpret_cast<lfc::RegionHandle*>(region));
+}
+
+void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
+                     const lfc_region* local, uint64_t address, const void* remote, size_t size,
+                     lfc_operation* operation) {
+  adapter->ni->put(peer, source, handle_of(local), address, received_handle(remote), size,
+                   hold(adapter, operation));
+}
+
+void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
+                     const lfc_region* local, uint64_t address, const void* remote, size_t size,
+                     lfc_operation* operation) {
+  adapter->ni->get(peer, destination, handle_of(local), address, received_handle(remote), size,
+                   hold(adapter, operation));
+}
+
+void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, lfc_atomic op, int width,
+                        uint64_t operand, uint64_t compare, uint64_t address, const void* remote,
+                        void* result, lfc_operation* operation) {
+  const lfc::AtomicRequest request{static_cast<lfc::AtomicOp>(op), static_cast<std::uint8_t>(width),
+                                   operand, compare};
+  adapter->ni->atomic(peer, request, address, received_handle(remote), result,
+                      hold(adapter, operation));
+}
+
+uint64_t lfc_adapter_atomic_here(lfc_atomic op, int width, uint64_t operand, uint64_t compare,
+                                 void* target) {
+  return lfc::apply_atomic(
+      {static_cast<lfc::AtomicOp>(op), static_cast<std::uint8_t>(width), operand, compare}, target);
+}
+
+size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
+  return peer == LFC_NO_PEER ? adapter->outstanding.load(std::memory_order_relaxed)
+                             : adapter->ni->outstanding(peer);
+}
+
+int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
+
+size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
+const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }
+const char* lfc_adapter_counter_help(size_t which) { return lfc::counter_info()[which].help; }
+uint64_t lfc_adapter_counter(const lfc_adapter* adapter, size_t which) {
+  return adapter == nullptr ? 0 : adapter->ni->counters().get(static_cast<lfc::Counter>(which));
+}
+
+void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size) try {
+  std::map<std::string, int> peers;
+  for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {
+    const auto peer = static_cast<PeerId>(i);
+    if (adapter->ni->peer_state(peer)->admitted) ++peers[std::string(adapter->ni->link_name(peer))];
+  }
+  std::string list;
+  for (const auto& [link, count] : peers)
+    list += (list.empty() ? "" : ",") + link + ":" + std::to_string(count);
+  copy_text(list.empty() ? "none" : list, text, text_size);
+} catch (const std::exception&) {
+  copy_text("?", text, text_size);
+}
+
+void lfc_adapter_describe(const lfc_adapter* adapter, char* text, size_t text_size) try {
+  std::string lines;
+  adapter->ni->describe(lines);
+  copy_text(lines, text, text_size);
+} catch (const std::exception&) {
+  copy_text("(no memory left to describe the peers)", text, text_size);
+}
+
+}  // extern "C"

@@ -1,0 +1,138 @@
+/* Adapter: the network interface (lfc::Ni) as the C code of the BTL sees it.
+ *
+ * C cannot see C++ classes, and C++ cannot see Open MPI's headers (5.0 uses C11 _Atomic): this is
+ * the line between them. No exception crosses it.
+ *
+ *   lfc_adapter *adapter = lfc_adapter_open(&options, &host, text, sizeof text);
+ *   if (adapter == NULL) complain(text);
+ *   uint32_t peer = lfc_adapter_add_peer(adapter, address, size, endpoint, why, sizeof why);
+ *   if (!lfc_adapter_try_send(adapter, peer, tag, slices, 2))
+ *     lfc_adapter_post(adapter, peer, tag, slices, 2, &fragment->message);   // host.sent() later
+ *   lfc_adapter_progress(adapter);
+ */
+#ifndef LFC_BTL_ADAPTER_H
+#define LFC_BTL_ADAPTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lfc_adapter lfc_adapter;
+
+#define LFC_NO_PEER UINT32_MAX
+enum lfc_result { LFC_OK, LFC_UNREACHABLE, LFC_BAD_ADDRESS, LFC_NOT_SUPPORTED };
+
+struct lfc_slice {
+  const void* data;
+  size_t size;
+};
+
+/* Room for an lfc::Message; lives in the fragment that is sent. */
+typedef struct lfc_message {
+  void* room[16];
+} lfc_message;
+
+/* Room for an lfc::Operation. `done` is called exactly once, possibly by the call that starts it.
+ */
+typedef struct lfc_operation {
+  void (*done)(struct lfc_operation* operation, enum lfc_result result);
+  void* room[3];
+} lfc_operation;
+
+/* A lfc::RegionHandle: raw bytes that travel to peers. */
+typedef struct lfc_region {
+  uint64_t bytes[27];
+} lfc_region;
+enum { LFC_READ = 1, LFC_WRITE = 2, LFC_ATOMIC = 4 };
+
+enum lfc_atomic { LFC_ADD, LFC_AND, LFC_OR, LFC_XOR, LFC_SWAP, LFC_MIN, LFC_MAX, LFC_CSWAP };
+
+/* What the adapter calls, from inside lfc_adapter_progress() and the calls that say so. */
+struct lfc_host {
+  /* A message arrived; `endpoint` is NULL until the peer was added. False: nobody wants it. */
+  bool (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
+  /* A posted message has been sent, or never will be. */
+  void (*sent)(lfc_message* message, enum lfc_result result);
+  /* The peer is lost. */
+  void (*broken)(void* endpoint, const char* why);
+  /* One line for the user. */
+  void (*notice)(const char* line);
+};
+
+struct lfc_options {
+  uint32_t job, rank;
+  bool threads; /* several threads call at the same time */
+  const char *links, *provider, *interfaces, *policy;
+  unsigned initial_window, max_window;
+  size_t window_cap;
+  unsigned shm_slots;
+  size_t shm_bulk;
+  bool cma;
+};
+
+/* Opens the NI. NULL: `text` is one line that says which option is wrong, and why. Otherwise `text`
+ * describes what was opened, memory formula included. */
+lfc_adapter* lfc_adapter_open(const struct lfc_options* options, const struct lfc_host* host,
+                              char* text, size_t text_size);
+/* Sends what is still on its way (for a bounded time) and frees everything. */
+void lfc_adapter_close(lfc_adapter* adapter);
+
+const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size);
+size_t lfc_adapter_max_message(const lfc_adapter* adapter);
+
+/* LFC_NO_PEER: not reachable, `why` says so for each link. */
+uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size,
+                              void* endpoint, char* why, size_t why_size);
+/* Lets what was posted to the peer leave (for a bounded time), then forgets it. */
+void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);
+
+/* At most two slices. True: sent, their bytes may be reused. */
+bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                          const struct lfc_slice* slices, int count);
+/* Sends as soon as possible; the bytes stay untouched until host.sent(), which may be called from
+ * here. */
+void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                      const struct lfc_slice* slices, int count, lfc_message* message);
+
+bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
+                          lfc_region* region);
+void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
+/* `local` may be NULL. `remote` need not be aligned. */
+void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
+                     const lfc_region* local, uint64_t address, const void* remote, size_t size,
+                     lfc_operation* operation);
+void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
+                     const lfc_region* local, uint64_t address, const void* remote, size_t size,
+                     lfc_operation* operation);
+/* width is 4 or 8; the old value goes to `result` unless that is NULL. */
+void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, enum lfc_atomic op, int width,
+                        uint64_t operand, uint64_t compare, uint64_t address, const void* remote,
+                        void* result, lfc_operation* operation);
+/* The same on memory of this process, coherent with what peers do to it. Returns the old value. */
+uint64_t lfc_adapter_atomic_here(enum lfc_atomic op, int width, uint64_t operand, uint64_t compare,
+                                 void* target);
+/* Operations under way to this peer, or to all (LFC_NO_PEER). */
+size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer);
+
+/* One bounded pass of the control program; the number of events. */
+int lfc_adapter_progress(lfc_adapter* adapter);
+
+/* Counters: names and help are there without an adapter; without one every value is 0. */
+size_t lfc_adapter_counter_count(void);
+const char* lfc_adapter_counter_name(size_t which);
+const char* lfc_adapter_counter_help(size_t which);
+uint64_t lfc_adapter_counter(const lfc_adapter* adapter, size_t which);
+/* The links that peers talk over, each with the number of its peers: "loop:1,shm:3". */
+void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size);
+/* Writes one line per peer: link, credits, what waits. For reports of hangs. */
+void lfc_adapter_describe(const lfc_adapter* adapter, char* text, size_t text_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

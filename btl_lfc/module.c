@@ -1,0 +1,269 @@
+/* The module: what it offers, its peers, messages that arrive, its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "btl_lfc.h"
+#include "modex.h"
+
+static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                     struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable);
+static int del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                     struct mca_btl_base_endpoint_t** endpoints);
+static int finalize(mca_btl_base_module_t* btl);
+static int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t callback);
+static void dump(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint, int verbose);
+#if LFC_BTL_HAS_FT_EVENT
+static int ft_event(int state) {
+  (void)state;
+  return OPAL_SUCCESS;
+}
+#endif
+
+lfc_btl_module lfc_btl;
+
+void lfc_btl_module_defaults(void) {
+  lfc_btl.super = (mca_btl_base_module_t) {
+    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = 32 * 1024,
+    .btl_rndv_eager_limit = 32 * 1024, .btl_max_send_size = 64 * 1024,
+    /* A large contiguous message is got by its receiver in one piece (RGET): no pipeline. */
+        .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
+    .btl_rdma_pipeline_frag_size = 1024 * 1024, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
+    .btl_latency = 1, .btl_bandwidth = 40000,
+    .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA |
+                 MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
+                 LFC_BTL_REMOTE_COMPLETION,
+    .btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
+                        MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
+                        MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
+                        MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+                        MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB,
+    .btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t),
+    .btl_get_limit = SIZE_MAX, .btl_put_limit = SIZE_MAX,
+    /* Local memory is never registered: a link that needs it does so itself. */
+        .btl_get_local_registration_threshold = SIZE_MAX,
+    .btl_put_local_registration_threshold = SIZE_MAX, .btl_add_procs = add_procs,
+    .btl_del_procs = del_procs, .btl_finalize = finalize, .btl_alloc = lfc_btl_alloc,
+    .btl_free = lfc_btl_free, .btl_prepare_src = lfc_btl_prepare_src, .btl_send = lfc_btl_send,
+    .btl_sendi = lfc_btl_sendi, .btl_put = lfc_btl_put, .btl_get = lfc_btl_get, .btl_dump = dump,
+    .btl_atomic_op = lfc_btl_atomic_op, .btl_atomic_fop = lfc_btl_atomic_fop,
+    .btl_atomic_cswap = lfc_btl_atomic_cswap, .btl_register_mem = lfc_btl_register_mem,
+    .btl_deregister_mem = lfc_btl_deregister_mem, .btl_register_error = register_error,
+#if LFC_BTL_HAS_FT_EVENT
+    .btl_ft_event = ft_event,
+#endif
+    .btl_flush = lfc_btl_flush,
+  };
+}
+
+/* --- What the NI tells us --- */
+
+static bool receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
+  if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL)
+    return false;
+  mca_btl_base_segment_t segment = {.seg_addr.pval = (void*)(uintptr_t)data, .seg_len = size};
+  lfc_btl_deliver(&lfc_btl.super, endpoint, tag, &segment);
+  return true;
+}
+
+/* ob1 ends the job: a message that was promised will never come. */
+static void broken(void* context, const char* why) {
+  const struct mca_btl_base_endpoint_t* endpoint = context;
+  if (endpoint == NULL) return; /* we never meant to talk to it */
+  opal_output(0, "btl lfc: lost process %s: %s", opal_process_name_print(endpoint->proc->proc_name),
+              why);
+  if (lfc_btl.error_callback != NULL) {
+    static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
+    lfc_btl.error_callback(&lfc_btl.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);
+  }
+}
+
+static void notice(const char* line) { opal_output(0, "btl lfc: %s", line); }
+
+/* --- Start --- */
+
+static size_t at_most(size_t value, size_t limit) { return value < limit ? value : limit; }
+
+/* Fits the limits that the user or the defaults gave to what the links can carry. */
+static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
+  module->btl_max_send_size = at_most(module->btl_max_send_size, max_message);
+  module->btl_eager_limit = at_most(module->btl_eager_limit, module->btl_max_send_size);
+  module->btl_rndv_eager_limit = at_most(module->btl_rndv_eager_limit, module->btl_eager_limit);
+  (void)mca_btl_base_param_verify(module);
+}
+
+static bool make_lists(void) {
+  const struct {
+    opal_free_list_t* list;
+    size_t size;
+    opal_class_t* class;
+  } lists[] = {
+      {&lfc_btl.headers, sizeof(lfc_btl_fragment) + kHeaderRoom, OBJ_CLASS(lfc_btl_fragment)},
+      {&lfc_btl.eager, sizeof(lfc_btl_fragment) + lfc_btl.eager_room, OBJ_CLASS(lfc_btl_fragment)},
+      {&lfc_btl.large, sizeof(lfc_btl_fragment) + lfc_btl.super.btl_max_send_size,
+       OBJ_CLASS(lfc_btl_fragment)},
+      {&lfc_btl.operations, sizeof(lfc_btl_operation), OBJ_CLASS(lfc_btl_operation)},
+  };
+  const int most = (int)at_most(mca_btl_lfc_component.free_list_max, 1u << 24);
+  bool made = true;
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
+    OBJ_CONSTRUCT(lists[i].list, opal_free_list_t);
+    made &= opal_free_list_init(lists[i].list, lists[i].size, opal_cache_line_size, lists[i].class,
+                                0, 0, 0, most, (int)at_most(16, (size_t)most), NULL, 0, NULL, NULL,
+                                NULL) == OPAL_SUCCESS;
+  }
+  return made;
+}
+
+static void drop_lists(void) {
+  OBJ_DESTRUCT(&lfc_btl.headers);
+  OBJ_DESTRUCT(&lfc_btl.eager);
+  OBJ_DESTRUCT(&lfc_btl.large);
+  OBJ_DESTRUCT(&lfc_btl.operations);
+}
+
+bool lfc_btl_module_open(bool threads) {
+  static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice};
+  struct lfc_options* options = &mca_btl_lfc_component.options;
+  char text[512];
+  if (mca_btl_lfc_component.free_list_max == 0) {
+    opal_output(0, "btl lfc: declines: btl_lfc_free_list_max: 0 (accepted: 1 or more)");
+    return false;
+  }
+  options->job = OPAL_PROC_MY_NAME.jobid;
+  options->rank = OPAL_PROC_MY_NAME.vpid;
+  options->threads = threads || opal_using_threads();
+  lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
+  if (lfc_btl.adapter == NULL) {
+    opal_output(0, "btl lfc: declines: btl_lfc_%s", text);
+    return false;
+  }
+  if (mca_btl_lfc_component.verbose >= 1) opal_output(0, "btl lfc: %s", text);
+
+  fit_limits(&lfc_btl.super, lfc_adapter_max_message(lfc_btl.adapter));
+  /* Protocol headers with a registration handle in them must fit, whatever the eager limit. */
+  lfc_btl.eager_room = lfc_btl.super.btl_eager_limit;
+  if (lfc_btl.eager_room < 512) lfc_btl.eager_room = at_most(512, lfc_btl.super.btl_max_send_size);
+
+  size_t size = 0;
+  const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
+  if (!lfc_modex_publish(address, size)) {
+    opal_output(0, "btl lfc: declines: cannot publish the address of this process");
+  } else if (!make_lists()) {
+    opal_output(0, "btl lfc: declines: out of memory");
+    drop_lists();
+  } else {
+    /* A peer may talk to us before we ever talk to anybody; once we do, r2 registers us again,
+     * with high priority. */
+    (void)opal_progress_register_lp(mca_btl_lfc_component.super.btl_progress);
+    return true;
+  }
+  lfc_adapter_close(lfc_btl.adapter);
+  lfc_btl.adapter = NULL;
+  return false;
+}
+
+/* --- Peers --- */
+
+static uint32_t find_peer(const opal_proc_t* proc, void* endpoint, char* why, size_t why_size) {
+  if (proc == opal_proc_local_get()) {
+    size_t size = 0;
+    const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
+    return lfc_adapter_add_peer(lfc_btl.adapter, address, size, endpoint, why, why_size);
+  }
+  if (proc->proc_arch != opal_proc_local_get()->proc_arch) {
+    snprintf(why, why_size, "its architecture differs");
+    return LFC_NO_PEER;
+  }
+  uint8_t* address = NULL;
+  size_t size = 0;
+  if (!lfc_modex_find(&proc->proc_name, &address, &size)) {
+    snprintf(why, why_size, "it published no LFC address");
+    return LFC_NO_PEER;
+  }
+  const uint32_t peer =
+      lfc_adapter_add_peer(lfc_btl.adapter, address, size, endpoint, why, why_size);
+  free(address);
+  return peer;
+}
+
+static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                     struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
+  (void)btl;
+  for (size_t i = 0; i < count; ++i) {
+    char why[512];
+    endpoints[i] = NULL;
+    if (lfc_btl.adapter == NULL) continue; /* it has said why when it declined */
+    struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
+    if (endpoint == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+    endpoint->proc = procs[i];
+    endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
+    if (endpoint->peer == LFC_NO_PEER) {
+      if (!lfc_btl.told_unreachable || mca_btl_lfc_component.verbose >= 2)
+        opal_output(0, "btl lfc: cannot reach process %s: %s",
+                    opal_process_name_print(procs[i]->proc_name), why);
+      lfc_btl.told_unreachable = true;
+      free(endpoint);
+      continue;
+    }
+    endpoints[i] = endpoint;
+    if (reachable != NULL) (void)opal_bitmap_set_bit(reachable, (int)i);
+  }
+  return OPAL_SUCCESS;
+}
+
+static int del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                     struct mca_btl_base_endpoint_t** endpoints) {
+  (void)btl;
+  (void)procs;
+  for (size_t i = 0; i < count; ++i) {
+    if (endpoints[i] == NULL) continue;
+    lfc_adapter_remove_peer(lfc_btl.adapter, endpoints[i]->peer);
+    free(endpoints[i]); /* the array keeps its pointer: r2 compares it with its other arrays */
+  }
+  return OPAL_SUCCESS;
+}
+
+static int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t callback) {
+  (void)btl;
+  lfc_btl.error_callback = callback;
+  return OPAL_SUCCESS;
+}
+
+/* --- The end --- */
+
+/* One line for this process, in one write: lines of several processes do not mix. */
+static void print_stats(void) {
+  char line[2048];
+  char links[128];
+  lfc_adapter_links(lfc_btl.adapter, links, sizeof links);
+  int used = snprintf(line, sizeof line, "lfc-stats rank=%u links=%s",
+                      mca_btl_lfc_component.options.rank, links);
+  for (size_t i = 0; i < lfc_adapter_counter_count() && used < (int)sizeof line - 80; ++i)
+    used +=
+        snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),
+                 (unsigned long long)lfc_adapter_counter(lfc_btl.adapter, i));
+  fprintf(stderr, "%s\n", line);
+}
+
+static int finalize(mca_btl_base_module_t* btl) {
+  (void)btl;
+  if (lfc_btl.adapter == NULL) return OPAL_SUCCESS;
+  (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
+  if (mca_btl_lfc_component.stats) print_stats();
+  lfc_btl.error_callback = NULL; /* whoever leaves now, leaves in order */
+  lfc_adapter_close(lfc_btl.adapter);
+  lfc_btl.adapter = NULL;
+  drop_lists();
+  return OPAL_SUCCESS;
+}
+
+static void dump(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                 int verbose) {
+  char text[8192];
+  (void)btl;
+  (void)endpoint;
+  (void)verbose;
+  lfc_adapter_describe(lfc_btl.adapter, text, sizeof text);
+  opal_output(0, "btl lfc:\n%s", text);
+}

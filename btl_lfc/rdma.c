@@ -1,0 +1,175 @@
+/* Remote memory: put, get and atomics, registration, flush. Every completion is a callback, which
+ * may come from inside the call that starts the operation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "btl_lfc.h"
+
+OBJ_CLASS_INSTANCE(lfc_btl_operation, opal_free_list_item_t, NULL, NULL);
+
+static void operation_done(lfc_operation* done, enum lfc_result result) {
+  lfc_btl_operation* own =
+      (lfc_btl_operation*)((char*)done - offsetof(lfc_btl_operation, operation));
+  const lfc_btl_operation copy = *own; /* the callback may start the next one */
+  opal_free_list_return(&lfc_btl.operations, &own->super);
+  if (copy.callback != NULL)
+    copy.callback(&lfc_btl.super, copy.endpoint, copy.local_address, copy.local_handle,
+                  copy.context, copy.data, lfc_btl_status(result));
+}
+
+static lfc_btl_operation* begin(struct mca_btl_base_endpoint_t* endpoint, void* local_address,
+                                mca_btl_base_registration_handle_t* local_handle,
+                                mca_btl_base_rdma_completion_fn_t callback, void* context,
+                                void* data) {
+  lfc_btl_operation* own = (lfc_btl_operation*)opal_free_list_get(&lfc_btl.operations);
+  if (own == NULL) return NULL;
+  own->operation.done = operation_done;
+  own->endpoint = endpoint;
+  own->local_address = local_address;
+  own->local_handle = local_handle;
+  own->callback = callback;
+  own->context = context;
+  own->data = data;
+  return own;
+}
+
+static const lfc_region* region_of(const mca_btl_base_registration_handle_t* handle) {
+  return handle == NULL ? NULL : &handle->region;
+}
+
+int lfc_btl_put(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                void* local_address, uint64_t remote_address,
+                mca_btl_base_registration_handle_t* local_handle,
+                mca_btl_base_registration_handle_t* remote_handle, size_t size, int flags,
+                int order, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  (void)btl;
+  (void)flags;
+  (void)order;
+  lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
+  if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+  lfc_adapter_put(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
+                  remote_address, remote_handle, size, &own->operation);
+  return OPAL_SUCCESS;
+}
+
+int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                void* local_address, uint64_t remote_address,
+                mca_btl_base_registration_handle_t* local_handle,
+                mca_btl_base_registration_handle_t* remote_handle, size_t size, int flags,
+                int order, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  (void)btl;
+  (void)flags;
+  (void)order;
+  lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
+  if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+  lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
+                  remote_address, remote_handle, size, &own->operation);
+  return OPAL_SUCCESS;
+}
+
+static bool translate(mca_btl_base_atomic_op_t op, enum lfc_atomic* out) {
+  switch (op) {
+    case MCA_BTL_ATOMIC_ADD: *out = LFC_ADD; return true;
+    case MCA_BTL_ATOMIC_AND: *out = LFC_AND; return true;
+    case MCA_BTL_ATOMIC_OR: *out = LFC_OR; return true;
+    case MCA_BTL_ATOMIC_XOR: *out = LFC_XOR; return true;
+    case MCA_BTL_ATOMIC_SWAP: *out = LFC_SWAP; return true;
+    case MCA_BTL_ATOMIC_MIN: *out = LFC_MIN; return true;
+    case MCA_BTL_ATOMIC_MAX: *out = LFC_MAX; return true;
+    default: return false;
+  }
+}
+
+/* All atomics; `result` NULL: the old value is not wanted. */
+static int start_atomic(struct mca_btl_base_endpoint_t* endpoint, enum lfc_atomic op,
+                        uint64_t operand, uint64_t compare, uint64_t remote_address,
+                        mca_btl_base_registration_handle_t* remote_handle, void* result,
+                        mca_btl_base_registration_handle_t* local_handle, int flags,
+                        mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  const int width = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 ? 4 : 8;
+  if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0) return OPAL_ERR_NOT_SUPPORTED;
+  if (remote_address % (uint64_t)width != 0) return OPAL_ERR_NOT_AVAILABLE;
+  if (remote_handle == NULL) {
+    /* osc/rdma 4.1 means memory that is mapped here: this process's own, or a shared window. */
+    const uint64_t old =
+        lfc_adapter_atomic_here(op, width, operand, compare, (void*)(uintptr_t)remote_address);
+    if (result != NULL) memcpy(result, &old, (size_t)width);
+    if (callback != NULL)
+      callback(&lfc_btl.super, endpoint, result, local_handle, context, data, OPAL_SUCCESS);
+    return OPAL_SUCCESS;
+  }
+  lfc_btl_operation* own = begin(endpoint, result, local_handle, callback, context, data);
+  if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+  lfc_adapter_atomic(lfc_btl.adapter, endpoint->peer, op, width, operand, compare, remote_address,
+                     remote_handle, result, &own->operation);
+  return OPAL_SUCCESS;
+}
+
+int lfc_btl_atomic_op(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                      uint64_t remote_address, mca_btl_base_registration_handle_t* remote_handle,
+                      mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+                      mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  return lfc_btl_atomic_fop(btl, endpoint, NULL, remote_address, NULL, remote_handle, op, operand,
+                            flags, order, callback, context, data);
+}
+
+int lfc_btl_atomic_fop(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                       void* local_address, uint64_t remote_address,
+                       mca_btl_base_registration_handle_t* local_handle,
+                       mca_btl_base_registration_handle_t* remote_handle,
+                       mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+                       mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  enum lfc_atomic translated;
+  (void)btl;
+  (void)order;
+  if (!translate(op, &translated)) return OPAL_ERR_NOT_SUPPORTED;
+  return start_atomic(endpoint, translated, operand, 0, remote_address, remote_handle,
+                      local_address, local_handle, flags, callback, context, data);
+}
+
+int lfc_btl_atomic_cswap(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                         void* local_address, uint64_t remote_address,
+                         mca_btl_base_registration_handle_t* local_handle,
+                         mca_btl_base_registration_handle_t* remote_handle, uint64_t compare,
+                         uint64_t value, int flags, int order,
+                         mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+  (void)btl;
+  (void)order;
+  return start_atomic(endpoint, LFC_CSWAP, value, compare, remote_address, remote_handle,
+                      local_address, local_handle, flags, callback, context, data);
+}
+
+mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* btl,
+                                                         struct mca_btl_base_endpoint_t* endpoint,
+                                                         void* base, size_t size, uint32_t flags) {
+  (void)btl;
+  (void)endpoint;
+  const unsigned access = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? LFC_READ : 0u) |
+                          ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? LFC_WRITE : 0u) |
+                          ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? LFC_ATOMIC : 0u);
+  mca_btl_base_registration_handle_t* handle = malloc(sizeof *handle);
+  if (handle == NULL) return NULL;
+  if (!lfc_adapter_register(lfc_btl.adapter, base, size, access, &handle->region)) {
+    free(handle);
+    return NULL;
+  }
+  return handle;
+}
+
+int lfc_btl_deregister_mem(mca_btl_base_module_t* btl, mca_btl_base_registration_handle_t* handle) {
+  (void)btl;
+  lfc_adapter_deregister(lfc_btl.adapter, &handle->region);
+  free(handle);
+  return OPAL_SUCCESS;
+}
+
+/* Drives all of Open MPI, not only us: the caller may wait for what another component does. Not to
+ * be called from a completion callback, where the NI cannot be driven. */
+int lfc_btl_flush(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint) {
+  (void)btl;
+  const uint32_t peer = endpoint == NULL ? LFC_NO_PEER : endpoint->peer;
+  do {
+    opal_progress();
+  } while (lfc_adapter_outstanding(lfc_btl.adapter, peer) > 0);
+  return OPAL_SUCCESS;
+}

@@ -1,0 +1,121 @@
+/* Messages on their way out: fragments, and the two ways to send. */
+#include "btl_lfc.h"
+
+static void construct_fragment(lfc_btl_fragment* fragment) {
+  fragment->base.des_segments = fragment->segments;
+  fragment->segments[0].seg_addr.pval = fragment->bytes;
+}
+OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragment, NULL);
+
+/* NULL: all are on their way; ob1 tries again when one has come back. */
+static lfc_btl_fragment* take(opal_free_list_t* list, uint8_t order, uint32_t flags, size_t size) {
+  lfc_btl_fragment* fragment = (lfc_btl_fragment*)opal_free_list_get(list);
+  if (fragment == NULL) return NULL;
+  fragment->home = list;
+  fragment->base.order = order;
+  fragment->base.des_flags = flags;
+  fragment->base.des_cbfunc = NULL;
+  fragment->base.des_segments = fragment->segments;
+  fragment->base.des_segment_count = 1;
+  fragment->segments[0].seg_addr.pval = fragment->bytes;
+  fragment->segments[0].seg_len = size;
+  return fragment;
+}
+
+mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
+                                         struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
+                                         size_t size, uint32_t flags) {
+  (void)endpoint;
+  if (size > btl->btl_max_send_size) return NULL;
+  opal_free_list_t* list = size <= lfc_btl.eager_room ? &lfc_btl.eager : &lfc_btl.large;
+  lfc_btl_fragment* fragment = take(list, order, flags, size);
+  return fragment == NULL ? NULL : &fragment->base;
+}
+
+int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descriptor) {
+  (void)btl;
+  opal_free_list_return(((lfc_btl_fragment*)descriptor)->home, &descriptor->super);
+  return OPAL_SUCCESS;
+}
+
+/* Contiguous data stays where it is, behind a header of our own; other data is packed. */
+mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
+                                               struct mca_btl_base_endpoint_t* endpoint,
+                                               opal_convertor_t* convertor, uint8_t order,
+                                               size_t reserve, size_t* size, uint32_t flags) {
+  const bool in_place = reserve <= kHeaderRoom && !opal_convertor_need_buffers(convertor);
+  if (reserve > btl->btl_max_send_size) return NULL;
+  if (*size > btl->btl_max_send_size - reserve) *size = btl->btl_max_send_size - reserve;
+
+  lfc_btl_fragment* fragment =
+      in_place ? take(&lfc_btl.headers, order, flags, reserve)
+               : (lfc_btl_fragment*)lfc_btl_alloc(btl, endpoint, order, reserve + *size, flags);
+  if (fragment == NULL) return NULL;
+
+  struct iovec piece = {.iov_base = in_place ? NULL : fragment->bytes + reserve, .iov_len = *size};
+  uint32_t pieces = 1;
+  if (opal_convertor_pack(convertor, &piece, &pieces, size) < 0) {
+    lfc_btl_free(btl, &fragment->base);
+    return NULL;
+  }
+  if (in_place) {
+    fragment->segments[1].seg_addr.pval = piece.iov_base;
+    fragment->segments[1].seg_len = *size;
+    fragment->base.des_segment_count = 2;
+  } else {
+    fragment->segments[0].seg_len = reserve + *size;
+  }
+  return &fragment->base;
+}
+
+static void complete(lfc_btl_fragment* fragment, int status) {
+  const bool ours = (fragment->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0;
+  if ((fragment->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) != 0 &&
+      fragment->base.des_cbfunc != NULL)
+    fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
+  /* Whoever owns it may have freed it in the callback. */
+  if (ours) lfc_btl_free(&lfc_btl.super, &fragment->base);
+}
+
+void lfc_btl_sent(lfc_message* message, enum lfc_result result) {
+  complete((lfc_btl_fragment*)((char*)message - offsetof(lfc_btl_fragment, message)),
+           lfc_btl_status(result));
+}
+
+int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                 mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
+  lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
+  const mca_btl_base_segment_t* segments = descriptor->des_segments;
+  const int count = (int)descriptor->des_segment_count;
+  struct lfc_slice slices[2];
+  (void)btl;
+  for (int i = 0; i < count; ++i)
+    slices[i] = (struct lfc_slice){segments[i].seg_addr.pval, segments[i].seg_len};
+
+  fragment->endpoint = endpoint;
+  if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, count)) {
+    complete(fragment, OPAL_SUCCESS);
+    return 1;
+  }
+  descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+  lfc_adapter_post(lfc_btl.adapter, endpoint->peer, tag, slices, count, &fragment->message);
+  return OPAL_SUCCESS;
+}
+
+int lfc_btl_sendi(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                  opal_convertor_t* convertor, void* header, size_t header_size,
+                  size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
+                  mca_btl_base_descriptor_t** descriptor) {
+  const bool in_place = payload_size == 0 || !opal_convertor_need_buffers(convertor);
+  if (in_place && header_size + payload_size <= btl->btl_max_send_size) {
+    struct lfc_slice slices[2] = {{header, header_size}, {NULL, payload_size}};
+    if (payload_size != 0)
+      opal_convertor_get_current_pointer(convertor, (void**)(uintptr_t)&slices[1].data);
+    if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices,
+                             payload_size == 0 ? 1 : 2))
+      return OPAL_SUCCESS;
+  }
+  if (descriptor != NULL)
+    *descriptor = lfc_btl_alloc(btl, endpoint, order, header_size + payload_size, flags);
+  return OPAL_ERR_RESOURCE_BUSY;
+}
