@@ -1,6 +1,7 @@
 /* Does memory of a process on one host of the lab come within reach of another host?
  *   cma_probe hold     put a secret at a fixed address and sleep
- *   cma_probe seek     try process_vm_readv on every process id; prints how many secrets it could read
+ *   cma_probe seek     try process_vm_readv on every process id; prints how many secrets it could
+ * read
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -28,7 +29,8 @@ int main(int argc, char** argv) {
   for (int pid = 1; pid < 100000; ++pid) {
     uint64_t value = 0;
     struct iovec local = {&value, sizeof value}, remote = {kPlace, sizeof value};
-    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof value && value == kSecret) ++found;
+    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof value && value == kSecret)
+      ++found;
   }
   printf("found %d\n", found);
   return 0;
