@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Parameters that cannot be served: each process says so in one line that names the parameter; with other transports at
+# hand the job runs on those, without them it ends. It never hangs, and never runs on something that was not asked for.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+# bad PARAMETER VALUE [MORE MPIRUN-ARGS...]
+bad() {
+  local parameter=btl_lfc_$1 value=$2 ranks=2 lines
+  shift 2
+  local wrong=(--mca "$parameter" "$value" "$@" mpi_ring)
+
+  run_job 30 $ranks --mca btl lfc,vader,self --mca btl_lfc_stats 1 "${wrong[@]}"
+  job_is_ok "$parameter '$value' with vader at hand"
+  lines=$(grep -c "btl lfc: .*$parameter" "$output") || fail "no line names $parameter ('$value')"
+  ((lines <= ranks)) || fail "$lines lines of $ranks ranks name $parameter ('$value')"
+  [[ $(grep -c 'btl lfc:' "$output") == "$lines" ]] || fail "more than the one line about $parameter ('$value')"
+  ! grep -q '^lfc-stats' "$output" || fail "$parameter '$value', but LFC took part all the same"
+  echo "$parameter='$value': $(grep -m1 -o 'btl lfc: .*' "$output")"
+
+  run_job 30 $ranks --mca btl lfc "${wrong[@]}"
+  ((code != 0)) || fail "$parameter '$value' was accepted"
+  grep -q "btl lfc: .*$parameter" "$output" || fail "no line names $parameter ('$value') before the job ends"
+  nothing_left
+}
+
+bad links nosuch
+bad links loop,nosuch
+bad links loop,loop
+bad links ''
+bad interfaces nosuch0 --mca btl_lfc_links loop,tcp
+bad interfaces 203.0.113.0/24 --mca btl_lfc_links loop,tcp
+bad interfaces 1.2.3.4/99 --mca btl_lfc_links loop,tcp
+bad provider nosuch --mca btl_lfc_links loop,ofi
+bad initial_window 0
+bad initial_window 1000000
+bad max_window 0
+bad max_window 4
+bad window_cap 0
+bad policy nosuch
+bad shm_slots 3
+bad free_list_max 0
+echo ok

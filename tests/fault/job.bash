@@ -1,0 +1,135 @@
+# shellcheck shell=bash
+# What the fault tests share: a job under mpirun whose end is awaited with a limit, and what it leaves behind. Sourced.
+#
+#   start_job 4 --mca btl lfc mpi_ring          # 4 ranks of $LFC_TESTS_BIN/mpi_ring, output to $output
+#   kill -KILL "$(pid_of_rank 2)"
+#   end_job 10                                  # fails, with the state of the processes, if it takes longer
+#   ((code != 0)) || fail "the job did not fail"
+#   nothing_left
+#
+# LFC_COMPONENTS_DIR holds mca_btl_lfc.so, LFC_TESTS_BIN the mpi_* programs (default: those of LFC_BUILD, build/).
+# A test prints `ok` last. Where it may, it runs with a /dev/shm of its own, so that what other jobs do there is not
+# taken for its own.
+set -euo pipefail
+
+if [[ -z ${LFC_OWN_SHM-} ]] && unshare --mount true 2>/dev/null; then
+  export LFC_OWN_SHM=1
+  exec unshare --mount --propagation private bash -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' bash "$0" "$@"
+fi
+
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=scripts/lib/marked.sh
+. "$tree/scripts/lib/marked.sh"
+: "${LFC_BUILD:=$tree/build}" "${LFC_COMPONENTS_DIR:=$LFC_BUILD/default/components}"
+: "${LFC_TESTS_BIN:=$LFC_BUILD/default/tests/mpi}"
+export LFC_TEST_MARK=${LFC_TEST_MARK:-fault.$$}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_COMPONENTS_DIR
+
+scratch=$(mktemp -d)
+output=$scratch/output
+code=0
+seconds=0
+
+job_pids() { # mpirun, its daemons and the ranks
+  local pid
+  for pid in $(marked_pids "$LFC_TEST_MARK"); do
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | mpirun | orted | prte*) echo "$pid" ;; esac
+  done
+}
+
+leave() {
+  local pids
+  pids=$(job_pids)
+  # shellcheck disable=SC2086  # a list of numbers
+  [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
+  rm -rf "$scratch"
+}
+trap leave EXIT
+
+fail() {
+  echo "FAILED: $*"
+  [[ ! -s $output ]] || { echo '--- output of the job'; head -n 60 "$output"; }
+  exit 1
+}
+
+[[ -f $LFC_COMPONENTS_DIR/mca_btl_lfc.so ]] || fail "no mca_btl_lfc.so in LFC_COMPONENTS_DIR=$LFC_COMPONENTS_DIR"
+[[ -x $LFC_TESTS_BIN/mpi_ring ]] || fail "no mpi_ring in LFC_TESTS_BIN=$LFC_TESTS_BIN"
+
+# start_job RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...
+start_job() {
+  local ranks=$1 arguments=() argument
+  shift
+  for argument; do
+    case $argument in mpi_*) [[ ! -x $LFC_TESTS_BIN/$argument ]] || argument=$LFC_TESTS_BIN/$argument ;; esac
+    arguments+=("$argument")
+  done
+  job_start=$EPOCHREALTIME
+  mpirun -n "$ranks" --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 \
+    "${arguments[@]}" >"$output" 2>&1 </dev/null &
+  job_pid=$!
+}
+
+# end_job LIMIT: waits at most LIMIT seconds from now; sets code, and seconds since the start.
+end_job() {
+  local deadline=$((SECONDS + $1))
+  while kill -0 "$job_pid" 2>/dev/null; do
+    if ((SECONDS >= deadline)); then
+      marked_show "$LFC_TEST_MARK"
+      fail "the job still runs after $1 s"
+    fi
+    sleep 0.1
+  done
+  code=0
+  wait "$job_pid" || code=$?
+  # shellcheck disable=SC2034  # for the test
+  seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $job_start }")
+}
+
+run_job() { # run_job LIMIT RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...
+  start_job "${@:2}"
+  end_job "$1"
+}
+
+job_is_ok() {
+  ((code == 0)) || fail "exit code $code: $*"
+  grep -qx ok "$output" || fail "the program did not say ok: $*"
+}
+
+pid_of_rank() { # waits until it has begun
+  local tries pid
+  for ((tries = 0; tries < 100; ++tries)); do
+    for pid in $(job_pids); do
+      if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ" 2>/dev/null; then
+        echo "$pid"
+        return
+      fi
+    done
+    sleep 0.1
+  done
+  fail "rank $1 has not begun within 10 s" >&2
+}
+
+# stat RANK KEY: a counter of that rank's lfc-stats line
+stat_of() {
+  local value
+  value=$(sed -n "s/^lfc-stats rank=$1 .*\\<$2=\\([0-9]*\\).*/\\1/p" "$output")
+  [[ $value =~ ^[0-9]+$ ]] || fail "rank $1 printed no lfc-stats line with $2" >&2
+  echo "$value"
+}
+
+shm_before=$(ls -A /dev/shm)
+
+# No process of the job, nothing new in /dev/shm.
+nothing_left() {
+  local tries
+  for ((tries = 0; tries < 50; ++tries)); do
+    [[ -n $(job_pids) ]] || break
+    sleep 0.1
+  done
+  if [[ -n $(job_pids) ]]; then
+    marked_show "$LFC_TEST_MARK"
+    fail "processes are left running"
+  fi
+  [[ $(ls -A /dev/shm) == "$shm_before" ]] || fail "left in /dev/shm: $(ls -A /dev/shm)"
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A rank is killed (kill -9) amid traffic: the job ends with an error within 10 s; no process and nothing in /dev/shm
+# is left. The same when mpirun is killed, and when the victim is one that all others wait for.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+# victim WHICH RANKS MPIRUN-ARGS... PROGRAM: start, let it run for a while, kill, see it end
+victim() {
+  local which=$1 pid
+  shift
+  start_job "$@"
+  pid=$(pid_of_rank 0)
+  [[ $which == mpirun ]] || pid=$(pid_of_rank "$which")
+  sleep 2
+  [[ $which != mpirun ]] || pid=$job_pid
+  kill -0 "$pid" 2>/dev/null || fail "the job has ended before anything was killed: $*"
+  kill -KILL "$pid"
+  job_start=$EPOCHREALTIME
+  end_job 10
+  ((code != 0)) || fail "a process was killed, but the job ended without an error: $*"
+  nothing_left
+  echo "killed $which of: $* -> exit code $code after $seconds s"
+}
+
+for links in loop,shm loop,tcp; do
+  lfc=(--mca btl lfc --mca btl_lfc_links "$links")
+  victim 2 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
+  victim 0 4 "${lfc[@]}" mpi_flood --sleep 60
+  victim 1 4 "${lfc[@]}" mpi_collectives --long
+  victim mpirun 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
+done
+victim 1 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_onesided --long
+# The next job starts as if nothing had happened.
+run_job 60 4 --mca btl lfc mpi_ring
+job_is_ok "a job after the killed ones"
+nothing_left
+echo ok

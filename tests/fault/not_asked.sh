@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The plugin is installed, but not asked for: a job's output, threads and open files are the same as without it.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--mca btl ^lfc' ''; do
+  # shellcheck disable=SC2086  # several words
+  OMPI_MCA_mca_base_component_path=SYS_DEFAULT run_job 60 2 $arguments mpi_footprint
+  job_is_ok "without the plugin ($arguments)"
+  sort "$output" >"$scratch/without"
+  # The statistics are asked for, the transport is not.
+  # shellcheck disable=SC2086
+  run_job 60 2 --mca btl_lfc_stats 1 $arguments mpi_footprint
+  job_is_ok "with the plugin at hand ($arguments)"
+  sort "$output" >"$scratch/with"
+  diff "$scratch/without" "$scratch/with" || fail "the plugin changes a job that does not ask for it ($arguments)"
+  grep -q '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
+  echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
+done
+echo ok
