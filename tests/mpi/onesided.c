@@ -325,8 +325,28 @@ static void passive(void) {
   MPI_Win_unlock_all(win);
 }
 
+// Open MPI 4.1's osc/rdma waits for itself in a dynamic window of several hosts, over any BTL: it
+// holds the target's regions_lock exclusively when it goes on to take it shared
+// (ompi_osc_rdma_find_dynamic_region and ompi_osc_rdma_refresh_dynamic_region).
+static bool dynamic_windows_hang(void) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  MPI_Comm host;
+  int on_host = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &on_host);
+  MPI_Comm_free(&host);
+  int several = on_host < ranks;
+  MPI_Allreduce(MPI_IN_PLACE, &several, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
+  return several != 0 && strstr(version, "Open MPI v4.1") != NULL;
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  const bool skip_dynamic = dynamic_windows_hang();
+  if (skip_dynamic && me == 0)
+    printf("dynamic windows left out: Open MPI 4.1's osc/rdma deadlocks on them across hosts\n");
   require(ranks >= 2 && ranks < 60, "needs 2 to 59 ranks");
   swap_everywhere = has_option(argc, argv, "--swap-everywhere");
   out = allocate(kSlot * sizeof *out);
@@ -334,6 +354,7 @@ int main(int argc, char** argv) {
   bases = allocate((size_t)ranks * sizeof *bases);
   for (int round = 0; round < (long_run ? 20 : 1); ++round)
     for (Kind which = created; which < kinds; ++which) {
+      if (which == dynamic && skip_dynamic) continue;
       make_window(which);
       fenced();
       strided();
