@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "link/shm/ring.hpp"
+#include "link/shm/shm_link.hpp"
 
 namespace {
 
@@ -62,6 +63,53 @@ class RingChannel {
   std::array<std::byte, kHeader> header_{};
   RingWriter writer_;
   RingReader reader_;
+};
+
+// The same over the shm link of two processes.
+class LinkChannel : private FrameSink {
+ public:
+  LinkChannel() : link_(make_shm_link({}, *this, why_)) {}
+
+  std::vector<std::byte> address() {
+    AddressWriter writer({{1, 0}, 1, 8});
+    link_->publish(writer);
+    std::vector<std::byte> bytes = std::move(writer).finish();
+    link_->set_own_address(bytes);
+    return bytes;
+  }
+  bool connect(std::span<const std::byte> peer) {
+    return link_->connect(0, *Address::parse(peer), why_);
+  }
+  const std::string& why() const { return why_; }
+
+  void send(const std::byte* data, std::size_t size) {
+    const Slice slices[] = {{header_.data(), kHeader}, {data, size}};
+    while (link_->send(0, {FrameType::message, 0, 0}, slices, 2) != SendStatus::sent) {
+    }
+  }
+  void receive(std::byte* data) {
+    destination_ = data;
+    while (received_ == taken_) link_->poll();
+    ++taken_;
+  }
+
+ private:
+  void on_frame(PeerId, Meta, std::span<const std::byte> payload) override {
+    std::memcpy(destination_, payload.data() + kHeader, payload.size() - kHeader);
+    ++received_;
+  }
+  PeerId on_connect(Link&, const Address&) override { return 0; }
+  void on_broken(PeerId, Link&, std::string_view why) override {
+    std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(why.size()), why.data());
+    std::_Exit(1);
+  }
+
+  std::string why_;
+  std::array<std::byte, kHeader> header_{};
+  std::unique_ptr<Link> link_;
+  std::byte* destination_ = nullptr;
+  long received_ = 0;
+  long taken_ = 0;
 };
 
 struct Work {
@@ -154,13 +202,35 @@ int main(int argc, char** argv) {
   if (argc > 4) plan.cores[1] = std::atoi(argv[4]);
   alarm(300);
 
+  // Memory of both: two rings, and the addresses of the two links.
+  struct Meeting {
+    std::atomic<std::uint32_t> size[2];
+    std::byte address[2][kMaxAddress];
+  };
   const RingShape shape;
   const std::size_t size = shape.bytes();
-  auto* memory = static_cast<std::byte*>(
-      mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<std::byte*>(mmap(nullptr, 2 * size + sizeof(Meeting), PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (memory == MAP_FAILED) return 1;
-  return in_two_processes(plan, [&](bool first) {
+  auto& meeting = *reinterpret_cast<Meeting*>(memory + 2 * size);
+
+  const int ring_status = in_two_processes(plan, [&](bool first) {
     RingChannel channel(first ? memory : memory + size, first ? memory + size : memory, shape);
     run("ring", plan, channel, first);
   });
+  const int link_status = in_two_processes(plan, [&](bool first) {
+    LinkChannel channel;
+    const std::vector<std::byte> own = channel.address();
+    const int me = first ? 0 : 1;
+    std::copy(own.begin(), own.end(), meeting.address[me]);
+    meeting.size[me] = static_cast<std::uint32_t>(own.size());
+    while (meeting.size[1 - me] == 0) sched_yield();
+    if (!channel.connect({meeting.address[1 - me], meeting.size[1 - me]})) {
+      std::fprintf(stderr, "connect: %s\n", channel.why().c_str());
+      std::_Exit(1);
+    }
+    run("link", plan, channel, first);
+  });
+  return ring_status != 0 || link_status != 0;
 }

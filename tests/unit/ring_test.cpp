@@ -28,7 +28,7 @@ struct TestRing {
   TestRing(const TestRing&) = delete;
   TestRing& operator=(const TestRing&) = delete;
 
-  SendStatus send(FrameType type, const std::vector<std::byte>& payload, std::size_t cut = 0) {
+  SendStatus send(FrameType type, std::span<const std::byte> payload, std::size_t cut = 0) {
     const Slice slices[] = {{payload.data(), cut}, {payload.data() + cut, payload.size() - cut}};
     return writer.send({type, 7, 9}, slices, 2);
   }
@@ -52,8 +52,9 @@ std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed) {
   return bytes;
 }
 
-bool same(std::span<const std::byte> seen, const std::vector<std::byte>& expected) {
-  return std::equal(seen.begin(), seen.end(), expected.begin(), expected.end());
+bool same(std::span<const std::byte> seen, std::span<const std::byte> expected) {
+  return seen.size() == expected.size() &&
+         std::memcmp(seen.data(), expected.data(), seen.size()) == 0;
 }
 
 }  // namespace
@@ -74,13 +75,18 @@ TEST_CASE("ring: shapes out of range are refused with words", "[ring]") {
 }
 
 TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[ring]") {
-  const std::uint32_t seed = GENERATE(1u, 2u, 3u);
+  const std::uint32_t seed = GENERATE(1u, 2u);
   const RingShape& shape = kShapes[GENERATE(0, 1, 2)];
   TestRing ring(shape);
   std::mt19937 random(seed);
-  std::deque<std::pair<FrameType, std::vector<std::byte>>> expected;
+  struct Expected {
+    FrameType type;
+    std::span<const std::byte> payload;
+  };
+  std::deque<Expected> expected;
+  const std::vector<std::byte> bytes = pattern(shape.max_payload + 256, seed);
   std::uint32_t sent = 0, received = 0;
-  constexpr std::uint32_t kFrames = 200'000;  // the sequence of 16 bits wraps three times
+  constexpr std::uint32_t kFrames = 150'000;  // the sequence of 16 bits wraps twice
   while (received < kFrames) {
     // Bursts of either side, so that the ring runs full and empty.
     for (std::uint32_t burst = random() % (shape.slots * 2); burst != 0 && sent < kFrames;
@@ -88,25 +94,26 @@ TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[r
       const bool large = random() % 4 == 0;
       const std::size_t size = random() % ((large ? shape.max_payload : kInlinePayload + 8) + 1);
       const auto type = random() % 8 == 0 ? FrameType::credit : FrameType::message;
-      std::vector<std::byte> payload = pattern(size, sent);
+      const std::span payload(bytes.data() + random() % 256, size);
       const bool was_empty = expected.empty();
-      const SendStatus status = ring.send(type, payload, size == 0 ? 0 : random() % size);
+      const SendStatus status = ring.send(type, payload, random() % (size + 1));
       if (status == SendStatus::again) {
         // What the reader keeps to itself must never make an empty ring look full.
-        REQUIRE_FALSE(was_empty);
+        if (was_empty) FAIL("refused by an empty ring");
         break;
       }
-      REQUIRE(status == SendStatus::sent);
-      expected.emplace_back(type, std::move(payload));
+      if (status != SendStatus::sent) FAIL("broken");
+      expected.push_back({type, payload});
       ++sent;
     }
     for (std::uint32_t burst = random() % (shape.slots * 2); burst != 0; --burst) {
       RingFrame frame;
       const auto found = ring.reader.peek(frame);
-      REQUIRE(found == (expected.empty() ? RingReader::Peek::empty : RingReader::Peek::frame));
+      const auto due = expected.empty() ? RingReader::Peek::empty : RingReader::Peek::frame;
+      if (found != due) FAIL("found " << static_cast<int>(found) << " after " << received);
       if (expected.empty()) break;
-      const bool right = frame.meta.type == expected.front().first && frame.meta.tag == 7 &&
-                         frame.meta.credits == 9 && same(frame.payload, expected.front().second);
+      const bool right = frame.meta.type == expected.front().type && frame.meta.tag == 7 &&
+                         frame.meta.credits == 9 && same(frame.payload, expected.front().payload);
       if (!right) FAIL("frame " << received << " differs, size " << frame.payload.size());
       if (reinterpret_cast<std::uintptr_t>(frame.payload.data()) % 8 != 0) FAIL("not aligned");
       expected.pop_front();
@@ -120,10 +127,10 @@ TEST_CASE("ring: every size from nothing to the largest", "[ring]") {
   TestRing ring(kSmall);
   for (std::size_t size = 0; size <= kSmall.max_payload; ++size) {
     const auto payload = pattern(size, static_cast<std::uint32_t>(size));
-    REQUIRE(ring.send(FrameType::message, payload, size / 3) == SendStatus::sent);
     RingFrame frame;
-    REQUIRE(ring.reader.peek(frame) == RingReader::Peek::frame);
-    REQUIRE(same(frame.payload, payload));
+    const bool arrived = ring.send(FrameType::message, payload, size / 3) == SendStatus::sent &&
+                         ring.reader.peek(frame) == RingReader::Peek::frame;
+    if (!arrived || !same(frame.payload, payload)) FAIL("size " << size);
     ring.reader.pop();
   }
   CHECK(ring.send(FrameType::message, pattern(kSmall.max_payload + 1, 0)) == SendStatus::broken);
