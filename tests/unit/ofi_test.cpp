@@ -21,6 +21,10 @@
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/peer_probe.hpp"
 
+// Read by the leak sanitizer. libfabric keeps or forgets memory of its own in several providers;
+// what this project loses is found by the other tests.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfabric.so\n"; }
+
 namespace lfc {
 namespace {
 
@@ -169,11 +173,7 @@ void for_each_provider(const std::function<void(const Candidate&)>& body) {
       continue;
     }
     INFO("provider " << candidate.provider);
-    const auto start = Clock::now();
     body(candidate);
-    if (getenv("OFI_TIMES"))
-      fprintf(stderr, "%s: %.3f s\n", candidate.provider,
-              std::chrono::duration<double>(Clock::now() - start).count());
     ++ran;
   }
   REQUIRE(ran > 0);
@@ -461,16 +461,14 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
         size = sizeof header + 16;
       }
       fi_context2 context{};
-      ssize_t result = -FI_EAGAIN;
+      ssize_t started = -FI_EAGAIN;
       REQUIRE(run(pair.both(), 10s, [&] {
+        if (started == -FI_EAGAIN)
+          started = fi_send(hostile->ep(), frame, size, nullptr, victim, &context);
         fi_cq_data_entry entry;
-        fi_cq_read(hostile->cq(), &entry, 1);
-        if (result == -FI_EAGAIN)
-          result = fi_send(hostile->ep(), frame, size, nullptr, victim, &context);
-        if (result == 0) result = fi_cq_read(hostile->cq(), &entry, 1) == 1 ? 1 : 0;
-        return result != -FI_EAGAIN && (result != 0 || true);
+        return fi_cq_read(hostile->cq(), &entry, 1) == 1;
       }));
-      REQUIRE(result >= 0);
+      REQUIRE(started == 0);
     }
     REQUIRE(run(pair.both(), 10s, [&] {
       fi_cq_data_entry entry;
@@ -551,7 +549,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
                     return pair.a.link().put(pair.a_to_b, local.data() + offset, region,
                                              base + offset, seen_by_peer, length, &written);
                   }) == Result::ok);
-          CHECK(std::memcmp(target.data() + offset, fresh.data(), length) == 0);
+          CHECK(std::equal(fresh.begin(), fresh.end(), target.data() + offset));
           CHECK(target[offset - 1] == guard);
         }
       }
