@@ -22,6 +22,8 @@ constexpr auto kLongestRepeat = 2s;
 // How long a peer may be unreachable before its kernel is asked, and asked again.
 constexpr auto kProbeAfter = 1s;
 constexpr auto kGiveUpClosing = 1s;
+// How long a frame that others overtook may take, before it is lost.
+constexpr auto kGiveUpGap = 5s;
 
 struct HelloHead {
   std::uint32_t slot;  // under which the sender of the hello knows the receiver
@@ -297,10 +299,15 @@ bool OfiLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
     drop_held(channel);
     return false;
   }
+  const bool gap = !channel.early.empty() && !closing;
+  if (gap && now - channel.gap_since > kGiveUpGap) {
+    break_channel(channel, "frame " + std::to_string(channel.next_receive) + " was lost");
+    return false;
+  }
   const bool unreachable =
       channel.state == State::greeting || channel.answer_due || channel.stalled;
   if (unreachable && !closing) watch(channel, now);
-  return closing || (unreachable && channel.state != State::broken);
+  return closing || ((unreachable || gap) && channel.state != State::broken);
 }
 
 void OfiLink::watch(Channel& channel, Clock::time_point now) {

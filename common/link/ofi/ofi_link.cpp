@@ -12,6 +12,8 @@ namespace {
 constexpr int kBatch = 16;
 constexpr int kBatchesPerPoll = 4;
 constexpr std::size_t kLargestInject = 256;
+// Further ahead no frame can be: it is damaged, or the provider lost very many.
+constexpr std::uint32_t kMostEarly = 4096;
 
 constexpr std::size_t padded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
 
@@ -220,17 +222,42 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
   Channel& channel = *channels_[header.source];
   if (type == FrameType::hello_ack) return on_hello_ack(channel, payload);
   if (channel.state != State::open && channel.state != State::greeting) return;  // too late
-  if (header.sequence != channel.next_receive)
-    return break_channel(channel, "frames were lost: expected number " +
-                                      std::to_string(channel.next_receive) + ", got " +
-                                      std::to_string(header.sequence));
+  if (header.sequence != channel.next_receive) [[unlikely]]
+    return keep(channel, header.sequence, frame);
+  accept(channel, frame);
+  while (!channel.early.empty()) {
+    const auto next = channel.early.extract(channel.next_receive);
+    if (next.empty()) break;
+    channel.gap_since = Clock::now();
+    accept(channel, next.mapped());
+  }
+}
+
+void OfiLink::accept(Channel& channel, std::span<const std::byte> frame) noexcept {
+  using State = Channel::State;
+  Header header;
+  std::memcpy(&header, frame.data(), sizeof header);
   ++channel.next_receive;
+  const auto type = static_cast<FrameType>(header.type);
   if (type == FrameType::goodbye) {
     channel.state = State::closed;
     drop_held(channel);
     return transfers_.fail_channel(channel.slot);
   }
-  sink_.on_frame(channel.peer, {type, header.tag, header.credits}, payload);
+  if (channel.state != State::open && channel.state != State::greeting) return;
+  sink_.on_frame(channel.peer, {type, header.tag, header.credits}, frame.subspan(sizeof header));
+}
+
+void OfiLink::keep(Channel& channel, std::uint32_t sequence,
+                   std::span<const std::byte> frame) noexcept {
+  const std::uint32_t ahead = sequence - channel.next_receive;
+  if (fabric_->traits().in_order || ahead > kMostEarly)
+    return break_channel(channel, "frames were lost: expected number " +
+                                      std::to_string(channel.next_receive) + ", got " +
+                                      std::to_string(sequence));
+  if (channel.early.empty()) channel.gap_since = Clock::now();
+  channel.early.try_emplace(sequence, frame.begin(), frame.end());
+  attend(channel);
 }
 
 // --- Trouble ---

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -78,6 +79,8 @@ class OfiLink final : public Link {
     Clock::duration pause{};         // between tries that find no room
     Clock::duration repeat_after{};  // of a hello that nobody answers
     Clock::time_point quiet_since{};
+    std::map<std::uint32_t, std::vector<std::byte>> early;  // frames that overtook others
+    Clock::time_point gap_since{};
     std::vector<SendBuffer*> held;  // control frames that the provider has no room for
     PeerProbe probe;
     std::string raw_address;  // libfabric's
@@ -108,6 +111,10 @@ class OfiLink final : public Link {
   void on_completion(const fi_cq_data_entry& entry) noexcept;
   void on_error() noexcept;
   void on_frame(std::span<const std::byte> frame) noexcept;
+  // The next frame of the channel, whole.
+  void accept(Channel& channel, std::span<const std::byte> frame) noexcept;
+  // A frame that comes too soon, or after one that is lost.
+  void keep(Channel& channel, std::uint32_t sequence, std::span<const std::byte> frame) noexcept;
   void on_hello(std::span<const std::byte> payload);
   void on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept;
 
