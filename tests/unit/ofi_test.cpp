@@ -21,6 +21,10 @@
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/peer_probe.hpp"
 
+// Read by the leak sanitizer. libfabric keeps or forgets memory of its own in several providers;
+// what this project loses is found by the other tests.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfabric.so\n"; }
+
 namespace lfc {
 namespace {
 
@@ -169,11 +173,7 @@ void for_each_provider(const std::function<void(const Candidate&)>& body) {
       continue;
     }
     INFO("provider " << candidate.provider);
-    const auto start = Clock::now();
     body(candidate);
-    if (getenv("OFI_TIMES"))
-      fprintf(stderr, "%s: %.3f s\n", candidate.provider,
-              std::chrono::duration<double>(Clock::now() - start).count());
     ++ran;
   }
   REQUIRE(ran > 0);
@@ -430,51 +430,76 @@ TEST_CASE("ofi: a stranger's frames are counted and dropped", "[ofi]") {
   });
 }
 
+// Someone on the same network who sends what it likes.
+class Outsider {
+ public:
+  Outsider(const char* provider, Pair& pair) : pair_(pair) {
+    OfiOptions options;
+    options.provider = provider;
+    options.interface = "127.0.0.1";
+    std::string why;
+    fabric_ = OfiFabric::open(options, why);
+    INFO(why);
+    REQUIRE(fabric_);
+    // The victim's libfabric address is the tail of its section.
+    const std::span<const std::byte> section = pair.b.address().section("ofi");
+    REQUIRE(fi_av_insert(fabric_->av(), section.data() + section.size() - fabric_->name().size(), 1,
+                         &victim_, 0, nullptr) == 1);
+  }
+  void send(const void* frame, std::size_t size) {
+    fi_context2 context{};
+    ssize_t started = -FI_EAGAIN;
+    REQUIRE(run(pair_.both(), 10s, [&] {
+      if (started == -FI_EAGAIN)
+        started = fi_send(fabric_->ep(), frame, size, nullptr, victim_, &context);
+      return poll() == 1;
+    }));
+    REQUIRE(started == 0);
+  }
+  // A frame of the channel from a to b.
+  void send_frame(std::uint32_t slot, std::uint32_t sequence) {
+    struct {
+      Header header;
+      std::uint64_t payload;
+    } frame;
+    encode_header(frame.header, pair_.b.identity().key, slot, sequence, {FrameType::message}, 8);
+    frame.payload = sequence;
+    send(&frame, sizeof frame);
+  }
+  ssize_t poll() {
+    fi_cq_data_entry entry;
+    return fi_cq_read(fabric_->cq(), &entry, 1);
+  }
+
+ private:
+  Pair& pair_;
+  std::unique_ptr<OfiFabric> fabric_;
+  fi_addr_t victim_ = FI_ADDR_UNSPEC;
+};
+
 TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     Pair pair(candidate.provider);
     pair.join();
-    OfiOptions options;
-    options.provider = candidate.provider;
-    options.interface = "127.0.0.1";
-    std::string why;
-    const std::unique_ptr<OfiFabric> hostile = OfiFabric::open(options, why);
-    INFO(why);
-    REQUIRE(hostile);
-    // The victim's libfabric address is the tail of its section.
-    const std::span<const std::byte> section = pair.b.address().section("ofi");
-    fi_addr_t victim = FI_ADDR_UNSPEC;
-    REQUIRE(fi_av_insert(hostile->av(), section.data() + section.size() - hostile->name().size(), 1,
-                         &victim, 0, nullptr) == 1);
+    Outsider outsider(candidate.provider, pair);
     std::mt19937 random(11);
     const std::uint64_t count = candidate.slow ? 20 : 400;
-    alignas(8) std::byte frame[256];
     for (std::uint64_t i = 0; i < count; ++i) {
-      std::size_t size = random() % 64;
-      for (std::byte& byte : frame) byte = static_cast<std::byte>(random());
-      if (i % 2 == 0) {  // a header that is right but for one thing
-        Header header;
-        const bool bad_slot = i % 4 == 0;
-        const auto type = bad_slot ? FrameType::message : FrameType::hello;
-        encode_header(header, pair.b.identity().key, 77, 1, {type}, 16);
-        std::memcpy(frame, &header, sizeof header);
-        size = sizeof header + 16;
+      if (i % 4 == 0) {
+        outsider.send_frame(77, 1);  // right but for the slot
+        continue;
       }
-      fi_context2 context{};
-      ssize_t result = -FI_EAGAIN;
-      REQUIRE(run(pair.both(), 10s, [&] {
-        fi_cq_data_entry entry;
-        fi_cq_read(hostile->cq(), &entry, 1);
-        if (result == -FI_EAGAIN)
-          result = fi_send(hostile->ep(), frame, size, nullptr, victim, &context);
-        if (result == 0) result = fi_cq_read(hostile->cq(), &entry, 1) == 1 ? 1 : 0;
-        return result != -FI_EAGAIN && (result != 0 || true);
-      }));
-      REQUIRE(result >= 0);
+      alignas(8) std::byte frame[64];
+      for (std::byte& byte : frame) byte = static_cast<std::byte>(random());
+      if (i % 4 == 1) {  // a hello whose address is garbage
+        Header header;
+        encode_header(header, pair.b.identity().key, kNoPeer, 0, {FrameType::hello}, 40);
+        std::memcpy(frame, &header, sizeof header);
+      }
+      outsider.send(frame, i % 4 == 1 ? 64 : random() % 64);
     }
     REQUIRE(run(pair.both(), 10s, [&] {
-      fi_cq_data_entry entry;
-      fi_cq_read(hostile->cq(), &entry, 1);
+      outsider.poll();
       return pair.b.counters().get(Counter::frames_dropped) == count;
     }));
     CHECK(pair.b.frames.empty());
@@ -482,6 +507,48 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
     REQUIRE(send_all(pair.a, pair.a_to_b, pattern(10, 1), pair.both()));
     REQUIRE(run(pair.both(), 5s, [&] { return pair.b.frames.size() == 1; }));
   });
+}
+
+TEST_CASE("ofi: frames that overtake one another are put in order, a lost one is noticed",
+          "[ofi]") {
+  for_each_provider([](const Candidate& candidate) {
+    Pair pair(candidate.provider);
+    pair.join();  // one frame from a to b, on b's slot 0
+    Outsider outsider(candidate.provider, pair);
+    if (traits_of(candidate.provider).in_order) {
+      outsider.send_frame(0, 3);
+      REQUIRE(run(pair.both(), 5s, [&] { return pair.b.broken[pair.b_to_a] == 1; }));
+      CHECK(pair.b.last_why.find("expected number 2, got 3") != std::string::npos);
+      CHECK(pair.b.frames.empty());
+      return;
+    }
+    for (const std::uint32_t sequence : {5u, 3u, 4u, 2u, 7u, 6u}) outsider.send_frame(0, sequence);
+    REQUIRE(run(pair.both(), 5s, [&] {
+      outsider.poll();
+      return pair.b.frames.size() == 6;
+    }));
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, pair.b.frames[i].payload.data(), sizeof number);
+      CHECK(number == i + 2);
+    }
+    CHECK_FALSE(pair.b.misaligned());
+    CHECK(pair.b.broken.empty());
+
+    outsider.send_frame(0, 8 + 100'000);  // nothing is that far ahead
+    REQUIRE(run(pair.both(), 5s, [&] { return pair.b.broken[pair.b_to_a] == 1; }));
+  });
+}
+
+TEST_CASE("ofi: a gap that does not close breaks the channel", "[ofi]") {
+  const char* provider = "tcp;ofi_rxm";  // the only one with this property on every system
+  Pair pair(provider);
+  pair.join();
+  Outsider outsider(provider, pair);
+  outsider.send_frame(0, 3);
+  REQUIRE(run(pair.both(), 15s, [&] { return pair.b.broken[pair.b_to_a] == 1; }));
+  CHECK(pair.b.last_why.find("frame 2 was lost") != std::string::npos);
+  CHECK(pair.b.frames.empty());
 }
 
 struct TestOperation : Operation {
@@ -551,7 +618,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
                     return pair.a.link().put(pair.a_to_b, local.data() + offset, region,
                                              base + offset, seen_by_peer, length, &written);
                   }) == Result::ok);
-          CHECK(std::memcmp(target.data() + offset, fresh.data(), length) == 0);
+          CHECK(std::equal(fresh.begin(), fresh.end(), target.data() + offset));
           CHECK(target[offset - 1] == guard);
         }
       }

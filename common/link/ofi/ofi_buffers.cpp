@@ -1,6 +1,7 @@
 #include "link/ofi/ofi_buffers.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace lfc {
 namespace {
@@ -13,8 +14,8 @@ constexpr std::uint32_t kLargeBuffers = 4;
 
 bool RegisteredMemory::open(OfiFabric& fabric, std::size_t size, std::uint64_t access,
                             std::string& why_not) {
-  const std::size_t pages = (size + kPage - 1) / kPage;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, pages * kPage)));
+  size_ = (size + kPage - 1) / kPage * kPage;
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, size_)));
   if (!memory_) {
     why_not = "no memory for " + std::to_string(size) + " bytes of buffers";
     return false;

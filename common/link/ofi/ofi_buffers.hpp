@@ -32,6 +32,7 @@ class RegisteredMemory {
  public:
   bool open(OfiFabric& fabric, std::size_t size, std::uint64_t access, std::string& why_not);
   std::byte* data() const noexcept { return memory_.get(); }
+  std::size_t size() const noexcept { return size_; }
   void* descriptor() const noexcept { return mr_ ? fi_mr_desc(mr_.get()) : nullptr; }
 
  private:
@@ -39,6 +40,7 @@ class RegisteredMemory {
     void operator()(std::byte* data) const noexcept { std::free(data); }
   };
   std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_ = 0;
   FidPtr<fid_mr> mr_;
 };
 
@@ -62,6 +64,7 @@ class SendPool {
     return buffer;
   }
   void give_back(SendBuffer& buffer) noexcept { free_.push_back(&buffer); }
+  std::size_t memory() const noexcept { return memory_.size(); }
   bool idle() const noexcept { return free_.size() == buffers_.size(); }
   void* descriptor() const noexcept { return memory_.descriptor(); }
 
@@ -87,6 +90,7 @@ class ReceivePool {
   bool post_free(int& error) noexcept;
   bool all_posted() const noexcept { return free_.empty(); }
   void give_back(ReceiveBuffer& buffer) noexcept { free_.push_back(&buffer); }
+  std::size_t memory() const noexcept { return memory_.size(); }
   bool multiple() const noexcept { return multiple_; }
 
  private:

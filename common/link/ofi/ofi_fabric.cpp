@@ -105,10 +105,8 @@ ProviderTraits traits_of(std::string_view provider) noexcept {
   traits.host_only = core == "shm" || core == "sm2";
   // A slice of the buffer goes to each connection; the one that arrives first frees them all.
   traits.frees_early = (tcp && !over_rxm) || over_rxd;
-  traits.eager_limit = over_rxm   ? 16384
-                       : over_rxd ? 0
-                       : tcp      ? SIZE_MAX  // one byte stream per peer
-                                  : kEagerEverywhere;
+  traits.in_order = tcp && !over_rxm;  // one byte stream per peer
+  traits.eager_limit = over_rxm ? 16384 : over_rxd ? 0 : tcp ? SIZE_MAX : kEagerEverywhere;
   // verbs takes FI_DELIVERY_COMPLETE from ofi_rxm and ignores it: its completion says that the
   // other adapter has the bytes. A read on the same connection is served after them.
   traits.put_proof = core == "verbs" ? PutProof::read_back : PutProof::delivery_complete;

@@ -45,7 +45,8 @@ struct ProviderTraits {
   bool listens_tcp;         // its address is one that a TCP socket listens on
   bool host_only;           // it never leaves the host
   bool frees_early;         // flags a multi-receive buffer free while frames still arrive in it
-  std::size_t eager_limit;  // frames up to this arrive in order; 0: its inject size
+  bool in_order;            // frames of one peer always complete in order
+  std::size_t eager_limit;  // larger frames overtake one another; 0: its inject size
   PutProof put_proof;
 };
 ProviderTraits traits_of(std::string_view provider) noexcept;

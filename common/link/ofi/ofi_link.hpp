@@ -9,12 +9,13 @@
 // One endpoint serves all peers, so every frame carries a wire::Header. A channel to a peer is a
 // numbered slot on either side; `hello` and `hello_ack` tell each side the other's slot. A slot is
 // never used twice, so a frame of an earlier connection cannot be mistaken for one of a later. The
-// frames of a channel are numbered from 1 (handshake frames are 0): a gap means that the provider
-// lost a connection with frames in it, and breaks the channel.
+// frames of a channel are numbered from 1 (handshake frames are 0). A gap means that the provider
+// lost a connection with frames in it, and breaks the channel: at once where frames cannot overtake
+// one another, otherwise when it does not close for some seconds.
 //
 // Invariants (tests/unit/ofi_test.cpp):
-//  - A frame is at most what the provider delivers eagerly: larger messages may overtake one
-//    another in most providers.
+//  - A frame is at most what the provider delivers eagerly: larger messages overtake one another in
+//    most providers. Those that do nevertheless are put in order again.
 //  - A handshake is repeated until it is answered: providers lose frames when two processes connect
 //    to each other at the same time.
 //  - put() is native only if its completion proves that the target's memory has changed.

@@ -3,11 +3,13 @@
 // A channel's life:  greeting (hello sent, or to be sent) -> open -> closed or broken.
 // Whatever is to happen later to a channel (a handshake frame to send or repeat, a sender that
 // found no room, a failure to report) puts it on the list `pending_`, which poll() attends to; an
-// idle link's poll() is one fi_cq_read().
+// idle link's poll() is one fi_cq_read(). ofi_channels.cpp sets channels up and attends to them;
+// ofi_link.cpp sends and receives.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -41,6 +43,7 @@ class OfiLink final : public Link {
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
   bool drained() const noexcept override;
+  std::size_t memory() const noexcept override { return sends_.memory() + receives_.memory(); }
 
   bool remote_memory(PeerId peer) const noexcept override;
   bool register_memory(void* data, std::size_t size, LinkRegion& out) override;
@@ -76,6 +79,8 @@ class OfiLink final : public Link {
     Clock::duration pause{};         // between tries that find no room
     Clock::duration repeat_after{};  // of a hello that nobody answers
     Clock::time_point quiet_since{};
+    std::map<std::uint32_t, std::vector<std::byte>> early;  // frames that overtook others
+    Clock::time_point gap_since{};
     std::vector<SendBuffer*> held;  // control frames that the provider has no room for
     PeerProbe probe;
     std::string raw_address;  // libfabric's
@@ -100,10 +105,16 @@ class OfiLink final : public Link {
   void drop_held(Channel& channel) noexcept;
   enum class Sent : std::uint8_t { yes, no_room, failed };
   Sent send_handshake(Channel& channel, FrameType type, std::uint32_t sequence) noexcept;
+  // The provider lost a handshake frame.
+  void repeat_handshake(Channel& channel) noexcept;
 
   void on_completion(const fi_cq_data_entry& entry) noexcept;
   void on_error() noexcept;
   void on_frame(std::span<const std::byte> frame) noexcept;
+  // The next frame of the channel, whole.
+  void accept(Channel& channel, std::span<const std::byte> frame) noexcept;
+  // A frame that comes too soon, or after one that is lost.
+  void keep(Channel& channel, std::uint32_t sequence, std::span<const std::byte> frame) noexcept;
   void on_hello(std::span<const std::byte> payload);
   void on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept;
 
