@@ -1,0 +1,222 @@
+#include "conformance/kinds.hpp"
+
+#include <thread>
+
+#include "link/loop/loop_link.hpp"
+#include "link/ofi/ofi_link.hpp"
+#include "link/shm/shm_link.hpp"
+#include "link/sim/sim_fabric.hpp"
+#include "link/tcp/tcp_link.hpp"
+
+namespace lfc {
+namespace {
+
+// Links that find each other by their addresses alone.
+class Free final : public Medium {
+ public:
+  using Make = std::unique_ptr<Link> (*)(const std::string& provider, End& end,
+                                         std::string& why_not);
+  explicit Free(Make make, std::string provider = {})
+      : make_(make), provider_(std::move(provider)) {}
+  std::unique_ptr<Link> make_link(End& end, std::string& why_not) override {
+    return make_(provider_, end, why_not);
+  }
+
+ private:
+  Make make_;
+  std::string provider_;
+};
+
+class Simulated final : public Medium {
+ public:
+  explicit Simulated(const SimOptions& options) : fabric_(options) {}
+  std::unique_ptr<Link> make_link(End& end, std::string&) override {
+    return fabric_.make_link(end, end.counters);
+  }
+  void tick() override { fabric_.advance(); }
+
+ private:
+  SimFabric fabric_;
+};
+
+std::unique_ptr<Link> make_loop(const std::string&, End& end, std::string& why_not) {
+  return make_loop_link({}, end.identity, end, why_not);
+}
+
+std::unique_ptr<Link> make_shm(const std::string&, End& end, std::string& why_not) {
+  return make_shm_link({}, end, why_not);
+}
+
+std::unique_ptr<Link> make_shm_without_cma(const std::string&, End& end, std::string& why_not) {
+  ShmOptions options;
+  options.cma = false;
+  return make_shm_link(options, end, why_not);
+}
+
+std::unique_ptr<Link> make_tcp(const std::string&, End& end, std::string& why_not) {
+  std::vector<Interface> chosen;
+  if (!select_interfaces("127.0.0.1", list_interfaces(), chosen, why_not)) return nullptr;
+  TcpOptions options;
+  options.interface = chosen.front();
+  return make_tcp_link(options, end.identity, end, end.counters, why_not);
+}
+
+std::unique_ptr<Link> make_ofi(const std::string& provider, End& end, std::string& why_not) {
+  OfiOptions options;
+  options.provider = provider;
+  options.interface = "127.0.0.1";
+  return make_ofi_link(options, end.identity, end, end.counters, why_not);
+}
+
+Kind free_kind(const char* name, Free::Make make) {
+  return {name, [make] { return std::make_unique<Free>(make); }};
+}
+
+Kind sim_kind(const char* name, bool remote_memory) {
+  SimOptions options;
+  options.max_payload = 4096;
+  options.remote_memory = remote_memory;
+  return {name, [options] { return std::make_unique<Simulated>(options); }};
+}
+
+}  // namespace
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = [] {
+    std::vector<Kind> list{sim_kind("sim", false), sim_kind("sim+rma", true)};
+    list.push_back(free_kind("loop", make_loop));
+    list.back().to_itself = true;
+    list.push_back(free_kind("shm", make_shm));
+    list.push_back(free_kind("shm-cma", make_shm_without_cma));
+    list.push_back(free_kind("tcp", make_tcp));
+    for (const std::string& provider : ofi_providers())
+      list.push_back(
+          {"ofi:" + provider, [provider] { return std::make_unique<Free>(make_ofi, provider); }});
+    return list;
+  }();
+  return all;
+}
+
+// --- End ---
+
+void End::on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) {
+  ++frame_count;
+  if (!payload.empty() && reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0)
+    offences.emplace_back("a payload is not aligned to 8 bytes");
+  bool known = false;
+  for (const auto& [rank, id] : ids) known = known || id == peer;
+  if (!known) offences.push_back("a frame of the unknown peer " + std::to_string(peer));
+  if (keep_frames) frames.push_back({peer, meta, {payload.begin(), payload.end()}});
+  if (on_each) on_each(peer, meta, payload);
+}
+
+PeerId End::on_connect(Link& from, const Address& caller) {
+  if (&from != link.get()) offences.emplace_back("on_connect names another link");
+  if (refuse) return kNoPeer;
+  const auto [entry, fresh] = ids.try_emplace(caller.identity().name.rank, next_id);
+  if (fresh) ++next_id;
+  ++connected[entry->second];
+  return entry->second;
+}
+
+void End::on_broken(PeerId peer, Link& from, std::string_view) {
+  if (&from != link.get()) offences.emplace_back("on_broken names another link");
+  ++broken[peer];
+}
+
+// --- Lan ---
+
+Lan::Lan(const Kind& kind, int ends) : medium_(kind.make_medium()), to_itself_(kind.to_itself) {
+  if (to_itself_) ends = 1;
+  for (int end = 0; end < ends; ++end) {
+    End& made = *ends_.emplace_back(std::make_unique<End>());
+    const auto rank = static_cast<std::uint32_t>(end);
+    made.identity = {{1, rank}, 0x4711u + rank, 8};
+    made.next_id = rank * 2;  // so that the two sides know each other by different numbers
+  }
+}
+
+Lan::~Lan() {
+  for (auto& end : ends_) end->link.reset();
+}
+
+bool Lan::open() {
+  for (auto& end : ends_) {
+    end->link = medium_->make_link(*end, why_not);
+    if (end->link == nullptr) return false;
+  }
+  for (auto& end : ends_) {
+    AddressWriter writer(end->identity);
+    end->link->publish(writer);
+    const std::vector<std::byte> blob = std::move(writer).finish();
+    end->address = Address::parse(blob);
+    end->link->set_own_address(blob);
+  }
+  return true;
+}
+
+PeerId Lan::id(int end, int peer) {
+  End& at = (*this)[end];
+  const auto [entry, fresh] = at.ids.try_emplace(static_cast<std::uint32_t>(peer), at.next_id);
+  if (fresh) ++at.next_id;
+  return entry->second;
+}
+
+void Lan::forget(int end, int peer) { (*this)[end].ids.erase(static_cast<std::uint32_t>(peer)); }
+
+bool Lan::connect(int end, int peer) {
+  End& at = (*this)[end];
+  return at.link->reach(*(*this)[peer].address, why_not) &&
+         at.link->connect(id(end, peer), *(*this)[peer].address, why_not);
+}
+
+void Lan::poll() {
+  medium_->tick();
+  int events = 0;
+  for (auto& end : ends_)
+    if (end->link) events += end->link->poll();
+  if (events == 0) std::this_thread::yield();
+}
+
+bool Lan::poll_until(const std::function<bool()>& condition, std::chrono::seconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    poll();
+    if (std::chrono::steady_clock::now() > deadline) return false;
+  }
+  return true;
+}
+
+SendStatus Lan::try_send(int end, int peer, Meta meta, const void* data, std::size_t size) {
+  const Slice slice{data, size};
+  return (*this)[end].link->send(id(end, peer), meta, &slice, 1);
+}
+
+bool Lan::send(int end, int peer, Meta meta, const Slice* slices, int count) {
+  SendStatus status = SendStatus::again;
+  poll_until([&] {
+    status = (*this)[end].link->send(id(end, peer), meta, slices, count);
+    return status != SendStatus::again;
+  });
+  return status == SendStatus::sent;
+}
+
+bool Lan::send(int end, int peer, Meta meta, const void* data, std::size_t size) {
+  const Slice slice{data, size};
+  return send(end, peer, meta, &slice, 1);
+}
+
+std::string Lan::describe() {
+  std::string out;
+  for (auto& end : ends_) {
+    out += "end " + std::to_string(end->identity.name.rank) +
+           ": frames=" + std::to_string(end->frame_count) +
+           " connects=" + std::to_string(end->connected.size()) +
+           " broken=" + std::to_string(end->broken.size()) +
+           " dropped=" + std::to_string(end->counters.get(Counter::frames_dropped)) + "\n";
+    for (const std::string& offence : end->offences) out += "  " + offence + "\n";
+  }
+  return out;
+}
+
+}  // namespace lfc
