@@ -69,7 +69,7 @@ check_parameters() {
 }
 check_tidy() {
   need_build default
-  "$tree/scripts/checks/tidy" "$LFC_BUILD/default"
+  "$tree/scripts/checks/tidy" "$@" "$LFC_BUILD/default"
 }
 
 # --- MPI programs -----------------------------------------------------------------------------------------------
@@ -194,6 +194,7 @@ suite() {
   entry quick 30 check/exports check_exports
   entry quick 30 check/parameters check_parameters
   entry full 600 check/tidy check_tidy
+  entry nightly 1800 check/tidy-deep check_tidy --deep
 
   entry quick 120 sim/100 program default lfc_sim --seeds 100
   entry full 300 sim/1000 program default lfc_sim --seeds 1000
