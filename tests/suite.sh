@@ -4,7 +4,8 @@
 # Programs in tests/mpi, tests/fault, tests/apps and tests/scripts are found by name.
 set -euo pipefail
 
-tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
+tree=$lfc_tree
 
 skip() {
   echo "$*"
@@ -52,7 +53,7 @@ check_shell() {
   cd "$tree"
   mapfile -t scripts < <(grep -rlIE '^#!.*\b(ba)?sh$|^# shellcheck shell=bash' scripts tests perf .ci)
   ((${#scripts[@]} >= 8))
-  shellcheck "${scripts[@]}"
+  shellcheck --severity=info "${scripts[@]}"
 }
 check_headers() {
   need_build default
@@ -62,9 +63,13 @@ check_exports() {
   need_build default
   "$tree/scripts/checks/exports" "$LFC_BUILD/default/components"
 }
+check_parameters() {
+  need_build default
+  "$tree/scripts/checks/parameters" "$LFC_BUILD/default/components"
+}
 check_tidy() {
   need_build default
-  "$tree/scripts/checks/tidy" "$LFC_BUILD/default"
+  "$tree/scripts/checks/tidy" "$@" "$LFC_BUILD/default"
 }
 
 # --- MPI programs -----------------------------------------------------------------------------------------------
@@ -115,6 +120,9 @@ script() { # script FILE: a test that is a program of its own
   "$tree/$1"
 }
 
+# What the README promises a stranger.
+quickstart() { "$tree/scripts/quickstart" --no-setup --pairs 1 --seconds 0.05; }
+
 # --- Debian 13 with Open MPI 5.0 --------------------------------------------------------------------------------
 
 need_tree5() {
@@ -156,8 +164,14 @@ mpi5_on_lab() {
   use_plugin /build
   cd "$tree"
   # shellcheck disable=SC2046
-  LFC_ROOT=${LFC_CHROOT:-/var/cache/lfc/trixie} says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc \
+  LFC_ROOT=$(lfc_root) says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc \
     "/build/default/tests/mpi/$2" $(arguments_of "$2")
+}
+
+# The plugin built for Open MPI 5.0, in the hands of the one here.
+other_version() {
+  need_build5
+  LFC_OTHER_COMPONENTS_DIR=$(root_build "$(lfc_root)")/default/components script tests/fault/other_version.sh
 }
 
 # --- the list ---------------------------------------------------------------------------------------------------
@@ -178,7 +192,9 @@ suite() {
   entry quick 60 check/shell check_shell
   entry quick 120 check/headers check_headers
   entry quick 30 check/exports check_exports
+  entry quick 30 check/parameters check_parameters
   entry full 600 check/tidy check_tidy
+  entry nightly 1800 check/tidy-deep check_tidy --deep
 
   entry quick 120 sim/100 program default lfc_sim --seeds 100
   entry full 300 sim/1000 program default lfc_sim --seeds 1000
@@ -206,12 +222,16 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
-  for name in $(found fault sh); do entry full 180 "fault/$name" script "tests/fault/$name.sh"; done
+  for name in $(found fault sh); do
+    [[ $name == other_version ]] || entry full 300 "fault/$name" script "tests/fault/$name.sh"
+  done
   for name in $(found scripts sh); do entry full 300 "scripts/$name" script "tests/scripts/$name.sh"; done
+  entry full 300 quickstart quickstart
   for name in $(found apps sh); do entry nightly 1200 "apps/$name" script "tests/apps/$name.sh"; done
 
   entry smoke5 600 ompi5/tree need_tree5
   entry smoke5 900 ompi5/build need_build5
+  entry smoke5 180 ompi5/other_version other_version
   entry smoke5 120 ompi5/unit program5 lfc_unit
   entry full5 120 ompi5/conformance program5 lfc_conformance
   entry full5 120 ompi5/sim program5 lfc_sim --seeds 20

@@ -34,3 +34,8 @@ ompi_major() { mpirun --version 2>/dev/null | sed -n '1s/.* \([0-9]*\)\..*/\1/p'
 
 # Microseconds since the epoch, without a fork.
 now_us() { printf '%s' "${EPOCHREALTIME/[.,]/}"; }
+
+# The Debian 13 tree (scripts/chroot13), and where builds made inside it are, seen from outside. Two source trees may share
+# one root, but not one build.
+lfc_root() { readlink -m "${LFC_CHROOT:-/var/cache/lfc/trixie}"; }
+root_build() { printf '%s-build/%s' "$1" "$(cksum <<<"$lfc_tree" | cut -d' ' -f1)"; } # root_build ROOT

@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxPlaces = 1 << 14;
 constexpr char kMemoryName[] = "lfc-shm";
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-std::string with_errno(std::string what) {
+std::string with_errno(const std::string& what) {
   return what + ": " + std::generic_category().message(errno);
 }
 
