@@ -11,15 +11,15 @@ bad() {
 
   run_job 30 $ranks --mca btl lfc,vader,self --mca btl_lfc_stats 1 "${wrong[@]}"
   job_is_ok "$parameter '$value' with vader at hand"
-  lines=$(grep -c "btl lfc: .*$parameter" "$output") || fail "no line names $parameter ('$value')"
+  lines=$(grep -ac "btl lfc: .*$parameter" "$output") || fail "no line names $parameter ('$value')"
   ((lines <= ranks)) || fail "$lines lines of $ranks ranks name $parameter ('$value')"
-  [[ $(grep -c 'btl lfc:' "$output") == "$lines" ]] || fail "more than the one line about $parameter ('$value')"
-  ! grep -q '^lfc-stats' "$output" || fail "$parameter '$value', but LFC took part all the same"
-  echo "$parameter='$value': $(grep -m1 -o 'btl lfc: .*' "$output")"
+  [[ $(grep -ac 'btl lfc:' "$output") == "$lines" ]] || fail "more than the one line about $parameter ('$value')"
+  ! grep -aq '^lfc-stats' "$output" || fail "$parameter '$value', but LFC took part all the same"
+  echo "$parameter='$value': $(grep -am1 -o 'btl lfc: .*' "$output")"
 
   run_job 30 $ranks --mca btl lfc "${wrong[@]}"
   ((code != 0)) || fail "$parameter '$value' was accepted"
-  grep -q "btl lfc: .*$parameter" "$output" || fail "no line names $parameter ('$value') before the job ends"
+  grep -aq "btl lfc: .*$parameter" "$output" || fail "no line names $parameter ('$value') before the job ends"
   nothing_left
 }
 

@@ -12,7 +12,7 @@
 # taken for its own.
 set -euo pipefail
 
-if [[ -z ${LFC_OWN_SHM-} ]] && unshare --mount true 2>/dev/null; then
+if [[ -z ${LFC_OWN_SHM-} ]] && unshare --mount --propagation private true 2>/dev/null; then
   export LFC_OWN_SHM=1
   exec unshare --mount --propagation private bash -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' bash "$0" "$@"
 fi
@@ -93,7 +93,7 @@ run_job() { # run_job LIMIT RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...
 
 job_is_ok() {
   ((code == 0)) || fail "exit code $code: $*"
-  grep -qx ok "$output" || fail "the program did not say ok: $*"
+  grep -aqx ok "$output" || fail "the program did not say ok: $*"
 }
 
 pid_of_rank() { # waits until it has begun
@@ -118,7 +118,11 @@ stat_of() {
   echo "$value"
 }
 
-shm_before=$(ls -A /dev/shm)
+# In a /dev/shm that is shared with other jobs only our own name tells whose a file is.
+shm_names='*lfc*'
+[[ -z ${LFC_OWN_SHM-} ]] || shm_names='*'
+shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -name "$shm_names" -printf '%f\n' | sort; }
+shm_before=$(shm_files)
 
 # No process of the job, nothing new in /dev/shm.
 nothing_left() {
@@ -131,5 +135,5 @@ nothing_left() {
     marked_show "$LFC_TEST_MARK"
     fail "processes are left running"
   fi
-  [[ $(ls -A /dev/shm) == "$shm_before" ]] || fail "left in /dev/shm: $(ls -A /dev/shm)"
+  [[ $(shm_files) == "$shm_before" ]] || fail "left in /dev/shm: $(shm_files)"
 }

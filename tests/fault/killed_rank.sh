@@ -25,10 +25,10 @@ for links in loop,shm loop,tcp; do
   lfc=(--mca btl lfc --mca btl_lfc_links "$links")
   victim 2 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
   victim 0 4 "${lfc[@]}" mpi_flood --sleep 60
-  victim 1 4 "${lfc[@]}" mpi_collectives --long
+  victim 1 4 "${lfc[@]}" mpi_collectives --rounds 100000
   victim mpirun 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
 done
-victim 1 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_onesided --long
+victim 1 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_onesided --rounds 100000
 # The next job starts as if nothing had happened.
 run_job 60 4 --mca btl lfc mpi_ring
 job_is_ok "a job after the killed ones"

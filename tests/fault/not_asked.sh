@@ -13,7 +13,7 @@ for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--
   job_is_ok "with the plugin at hand ($arguments)"
   sort "$output" >"$scratch/with"
   diff "$scratch/without" "$scratch/with" || fail "the plugin changes a job that does not ask for it ($arguments)"
-  grep -q '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
+  grep -aq '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
   echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
 done
 echo ok

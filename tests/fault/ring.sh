@@ -4,7 +4,7 @@
 
 ranks=${LFC_RING_RANKS:-64}
 for links in loop,shm loop,tcp; do
-  run_job 120 "$ranks" --mca btl lfc --mca btl_lfc_links "$links" --mca btl_lfc_stats 1 mpi_ring --rounds 30
+  run_job 120 "$ranks" --mca btl lfc --mca btl_lfc_links "$links" --mca btl_lfc_stats 1 mpi_ring --rounds 11
   job_is_ok "a ring of $ranks"
   for ((rank = 0; rank < ranks; ++rank)); do
     connections=$(stat_of "$rank" connections)

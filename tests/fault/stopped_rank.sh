@@ -3,7 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 for links in loop,shm loop,tcp; do
-  start_job 4 --mca btl lfc --mca btl_lfc_links "$links" mpi_random_traffic --events 150000
+  start_job 4 --mca btl lfc --mca btl_lfc_links "$links" mpi_random_traffic --events 40000
   pid=$(pid_of_rank 1)
   sleep 0.7
   kill -STOP "$pid" || fail "the job has ended before a rank was stopped"

@@ -276,7 +276,8 @@ int main(int argc, char** argv) {
   uint64_t random = seed;
   in = allocate(kLargest * (size_t)ranks * sizeof *in);
   out = allocate(kLargest * (size_t)ranks * sizeof *out);
-  for (int round = 0; round < (long_run ? 50 : 2); ++round) {
+  const long rounds = option(argc, argv, "--rounds", long_run ? 50 : 2);
+  for (long round = 0; round < rounds; ++round) {
     comm = MPI_COMM_WORLD;
     everything(&random);
     MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &comm);

@@ -352,7 +352,8 @@ int main(int argc, char** argv) {
   out = allocate(kSlot * sizeof *out);
   in = allocate(kSlot * sizeof *in);
   bases = allocate((size_t)ranks * sizeof *bases);
-  for (int round = 0; round < (long_run ? 20 : 1); ++round)
+  const long rounds = option(argc, argv, "--rounds", long_run ? 20 : 1);
+  for (long round = 0; round < rounds; ++round)
     for (Kind which = created; which < kinds; ++which) {
       if (which == dynamic && skip_dynamic) continue;
       make_window(which);
