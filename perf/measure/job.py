@@ -7,6 +7,7 @@ The job is a session of its own. Where the kernel schedules by session (autogrou
 that other sessions disturb it less; `quiet_session_works()` tells whether that is permitted here.
 """
 import os
+import re
 import signal
 import subprocess
 import time
@@ -24,9 +25,13 @@ class Done:
         """The line of its output that best tells what went wrong."""
         if self.timed_out:
             return "timed out"
-        lines = [line.strip() for line in (self.err + "\n" + self.out).splitlines()]
+        text = self.err + "\n" + self.out
+        missing = re.search(r"Framework:\s+(\w+)\s+Component:\s+(\S+)", text)
+        if missing:
+            return f"this Open MPI has no {missing.group(1)} {missing.group(2)}"
+        lines = [line.strip() for line in text.splitlines()]
         lines = [line for line in lines if line and not set(line) <= set("-=*")]
-        telling = [line for line in lines if any(w in line.lower() for w in ("error", "cannot", "fail", "not ", "unable"))]
+        telling = [line for line in lines if re.search(r"error|cannot|fail|unable|wrong|too long", line, re.IGNORECASE)]
         return (telling or lines or [f"exit code {self.code}"])[0]
 
 

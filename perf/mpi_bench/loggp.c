@@ -15,7 +15,7 @@ int begin_overhead(Point* p) {
   run_latency(p, 10);
   double seconds = run_latency(p, 10);
   MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  p->pause = seconds + 100e-6;
+  p->pause = seconds + least_pause;
   return 1;
 }
 
