@@ -57,6 +57,8 @@ extern char where[256];     // what is being measured, for messages
 void fill(char* data, size_t size, long seed);
 void check(const char* data, size_t size, long seed);
 
+void sort(double* values, int count);
+
 double run_latency(Point* p, long units);
 double run_persistent(Point* p, long units);
 double run_stream(Point* p, long units);

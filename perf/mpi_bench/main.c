@@ -117,11 +117,6 @@ static long calibrate(const Bench* bench, Point* p, double target) {
   }
 }
 
-static int ascending(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
 static double quantile(const double* sorted, int count, double q) {
   const double at = q * (count - 1);
   const int low = (int)at;
@@ -147,7 +142,7 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   }
   verified(bench, p, slot);
   if (rank != 0) return;
-  qsort(values, (size_t)repeats, sizeof values[0], ascending);
+  sort(values, repeats);
   printf("{\"bench\":\"%s\",\"size\":%zu,\"depth\":%d,\"ranks\":%d,\"median\":%.6g,\"min\":%.6g,",
          bench->name, p->size, p->depth, ranks, quantile(values, repeats, 0.5), values[0]);
   printf("\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%d,\"unit\":\"%s\",\"units\":%ld}\n",
