@@ -3,11 +3,12 @@ import os
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(os.environ.get("LFC_BUILD") or TREE / "build")
 
 
 def find(name, folder):
-    """The newest build/*/FOLDER/NAME of this tree, or None."""
-    found = [path for path in (TREE / "build").glob(f"*/{folder}/{name}") if path.is_file()]
+    """The newest FOLDER/NAME in a build directory of this tree, or None."""
+    found = [path for path in ROOT.glob(f"*/{folder}/{name}") if path.is_file()]
     return str(max(found, key=lambda path: path.stat().st_mtime)) if found else None
 
 

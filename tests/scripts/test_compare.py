@@ -165,6 +165,13 @@ class PathTaken(unittest.TestCase):
         self.assertIsNone(transports.lfc_problem({0: {"frames_sent": 1}, 1: {"frames_sent": 1}}, 2))
         self.assertIn("rank 0, 1", transports.lfc_problem({}, 2))
 
+    def test_versions(self):
+        self.assertEqual(transports.major_version("mpirun (Open MPI) 5.0.7\n"), 5)
+        self.assertIn("tcp", transports.named("mtl-ofi", False, major=5).arguments)
+        self.assertNotIn("tcp", transports.named("mtl-ofi", False, major=4).arguments)
+        self.assertIn("lo", transports.named("tcp", False).arguments)
+        self.assertNotIn("lo", transports.named("tcp", True).arguments)
+
     def test_transports_of_ones_own(self):
         own = transports.named('new=--mca btl lfc,self --mca x "a b"', False, "/dir")
         self.assertTrue(own.lfc)
