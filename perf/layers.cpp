@@ -37,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array<std::size_t, 8> kSizes{1, 8, 64, 256, 1024, 4096, 8192, 16384};
 constexpr std::size_t kLargest = kSizes.back();
 constexpr int kRepeats = 5;
-constexpr unsigned kLimit = 30;  // seconds after which a layer counts as hung
+constexpr unsigned kLimit = 30;  // seconds after which a point counts as hung
 
 // What the two processes tell each other outside of what is measured.
 struct Control {
@@ -201,6 +201,7 @@ void follow(Control& control, Channel& channel, int seen) {
     while (control.batch.load(std::memory_order_acquire) == seen) continue;
     const long rounds = control.rounds.load(std::memory_order_relaxed);
     if (rounds < 0) return;
+    alarm(kLimit);
     const std::size_t size = control.size.load(std::memory_order_relaxed);
     play(channel, false, size, rounds, control.verify.load(std::memory_order_relaxed));
   }
@@ -209,11 +210,17 @@ void follow(Control& control, Channel& channel, int seen) {
 template <class Channel>
 void measure(Control& control, Channel& channel, const char* layer, std::size_t size,
              double seconds) {
+  alarm(kLimit);
   lead(control, channel, size, 20, true);
-  double each = 1;
-  for (long rounds = 100; rounds < 10000; rounds *= 3)
-    each = std::min(each, lead(control, channel, size, rounds) / static_cast<double>(rounds));
-  const long rounds = std::max(10L, static_cast<long>(seconds / kRepeats / each));
+  // Goes by the fastest of several looks, because one alone may have been interrupted.
+  const double target = seconds / kRepeats;
+  double each = 1, spent = 0;
+  for (long look = 10; look < 100000 && spent < target; look *= 3) {
+    const double took = lead(control, channel, size, look);
+    each = std::min(each, took / static_cast<double>(look));
+    spent += took;
+  }
+  const long rounds = std::max(10L, static_cast<long>(target / each));
   std::array<double, kRepeats> us;
   for (double& value : us)
     value = lead(control, channel, size, rounds) / static_cast<double>(rounds) / 2 * 1e6;

@@ -5,8 +5,13 @@
 
 The job is a session of its own. Where the kernel schedules by session (autogroup) it is given the highest weight, so
 that other sessions disturb it less; `quiet_session_works()` tells whether that is permitted here.
+
+What the job leaves behind (mpirun does not wait for its remote daemons) becomes a child of this process and is waited
+for: then its CPU time counts as ours. So a process that uses run() must have no children of its own meanwhile.
 """
+import ctypes
 import os
+import re
 import signal
 import subprocess
 import time
@@ -24,9 +29,13 @@ class Done:
         """The line of its output that best tells what went wrong."""
         if self.timed_out:
             return "timed out"
-        lines = [line.strip() for line in (self.err + "\n" + self.out).splitlines()]
+        text = self.err + "\n" + self.out
+        missing = re.search(r"Framework:\s+(\w+)\s+Component:\s+(\S+)", text)
+        if missing:
+            return f"this Open MPI has no {missing.group(1)} {missing.group(2)}"
+        lines = [line.strip() for line in text.splitlines()]
         lines = [line for line in lines if line and not set(line) <= set("-=*")]
-        telling = [line for line in lines if any(w in line.lower() for w in ("error", "cannot", "fail", "not ", "unable"))]
+        telling = [line for line in lines if re.search(r"error|cannot|fail|unable|wrong|too long", line, re.IGNORECASE)]
         return (telling or lines or [f"exit code {self.code}"])[0]
 
 
@@ -60,6 +69,14 @@ def session_members(session):
     return members
 
 
+def _kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 def _end_session(process):
     """Ends the job: asks mpirun, which cleans up after itself, and then makes sure."""
     process.terminate()
@@ -71,15 +88,32 @@ def _end_session(process):
         members = session_members(process.pid)
         if not members:
             return
-        for pid in members:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        _kill(members)
         time.sleep(0.05)
 
 
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def _reap_orphans(session):
+    """Waits for what the job has left behind, and ends it if it does not go."""
+    deadline = time.monotonic() + 3
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid:
+            continue
+        if time.monotonic() > deadline:
+            _kill(session_members(session))
+            if time.monotonic() > deadline + 3:
+                return
+        time.sleep(0.01)
+
+
 def run(command, timeout, env=None):
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     environment = dict(os.environ, **(env or {}))
     if os.geteuid() == 0:
         environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -108,3 +142,5 @@ def run(command, timeout, env=None):
     except BaseException:  # an interrupt must not leave a job behind
         _end_session(process)
         raise
+    finally:
+        _reap_orphans(process.pid)

@@ -65,7 +65,9 @@ def line_plot(title, x_label, y_label, curves, log_y):
     for tick in _ticks(low, high, log_y):
         y = place_y(tick)
         out.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#ddd"/>')
-        out.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{figure(tick).rstrip("0").rstrip(".") if "." in figure(tick) else figure(tick)}</text>')
+        label = figure(tick)
+        label = label.rstrip("0").rstrip(".") if "." in label else label
+        out.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
     last = -math.inf
     for x in xs:
         if place_x(x) - last < 34:

@@ -65,7 +65,8 @@ def benches_of(values):
 
 def table(values, units, names):
     blocks = []
-    for bench, keys in benches_of(values).items():
+    measured = {key: of_point for key, of_point in values.items() if any(name in of_point for name in names)}
+    for bench, keys in benches_of(measured).items():
         unit = units[bench]
         several_depths = len({key[2] for key in keys}) > 1 and len({key[1] for key in keys}) == 1
         rows = [["depth" if several_depths else "size", *names, *(f"{names[0]}/{other}" for other in names[1:])]]
@@ -113,18 +114,21 @@ def loggp_table(values, names):
 
 def layer_table(values, units, layers):
     """Latency layer by layer: `layers` is [(name shown, bench, transport)] from the bottom to the top."""
+
+    def latency(bench, transport, size):
+        found = [p[transport] for key, p in values.items() if key[:2] == (bench, size) and transport in p]
+        return spread(found[0]).median if found else None
+
     sizes = sorted({key[1] for key in values if key[0] == layers[0][1]})
-    rows = [["layer", *(f"{size_text(size)} B" for size in sizes), f"over {layers[0][0]}"]]
-    ground = None
+    common = [size for size in sizes if all(latency(bench, transport, size) for _, bench, transport in layers)]
+    compared = 8 if 8 in common else common[0] if common else None
+    last = f"over {layers[0][0]} at {size_text(compared)} B" if compared is not None else "over ground"
+    rows = [["layer", *(f"{size_text(size)} B" for size in sizes), last]]
     for shown, bench, transport in layers:
-        row, lowest = [shown], None
-        for size in sizes:
-            found = [of_point[transport] for key, of_point in values.items() if key[:2] == (bench, size) and transport in of_point]
-            row.append(figure(spread(found[0]).median) if found else "-")
-            if found and lowest is None:
-                lowest = spread(found[0]).median
-        ground = ground or lowest
-        rows.append([*row, f"{lowest / ground:.2f}" if lowest and ground else "-"])
+        at = [latency(bench, transport, size) for size in sizes]
+        row = [shown, *("-" if us is None else figure(us) for us in at)]
+        ground = latency(*layers[0][1:], compared)
+        rows.append([*row, f"{latency(bench, transport, compared) / ground:.2f}" if ground else "-"])
     return f"latency layer by layer [{units[layers[0][1]]}]\n{columns(rows)}"
 
 

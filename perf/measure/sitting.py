@@ -79,7 +79,7 @@ class Sitting:
                 return problem
             self.counters[transport.name] = counters
         try:
-            measured[transport.name] = program.parse(done.out)
+            measured[transport.name] = program.parse(done.out + "\n" + done.err)  # NetPIPE prints to stderr
         except (Unreadable, ValueError, KeyError) as error:
             return f"output not understood: {error}"
         return None

@@ -43,7 +43,12 @@ class Transport:
         return None
 
 
-def _table(lab):
+def _table(lab, major):
+    # Open MPI 5 finds no path between two ranks of one host on some machines, unless told, and has no OFI provider
+    # for plain networks unless asked for it.
+    tcp = ("--mca", "btl", "tcp,self") + (() if lab else ("--mca", "btl_tcp_if_include", "lo"))
+    ofi = ("--mca", "pml", "cm", "--mca", "mtl", "ofi")
+    provider = ("--mca", "mtl_ofi_provider_include", "tcp") if major >= 5 else ()
     ucx_tls = "tcp,self" if lab else "shm,self"
     ucx_expected = {"pml": {"ucx"}, "ucx": {"tcp"} if lab else {"sysv", "posix", "cma", "xpmem", "knem"}}
     lfc = _OB1 + ("--mca", "btl", "lfc", "--mca", "btl_lfc_stats", "1")
@@ -51,11 +56,11 @@ def _table(lab):
     return [
         Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
         Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
-        Transport("tcp", _OB1 + _OSC + ("--mca", "btl", "tcp,self"), {"pml": {"ob1"}, "btl": {"tcp"}}),
-        Transport("mtl-ofi", _OSC + ("--mca", "pml", "cm", "--mca", "mtl", "ofi"), {"pml": {"cm"}, "mtl": {"ofi"}}),
+        Transport("tcp", _OB1 + _OSC + tcp, {"pml": {"ob1"}, "btl": {"tcp"}}),
+        Transport("mtl-ofi", _OSC + ofi + provider, {"pml": {"cm"}, "mtl": {"ofi"}}),
         Transport(
             "mtl-ofi-rxm",
-            _OSC + ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "tcp;ofi_rxm"),
+            _OSC + ofi + ("--mca", "mtl_ofi_provider_include", "tcp;ofi_rxm"),
             {"pml": {"cm"}, "mtl": {"ofi"}},
         ),
         Transport("ucx", _UCX + ("-x", f"UCX_TLS={ucx_tls}"), ucx_expected),
@@ -63,18 +68,18 @@ def _table(lab):
 
 
 def names():
-    return [transport.name for transport in _table(False)]
+    return [transport.name for transport in _table(False, 4)]
 
 
-def named(word, lab, component_directory=None):
-    """The transport called `word`, or one made from NAME="MPIRUN ARGUMENTS". Raises ValueError."""
+def named(word, lab, component_directory=None, major=4):
+    """The transport called `word`, or one made from NAME="MPIRUN ARGUMENTS". `major`: of Open MPI. Raises ValueError."""
     name, equals, arguments = word.partition("=")
     if equals:
         words = tuple(shlex.split(arguments))
         lfc = _asks_for_lfc(words)
         found = Transport(name, words + (("--mca", "btl_lfc_stats", "1") if lfc else ()), {"btl": {"lfc"}} if lfc else {}, lfc)
     else:
-        by_name = {transport.name: transport for transport in _table(lab)}
+        by_name = {transport.name: transport for transport in _table(lab, major)}
         by_name["sm"] = by_name["vader"]
         if name not in by_name:
             raise ValueError(f"no transport '{name}'; there are {', '.join(by_name)} and NAME=\"MPIRUN ARGUMENTS\"")
@@ -109,6 +114,12 @@ def taken(text):
     lanes = {lane.split("/")[0] for config in _UCX_LANES.findall(text) for lane in config.split()}
     evidence["ucx"] = lanes - {"self"}
     return {kind: found for kind, found in evidence.items() if found}
+
+
+def major_version(text):
+    """The 4 of "mpirun (Open MPI) 4.1.4"; 4 if there is no number."""
+    found = re.search(r"(\d+)\.\d+", text)
+    return int(found.group(1)) if found else 4
 
 
 def lfc_counters(text):

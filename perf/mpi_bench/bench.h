@@ -48,13 +48,16 @@ typedef struct Bench {
 
 extern int rank, ranks;
 extern int allocate_windows;
-extern double clock_cost;  // seconds that one reading of the clock takes
-extern char where[256];    // what is being measured, for messages
+extern double clock_cost;   // seconds that one reading of the clock takes
+extern double least_pause;  // seconds to let a message arrive, at least
+extern char where[256];     // what is being measured, for messages
 
 // Contents that depend on the message and on the place in it. check() ends the job if they are
 // wrong.
 void fill(char* data, size_t size, long seed);
 void check(const char* data, size_t size, long seed);
+
+void sort(double* values, int count);
 
 double run_latency(Point* p, long units);
 double run_persistent(Point* p, long units);

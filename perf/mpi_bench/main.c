@@ -22,11 +22,13 @@ static const size_t kWindowBytes = 64u << 20;  // a window of large messages is 
 int rank, ranks;
 int allocate_windows;
 double clock_cost;
+double least_pause = 100e-6;
 char where[256] = "MPI_Init";
 
 static double budget = 0.2;  // seconds of measuring per point
 static int wanted_repeats = 5;
 static int limit = 120;    // seconds after which a point counts as hung
+static long exactly;       // units to run once, instead of measuring
 static int spread;         // messages in flight have a buffer each
 static double resolution;  // smallest step of the clock, in seconds
 
@@ -115,11 +117,6 @@ static long calibrate(const Bench* bench, Point* p, double target) {
   }
 }
 
-static int ascending(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
 static double quantile(const double* sorted, int count, double q) {
   const double at = q * (count - 1);
   const int low = (int)at;
@@ -128,6 +125,10 @@ static double quantile(const double* sorted, int count, double q) {
 }
 
 static void measure(const Bench* bench, Point* p, size_t slot) {
+  if (exactly > 0) {
+    timed(bench, p, exactly);
+    return;
+  }
   double values[kMaxRepeats], total = 0, target = budget / wanted_repeats;
   if (target < 1000 * resolution) target = 1000 * resolution;
   verified(bench, p, slot);
@@ -141,7 +142,7 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   }
   verified(bench, p, slot);
   if (rank != 0) return;
-  qsort(values, (size_t)repeats, sizeof values[0], ascending);
+  sort(values, repeats);
   printf("{\"bench\":\"%s\",\"size\":%zu,\"depth\":%d,\"ranks\":%d,\"median\":%.6g,\"min\":%.6g,",
          bench->name, p->size, p->depth, ranks, quantile(values, repeats, 0.5), values[0]);
   printf("\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%d,\"unit\":\"%s\",\"units\":%ld}\n",
@@ -280,10 +281,13 @@ static void help(void) {
       "  --time SECONDS    measuring time per point (%.2g)\n"
       "  --repeats N       repeats per point (%d)\n"
       "  --limit SECONDS   end the job when a point takes longer (%d)\n"
+      "  --pause SECONDS   o_s, o_r: let messages arrive for so long at least (%.2g)\n"
+      "  --units N         run N units (round trips, windows, ...) once and print nothing: for "
+      "tracing\n"
       "  --spread          each message in flight has a buffer of its own (default: they share "
       "one)\n"
       "  --allocate        windows by MPI_Win_allocate, not MPI_Win_create\n",
-      budget, wanted_repeats, limit);
+      budget, wanted_repeats, limit, least_pause);
   for (int b = 0; b < kBenches; b++)
     printf("  %-11s %s [%s] (%s)\n", benches[b].name, benches[b].what, benches[b].unit,
            benches[b].sizes);
@@ -329,6 +333,10 @@ int main(int argc, char** argv) {
       budget = atof(value);
     else if (strcmp(word, "--repeats") == 0)
       wanted_repeats = atoi(value);
+    else if (strcmp(word, "--units") == 0)
+      exactly = atol(value);
+    else if (strcmp(word, "--pause") == 0)
+      least_pause = atof(value);
     else if (strcmp(word, "--limit") == 0)
       limit = atoi(value);
     else

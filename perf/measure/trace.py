@@ -1,0 +1,83 @@
+"""What a message costs, counted and not timed: instructions by callgrind, system calls by strace.
+
+Both are differences between a run with few and one with many messages, so that start and end cancel out.
+"""
+import re
+import tempfile
+from pathlib import Path
+
+FEW, MANY, BURST = 100, 600, 8
+
+
+class Untraceable(Exception):
+    """The traced program did not run, or the tracer printed nothing."""
+
+
+def parse_callgrind(text):
+    """Instructions collected, from a callgrind.out file."""
+    found = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+    if not found:
+        raise Untraceable("callgrind counted nothing")
+    return int(found.group(1))
+
+
+def parse_strace(text):
+    """{system call: number of calls}, from the table of strace -c."""
+    calls = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 5 and words[3].isdigit() and re.fullmatch(r"[\d.]+", words[0]) and words[-1] != "total":
+            calls[words[-1]] = calls.get(words[-1], 0) + int(words[3])
+    if not calls:
+        raise Untraceable("strace counted nothing")
+    return calls
+
+
+def _checked(done):
+    if done.code != 0 or done.timed_out:
+        raise Untraceable(done.last_words())
+
+
+def instructions(run, arguments, bench_path, size):
+    """(send, receive): instructions inside MPI_Send and MPI_Recv per message that can be sent, that is there.
+
+    `run(mpirun arguments)` starts a job of two ranks. One of them runs under valgrind: the sender for MPI_Send, the
+    receiver for MPI_Recv. Waiting is not counted: the sender has room, and the messages have arrived.
+    """
+
+    def count(function, rank, units):
+        with tempfile.TemporaryDirectory() as directory:
+            out = Path(directory) / "callgrind.out"
+            valgrind = ["valgrind", "--tool=callgrind", f"--toggle-collect=*{function}", f"--callgrind-out-file={out}"]
+            program = [bench_path, "--pause", "0.003", "--units", str(units), "--bench", f"o_s:{size}@{BURST}"]
+            per_rank = [program, program]
+            per_rank[rank] = valgrind + program
+            _checked(run([*arguments, "-n", "1", *per_rank[0], ":", "-n", "1", *per_rank[1]]))
+            return parse_callgrind(out.read_text(encoding="utf-8"))
+
+    def per_message(function, rank, looks):
+        most, least = (min(count(function, rank, units) for _ in range(looks)) for units in (MANY, FEW))
+        return (most - least) / ((MANY - FEW) * BURST)
+
+    # A message may be late, on a busy machine, and then the receiver's count has some waiting in it.
+    return per_message("MPI_Send", 0, 1), per_message("MPI_Recv", 1, 3)
+
+
+def system_calls(run, arguments, bench_path, size):
+    """{system call: calls per message}, sender's and receiver's together, in a ping-pong that spins."""
+
+    def count(units):
+        with tempfile.TemporaryDirectory() as directory:
+            tracer = f'exec strace -f -c -o "{directory}/$OMPI_COMM_WORLD_RANK" "$@"'
+            program = [bench_path, "--units", str(units), "--bench", f"latency:{size}"]
+            _checked(run([*arguments, "-n", "2", "sh", "-c", tracer, "sh", *program]))
+            totals = {}
+            for rank in ("0", "1"):
+                for name, calls in parse_strace((Path(directory) / rank).read_text(encoding="utf-8")).items():
+                    totals[name] = totals.get(name, 0) + calls
+            return totals
+
+    # The calls of start and end vary a little from run to run: more messages here.
+    few, many = count(10 * FEW), count(10 * MANY)
+    messages = 2 * 10 * (MANY - FEW)
+    return {name: max(calls - few.get(name, 0), 0) / messages for name, calls in many.items()}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# perf/: the parts of compare and profile, every benchmark on two and on four ranks, that mpi_bench notices wrong contents
+# and a hang, and one short comparison. Times are not looked at: the machine may be busy.
+set -euo pipefail
+. "$(dirname "$0")/expect.bash"
+perf=${LFC_BUILD:-$tree/build}/default/perf
+
+python3 "$tree/tests/scripts/test_compare.py"
+
+bench() { # bench RANKS ARGS...
+  timeout 120 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"
+}
+lines() { grep -c '^{"bench".*"median"' <<<"$output" || true; }
+
+every='latency:8,64K persistent:8 bw:64K,1M bibw:64K rate:8@1,64 pairs:8 many:8 put:8,64K get:8,64K fetch_add allreduce'
+wanted=()
+for name in $every o_s o_r gap:16,1M; do wanted+=(--bench "$name"); done
+expect 0 '"bench":"gap","size":1048576' bench 2 "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
+(($(lines) == 20)) || fail "$(lines) measurements, not 20"
+expect 0 '"bench":"allreduce","size":64,"depth":1,"ranks":4' \
+  bench 4 "$perf/mpi_bench" --time 0.002 --bench pairs:8,4K --bench many --bench allreduce:8,64
+(($(lines) == 6)) || fail "$(lines) measurements, not 6"
+echo "every benchmark runs"
+
+mpicc -shared -fPIC -DOMPI_SKIP_MPICXX -o "$scratch/spoil.so" "$tree/tests/scripts/spoil.c"
+spoiled() { # spoiled HOW: both ranks receive through spoil.so
+  bench 2 -x LD_PRELOAD="$scratch/spoil.so" -x SPOIL="$1" "$perf/mpi_bench" --bench latency:64 --time 0.01 --limit 3
+}
+expect 0 '"bench":"latency"' spoiled not
+expect 3 'WRONG CONTENTS in latency, 64 bytes' spoiled flip
+expect 75 'TOO LONG, giving up: latency, 64 bytes' spoiled stall
+echo "wrong contents and a hang are noticed"
+
+expect 2 "no such benchmark: 'latenzy'" bench 2 "$perf/mpi_bench" --bench latenzy
+expect 2 "not a list of sizes" bench 2 "$perf/mpi_bench" --bench latency:8,x
+expect 2 "needs two ranks" bench 1 "$perf/mpi_bench"
+
+expect 0 '"bench":"layer_ni","size":16384' timeout 60 "$perf/layers" 0.002
+
+compared() { timeout 200 "$tree/perf/compare" --force --pairs 2 --time 0.005 --out "$scratch/out" "$@"; }
+expect 0 'nothing: absent: this Open MPI has no btl nothing' \
+  compared --bench latency:8,64,1K --bench rate lfc vader nothing="--mca btl nothing"
+grep -q '^lfc: pml ob1; btl lfc; frames ' <<<"$output" || fail "no proof that LFC was taken: $output"
+for file in compare.txt compare.jsonl latency.svg rate.svg; do
+  [[ -s $scratch/out/$file ]] || fail "compare has not written $file"
+done
+(($(grep -c '"transport": "lfc"' "$scratch/out/compare.jsonl") == 10)) || fail "not ten points for LFC in compare.jsonl"
+expect 1 'none of the transports works here' compared nothing="--mca btl nothing"
+echo "compare compares"
