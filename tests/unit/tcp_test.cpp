@@ -885,6 +885,34 @@ TEST_CASE("tcp: an orderly end of the process is no loss", "[tcp]") {
   CHECK(a.broken.empty());
 }
 
+TEST_CASE("tcp: what is still unwritten at the end of the process goes out", "[tcp]") {
+  Node a(0);
+  auto b = std::make_unique<Node>(1, tiny_buffers());
+  const PeerId ba = b->connect(a);
+  send_all({&a, b.get()}, *b, ba, {FrameType::message}, Bytes(8));
+  int sent = 1;
+  // Full sockets, a frame that waits, and polls until the link tries less eagerly. The kernel may
+  // find room late, then again.
+  for (int attempt = 0; attempt < 100 && (attempt == 0 || b->link->drained()); ++attempt) {
+    for (int refused = 0; refused < 1000; ++refused) {
+      if (b->send(ba, {FrameType::message}, Bytes(1000)) == SendStatus::sent) {
+        ++sent;
+        refused = 0;
+      }
+      b->link->poll();
+    }
+    REQUIRE(b->send(ba, {FrameType::credit}, Bytes(4)) == SendStatus::sent);
+    ++sent;
+    for (int i = 0; i < 100; ++i) b->link->poll();
+  }
+  REQUIRE_FALSE(b->link->drained());
+  std::thread end([&] { b.reset(); });
+  pump({&a}, [&] { return a.received == sent || !a.broken.empty(); });
+  end.join();
+  CHECK(a.received == sent);
+  CHECK(a.broken.empty());
+}
+
 TEST_CASE("tcp: many peers, few of them talking", "[tcp]") {
   const std::size_t before = open_descriptors();
   {

@@ -24,11 +24,21 @@ static_assert(sizeof(SectionHead) == 16);
 
 constexpr std::chrono::milliseconds kLinger{1000};  // for frames not yet written, at the very end
 
+// Replaces kByInterface by what it means here.
+TcpOptions resolved(TcpOptions options) noexcept {
+  constexpr int kBuffer = 128 * 1024;
+  constexpr unsigned kSlowEnough = 10'000;  // Mbit/s: the buffer lasts for a round trip of 100 us
+  if (options.send_buffer == TcpOptions::kByInterface)
+    options.send_buffer =
+        options.interface.megabits <= kSlowEnough ? kBuffer : TcpOptions::kByKernel;
+  return options;
+}
+
 }  // namespace
 
 TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters)
-    : options_(options),
+    : options_(resolved(options)),
       identity_(identity),
       host_tag_(host_tag()),
       sink_(sink),
@@ -55,6 +65,7 @@ TcpLink::~TcpLink() {
   for (PeerId peer = 0; peer < slots_.size(); ++peer) close(peer);
   const auto deadline = Clock::now() + kLinger;
   while (!drained() && Clock::now() < deadline) {
+    ++ticks_;  // a stuck outbox is not tried at every tick
     if (flush_unsent() == 0) ::usleep(100);
   }
   for (const auto& connection : connections_) {

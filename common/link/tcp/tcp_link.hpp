@@ -34,9 +34,15 @@ struct TcpOptions {
   std::uint16_t first_port = 0;  // listen on the first free port of this range; 0: any
   std::uint16_t last_port = 0;
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
-  int send_buffer = 0;     // SO_SNDBUF; 0: the kernel tunes it, which measured best
-  int receive_buffer = 0;  // SO_RCVBUF; likewise
-  bool threads = true;     // a sender and a poller may run at the same time
+  // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:
+  // 128 KiB up to 10 Gbit/s, kByKernel above. A sender that runs megabytes ahead pushes the data
+  // out of the caches before it is read, which halves the bandwidth over veth; but where bandwidth
+  // times round trip is more than the buffer, kByKernel is right.
+  static constexpr int kByInterface = 0;
+  static constexpr int kByKernel = -1;
+  int send_buffer = kByInterface;
+  int receive_buffer = kByKernel;  // SO_RCVBUF: positive, or kByKernel
+  bool threads = true;             // a sender and a poller may run at the same time
 };
 
 // nullptr: the link cannot be opened, `why_not` is one line. `sink` and `counters` outlive it.
