@@ -30,9 +30,10 @@ bool lfc_ompi_is_ours(void) {
 bool lfc_may_open(const char* framework, const char* component) {
   if (!lfc_asked_for(framework, component)) return false;
   if (lfc_ompi_is_ours()) return true;
-  opal_output(0,
-              "%s %s: built for Open MPI %d.%d, but Open MPI %s is running; the job goes on without "
-              "it. Install the LFC built for this version.",
-              framework, component, OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, opal_version_string);
+  opal_output(
+      0,
+      "%s %s: built for Open MPI %d.%d, but Open MPI %s is running; the job goes on without "
+      "it. Install the LFC built for this version.",
+      framework, component, OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, opal_version_string);
   return false;
 }
