@@ -268,6 +268,11 @@ uint64_t lfc_adapter_counter(const lfc_adapter* adapter, size_t which) {
   return adapter == nullptr ? 0 : adapter->ni->counters().get(static_cast<lfc::Counter>(which));
 }
 
+void lfc_adapter_link(const lfc_adapter* adapter, uint32_t peer, char* text, size_t text_size) {
+  const std::string_view name = adapter->ni->link_name(peer);
+  std::snprintf(text, text_size, "%.*s", static_cast<int>(name.size()), name.data());
+}
+
 void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size) try {
   std::map<std::string, int> peers;
   for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {

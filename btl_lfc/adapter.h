@@ -126,6 +126,8 @@ size_t lfc_adapter_counter_count(void);
 const char* lfc_adapter_counter_name(size_t which);
 const char* lfc_adapter_counter_help(size_t which);
 uint64_t lfc_adapter_counter(const lfc_adapter* adapter, size_t which);
+/* Name of the link that carries frames to the peer. */
+void lfc_adapter_link(const lfc_adapter* adapter, uint32_t peer, char* text, size_t text_size);
 /* The links that peers talk over, each with the number of its peers: "loop:1,shm:3". */
 void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size);
 /* Writes one line per peer: link, credits, what waits. For reports of hangs. */

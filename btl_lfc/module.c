@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "btl_lfc.h"
 #include "modex.h"
@@ -191,7 +192,7 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
                      struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
   (void)btl;
   for (size_t i = 0; i < count; ++i) {
-    char why[512];
+    char why[512]; /* or how */
     endpoints[i] = NULL;
     if (lfc_btl.adapter == NULL) continue; /* it has said why when it declined */
     struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
@@ -205,6 +206,11 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
       lfc_btl.told_unreachable = true;
       free(endpoint);
       continue;
+    }
+    if (mca_btl_lfc_component.verbose >= 2) {
+      lfc_adapter_link(lfc_btl.adapter, endpoint->peer, why, sizeof why);
+      opal_output(0, "btl lfc: process %s is reached over %s",
+                  opal_process_name_print(procs[i]->proc_name), why);
     }
     endpoints[i] = endpoint;
     if (reachable != NULL) (void)opal_bitmap_set_bit(reachable, (int)i);
@@ -243,7 +249,8 @@ static void print_stats(void) {
     used +=
         snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),
                  (unsigned long long)lfc_adapter_counter(lfc_btl.adapter, i));
-  fprintf(stderr, "%s\n", line);
+  line[used++] = '\n';
+  if (write(STDERR_FILENO, line, (size_t)used) < 0) return; /* nowhere to complain */
 }
 
 static int finalize(mca_btl_base_module_t* btl) {
@@ -264,6 +271,7 @@ static void dump(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   (void)btl;
   (void)endpoint;
   (void)verbose;
+  if (lfc_btl.adapter == NULL) return;
   lfc_adapter_describe(lfc_btl.adapter, text, sizeof text);
   opal_output(0, "btl lfc:\n%s", text);
 }

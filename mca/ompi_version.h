@@ -1,9 +1,12 @@
 /* The one place that knows how Open MPI 4.1 and 5.0 differ.
  *
- * Include it before any other Open MPI header. A component's `register` function asks
- * lfc_ompi_is_ours() before it touches anything else of Open MPI:
+ * Include it before any other Open MPI header. Open MPI's loader does not check for which version a
+ * component was built, and structures differ. So a component's `register` asks first, and registers
+ * nothing in a foreign version; its `open` declines there (declining in `register` would make 5.0
+ * end the job, because a component that was named is missing):
  *
- *   if (!lfc_ompi_is_ours("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
+ *   register:  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS;
+ *   open:      return lfc_may_open("btl", "lfc") ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
  */
 #ifndef LFC_MCA_OMPI_VERSION_H
 #define LFC_MCA_OMPI_VERSION_H
@@ -41,13 +44,16 @@
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif
 
-/* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
- * exclusions (`^tcp`) names nothing. Works in any Open MPI version. */
-bool lfc_asked_for(const char* framework, const char* component);
+/* These three work in any Open MPI version. */
 
-/* Whether the running Open MPI is of the series this was compiled for. If not, and the component
- * was asked for, says so in one line. Open MPI's loader does not check, and structures differ. */
-bool lfc_ompi_is_ours(const char* framework, const char* component);
+/* Whether the running Open MPI is of the series this was compiled for. */
+bool lfc_ompi_is_ours(void);
+/* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
+ * exclusions (`^tcp`) names nothing. */
+bool lfc_asked_for(const char* framework, const char* component);
+/* Whether the component was asked for and fits the running version. What is asked for and does not
+ * fit says so in one line. */
+bool lfc_may_open(const char* framework, const char* component);
 
 /* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
 static inline void lfc_btl_deliver(mca_btl_base_module_t* module,

@@ -77,6 +77,7 @@ bool open_ofi(Opening& opening) {
   OfiOptions ofi;
   ofi.provider = opening.options.provider;
   ofi.interface = opening.options.interfaces;
+  if (!ofi.interface.empty()) opening.option_at_fault = "interfaces";
   if (!ofi.provider.empty()) opening.option_at_fault = "provider";
   return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
                                    opening.ni.link_counters(), opening.why_not));
@@ -124,14 +125,21 @@ std::string find_fault(const NiOptions& options) {
   if (!ring_shape(options).valid(why)) return "shm_" + why;
 
   const auto items = split(options.links);
+  const auto named = [&items](std::string_view name) {
+    return std::count(items.begin(), items.end(), name);
+  };
   if (items.empty()) return "links: none is named (accepted: loop, shm, tcp, ofi)";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (find_kind(items[i]) == nullptr)
-      return "links: there is no link " + quoted(items[i]) + " (accepted: loop, shm, tcp, ofi)";
-    if (std::find(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i), items[i]) !=
-        items.begin() + static_cast<std::ptrdiff_t>(i))
-      return "links: " + quoted(items[i]) + " is named twice";
+  for (const std::string_view item : items) {
+    if (find_kind(item) == nullptr)
+      return "links: there is no link " + quoted(item) + " (accepted: loop, shm, tcp, ofi)";
+    if (named(item) > 1) return "links: " + quoted(item) + " is named twice";
   }
+  if (!options.provider.empty() && named("ofi") == 0)
+    return "provider: " + quoted(options.provider) + " needs the link ofi, but links is " +
+           quoted(options.links);
+  if (!options.interfaces.empty() && named("tcp") + named("ofi") == 0)
+    return "interfaces: " + quoted(options.interfaces) +
+           " needs the link tcp or ofi, but links is " + quoted(options.links);
   return {};
 }
 
