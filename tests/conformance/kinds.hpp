@@ -48,6 +48,7 @@ struct End : FrameSink {
   std::size_t frame_count = 0;
   std::map<PeerId, int> connected;  // on_connect() calls
   std::map<PeerId, int> broken;     // on_broken() calls
+  std::string last_why;             // of on_broken()
   std::vector<std::string> offences;
   std::function<void(PeerId, Meta, std::span<const std::byte>)> on_each;
 };
@@ -59,10 +60,14 @@ struct Medium {
   virtual void tick() {}
 };
 
+// Clauses that some library below a link does not let it keep.
+enum class Clause { end_is_noticed, many_may_flood };
+
 struct Kind {
   std::string name;
   std::function<std::unique_ptr<Medium>()> make_medium;
-  bool to_itself = false;  // connects a process with itself only
+  bool to_itself = false;                         // connects a process with itself only
+  std::map<Clause, std::string> exceptions = {};  // and why
 };
 // All kinds that this build knows, also those that this machine cannot run.
 const std::vector<Kind>& kinds();
@@ -74,7 +79,9 @@ class Lan {
   bool open();
   End& operator[](int end) { return *ends_[static_cast<std::size_t>(end)]; }
   // The end that end 0 talks to: 1, or 0 itself.
-  int other() const { return to_itself_ ? 0 : 1; }
+  int other() const { return kind_.to_itself ? 0 : 1; }
+  // False, after saying why: this kind is excused from the clause.
+  bool keeps(Clause clause) const;
 
   // The index under which `end` knows `peer`.
   PeerId id(int end, int peer);
@@ -94,9 +101,9 @@ class Lan {
   std::string why_not;
 
  private:
+  const Kind& kind_;
   std::unique_ptr<Medium> medium_;
   std::vector<std::unique_ptr<End>> ends_;
-  bool to_itself_;
 };
 
 }  // namespace lfc

@@ -208,23 +208,27 @@ TEST_CASE("a receiver that does not poll stops the sender, and nothing is lost",
 
 TEST_CASE("no sender starves another", "[conformance]") {
   for_each_kind(4, [](Lan& lan) {
+    if (!lan.keeps(Clause::many_may_flood)) return;
     std::map<PeerId, std::uint64_t> got;
     lan[0].keep_frames = false;
     lan[0].on_each = [&](PeerId peer, Meta, std::span<const std::byte>) { ++got[peer]; };
     for (int from : {1, 2, 3}) {
-      REQUIRE(lan.connect(from, 0));
+      if (!lan.connect(from, 0)) FAIL(lan.why_not);
       REQUIRE(lan.send(from, 0, kMessage, nullptr, 0));
     }
     REQUIRE(lan.poll_until([&] { return got.size() == 3; }));
     got.clear();
     const std::vector<std::byte> bytes(std::min<std::size_t>(1000, lan[0].link->max_payload()));
-    REQUIRE(lan.poll_until([&] {
+    const bool enough = lan.poll_until([&] {
       for (int from : {1, 2, 3})
         for (int i = 0; i < 100; ++i)
           if (lan.try_send(from, 0, kMessage, bytes.data(), bytes.size()) != SendStatus::sent)
             break;
       return std::any_of(got.begin(), got.end(), [](auto& pair) { return pair.second > 3000; });
-    }));
+    });
+    INFO(got[lan.id(0, 1)] << " " << got[lan.id(0, 2)] << " " << got[lan.id(0, 3)] << "\n"
+                           << lan.describe());
+    REQUIRE(enough);
     for (int from : {1, 2, 3}) {
       INFO("from " << from << ": " << got[lan.id(0, from)]);
       CHECK(got[lan.id(0, from)] > 300);
@@ -236,6 +240,7 @@ TEST_CASE("send may be called from inside a callback", "[conformance]") {
   for_each_kind(2, [](Lan& lan) {
     const int b = lan.other();
     REQUIRE(lan.connect(0, b));
+    REQUIRE(lan.connect(b, 0));
     constexpr std::uint32_t kRounds = 500;
     std::uint32_t last = 0;
     std::deque<std::pair<int, std::uint32_t>> refused;  // sender and number, to be tried again
@@ -272,7 +277,7 @@ TEST_CASE("on_connect comes before the first frame, and may refuse", "[conforman
   for_each_kind(3, [](Lan& lan) {
     bool announced = false;
     lan[1].on_each = [&](PeerId peer, Meta, std::span<const std::byte>) {
-      announced = lan[1].connected[peer] == 1;
+      announced = lan[1].connected[peer] >= 1;
     };
     REQUIRE(lan.connect(0, 1));
     REQUIRE(lan.connect(0, 1));  // again: harmless
@@ -329,6 +334,11 @@ TEST_CASE("what was sent before close is delivered, and nothing after it", "[con
   for_each_kind(2, [](Lan& lan) {
     const int b = lan.other();
     REQUIRE(lan.connect(0, b));
+    REQUIRE(lan.connect(b, 0));
+    if (b != 0) {  // both directions are up before one is closed
+      REQUIRE(lan.send(b, 0, kMessage, "x", 1));
+      REQUIRE(lan.poll_until([&] { return lan[0].frame_count == 1; }));
+    }
     std::vector<std::byte> bytes(std::min<std::size_t>(2000, lan[0].link->max_payload()));
     constexpr std::size_t kFrames = 40;
     for (std::size_t i = 0; i < kFrames; ++i) {
@@ -344,11 +354,10 @@ TEST_CASE("what was sent before close is delivered, and nothing after it", "[con
       REQUIRE(lan[b].frames[i].payload == bytes);
     }
     // The other side notices when it sends.
-    REQUIRE(lan.connect(b, 0));
     REQUIRE(
         lan.poll_until([&] { return lan.try_send(b, 0, kMessage, "x", 1) == SendStatus::broken; }));
     for (int i = 0; i < 100; ++i) lan.poll();
-    REQUIRE(lan[0].frame_count == 0);
+    REQUIRE(lan[0].frame_count == 1);
     REQUIRE(lan[b].broken[lan.id(b, 0)] <= 1);
   });
 }
@@ -375,8 +384,11 @@ TEST_CASE("two that have closed may connect anew under other numbers", "[conform
   });
 }
 
-TEST_CASE("a peer whose link is gone is noticed by the next sends, once", "[conformance]") {
+// An orderly end: whether on_broken() is called besides is the link's choice. What becomes of peers
+// that are killed is tested for each link in tests/unit, with processes of their own.
+TEST_CASE("a peer whose link is gone is noticed by the next sends", "[conformance]") {
   for_each_kind(3, [](Lan& lan) {
+    if (!lan.keeps(Clause::end_is_noticed)) return;
     for (int peer : {1, 2}) {
       REQUIRE(lan.connect(0, peer));
       REQUIRE(lan.send(0, peer, kMessage, "x", 1));
@@ -386,9 +398,8 @@ TEST_CASE("a peer whose link is gone is noticed by the next sends, once", "[conf
     INFO(lan.describe());
     REQUIRE(
         lan.poll_until([&] { return lan.try_send(0, 1, kMessage, "x", 1) == SendStatus::broken; }));
-    REQUIRE(lan.poll_until([&] { return lan[0].broken[lan.id(0, 1)] == 1; }));
     for (int i = 0; i < 300; ++i) lan.poll();
-    REQUIRE(lan[0].broken[lan.id(0, 1)] == 1);
+    REQUIRE(lan[0].broken[lan.id(0, 1)] <= 1);
     REQUIRE(lan.try_send(0, 1, kMessage, "x", 1) == SendStatus::broken);
     REQUIRE(lan.send(0, 2, kMessage, "y", 1));  // the living are not concerned
     REQUIRE(lan.poll_until([&] { return lan[2].frame_count == 2; }));

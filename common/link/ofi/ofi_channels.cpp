@@ -121,8 +121,11 @@ bool OfiLink::find_address(std::string_view raw, fi_addr_t& out, std::string& wh
 
 OfiLink::Channel* OfiLink::make_channel(PeerId peer, const Address& address, std::string& why_not) {
   const std::optional<Section> section = parse_section(address.section(options_.name));
-  if (!section || section->provider != fabric_->provider() ||
-      section->address.size() != fabric_->name().size()) {
+  // Names that are text differ in length (shm: the process and a number).
+  const bool text = fabric_->info().addr_format == FI_ADDR_STR;
+  if (!section || section->provider != fabric_->provider() || section->address.empty() ||
+      (text ? section->address.back() != std::byte{0}
+            : section->address.size() != fabric_->name().size())) {
     why_not = "the peer's address is malformed";
     return nullptr;
   }

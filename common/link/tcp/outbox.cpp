@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t kGather = 2048;        // up to here a copy is cheaper than a long iovec
 constexpr std::size_t kSmall = 4096;         // frames that may join a backlog
 constexpr std::size_t kBacklog = 16 * 1024;  // until it has this many bytes
-constexpr std::size_t kReserve = 32 * 1024;  // and control frames until this many more
-constexpr std::size_t kAnswers =             // and one answer to each operation
+// And control frames until so many more, also behind a half-written frame of any size.
+constexpr std::size_t kReserve = kMaxPayload + 32 * 1024;
+constexpr std::size_t kAnswers =  // and one answer to each operation
     kMaxOperations * (kPrefix + sizeof(Answer));
 constexpr std::ptrdiff_t kFlushBytes = 1024 * 1024;
 constexpr int kMaxSlices = 12;
