@@ -41,6 +41,8 @@ struct HeldOperation : lfc::Operation {
 };
 static_assert(sizeof(HeldOperation) <= sizeof(lfc_operation::room));
 static_assert(sizeof(lfc::RegionHandle) == sizeof(lfc_region));
+static_assert(sizeof(lfc_slice) == sizeof(lfc::Slice) &&
+              offsetof(lfc_slice, size) == offsetof(lfc::Slice, size));
 static_assert(LFC_NO_PEER == lfc::kNoPeer);
 static_assert(LFC_CSWAP == static_cast<int>(lfc::AtomicOp::compare_swap));
 static_assert(LFC_MAX == static_cast<int>(lfc::AtomicOp::max));
@@ -197,10 +199,7 @@ void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer) {
 
 bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,
                           int count) {
-  const lfc::Slice pieces[lfc::Message::kMaxSlices] = {
-      {slices[0].data, slices[0].size},
-      count > 1 ? lfc::Slice{slices[1].data, slices[1].size} : lfc::Slice{nullptr, 0}};
-  return adapter->ni->try_send(peer, tag, pieces, count);
+  return adapter->ni->try_send(peer, tag, reinterpret_cast<const lfc::Slice*>(slices), count);
 }
 
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,

@@ -2,11 +2,7 @@
 
 namespace lfc {
 
-bool HostQueue::deliver(const Delivery& delivery) {
-  if (mode_ == Mode::direct) {
-    if (handler_.deliver != nullptr) handler_.deliver(handler_.context, delivery);
-    return true;
-  }
+void HostQueue::enqueue(const Delivery& delivery) {
   const std::lock_guard guard(mutex_);
   Item item;
   if (!spares_.empty()) {
@@ -20,7 +16,6 @@ bool HostQueue::deliver(const Delivery& delivery) {
   item.bytes.assign(delivery.bytes.begin(), delivery.bytes.end());
   memory_ += item.bytes.capacity();
   items_.push_back(std::move(item));
-  return false;
 }
 
 bool HostQueue::pop(Item& out) {

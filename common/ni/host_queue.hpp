@@ -46,7 +46,11 @@ class HostQueue {
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
   // True: the host has dealt with it. False: it waits; drain() will report its peer.
-  bool deliver(const Delivery& delivery);
+  bool deliver(const Delivery& delivery) {
+    if (mode_ == Mode::queued) return enqueue(delivery), false;
+    if (handler_.deliver != nullptr) handler_.deliver(handler_.context, delivery);
+    return true;
+  }
   // Hands up to `limit` waiting messages to the host; calls released(peer) after each.
   template <class Released>
   int drain(int limit, Released released) {
@@ -74,6 +78,7 @@ class HostQueue {
   };
   static constexpr std::size_t kSpares = 64;
 
+  void enqueue(const Delivery& delivery);
   bool pop(Item& out);
   void recycle(Item item);
 

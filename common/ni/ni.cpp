@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
 // How often links without connections are polled.
-constexpr unsigned kPassesPerIdlePoll = 64;
+constexpr unsigned kPassesPerIdlePoll = 256;
 
 Identity make_identity(const Config& config) {
   std::uint32_t key = config.key;
@@ -474,6 +474,8 @@ int Ni::poll_links() noexcept {
 }
 
 void Ni::complete_finished() noexcept {
+  if (!config_.threads && finished_.empty() && losses_.empty()) [[likely]]
+    return;
   for (;;) {
     WaitingQueue done;
     std::vector<Loss> losses;
