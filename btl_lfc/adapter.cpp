@@ -189,10 +189,7 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
 }
 
 void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer) {
-  const lfc::Peer& state = *adapter->ni->peer_state(peer);
-  progress_until(*adapter->ni, [&] {
-    return state.state != lfc::Peer::State::connected || state.waiting.empty();
-  });
+  progress_until(*adapter->ni, [&] { return adapter->ni->idle(peer); });
   adapter->ni->set_peer_context(peer, nullptr);
   adapter->ni->remove_peer(peer);
 }

@@ -97,6 +97,12 @@ void Ni::set_peer_context(PeerId id, void* context) noexcept {
   at(id).context = context;
 }
 
+bool Ni::idle(PeerId id) noexcept {
+  const SendLock::Guard guard(lock_);
+  const Peer& peer = at(id);
+  return peer.state != Peer::State::connected || peer.waiting.empty();
+}
+
 std::string_view Ni::link_name(PeerId id) const noexcept {
   const Peer& peer = *peers_[id];
   return peer.link == nullptr ? std::string_view("none") : peer.link->name();
@@ -200,6 +206,7 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
     for (int i = 0; i < count; ++i) bytes += slices[i].size;
     counters_.add(Counter::frames_sent);
     counters_.add(Counter::bytes_sent, bytes);
+    peer.stall_counted = false;
     return Attempt::sent;
   }
   if (needs_credit(type)) peer.credits.put_back(1);
@@ -307,16 +314,19 @@ Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
   return Step::finished;
 }
 
-// Counts why the head of the queue cannot go, and arranges for its retry. A missing credit needs
-// none: its arrival pumps the queue.
+// Counts, once for each item, why the head of the queue cannot go, and arranges for its retry. A
+// missing credit needs none: its arrival pumps the queue.
 Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
+  const bool retried = std::exchange(peer.stall_counted, true);
   switch (attempt) {
-    case Attempt::no_credit: counters_.add(Counter::credit_stalls); break;
+    case Attempt::no_credit:
+      if (!retried) counters_.add(Counter::credit_stalls);
+      break;
     case Attempt::broken:
       lose_peer(peer, Peer::State::broken, "the peer has closed the link");
       break;
     default:
-      counters_.add(Counter::link_stalls);
+      if (!retried) counters_.add(Counter::link_stalls);
       retry_later(peer);
       break;
   }

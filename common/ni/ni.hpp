@@ -82,6 +82,8 @@ class Ni final : private FrameSink {
   // Forgets a peer; what was posted but not sent is completed with Result::unreachable.
   void remove_peer(PeerId peer);
   void set_peer_context(PeerId peer, void* context) noexcept;
+  // True when nothing posted to the peer is still waiting, or nothing can go there any more.
+  bool idle(PeerId peer) noexcept;
   // Name of the link that carries frames to the peer.
   std::string_view link_name(PeerId peer) const noexcept;
 
