@@ -393,6 +393,22 @@ TEST_CASE("shm: closing ends both directions; the other side learns when it send
   CHECK(b.connect(a));
 }
 
+TEST_CASE("shm: closing also ends a connection of the peer that has not been noticed yet",
+          "[shm]") {
+  End a(1), b(2), c(3);
+  REQUIRE(a.connect(b));
+  REQUIRE(b.connect(a));
+  REQUIRE(c.connect(a));
+  REQUIRE(b.send(1, "never seen") == SendStatus::sent);
+  a.link->close(2);
+  CHECK(b.poll_until([&] {
+    a.link->poll();
+    return b.send(1, "x") == SendStatus::broken;
+  }));
+  CHECK(a.sink.frames.empty());
+  CHECK(a.sink.connects == std::vector<PeerId>{3});
+}
+
 TEST_CASE("shm: the sink may close the peer whose frame it is looking at", "[shm]") {
   End a(1), b(2);
   REQUIRE(a.connect(b));

@@ -117,7 +117,7 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not)
     why_not = with_errno("segment cannot be read");
     return;
   }
-  if (head.cookie[0] != peer.cookie[0] || head.cookie[1] != peer.cookie[1]) {
+  if (head.cookie != peer.cookie) {
     why_not = "segment belongs to another process (cookie differs)";
     return;
   }
@@ -191,7 +191,7 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
   own.name_.pid_namespace = *name_space;
   own.name_.user = geteuid();
   own.name_.pid = static_cast<std::uint32_t>(getpid());
-  if (getrandom(own.name_.cookie, sizeof own.name_.cookie, 0) != sizeof own.name_.cookie) {
+  if (getrandom(own.name_.cookie.data(), sizeof own.name_.cookie, 0) != sizeof own.name_.cookie) {
     why_not = with_errno("getrandom");
     return std::nullopt;
   }
@@ -212,7 +212,7 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
     return std::nullopt;
   }
   auto* head = new (own.mapping_.data()) SegmentHead{};
-  std::memcpy(head->cookie, own.name_.cookie, sizeof head->cookie);
+  head->cookie = own.name_.cookie;
   head->version = kSegmentVersion;
   head->places = places;
   head->shape = shape;

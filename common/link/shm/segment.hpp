@@ -15,6 +15,7 @@
 // The owner alone makes a place free; it also frees what a dead claimant left behind.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,10 +32,10 @@ namespace lfc {
 
 // Which segment of which process on which host: the `shm` section of an address.
 struct SegmentName {
-  std::uint64_t boot = 0;           // hash of the kernel's boot id
-  std::uint64_t pid_namespace = 0;  // inode
-  std::uint64_t cookie[2] = {};     // random; also at the beginning of the segment
-  std::uint64_t probe = 0;          // address of a word that holds cookie[0], to try CMA with
+  std::uint64_t boot = 0;                 // hash of the kernel's boot id
+  std::uint64_t pid_namespace = 0;        // inode
+  std::array<std::uint64_t, 2> cookie{};  // random; also at the beginning of the segment
+  std::uint64_t probe = 0;                // address of a word that holds cookie[0], to try CMA with
   std::uint32_t user = 0;
   std::uint32_t pid = 0;
   std::uint32_t fd = 0;
@@ -113,7 +114,7 @@ struct alignas(kSlotBytes) PlaceHead {
 // At the beginning of the segment; the claim table follows.
 struct SegmentHead {
   std::atomic<std::uint32_t> closed;  // the owner has gone in good order
-  std::uint64_t cookie[2];
+  std::array<std::uint64_t, 2> cookie;
   std::uint32_t version;
   std::uint32_t places;
   RingShape shape;

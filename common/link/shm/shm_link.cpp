@@ -53,16 +53,16 @@ struct Outgoing {
     broken,   // reported
   };
 
-  Outgoing(RemotePlace&& place_, ProcessWatch&& watch_, std::uint32_t pid_)
+  Outgoing(RemotePlace&& place_, ProcessWatch&& watch_, const SegmentName& name)
       : writer(place_.ring(), place_.shape()),
-        pid(pid_),
+        owner(name),
         place(std::move(place_)),
         watch(std::move(watch_)) {}
 
   RingWriter writer;
   State state = State::open;
   bool cma = false;
-  std::uint32_t pid;
+  SegmentName owner;
   const char* why = "";
   RemotePlace place;
   ProcessWatch watch;
@@ -103,13 +103,13 @@ class ShmLink final : public Link {
   Start put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
     const bool done =
-        remote_memory(peer) && cma_write(outgoing(peer)->pid, source, remote_address, size);
+        remote_memory(peer) && cma_write(outgoing(peer)->owner.pid, source, remote_address, size);
     return done ? Start::done : Start::failed;
   }
   Start get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
-    const bool done =
-        remote_memory(peer) && cma_read(outgoing(peer)->pid, destination, remote_address, size);
+    const bool done = remote_memory(peer) &&
+                      cma_read(outgoing(peer)->owner.pid, destination, remote_address, size);
     return done ? Start::done : Start::failed;
   }
 
@@ -126,12 +126,15 @@ class ShmLink final : public Link {
   void fail(Outgoing& out, const char* why) noexcept;
   void lose(PeerId peer, const char* why);
   void abandon(Incoming& in) noexcept;
-  void try_cma(Outgoing& out, const SegmentName& name);
+  void try_cma(Outgoing& out);
   // The slow paths of poll().
   void attend();
   void look_at_claims();
-  void attach(std::uint32_t place, Claim claim);
-  bool admit(Incoming& in, Claim claim);
+  template <class Visit>
+  void for_each_new_claim(Visit visit);
+  std::optional<Address> claimant(std::uint32_t place, Claim claim) const;
+  void attach(std::uint32_t place, Claim claim, const std::optional<Address>& from);
+  bool admit(Incoming& in, const Address& from);
   void sort_out_incoming();
   void report_failures();
   void check_lives();
@@ -176,14 +179,14 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
   std::optional<RemotePlace> place = RemotePlace::claim(name, max_payload(), own_address_, why_not);
   if (!place) return false;
   if (peer >= outgoing_.size()) outgoing_.resize(peer + std::size_t{1});
-  outgoing_[peer] = std::make_unique<Outgoing>(std::move(*place), std::move(watch), name.pid);
-  if (options_.cma) try_cma(*outgoing_[peer], name);
+  outgoing_[peer] = std::make_unique<Outgoing>(std::move(*place), std::move(watch), name);
+  if (options_.cma) try_cma(*outgoing_[peer]);
   return true;
 }
 
-void ShmLink::try_cma(Outgoing& out, const SegmentName& name) {
+void ShmLink::try_cma(Outgoing& out) {
   std::string why;
-  out.cma = cma_permitted(name.pid, name.probe, name.cookie[0], why);
+  out.cma = cma_permitted(out.owner.pid, out.owner.probe, out.owner.cookie[0], why);
   if (out.cma || notice_given_ || options_.notice == nullptr) return;
   notice_given_ = true;
   options_.notice("shm: no single copy between processes (" + why +
@@ -192,7 +195,14 @@ void ShmLink::try_cma(Outgoing& out, const SegmentName& name) {
 
 void ShmLink::close(PeerId peer) noexcept {
   if (Incoming* in = incoming(peer)) abandon(*in);
-  if (peer < outgoing_.size()) outgoing_[peer].reset();
+  const Outgoing* out = outgoing(peer);
+  if (out == nullptr) return;
+  // The peer may have claimed a place that poll() has not seen yet: it is closed, too.
+  for_each_new_claim([&](std::uint32_t place, Claim claim) {
+    const std::optional<Address> address = claimant(place, claim);
+    if (address && segment_name(*address)->cookie == out->owner.cookie) attach(place, claim, {});
+  });
+  outgoing_[peer].reset();
 }
 
 SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
@@ -304,19 +314,39 @@ void ShmLink::look_at_claims() {
       attention_ = true;
     }
   }
+  for_each_new_claim(
+      [this](std::uint32_t place, Claim claim) { attach(place, claim, claimant(place, claim)); });
+}
+
+template <class Visit>
+void ShmLink::for_each_new_claim(Visit visit) {
   for (std::uint32_t place = 0; place < segment_.places(); ++place) {
     const Claim claim = segment_.claim(place);
     const bool in_use = claim.state == PlaceState::ready || claim.state == PlaceState::closing;
-    if (in_use && !known_[place]) attach(place, claim);
+    if (in_use && !known_[place]) visit(place, claim);
   }
 }
 
-// Begins to read a place that has a sender.
-void ShmLink::attach(std::uint32_t place, Claim claim) {
+// The address of the process that has claimed a place; nullopt when it cannot be true.
+std::optional<Address> ShmLink::claimant(std::uint32_t place, Claim claim) const {
+  // A copy: what was checked cannot be changed afterwards.
+  PlaceHead head;
+  std::memcpy(static_cast<void*>(&head), &segment_.head(place), sizeof head);
+  if (head.address_size > kMaxAddress) return std::nullopt;
+  std::optional<Address> address = Address::parse({head.address, head.address_size});
+  const std::optional<SegmentName> name = address ? segment_name(*address) : std::nullopt;
+  std::string why_not;
+  if (!name || name->pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
+    return std::nullopt;
+  return address;
+}
+
+// Begins to read a place that has a sender, or, without an address, to refuse it.
+void ShmLink::attach(std::uint32_t place, Claim claim, const std::optional<Address>& from) {
   known_[place] = true;
   auto in = std::make_unique<Incoming>(place, segment_.ring(place), segment_.shape(), claim.pid);
   in->ending = claim.state == PlaceState::closing;
-  if (admit(*in, claim)) {
+  if (from && admit(*in, *from)) {
     active_.push_back(std::move(in));
   } else {
     abandon(*in);
@@ -324,20 +354,12 @@ void ShmLink::attach(std::uint32_t place, Claim claim) {
   }
 }
 
-// Finds out who the sender is and whether the sink wants to hear it.
-bool ShmLink::admit(Incoming& in, Claim claim) {
-  // A copy: what was checked cannot be changed afterwards.
-  PlaceHead head;
-  std::memcpy(static_cast<void*>(&head), &segment_.head(in.place), sizeof head);
-  if (head.address_size > kMaxAddress) return false;
-  const std::optional<Address> address = Address::parse({head.address, head.address_size});
-  const std::optional<SegmentName> name = address ? segment_name(*address) : std::nullopt;
+// Asks the sink whether it wants to hear this sender.
+bool ShmLink::admit(Incoming& in, const Address& from) {
   std::string why_not;
-  if (!name || name->pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
-    return false;
   // A sender that is not there any more was not seen dying by the watch, which came later.
-  if (!in.ending && !is_present(*name, why_not)) in.ending = in.died = true;
-  const PeerId peer = sink_.on_connect(*this, *address);
+  if (!in.ending && !is_present(*segment_name(from), why_not)) in.ending = in.died = true;
+  const PeerId peer = sink_.on_connect(*this, from);
   if (peer == kNoPeer) return false;
   if (Incoming* earlier = incoming(peer)) {
     // The peer closed and came back: what it sent before is delivered before.
