@@ -25,8 +25,8 @@ lfc_btl_module lfc_btl;
 
 void lfc_btl_module_defaults(void) {
   lfc_btl.super = (mca_btl_base_module_t) {
-    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = 32 * 1024,
-    .btl_rndv_eager_limit = 32 * 1024, .btl_max_send_size = 64 * 1024,
+    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = 48 * 1024,
+    .btl_rndv_eager_limit = 48 * 1024, .btl_max_send_size = 64 * 1024,
     /* A large contiguous message is got by its receiver in one piece (RGET): no pipeline. */
         .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
     .btl_rdma_pipeline_frag_size = 1024 * 1024, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
