@@ -6,8 +6,7 @@
 //   options.links = "loop,shm,ofi";                       // in order of preference
 //   std::string error, notes;
 //   std::unique_ptr<Ni> ni = open_ni(options, error, notes);
-//   if (!ni) complain(error);      // "links: there is no link 'smh' (accepted: loop, shm, tcp,
-//   ofi)"
+//   if (!ni) complain(error);   // "links: there is no link 'smh' (accepted: loop, shm, tcp, ofi)"
 //
 // A link that the user named must open, or nothing is opened; of the links of the default list
 // those that cannot open are left out, and `notes` says why.

@@ -4,22 +4,20 @@
 // private channel per peer (shm, loop, tcp) encodes Meta as it likes; a link whose channel is
 // shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
 //
-// | type         | class   | sent by / when                           | answered by            |
-// payload           |
-// |--------------|---------|------------------------------------------|------------------------|-------------------|
-// | hello        | control | link, before its first frame to a peer   | hello_ack              |
-// process address   | | hello_ack    | control | link, when it accepted a hello           | - |
-// process address   | | goodbye      | control | link, when it closes a peer              | - | - |
-// | credit       | control | NI, half a window of buffers released    | -                      |
-// CreditPayload     | | message      | data    | host                                     |
-// (credit)               | host's bytes      | | put          | data    | NI, remote write without
-// a native path   | put_ack after the last | PutPayload+bytes  | | put_ack      | control | NI, all
-// bytes of a put are in place      | -                      | AckPayload        | | get          |
-// data    | NI, remote read without a native path    | get_data ...           | GetPayload        |
-// | get_data     | data    | NI, the bytes read, in order             | (credit)               |
-// AckPayload+bytes  | | atomic       | data    | NI, remote 64/32-bit operation           |
-// atomic_reply           | AtomicPayload     | | atomic_reply | control | NI, result of an atomic,
-// or its error    | -                      | AckPayload+8 bytes|
+// | type         | class   | sent by, when                          | answered by  | payload      |
+// |--------------|---------|----------------------------------------|--------------|--------------|
+// | hello        | control | link, before its first frame to a peer | hello_ack    | own address  |
+// | hello_ack    | control | link, when it accepts a hello          | -            | own address  |
+// | goodbye      | control | link, when it closes a peer            | -            | -            |
+// | credit       | control | NI, half a window of buffers is free   | -            | Credit       |
+// | message      | data    | host                                   | (credit)     | host's bytes |
+// | put          | data    | NI, remote write, no native path       | put_ack      | Put + bytes  |
+// | put_ack      | control | NI, all bytes of a put are in place    | -            | Ack          |
+// | get          | data    | NI, remote read, no native path        | get_data ... | Get          |
+// | get_data     | data    | NI, the bytes that were read, in order | -            | Ack + bytes  |
+// | atomic       | data    | NI, 32- or 64-bit operation            | atomic_reply | Atomic       |
+// | atomic_reply | control | NI, an atomic's old value, or an error | -            | Ack          |
+// Payload X is struct XPayload of protocol/remote_memory.hpp.
 //
 // Data frames but get_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
