@@ -23,7 +23,9 @@
 
 // Read by the leak sanitizer. libfabric keeps or forgets memory of its own in several providers;
 // what this project loses is found by the other tests.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libfabric.so\n"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:libfabric.so\n";
+}
 
 namespace lfc {
 namespace {
