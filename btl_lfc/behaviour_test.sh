@@ -59,7 +59,7 @@ provider nosuch
 policy fixed
 shm_slots 63
 shm_bulk 100
-free_list_max 0
+peer_fragments 0
 END
 
 run --mca btl lfc --mca btl_lfc_initial_window 0

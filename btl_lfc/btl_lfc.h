@@ -10,12 +10,16 @@
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
 
+#include <stdatomic.h>
+
 #include "adapter.h"
 #include "ompi_version.h"
 
 struct mca_btl_base_endpoint_t {
   opal_proc_t* proc;
   uint32_t peer;
+  /* Fragments that ob1 holds for this peer, under way or waiting for credits. */
+  atomic_uint fragments;
 };
 
 /* A registration handle is the NI's region: plain bytes that ob1 and osc/rdma send to peers. */
@@ -52,7 +56,7 @@ typedef struct lfc_btl_component {
   struct lfc_options options;
   bool stats;
   unsigned verbose;
-  unsigned free_list_max;
+  unsigned peer_fragments;
 } lfc_btl_component;
 extern lfc_btl_component mca_btl_lfc_component;
 

@@ -27,7 +27,7 @@ static int register_component(void) {
                                   .shm_slots = 64,
                                   .shm_bulk = 256 * 1024,
                                   .cma = true};
-  own->free_list_max = 1024;
+  own->peer_fragments = 128;
   (void)mca_base_var_group_component_register(
       version,
       "LFC: eager and rendezvous messages with credit flow control, put, get and atomics. "
@@ -76,9 +76,10 @@ static int register_component(void) {
                      "Whether large transfers on one host go in one copy (process_vm_readv) where "
                      "the kernel permits it",
                      OPAL_INFO_LVL_4, &options->cma);
-  lfc_parameter_unsigned(version, "free_list_max",
-                         "Send fragments of each kind at most; ob1 waits when all are on their way",
-                         OPAL_INFO_LVL_7, &own->free_list_max);
+  lfc_parameter_unsigned(version, "peer_fragments",
+                         "Send fragments that may be on their way to one peer; ob1 keeps what is "
+                         "beyond, and sends to other peers go on (1 or more)",
+                         OPAL_INFO_LVL_7, &own->peer_fragments);
   lfc_parameter_flag(version, "stats",
                      "Whether each process prints its counters at MPI_Finalize, one line on "
                      "standard error: lfc-stats rank=R key=value ...",

@@ -105,13 +105,11 @@ static bool make_lists(void) {
        OBJ_CLASS(lfc_btl_fragment)},
       {&lfc_btl.operations, sizeof(lfc_btl_operation), OBJ_CLASS(lfc_btl_operation)},
   };
-  const int most = (int)at_most(mca_btl_lfc_component.free_list_max, 1u << 24);
   bool made = true;
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
     OBJ_CONSTRUCT(lists[i].list, opal_free_list_t);
     made &= opal_free_list_init(lists[i].list, lists[i].size, opal_cache_line_size, lists[i].class,
-                                0, 0, 0, most, (int)at_most(16, (size_t)most), NULL, 0, NULL, NULL,
-                                NULL) == OPAL_SUCCESS;
+                                0, 0, 0, -1, 16, NULL, 0, NULL, NULL, NULL) == OPAL_SUCCESS;
   }
   return made;
 }
@@ -127,8 +125,8 @@ bool lfc_btl_module_open(bool threads) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice};
   struct lfc_options* options = &mca_btl_lfc_component.options;
   char text[512];
-  if (mca_btl_lfc_component.free_list_max == 0) {
-    opal_output(0, "btl lfc: declines: btl_lfc_free_list_max: 0 (accepted: 1 or more)");
+  if (mca_btl_lfc_component.peer_fragments == 0) {
+    opal_output(0, "btl lfc: declines: btl_lfc_peer_fragments: 0 (accepted: 1 or more)");
     return false;
   }
   options->job = OPAL_PROC_MY_NAME.jobid;
@@ -198,6 +196,7 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
     struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
     if (endpoint == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
     endpoint->proc = procs[i];
+    atomic_init(&endpoint->fragments, 0);
     endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
     if (endpoint->peer == LFC_NO_PEER) {
       if (!lfc_btl.told_unreachable || mca_btl_lfc_component.verbose >= 2)

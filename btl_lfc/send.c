@@ -7,11 +7,32 @@ static void construct_fragment(lfc_btl_fragment* fragment) {
 }
 OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragment, NULL);
 
-/* NULL: all are on their way; ob1 tries again when one has come back. */
-static lfc_btl_fragment* take(opal_free_list_t* list, uint8_t order, uint32_t flags, size_t size) {
+/* A peer has a share of its own: one that does not receive must not take what the others need.
+ * The count orders nothing, so it is relaxed. */
+static bool take_share(struct mca_btl_base_endpoint_t* endpoint) {
+  unsigned held = atomic_load_explicit(&endpoint->fragments, memory_order_relaxed);
+  do {
+    if (held >= mca_btl_lfc_component.peer_fragments) return false;
+  } while (!atomic_compare_exchange_weak_explicit(&endpoint->fragments, &held, held + 1,
+                                                  memory_order_relaxed, memory_order_relaxed));
+  return true;
+}
+
+static void give_share_back(struct mca_btl_base_endpoint_t* endpoint) {
+  (void)atomic_fetch_sub_explicit(&endpoint->fragments, 1, memory_order_relaxed);
+}
+
+/* NULL: the peer's share is on its way; ob1 tries again when a fragment has come back. */
+static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
+                              uint8_t order, uint32_t flags, size_t size) {
+  if (!take_share(endpoint)) return NULL;
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)opal_free_list_get(list);
-  if (fragment == NULL) return NULL;
+  if (fragment == NULL) {
+    give_share_back(endpoint);
+    return NULL;
+  }
   fragment->home = list;
+  fragment->endpoint = endpoint;
   fragment->base.order = order;
   fragment->base.des_flags = flags;
   fragment->base.des_cbfunc = NULL;
@@ -25,16 +46,17 @@ static lfc_btl_fragment* take(opal_free_list_t* list, uint8_t order, uint32_t fl
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
                                          struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
                                          size_t size, uint32_t flags) {
-  (void)endpoint;
   if (size > btl->btl_max_send_size) return NULL;
   opal_free_list_t* list = size <= lfc_btl.eager_room ? &lfc_btl.eager : &lfc_btl.large;
-  lfc_btl_fragment* fragment = take(list, order, flags, size);
+  lfc_btl_fragment* fragment = take(list, endpoint, order, flags, size);
   return fragment == NULL ? NULL : &fragment->base;
 }
 
 int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descriptor) {
+  lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
   (void)btl;
-  opal_free_list_return(((lfc_btl_fragment*)descriptor)->home, &descriptor->super);
+  give_share_back(fragment->endpoint);
+  opal_free_list_return(fragment->home, &descriptor->super);
   return OPAL_SUCCESS;
 }
 
@@ -48,7 +70,7 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
   if (*size > btl->btl_max_send_size - reserve) *size = btl->btl_max_send_size - reserve;
 
   lfc_btl_fragment* fragment =
-      in_place ? take(&lfc_btl.headers, order, flags, reserve)
+      in_place ? take(&lfc_btl.headers, endpoint, order, flags, reserve)
                : (lfc_btl_fragment*)lfc_btl_alloc(btl, endpoint, order, reserve + *size, flags);
   if (fragment == NULL) return NULL;
 
@@ -70,11 +92,13 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
 
 static void complete(lfc_btl_fragment* fragment, int status) {
   const bool ours = (fragment->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0;
+  /* Before the callback: from there ob1 sends what had to wait for a share. */
+  if (ours) give_share_back(fragment->endpoint);
   if ((fragment->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) != 0 &&
       fragment->base.des_cbfunc != NULL)
     fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
   /* Whoever owns it may have freed it in the callback. */
-  if (ours) lfc_btl_free(&lfc_btl.super, &fragment->base);
+  if (ours) opal_free_list_return(fragment->home, &fragment->base.super);
 }
 
 void lfc_btl_sent(lfc_message* message, enum lfc_result result) {
@@ -92,7 +116,6 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   for (int i = 0; i < count; ++i)
     slices[i] = (struct lfc_slice){segments[i].seg_addr.pval, segments[i].seg_len};
 
-  fragment->endpoint = endpoint;
   if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, count)) {
     complete(fragment, OPAL_SUCCESS);
     return 1;

@@ -38,5 +38,5 @@ bad max_window 4
 bad window_cap 0
 bad policy nosuch
 bad shm_slots 3
-bad free_list_max 0
+bad peer_fragments 0
 echo ok

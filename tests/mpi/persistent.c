@@ -1,8 +1,9 @@
 // Persistent requests of all modes, started again and again, in changing order, with changing
 // contents.
 //
-// Buffered ones are short here, and there is a barrier between their rounds: Open MPI (4.1.4) sends
-// wrong bytes, over every transport, when one is started again before its last round has left.
+// Buffered ones are short here, and there is a barrier between their rounds: once Open MPI (4.1.4)
+// has had to put one into the attached buffer, it sends those old bytes whenever it is started
+// again, over every transport. So each must find its way free.
 #include "check.h"
 
 enum { kRequests = 6, kShort = 3, kLargest = 100000, kRounds = 60 };
