@@ -1,6 +1,7 @@
 // The ring alone: invariants of link/shm/ring.hpp.
 #include "link/shm/ring.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <new>
@@ -53,8 +54,7 @@ std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed) {
 }
 
 bool same(std::span<const std::byte> seen, std::span<const std::byte> expected) {
-  return seen.size() == expected.size() &&
-         std::memcmp(seen.data(), expected.data(), seen.size()) == 0;
+  return std::equal(seen.begin(), seen.end(), expected.begin(), expected.end());
 }
 
 }  // namespace

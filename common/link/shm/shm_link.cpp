@@ -18,7 +18,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFramesPerPoll = 64;
 constexpr int kFramesPerPlace = 16;  // before the next place has its turn
-constexpr std::uint32_t kPollsPerClock = 4096;
+// Reading the clock costs about as much as ten idle polls; yet on a crowded machine, where a poll
+// is followed by other processes' time slices, the count must not be large either.
+constexpr std::uint32_t kPollsPerClock = 128;
 constexpr auto kCheckInterval = std::chrono::milliseconds(200);
 
 std::optional<SegmentName> segment_name(const Address& address) {
