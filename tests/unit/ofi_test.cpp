@@ -21,12 +21,6 @@
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/peer_probe.hpp"
 
-// Read by the leak sanitizer. libfabric keeps or forgets memory of its own in several providers;
-// what this project loses is found by the other tests.
-extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
-  return "leak:libfabric.so\n";
-}
-
 namespace lfc {
 namespace {
 
