@@ -111,25 +111,32 @@ expect 1 'no such command' lab run 2 -- frobnicate-this
 expect 5 'lfc-1' lab run 2 -- bash -c "'$tree/scripts/lab' exec 1 hostname; exit 5"
 [[ ! -e $state ]] || fail "run left its lab"
 expect 0 '^lfc-1$' lab run 2 -- mpirun hostname
-cat >"$scratch/interrupt" <<'P'
-"""interrupt SIGNAL SECONDS CMD...: send SIGNAL to CMD after SECONDS, or once its `sleep 1234` runs; its exit code."""
+readonly nap=$((100000 + $$)) # seconds: a sleep that can be told from those of other runs
+cat >"$scratch/interrupt" <<P
+"""interrupt SIGNAL SECONDS CMD...: send SIGNAL to CMD after SECONDS, or (0) once its sleep runs; its exit code."""
 import signal, subprocess, sys, time
-child = subprocess.Popen(sys.argv[3:], start_new_session=True, stdin=subprocess.DEVNULL)
+# Who starts this in the background ignores INT, and so would CMD.
+child = subprocess.Popen(sys.argv[3:], start_new_session=True, stdin=subprocess.DEVNULL,
+                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 wait = float(sys.argv[2])
 time.sleep(wait)
-while not wait and subprocess.run(["pgrep", "-fx", "sleep 1234"], stdout=subprocess.DEVNULL).returncode:
+while not wait and subprocess.run(["pgrep", "-fx", "sleep $nap"], stdout=subprocess.DEVNULL).returncode:
     if child.poll() is not None:
         break
     time.sleep(0.05)
 child.send_signal(getattr(signal, "SIG" + sys.argv[1]))
-sys.exit(child.wait(30))
+try:
+    sys.exit(child.wait(60))
+except subprocess.TimeoutExpired:
+    child.terminate()
+    sys.exit("it did not end")
 P
 nothing_is_left() { # nothing_is_left AFTER
   [[ ! -e $state && -z $(ip netns list | grep "lfc-$LFC_LAB-" || true) ]] || fail "$1: the lab is still there"
-  [[ -z $(pgrep -fx 'sleep 1234' || true) ]] || fail "$1: its command still runs"
+  [[ -z $(pgrep -fx "sleep $nap" || true) ]] || fail "$1: its command still runs"
 }
 for signal in INT TERM HUP; do
-  expect 130 '' python3 "$scratch/interrupt" "$signal" 0 "$tree/scripts/lab" run 2 -- exec 0 sleep 1234
+  expect 130 '' python3 "$scratch/interrupt" "$signal" 0 "$tree/scripts/lab" run 2 -- exec 0 sleep "$nap"
   nothing_is_left "run and $signal"
 done
 half_way=0

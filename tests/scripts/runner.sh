@@ -3,6 +3,7 @@
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
+readonly nap=$((200000 + $$)) # seconds: a sleep that can be told from those of other runs
 cat >"$scratch/spin.c" <<'C'
 static void wait_for_ever(void) { for (volatile int i = 0;; ++i) {} }
 int main(void) { wait_for_ever(); return 0; }
@@ -13,7 +14,7 @@ set -euo pipefail
 skips() { echo "no such thing here"; exit 77; }
 fails() { echo "what went wrong"; false; echo "not reached"; }
 hangs() { bash -c '"$scratch/spin" & wait'; }
-leaves() { setsid sleep 4321 & }
+leaves() { setsid sleep $nap & }
 reads_input() { ! read -r; }
 suite() {
   entry quick 10 passes true
@@ -56,8 +57,8 @@ has '^    TIME IS UP: hangs did not end in 2 s$'
 has '^FAILED hangs '
 if command -v gdb >/dev/null; then has '^    #[0-9]+ .*wait_for_ever'; fi
 has '^    LEFT RUNNING by leaves:$'
-has 'sleep 4321$'
-[[ -z $(pgrep -fx 'sleep 4321') && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
+has "sleep $nap\$"
+[[ -z $(pgrep -fx "sleep $nap") && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
 
 # Interrupted: what ran is ended, and the last line still says so.
 LFC_SUITE=$scratch/suite.sh LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --only hangs >"$scratch/interrupted" 2>&1 &
