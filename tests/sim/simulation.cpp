@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kNeighbours = 8;
 constexpr std::uint32_t kMaxPosted = 32;    // messages a host has posted and not got back
-constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event: a deadlock
+constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event, far above any stall
 constexpr std::uint64_t kTickLimit = 5'000'000;
 constexpr std::uint32_t kSmall = 8;  // up to so many nodes, every pair is checked in every step
 constexpr std::size_t kSlice = 600;  // bytes of a host's memory for each origin
@@ -140,7 +140,7 @@ std::string Simulation::run() {
     step();
     check_some();
     const std::uint64_t now = world_.fabric().now();
-    if (events_ > 0 || !world_.fabric().quiet() || host_waits()) last_event = now;
+    if (events_ > 0 || !world_.fabric().quiet() || host_may_act()) last_event = now;
     if (now - last_event > kIdleLimit) fail("deadlock: nothing moves, and something is pending");
     if (now > kTickLimit) fail("no end in sight");
   }
@@ -166,11 +166,9 @@ void Simulation::step() {
   }
 }
 
-// A stalled host will move again by itself.
-bool Simulation::host_waits() const {
-  return std::any_of(hosts_.begin(), hosts_.end(), [this](const auto& host) {
-    return host->stalled_until >= world_.now() || (host->to_do > 0 && host->posted < kMaxPosted);
-  });
+bool Simulation::host_may_act() const {
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [](const auto& host) { return host->to_do > 0 && host->posted < kMaxPosted; });
 }
 
 Simulation::Node Simulation::choose_peer(Host& host) {

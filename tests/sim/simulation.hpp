@@ -71,7 +71,7 @@ class Simulation {
   void start_increment(Host& host, Node to);
   Node choose_peer(Host& host);
   bool finished() const;
-  bool host_waits() const;
+  bool host_may_act() const;
   void check_some();
   void check_pair(Node sender, Node receiver);
   void check_end();
