@@ -37,6 +37,7 @@ static int me;     // rank in MPI_COMM_WORLD
 static int ranks;  // size of MPI_COMM_WORLD
 static uint64_t seed = 1;
 static bool long_run;
+static unsigned patience = 90;  // seconds; a slower program sets more before check_start
 
 // --- The watchdog ---
 
@@ -198,7 +199,7 @@ static inline void check_start(int* argc, char*** argv, int threads) {
   snprintf(program_name, sizeof program_name, "%s", slash != NULL ? slash + 1 : (*argv)[0]);
   doing("MPI_Init");
   signal(SIGALRM, on_alarm);
-  alarm((unsigned)option(*argc, *argv, "--limit", 90));
+  alarm((unsigned)option(*argc, *argv, "--limit", patience));
   int provided = 0;
   MPI_Init_thread(argc, argv, threads, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
