@@ -1,10 +1,13 @@
 #include "ni/ni.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <random>
 #include <utility>
+
+#include "ni/ni_thread.hpp"
 
 namespace lfc {
 namespace {
@@ -14,6 +17,15 @@ constexpr std::uint32_t kMaxCredits = 1u << 20;
 
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
+
+SendLock::Kind lock_kind(const Config& config) noexcept {
+  if (config.threads || config.policy == Policy::fixed) return SendLock::Kind::shared;
+  return config.policy == Policy::floating ? SendLock::Kind::biased : SendLock::Kind::none;
+}
+
+std::string_view name_of(const Link* link) noexcept {
+  return link == nullptr ? std::string_view("none") : link->name();
+}
 
 Identity make_identity(const Config& config) {
   std::uint32_t key = config.key;
@@ -26,11 +38,12 @@ Identity make_identity(const Config& config) {
 Ni::Ni(const Config& config)
     : config_(config),
       identity_(make_identity(config)),
-      lock_(config.threads),
+      lock_(lock_kind(config)),
       budget_(std::max(config.maximum_window, identity_.initial_window), config.window_cap),
-      host_(config.threads ? HostQueue::Mode::queued : config.delivery) {}
+      host_(lock_.kind() == SendLock::Kind::shared ? HostQueue::Mode::queued : config.delivery,
+            config.queue_memory) {}
 
-Ni::~Ni() = default;
+Ni::~Ni() { thread_.reset(); }
 
 void Ni::add_link(std::unique_ptr<Link> link) {
   max_message_ = links_.empty() ? link->max_payload() : std::min(max_message_, link->max_payload());
@@ -42,6 +55,7 @@ std::vector<std::byte> Ni::open() {
   for (const auto& link : links_) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   for (const auto& link : links_) link->set_own_address(address);
+  if (config_.policy != Policy::single) thread_ = std::make_unique<NiThread>(*this);
   return address;
 }
 
@@ -104,8 +118,9 @@ bool Ni::idle(PeerId id) noexcept {
 }
 
 std::string_view Ni::link_name(PeerId id) const noexcept {
-  const Peer& peer = *peers_[id];
-  return peer.link == nullptr ? std::string_view("none") : peer.link->name();
+  const SendLock::Guard guard(lock_);
+  const Peer& peer = at(id);
+  return name_of(peer.link);
 }
 
 // The peer talks, or is about to: its receive buffers are promised from now on.
@@ -170,6 +185,7 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   if (state == Peer::State::broken) {
     counters_.add(Counter::peers_broken);
     losses_.push_back({peer.id, std::string(why)});
+    news_.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -182,7 +198,7 @@ void Ni::fail_pending(Peer& peer) {
     if (item->kind == Waiting::Kind::message) {
       auto& message = static_cast<Message&>(*item);
       message.result = Result::unreachable;
-      finished_.push(message);
+      hand_over(message);
     } else {
       static_cast<RemoteOp&>(*item).stage = RemoteOp::Stage::answer_due;
     }
@@ -310,7 +326,7 @@ Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
   counters_.add(Counter::messages_sent);
   peer.waiting.pop();
   message.result = Result::ok;
-  finished_.push(message);
+  hand_over(message);
   return Step::finished;
 }
 
@@ -338,6 +354,8 @@ void Ni::retry_later(Peer& peer) noexcept {
   peer.stalled = true;
   peer.next_stalled = stalled_;
   stalled_ = &peer;
+  // Nothing will arrive for it: whoever sleeps has to try again by the clock.
+  if (armed_ && !polling_) thread_->wake();
 }
 
 void Ni::retry_stalled() {
@@ -444,55 +462,73 @@ bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload)
 
 int Ni::run_control() noexcept {
   if (!lock_.try_lock()) return 0;
-  if (polling_) {
-    lock_.unlock();
-    return 0;
+  int events = 0;
+  if (!polling_) {
+    polling_ = true;
+    // What came while the host was away is older than anything that may be delivered now.
+    if (host_.mode() == HostQueue::Mode::direct && !host_.empty()) [[unlikely]]
+      events = drain_host(INT_MAX);
+    const int found = run_pass(false);
+    // The thread was to be woken by it. It is told instead that the host is back: so while the links
+    // are armed the host never leaves anything half done.
+    if (found != 0 && armed_) [[unlikely]] {
+      disarm_links();
+      thread_->wake();
+    }
+    events += found;
+    polling_ = false;
   }
-  polling_ = true;
-  int events = poll_links();
-  if (stalled_ != nullptr) retry_stalled();
-  polling_ = false;
   lock_.unlock();
   return events;
 }
 
+int Ni::run_pass(bool all_links) noexcept {
+  const int events = all_links ? poll_all_links() : poll_links();
+  if (stalled_ != nullptr) retry_stalled();
+  return events;
+}
+
+int Ni::drain_host(int limit) noexcept {
+  return host_.drain(limit, [this](PeerId id) {
+    const SendLock::Guard guard(lock_);
+    release_buffer(at(id));
+  });
+}
+
 int Ni::serve_host() noexcept {
   int events = 0;
-  if (host_.mode() == HostQueue::Mode::queued &&
+  if (host_.mode() == HostQueue::Mode::queued && !host_.empty() &&
       !draining_.test_and_set(std::memory_order_acquire)) {
-    events = host_.drain(64, [this](PeerId id) {
-      const SendLock::Guard guard(lock_);
-      release_buffer(at(id));
-    });
+    events = drain_host(64);
     draining_.clear(std::memory_order_release);  // pairs with the acquire above
   }
   complete_finished();
   return events;
 }
 
+int Ni::poll_all_links() noexcept {
+  int events = 0;
+  for (const auto& link : links_) events += link->poll();
+  return events;
+}
+
 // A link without connections can only hear a stranger's first words: that may wait a little, so
 // that an unused link costs nothing.
 int Ni::poll_links() noexcept {
+  if (++passes_ % kPassesPerIdlePoll == 0) return poll_all_links();
   int events = 0;
-  if (++passes_ % kPassesPerIdlePoll == 0) {
-    for (const auto& link : links_) events += link->poll();
-  } else {
-    // By index: a callback may add a link to the list.
-    for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();
-  }
+  // By index: a callback may add a link to the list.
+  for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();
   return events;
 }
 
 void Ni::complete_finished() noexcept {
-  if (!config_.threads && finished_.empty() && losses_.empty()) [[likely]]
-    return;
-  for (;;) {
+  while (news_.load(std::memory_order_relaxed)) {
     WaitingQueue done;
     std::vector<Loss> losses;
     {
       const SendLock::Guard guard(lock_);
-      if (finished_.empty() && losses_.empty()) [[likely]]
-        return;
+      news_.store(false, std::memory_order_relaxed);
       done = std::exchange(finished_, {});
       losses.swap(losses_);
     }
@@ -517,6 +553,7 @@ void Ni::complete_finished() noexcept {
 }
 
 bool Ni::drained() const noexcept {
+  const SendLock::Guard guard(lock_);
   for (const auto& peer : peers_) {
     if (peer->state == Peer::State::connected &&
         (!peer->waiting.empty() || !peer->services.empty() || !peer->control.empty() ||
@@ -530,24 +567,26 @@ bool Ni::drained() const noexcept {
 // --- Observation ---
 
 std::size_t Ni::memory() const noexcept {
+  const SendLock::Guard guard(lock_);
   std::size_t bytes = host_.memory() + peers_.size() * sizeof(Peer);
   for (const auto& link : links_) bytes += link->memory();
   return bytes;
 }
 
 void Ni::describe(std::string& out) const {
+  const SendLock::Guard guard(lock_);
   static constexpr const char* kStates[] = {"known", "connected", "broken", "removed"};
   for (const auto& peer : peers_) {
     const ProcessName name = peer->address.identity().name;
+    const std::string_view link = name_of(peer->link);
     char line[256];
     std::snprintf(line, sizeof line,
                   "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "
                   "control=%zu outstanding=%zu\n",
                   name.job, name.rank, kStates[static_cast<int>(peer->state)],
-                  static_cast<int>(link_name(peer->id).size()), link_name(peer->id).data(),
-                  peer->credits.available(), peer->window.window(), peer->window.owed(),
-                  peer->waiting.size(), peer->services.size(), peer->control.size(),
-                  peer->outstanding);
+                  static_cast<int>(link.size()), link.data(), peer->credits.available(),
+                  peer->window.window(), peer->window.owed(), peer->waiting.size(),
+                  peer->services.size(), peer->control.size(), peer->outstanding);
     out += line;
   }
   char line[160];
@@ -555,6 +594,25 @@ void Ni::describe(std::string& out) const {
                 static_cast<unsigned long long>(budget_.granted()),
                 static_cast<unsigned long long>(budget_.cap()), host_.waiting());
   out += line;
+}
+
+void* Ni::peer_context(PeerId id) const noexcept {
+  const SendLock::Guard guard(lock_);
+  return at(id).context;
+}
+
+bool Ni::has_talked(PeerId id) const noexcept {
+  const SendLock::Guard guard(lock_);
+  return at(id).admitted;
+}
+
+std::size_t Ni::peer_count() const noexcept {
+  const SendLock::Guard guard(lock_);
+  return peers_.size();
+}
+
+std::chrono::nanoseconds Ni::wake_up_cost() const noexcept {
+  return thread_ == nullptr ? std::chrono::nanoseconds(0) : thread_->wake_up_cost();
 }
 
 const Peer* Ni::peer_state(PeerId id) const noexcept {

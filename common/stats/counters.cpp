@@ -22,6 +22,9 @@ const std::array<CounterInfo, kCounters>& counter_info() noexcept {
       {"connections", "connections opened, by us or by a peer"},
       {"frames_dropped", "malformed or foreign frames dropped"},
       {"peers_broken", "peers lost: died, unreachable or broke the protocol"},
+      {"thread_wakeups", "times an arrival woke the NI thread"},
+      {"thread_turns", "times the NI thread did the absent host's work"},
+      {"thread_looks", "times the NI thread looked, by the clock, whether the host is still there"},
   }};
   return info;
 }

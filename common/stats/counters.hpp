@@ -33,6 +33,9 @@ enum class Counter : std::uint8_t {
   connections,
   frames_dropped,
   peers_broken,
+  thread_wakeups,
+  thread_turns,
+  thread_looks,
   count_,
 };
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::count_);

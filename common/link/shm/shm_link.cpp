@@ -94,6 +94,14 @@ class ShmLink final : public Link {
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
 
+  int wait_fd() const noexcept override {
+    return segment_.bell() == nullptr ? -1 : segment_.bell()->fd();
+  }
+  Armed arm() noexcept override;
+  void disarm() noexcept override {
+    if (segment_.bell() != nullptr) segment_.bell()->withdraw();
+  }
+
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
@@ -216,9 +224,26 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
     return SendStatus::broken;
   }
   const SendStatus status = out->writer.send(meta, slices, count);
-  if (status == SendStatus::broken) [[unlikely]]
+  if (status == SendStatus::sent) [[likely]] {
+    out->place.ring_bell();
+  } else if (status == SendStatus::broken) [[unlikely]] {
     fail(*out, "the peer's ring is corrupt");
+  }
   return status;
+}
+
+// Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
+ShmLink::Armed ShmLink::arm() noexcept {
+  if (segment_.bell() == nullptr) return Armed::partly;
+  segment_.bell()->announce();
+  RingFrame frame;
+  const bool busy = attention_ || segment_.changes() != seen_changes_ ||
+                    std::any_of(active_.begin(), active_.end(), [&](const auto& in) {
+                      return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
+                    });
+  if (!busy) return Armed::fully;
+  disarm();
+  return Armed::busy;
 }
 
 int ShmLink::poll() noexcept {
@@ -414,7 +439,8 @@ void ShmLink::check_lives() {
 
 std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
                                     std::string& why_not) {
-  std::optional<OwnSegment> segment = OwnSegment::create(options.ring, options.places, why_not);
+  std::optional<OwnSegment> segment =
+      OwnSegment::create(options.ring, options.places, options.bell, why_not);
   if (!segment) return nullptr;
   return std::make_unique<ShmLink>(options, std::move(*segment), sink);
 }
