@@ -23,7 +23,7 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 // What the measured delay may be: below, the clock's own granularity; above, no wake-up at all.
-constexpr nanoseconds kShortestDelay = 20us;
+constexpr nanoseconds kShortestDelay = 5us;
 constexpr nanoseconds kLongestDelay = 1ms;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
