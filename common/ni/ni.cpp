@@ -167,6 +167,8 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
   fail_pending(peer);
+  for (Service* service : services_)
+    if (service != nullptr) service->on_lost(peer.id);
   if (state == Peer::State::broken) {
     counters_.add(Counter::peers_broken);
     losses_.push_back({peer.id, std::string(why)});
@@ -177,12 +179,16 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
 void Ni::fail_pending(Peer& peer) {
   peer.control.clear();
   peer.incoming_puts.clear();
-  while (Waiting* item = peer.services.pop()) delete static_cast<GetService*>(item);
+  while (Waiting* item = peer.services.pop()) {
+    if (item->kind == Waiting::Kind::message) {
+      finish(static_cast<Message&>(*item), Result::unreachable);
+    } else {
+      delete static_cast<GetService*>(item);
+    }
+  }
   while (Waiting* item = peer.waiting.pop()) {
     if (item->kind == Waiting::Kind::message) {
-      auto& message = static_cast<Message&>(*item);
-      message.result = Result::unreachable;
-      finished_.push(message);
+      finish(static_cast<Message&>(*item), Result::unreachable);
     } else {
       static_cast<RemoteOp&>(*item).stage = RemoteOp::Stage::answer_due;
     }
@@ -214,10 +220,11 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
   return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
 }
 
-bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept {
+bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                      std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, 0, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -233,11 +240,12 @@ bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size
 }
 
 // Sends an answer at once if it can; it never waits behind data.
-void Ni::answer(Peer& peer, FrameType type, const AckPayload& payload) {
+void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                std::size_t size) {
   if (!ensure_connected(peer)) return;
-  if (peer.control.empty() && send_control(peer, type, &payload, sizeof payload)) return;
-  Peer::ControlFrame frame{type, sizeof payload, {}};
-  std::memcpy(frame.payload.data(), &payload, sizeof payload);
+  if (peer.control.empty() && send_control(peer, type, tag, payload, size)) return;
+  Peer::ControlFrame frame{type, tag, static_cast<std::uint8_t>(size), {}};
+  std::memcpy(frame.payload.data(), payload, size);
   peer.control.push_back(frame);
   retry_later(peer);
 }
@@ -277,7 +285,7 @@ void Ni::pump(Peer& peer) {
   bool blocked = peer.waiting.empty();
   while (!blocked || !peer.services.empty()) {
     Waiting* service = peer.services.front();
-    if (service != nullptr && !send_service(peer, static_cast<GetService&>(*service))) return;
+    if (service != nullptr && !send_answer(peer, *service)) return;
     if (!blocked) {
       blocked = send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
     }
@@ -288,7 +296,7 @@ void Ni::pump(Peer& peer) {
 bool Ni::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
     const Peer::ControlFrame& frame = peer.control.front();
-    if (!send_control(peer, frame.type, frame.payload.data(), frame.size)) {
+    if (!send_control(peer, frame.type, frame.tag, frame.payload.data(), frame.size)) {
       retry_later(peer);
       return false;
     }
@@ -299,19 +307,35 @@ bool Ni::pump_control(Peer& peer) noexcept {
 }
 
 Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
-  return item.kind == Waiting::Kind::message ? send_message(peer, static_cast<Message&>(item))
-                                             : send_operation(peer, static_cast<RemoteOp&>(item));
+  return item.kind == Waiting::Kind::message
+             ? send_message(peer, peer.waiting, static_cast<Message&>(item))
+             : send_operation(peer, static_cast<RemoteOp&>(item));
 }
 
-Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
+// False when the link has no room.
+bool Ni::send_answer(Peer& peer, Waiting& item) {
+  if (item.kind != Waiting::Kind::message)
+    return send_get_data(peer, static_cast<GetService&>(item));
+  return send_message(peer, peer.services, static_cast<Message&>(item)) != Step::stalled;
+}
+
+Ni::Step Ni::send_message(Peer& peer, WaitingQueue& queue, Message& message) {
   const Attempt attempt =
-      send_data(peer, FrameType::message, message.tag, message.slices.data(), message.slice_count);
+      send_data(peer, message.type, message.tag, message.slices.data(), message.slice_count);
   if (attempt != Attempt::sent) return stalled(peer, attempt);
-  counters_.add(Counter::messages_sent);
-  peer.waiting.pop();
-  message.result = Result::ok;
-  finished_.push(message);
+  queue.pop();
+  finish(message, Result::ok);
   return Step::finished;
+}
+
+void Ni::finish(Message& message, Result result) {
+  message.result = result;
+  if (message.type != FrameType::message) {
+    message.done(&message, result);
+    return;
+  }
+  if (result == Result::ok) counters_.add(Counter::messages_sent);
+  finished_.push(message);
 }
 
 // Counts, once for each item, why the head of the queue cannot go, and arranges for its retry. A
@@ -377,9 +401,10 @@ void Ni::release_buffer(Peer& peer) noexcept {
 }
 
 // Likewise, with an answer that carries the credit.
-void Ni::release_with_answer(Peer& peer, FrameType type, const AckPayload& payload) {
+void Ni::release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                             std::size_t size) {
   free_buffer(peer);
-  answer(peer, type, payload);
+  answer(peer, type, tag, payload, size);
   if (peer.window.due()) return_credits(peer);
 }
 
@@ -388,7 +413,7 @@ void Ni::return_credits(Peer& peer) noexcept {
   if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
   const CreditPayload payload{peer.window.collect(kMaxCredits)};
   // Not past answers that wait: with the credits the peer may cause more of them.
-  if (peer.control.empty() && send_control(peer, FrameType::credit, &payload, sizeof payload)) {
+  if (peer.control.empty() && send_control(peer, FrameType::credit, 0, &payload, sizeof payload)) {
     counters_.add(Counter::explicit_credits);
     return;
   }
@@ -436,6 +461,9 @@ bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload)
     case FrameType::atomic: return serve_atomic(peer, payload);
     case FrameType::put_ack:
     case FrameType::atomic_reply: return accept_ack(peer, meta.type, payload);
+    case FrameType::service:
+    case FrameType::service_data:
+    case FrameType::service_ack: return accept_service(peer, meta, payload);
     default: return false;  // a link's own frames never reach the NI
   }
 }
@@ -451,6 +479,7 @@ int Ni::run_control() noexcept {
   polling_ = true;
   int events = poll_links();
   if (stalled_ != nullptr) retry_stalled();
+  if (services_awake_ != 0) run_services();
   polling_ = false;
   lock_.unlock();
   return events;

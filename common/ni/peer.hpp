@@ -26,6 +26,7 @@ struct Peer {
   // credit the peer does not get back before (common/README.md).
   struct ControlFrame {
     FrameType type;
+    std::uint8_t tag;
     std::uint8_t size;
     std::array<std::byte, sizeof(AckPayload)> payload;
   };

@@ -17,9 +17,12 @@
 // | get_data     | data    | NI, the bytes that were read, in order | -            | Ack + bytes  |
 // | atomic       | data    | NI, 32- or 64-bit operation            | atomic_reply | Atomic       |
 // | atomic_reply | control | NI, an atomic's old value, or an error | -            | Ack          |
+// | service      | data    | an NI service, as it likes             | (credit)     | the service's|
+// | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
+// | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
 // Payload X is struct XPayload of protocol/remote_memory.hpp.
 //
-// Data frames but get_data consume one credit of the ordered pair (sender, receiver); control
+// Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
 // (common/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
 //
@@ -49,7 +52,10 @@ enum class FrameType : std::uint8_t {
   get_data,
   atomic,
   atomic_reply,
-  last_ = atomic_reply,
+  service,
+  service_data,
+  service_ack,
+  last_ = service_ack,
 };
 
 constexpr bool is_valid(FrameType type) noexcept {
@@ -63,15 +69,18 @@ constexpr bool is_data(FrameType type) noexcept {
     case FrameType::put:
     case FrameType::get:
     case FrameType::get_data:
-    case FrameType::atomic: return true;
+    case FrameType::atomic:
+    case FrameType::service:
+    case FrameType::service_data: return true;
     default: return false;
   }
 }
 
-// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` go where
-// the origin of the get said: an answer must not wait for a credit that a request holds.
+// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` and
+// `service_data` go where their receiver said when it asked for them: an answer must not wait for a
+// credit that a request holds.
 constexpr bool needs_credit(FrameType type) noexcept {
-  return is_data(type) && type != FrameType::get_data;
+  return is_data(type) && type != FrameType::get_data && type != FrameType::service_data;
 }
 
 const char* to_string(FrameType type) noexcept;
@@ -79,7 +88,7 @@ const char* to_string(FrameType type) noexcept;
 // Everything about a frame but its payload.
 struct Meta {
   FrameType type;
-  std::uint8_t tag = 0;      // demultiplexes `message` among the host's handlers
+  std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
 };
 
@@ -103,7 +112,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::uint8_t kWireVersion = 2;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
 std::uint32_t header_check(const Header& header) noexcept;
