@@ -85,8 +85,8 @@ constexpr bool needs_credit(FrameType type) noexcept {
 
 const char* to_string(FrameType type) noexcept;
 
-// Everything about a frame but its payload.
-struct Meta {
+// Everything about a frame but its payload. Aligned to be moved as one word.
+struct alignas(std::uint32_t) Meta {
   FrameType type;
   std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
@@ -97,6 +97,11 @@ struct Slice {
   const void* data;
   std::size_t size;
 };
+inline std::size_t total_size(const Slice* slices, int count) noexcept {
+  std::size_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += slices[i].size;
+  return sum;
+}
 
 // Header of a frame on a shared channel. Little-endian on the wire.
 struct Header {

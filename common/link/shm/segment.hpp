@@ -25,7 +25,7 @@
 #include <string>
 #include <utility>
 
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -136,7 +136,11 @@ class OwnSegment {
   const RingShape& shape() const noexcept { return shape_; }
   std::uint32_t places() const noexcept { return places_; }
   // Grows when a claim has changed; one load.
-  std::uint32_t changes() const noexcept;
+  std::uint32_t changes() const noexcept {
+    // Pairs with the releases in RemotePlace: the changed claims are visible.
+    return reinterpret_cast<const SegmentHead*>(mapping_.data())
+        ->changes.load(std::memory_order_acquire);
+  }
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
