@@ -21,6 +21,7 @@ const char* to_string(FrameType type) noexcept {
     case FrameType::get_data: return "get_data";
     case FrameType::atomic: return "atomic";
     case FrameType::atomic_reply: return "atomic_reply";
+    case FrameType::rail: return "rail";
   }
   return "unknown";
 }

@@ -17,7 +17,8 @@
 // | get_data     | data    | NI, the bytes that were read, in order | -            | Ack + bytes  |
 // | atomic       | data    | NI, 32- or 64-bit operation            | atomic_reply | Atomic       |
 // | atomic_reply | control | NI, an atomic's old value, or an error | -            | Ack          |
-// Payload X is struct XPayload of protocol/remote_memory.hpp.
+// | rail         | control | link bond, about its rails             | see there    | Note         |
+// Payload X is struct XPayload of protocol/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
 // Data frames but get_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
@@ -49,7 +50,8 @@ enum class FrameType : std::uint8_t {
   get_data,
   atomic,
   atomic_reply,
-  last_ = atomic_reply,
+  rail,
+  last_ = rail,
 };
 
 constexpr bool is_valid(FrameType type) noexcept {
