@@ -13,10 +13,11 @@
 
 #include "ni/ni.hpp"
 #include "ni/open.hpp"
+#include "ni/process_ni.hpp"
 
 struct lfc_adapter {
   lfc_host host{};
-  std::unique_ptr<lfc::Ni> ni;
+  std::shared_ptr<lfc::Ni> ni;  // the process's
   std::vector<std::byte> address;
   std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
 };
@@ -124,6 +125,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.max_window = from.max_window;
   to.window_cap = from.window_cap;
   to.shm_slots = from.shm_slots;
+  to.rail_timeout = from.rail_timeout;
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
   to.notice = notice;
@@ -156,6 +158,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
+  lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return adapter.release();
 } catch (const std::exception& failure) {
@@ -165,6 +168,9 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
 
 void lfc_adapter_close(lfc_adapter* adapter) {
   progress_until(*adapter->ni, [&] { return adapter->ni->drained(); });
+  lfc::set_process_ni(nullptr);
+  adapter->ni->set_message_handler({});
+  adapter->ni->set_broken_handler(nullptr, nullptr);
   delete adapter;
 }
 

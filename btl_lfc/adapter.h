@@ -74,6 +74,7 @@ struct lfc_options {
   unsigned initial_window, max_window;
   size_t window_cap;
   unsigned shm_slots;
+  unsigned rail_timeout; /* ms */
   size_t shm_bulk;
   bool cma;
 };

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -75,6 +76,8 @@ class FrameSink {
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
 
+class RingWriter;
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -103,6 +106,10 @@ class Link {
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
+  // The ring that send() puts frames for a connected peer into, where that is all that send() does;
+  // else null. Whoever has it may write frames to it without asking the link, and calls send() for
+  // a frame that the ring does not take. Valid until close().
+  virtual RingWriter* ring(PeerId) noexcept { return nullptr; }
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
@@ -110,13 +117,13 @@ class Link {
 
   enum class Armed : std::uint8_t {
     busy,    // not armed: poll() has something to do
-    partly,  // as far as it goes; what wait_fd() does not tell, poll() finds now and then
+    partly,  // as far as it goes; what no descriptor tells, poll() finds now and then
     fully,
   };
-  // A descriptor to wait on for reading while armed; -1: this link has to be polled.
-  virtual int wait_fd() const noexcept { return -1; }
-  // From now until disarm() whatever there is for poll() to do makes wait_fd() readable. poll() may
-  // be called all the same.
+  // Appends the descriptors to wait on for reading while armed; always the same.
+  virtual void wait_fds(std::vector<int>& /*out*/) const {}
+  // From now until disarm() whatever there is for poll() to do makes one of them readable. poll()
+  // may be called all the same.
   virtual Armed arm() noexcept { return Armed::partly; }
   // May be called when not armed.
   virtual void disarm() noexcept {}

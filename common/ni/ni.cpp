@@ -144,6 +144,7 @@ bool Ni::ensure_connected(Peer& peer) {
     if (&link != peer.link && !link.reach(peer.address, why)) continue;
     if (link.connect(peer.id, peer.address, why)) {
       peer.link = &link;
+      peer.ring = link.ring(peer.id);
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
       admit(peer, link);
@@ -179,9 +180,12 @@ void Ni::on_broken(PeerId id, Link&, std::string_view why) {
 void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   const bool lost_before = is_lost(peer);
   peer.state = state;
+  peer.ring = nullptr;
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
   fail_pending(peer);
+  for (Service* service : services_)
+    if (service != nullptr) service->on_lost(peer.id);
   if (state == Peer::State::broken) {
     counters_.add(Counter::peers_broken);
     losses_.push_back({peer.id, std::string(why)});
@@ -193,12 +197,16 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
 void Ni::fail_pending(Peer& peer) {
   peer.control.clear();
   peer.incoming_puts.clear();
-  while (Waiting* item = peer.services.pop()) delete static_cast<GetService*>(item);
+  while (Waiting* item = peer.services.pop()) {
+    if (item->kind == Waiting::Kind::message) {
+      finish(static_cast<Message&>(*item), Result::unreachable);
+    } else {
+      delete static_cast<GetService*>(item);
+    }
+  }
   while (Waiting* item = peer.waiting.pop()) {
     if (item->kind == Waiting::Kind::message) {
-      auto& message = static_cast<Message&>(*item);
-      message.result = Result::unreachable;
-      hand_over(message);
+      finish(static_cast<Message&>(*item), Result::unreachable);
     } else {
       static_cast<RemoteOp&>(*item).stage = RemoteOp::Stage::answer_due;
     }
@@ -216,10 +224,13 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
                           int count) noexcept {
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
   Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
-  const SendStatus status = peer.link->send(peer.id, meta, slices, count);
+  SendStatus status = SendStatus::again;
+  const std::size_t bytes = total_size(slices, count);
+  if (peer.ring != nullptr) [[likely]]
+    status = peer.ring->send(meta, slices, count, bytes);
+  if (status != SendStatus::sent) [[unlikely]]
+    status = peer.link->send(peer.id, meta, slices, count);
   if (status == SendStatus::sent) [[likely]] {
-    std::size_t bytes = 0;
-    for (int i = 0; i < count; ++i) bytes += slices[i].size;
     counters_.add(Counter::frames_sent);
     counters_.add(Counter::bytes_sent, bytes);
     peer.stall_counted = false;
@@ -230,10 +241,11 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
   return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
 }
 
-bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept {
+bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                      std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, 0, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -249,16 +261,19 @@ bool Ni::send_control(Peer& peer, FrameType type, const void* payload, std::size
 }
 
 // Sends an answer at once if it can; it never waits behind data.
-void Ni::answer(Peer& peer, FrameType type, const AckPayload& payload) {
+void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                std::size_t size) {
   if (!ensure_connected(peer)) return;
-  if (peer.control.empty() && send_control(peer, type, &payload, sizeof payload)) return;
-  Peer::ControlFrame frame{type, sizeof payload, {}};
-  std::memcpy(frame.payload.data(), &payload, sizeof payload);
+  if (peer.control.empty() && send_control(peer, type, tag, payload, size)) return;
+  Peer::ControlFrame frame{type, tag, static_cast<std::uint8_t>(size), {}};
+  std::memcpy(frame.payload.data(), payload, size);
   peer.control.push_back(frame);
   retry_later(peer);
 }
 
-bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+// Flat: the whole way of a short message into the ring is one function.
+[[gnu::flatten]] bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices,
+                                   int count) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
   if (peer.state != Peer::State::connected || !peer.waiting.empty()) [[unlikely]]
@@ -293,7 +308,7 @@ void Ni::pump(Peer& peer) {
   bool blocked = peer.waiting.empty();
   while (!blocked || !peer.services.empty()) {
     Waiting* service = peer.services.front();
-    if (service != nullptr && !send_service(peer, static_cast<GetService&>(*service))) return;
+    if (service != nullptr && !send_answer(peer, *service)) return;
     if (!blocked) {
       blocked = send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
     }
@@ -304,7 +319,7 @@ void Ni::pump(Peer& peer) {
 bool Ni::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
     const Peer::ControlFrame& frame = peer.control.front();
-    if (!send_control(peer, frame.type, frame.payload.data(), frame.size)) {
+    if (!send_control(peer, frame.type, frame.tag, frame.payload.data(), frame.size)) {
       retry_later(peer);
       return false;
     }
@@ -315,19 +330,35 @@ bool Ni::pump_control(Peer& peer) noexcept {
 }
 
 Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
-  return item.kind == Waiting::Kind::message ? send_message(peer, static_cast<Message&>(item))
-                                             : send_operation(peer, static_cast<RemoteOp&>(item));
+  return item.kind == Waiting::Kind::message
+             ? send_message(peer, peer.waiting, static_cast<Message&>(item))
+             : send_operation(peer, static_cast<RemoteOp&>(item));
 }
 
-Ni::Step Ni::send_message(Peer& peer, Message& message) noexcept {
+// False when the link has no room.
+bool Ni::send_answer(Peer& peer, Waiting& item) {
+  if (item.kind != Waiting::Kind::message)
+    return send_get_data(peer, static_cast<GetService&>(item));
+  return send_message(peer, peer.services, static_cast<Message&>(item)) != Step::stalled;
+}
+
+Ni::Step Ni::send_message(Peer& peer, WaitingQueue& queue, Message& message) {
   const Attempt attempt =
-      send_data(peer, FrameType::message, message.tag, message.slices.data(), message.slice_count);
+      send_data(peer, message.type, message.tag, message.slices.data(), message.slice_count);
   if (attempt != Attempt::sent) return stalled(peer, attempt);
-  counters_.add(Counter::messages_sent);
-  peer.waiting.pop();
-  message.result = Result::ok;
-  hand_over(message);
+  queue.pop();
+  finish(message, Result::ok);
   return Step::finished;
+}
+
+void Ni::finish(Message& message, Result result) {
+  message.result = result;
+  if (message.type != FrameType::message) {
+    message.done(&message, result);
+    return;
+  }
+  if (result == Result::ok) counters_.add(Counter::messages_sent);
+  hand_over(message);
 }
 
 // Counts, once for each item, why the head of the queue cannot go, and arranges for its retry. A
@@ -354,8 +385,7 @@ void Ni::retry_later(Peer& peer) noexcept {
   peer.stalled = true;
   peer.next_stalled = stalled_;
   stalled_ = &peer;
-  // Nothing will arrive for it: whoever sleeps has to try again by the clock.
-  if (armed_ && !polling_) thread_->wake();
+  wake_sleeper();
 }
 
 void Ni::retry_stalled() {
@@ -395,9 +425,10 @@ void Ni::release_buffer(Peer& peer) noexcept {
 }
 
 // Likewise, with an answer that carries the credit.
-void Ni::release_with_answer(Peer& peer, FrameType type, const AckPayload& payload) {
+void Ni::release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                             std::size_t size) {
   free_buffer(peer);
-  answer(peer, type, payload);
+  answer(peer, type, tag, payload, size);
   if (peer.window.due()) return_credits(peer);
 }
 
@@ -406,7 +437,7 @@ void Ni::return_credits(Peer& peer) noexcept {
   if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
   const CreditPayload payload{peer.window.collect(kMaxCredits)};
   // Not past answers that wait: with the credits the peer may cause more of them.
-  if (peer.control.empty() && send_control(peer, FrameType::credit, &payload, sizeof payload)) {
+  if (peer.control.empty() && send_control(peer, FrameType::credit, 0, &payload, sizeof payload)) {
     counters_.add(Counter::explicit_credits);
     return;
   }
@@ -417,7 +448,7 @@ void Ni::return_credits(Peer& peer) noexcept {
 
 // --- Receiving ---
 
-void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
+[[gnu::flatten]] void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   if (id >= peers_.size() || is_lost(at(id))) [[unlikely]] {
     counters_.add(Counter::frames_dropped);
     return;
@@ -425,23 +456,35 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  bool valid = meta.credits == 0 || credits_arrived(peer, meta.credits);
-  if (valid && !is_lost(peer)) valid = accept_frame(peer, meta, payload);
-  if (!valid) {
-    counters_.add(Counter::frames_dropped);
-    peer.link->close(id);
-    lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
+  bool valid = true;
+  if (meta.credits != 0) {
+    valid = credits_arrived(peer, meta.credits);
+    if (is_lost(peer)) [[unlikely]]
+      return;  // what these credits let go found the peer gone
   }
+  if (!valid || !accept_frame(peer, meta, payload)) [[unlikely]]
+    refuse_frame(peer, meta);
+}
+
+void Ni::refuse_frame(Peer& peer, Meta meta) {
+  counters_.add(Counter::frames_dropped);
+  peer.link->close(peer.id);
+  lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
 }
 
 // False when the frame breaks the protocol.
-bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+inline bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  if (meta.type != FrameType::message) [[unlikely]]
+    return accept_other_frame(peer, meta, payload);
+  if (!peer.window.accept()) return false;
+  counters_.add(Counter::messages_received);
+  if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
+  return true;
+}
+
+bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (needs_credit(meta.type) && !peer.window.accept()) return false;
   switch (meta.type) {
-    case FrameType::message:
-      counters_.add(Counter::messages_received);
-      if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
-      return true;
     case FrameType::credit: {
       CreditPayload credit{};
       if (payload.size() != sizeof credit) return false;
@@ -454,11 +497,22 @@ bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload)
     case FrameType::atomic: return serve_atomic(peer, payload);
     case FrameType::put_ack:
     case FrameType::atomic_reply: return accept_ack(peer, meta.type, payload);
+    case FrameType::service:
+    case FrameType::service_data:
+    case FrameType::service_ack: return accept_service(peer, meta, payload);
     default: return false;  // a link's own frames never reach the NI
   }
 }
 
 // --- The control program ---
+
+// Flat, as is what it calls when there is nothing to do.
+[[gnu::flatten]] int Ni::progress() noexcept {
+  if (config_.policy == Policy::single) [[likely]]
+    return run_control() + serve_host();
+  note_poll();
+  return (config_.policy == Policy::fixed ? 0 : run_control()) + serve_host();
+}
 
 int Ni::run_control() noexcept {
   if (!lock_.try_lock()) return 0;
@@ -485,6 +539,7 @@ int Ni::run_control() noexcept {
 int Ni::run_pass(bool all_links) noexcept {
   const int events = all_links ? poll_all_links() : poll_links();
   if (stalled_ != nullptr) retry_stalled();
+  if (services_awake_ != 0) run_services();
   return events;
 }
 
@@ -496,13 +551,15 @@ int Ni::drain_host(int limit) noexcept {
 }
 
 int Ni::serve_host() noexcept {
-  int events = 0;
-  if (host_.mode() == HostQueue::Mode::queued && !host_.empty() &&
-      !draining_.test_and_set(std::memory_order_acquire)) {
-    events = drain_host(64);
-    draining_.clear(std::memory_order_release);  // pairs with the acquire above
-  }
+  const int events = host_.mode() == HostQueue::Mode::queued ? drain_host_queue() : 0;
   complete_finished();
+  return events;
+}
+
+int Ni::drain_host_queue() noexcept {
+  if (host_.empty() || draining_.test_and_set(std::memory_order_acquire)) return 0;
+  const int events = drain_host(64);
+  draining_.clear(std::memory_order_release);  // pairs with the acquire above
   return events;
 }
 
@@ -522,7 +579,7 @@ int Ni::poll_links() noexcept {
   return events;
 }
 
-void Ni::complete_finished() noexcept {
+void Ni::call_back_finished() noexcept {
   while (news_.load(std::memory_order_relaxed)) {
     WaitingQueue done;
     std::vector<Loss> losses;

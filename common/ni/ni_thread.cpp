@@ -61,11 +61,13 @@ void ask_for_short_slices() noexcept {
 }  // namespace
 
 NiThread::NiThread(Ni& ni) : ni_(ni), delay_(ni.config().delay) {
+  std::vector<int> fds;
+  for (const auto& link : ni_.links()) link->wait_fds(fds);
+  fds_.reserve(fds.size() + 1);
   const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   fds_.push_back({wake_fd, POLLIN, 0});
-  for (const auto& link : ni_.links())
-    if (link->wait_fd() >= 0) fds_.push_back({link->wait_fd(), POLLIN, 0});
+  for (const int fd : fds) fds_.push_back({fd, POLLIN, 0});
 
   // Inherited by the thread, which so never sees one.
   sigset_t all;

@@ -76,10 +76,13 @@ void Ni::end_turn() noexcept {
   lock_.release_claim();
 }
 
+void Ni::wake_thread() noexcept { thread_->wake(); }
+
 // Busy when one link is: then none is armed.
 Link::Armed Ni::arm_links() noexcept {
   armed_ = true;
-  Link::Armed least = stalled_ == nullptr ? Link::Armed::fully : Link::Armed::partly;
+  const bool retries = stalled_ != nullptr || services_awake_ != 0;
+  Link::Armed least = retries ? Link::Armed::partly : Link::Armed::fully;
   for (const auto& link : links_) {
     const Link::Armed armed = link->arm();
     if (armed == Link::Armed::busy) {

@@ -101,7 +101,7 @@ class SendLock {
     return false;
   }
   bool take() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
-  void wait() noexcept {
+  [[gnu::noinline]] void wait() noexcept {
     waiters_.fetch_add(1, std::memory_order_relaxed);
     for (int spins = 0;; ++spins) {
       // The holder may have been preempted: with more threads than cores spinning only delays it.

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "fuzz/fuzzer.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 namespace {

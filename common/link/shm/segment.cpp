@@ -223,11 +223,6 @@ OwnSegment::~OwnSegment() {
   if (mapping_.is_open()) head_of(mapping_).closed.store(1, std::memory_order_relaxed);
 }
 
-std::uint32_t OwnSegment::changes() const noexcept {
-  // Pairs with the releases in RemotePlace: the changed claims are visible.
-  return head_of(mapping_).changes.load(std::memory_order_acquire);
-}
-
 Claim OwnSegment::claim(std::uint32_t place) const noexcept {
   // Pairs with the releases in RemotePlace: address and frames are visible.
   return Claim::unpack(claim_of(mapping_, place).load(std::memory_order_acquire));
@@ -308,7 +303,7 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   claim_word.store(Claim{PlaceState::ready, pid}.packed(), std::memory_order_release);
   head_of(remote.segment_).changes.fetch_add(1, std::memory_order_release);
   remote.cord_ = BellCord(head_of(remote.segment_).bell, peer.pid);
-  remote.ring_bell();
+  if (remote.cord_) remote.cord_.pull();
   return remote;
 }
 
@@ -318,7 +313,7 @@ RemotePlace::~RemotePlace() {
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_of(segment_, index_).store(closing.packed(), std::memory_order_release);
   head_of(segment_).changes.fetch_add(1, std::memory_order_release);
-  ring_bell();
+  if (cord_) cord_.pull();
 }
 
 PlaceHead& RemotePlace::head() const noexcept {

@@ -25,8 +25,8 @@
 #include <string>
 #include <utility>
 
-#include "link/shm/bell.hpp"
-#include "link/shm/ring.hpp"
+#include "link/bell.hpp"
+#include "link/ring.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -123,7 +123,11 @@ class OwnSegment {
   const RingShape& shape() const noexcept { return shape_; }
   std::uint32_t places() const noexcept { return places_; }
   // Grows when a claim has changed; one load.
-  std::uint32_t changes() const noexcept;
+  std::uint32_t changes() const noexcept {
+    // Pairs with the releases in RemotePlace: the changed claims are visible.
+    return reinterpret_cast<const SegmentHead*>(mapping_.data())
+        ->changes.load(std::memory_order_acquire);
+  }
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
@@ -163,8 +167,8 @@ class RemotePlace {
   const RingShape& shape() const noexcept { return shape_; }
   // The owner has closed its side, of this place or of all.
   bool abandoned() const noexcept;
-  // After each frame: wakes the owner if it sleeps.
-  void ring_bell() const noexcept { cord_.pull(); }
+  // To be pulled after each frame; null: the owner never sleeps.
+  const BellCord* cord() const noexcept { return cord_ ? &cord_ : nullptr; }
 
  private:
   RemotePlace() = default;

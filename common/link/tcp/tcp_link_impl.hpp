@@ -34,7 +34,7 @@ class TcpLink final : public Link {
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
-  int wait_fd() const noexcept override { return epoll_.fd(); }
+  void wait_fds(std::vector<int>& out) const override { out.push_back(epoll_.fd()); }
   Armed arm() noexcept override;
   void disarm() noexcept override;
   bool drained() const noexcept override;

@@ -9,7 +9,7 @@
 //   bell->announce();                                              // I sleep ...
 //   if (work is there) bell->withdraw(); else poll(bell->fd());    // ... unless there is work
 //   BellCord cord(state, pid);                                     // neighbour
-//   send(); cord.pull();
+//   send(); if (cord) cord.pull();
 //
 // That no wake-up is lost: sync/sleep_word.hpp.
 #pragma once
@@ -72,12 +72,12 @@ class Bell {
 class BellCord {
  public:
   BellCord() = default;
-  // An owner without a bell gets no descriptor.
+  // An owner without a bell gets no descriptor, and nothing is to be pulled.
   BellCord(BellState& state, std::uint32_t pid) noexcept;
+  explicit operator bool() const noexcept { return state_ != nullptr; }
 
   // After the work has been published.
   void pull() const noexcept {
-    if (state_ == nullptr) return;
     AsymmetricFence::light(cheap_);
     if (const std::uint32_t token = state_->word.asleep()) [[unlikely]]
       ring(token);

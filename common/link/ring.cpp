@@ -1,4 +1,4 @@
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 namespace {
@@ -54,13 +54,24 @@ SendStatus RingWriter::write_bulk(const Slice* slices, int count, std::size_t le
 bool RingWriter::refresh() noexcept {
   // Pairs with the release in RingReader::publish: the reader has done with what we overwrite.
   const std::uint64_t seen = progress_->consumed.load(std::memory_order_acquire);
+  const std::uint64_t consumed = full_at_ - slot_count_;
   const std::uint32_t slots =
-      static_cast<std::uint32_t>(seen) - static_cast<std::uint32_t>(consumed_);
+      static_cast<std::uint32_t>(seen) - static_cast<std::uint32_t>(consumed);
   const std::uint32_t bulk_units = static_cast<std::uint32_t>(seen >> 32) - bulk_consumed_;
-  if (slots > next_ - consumed_ || bulk_units > bulk_next_ - bulk_consumed_) return false;
-  consumed_ += slots;
+  if (slots > next_ - consumed || bulk_units > bulk_next_ - bulk_consumed_) return false;
+  full_at_ += slots;
   bulk_consumed_ += bulk_units;
   return true;
+}
+
+RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
+  // It holds the frame of the lap before, or nothing.
+  const bool stale = next_ < slot_count_ ? word == 0
+                                         : RingWord::sequence(word) ==
+                                               static_cast<std::uint16_t>(next_ + 1 - slot_count_);
+  if (!stale) return Peek::corrupt;
+  empty_word_ = word;
+  return Peek::empty;
 }
 
 void RingReader::publish() noexcept {

@@ -1,4 +1,4 @@
-#include "link/shm/bell.hpp"
+#include "link/bell.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
