@@ -31,7 +31,7 @@ void BondLink::suspect(Session& session, std::uint8_t rail, std::string_view why
 void BondLink::leave_rail(Session& session, std::uint8_t rail) {
   RailState& state = session.rails[rail];
   state.close_due = false;
-  rails_[rail].link->close(session.id);
+  rails_[rail].link->abandon(session.id);
   session.retained.forsake(rail);
   state.in_flight.clear();
   state.in_flight_bytes = 0;
