@@ -46,7 +46,7 @@ faulted() {
   end_job 60
   mend_rails
   job_is_ok "$name"
-  awk "BEGIN { exit !($seconds < 10) }" || fail "$name: it took $seconds s"
+  awk "BEGIN { exit !($seconds < 40) }" || fail "$name: it took $seconds s"
   if [[ $where == none ]]; then
     (($(stat_of 0 rails_lost) + $(stat_of 1 rails_lost) == 0)) || fail "$name: a rail was lost for no reason"
   else
