@@ -242,10 +242,8 @@ void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& not
       return;
     case NoteKind::answer:
       if (distance(session.witnessed, note.value) > 0 &&
-          distance(note.value, session.round) >= 0) {
+          distance(note.value, session.round) >= 0)
         session.witnessed = note.value;
-        session.witnessed_at = options_.now();
-      }
       return;
     default: return;
   }
