@@ -362,14 +362,14 @@ inline int owner_in_blocks(int index, int total, int owners) {
 
 // --- Computing ---
 
-// Work that the compiler cannot drop and that does not touch memory; one unit is some nanoseconds.
-inline double toil(long units) {
-  double x = 1.0 + 1e-9 * static_cast<double>(units & 1);
+// Work that the compiler can neither drop nor move and that does not touch memory; one unit is some
+// nanoseconds.
+inline void toil(long units) {
+  double x = 1.0;
+  __asm__ __volatile__("" : "+m"(x));
   for (long i = 0; i < units; ++i) x = x * 0.999999 + 1e-6;
-  return x;
+  __asm__ __volatile__("" : : "m"(x));
 }
-
-inline volatile double toil_sink = 0;
 
 // Computes for about so many microseconds of an undisturbed core, the same work on every rank.
 class Work {
@@ -380,13 +380,13 @@ class Work {
     double best = 1e9;
     for (int i = 0; i < 20; ++i) {
       const double start = MPI_Wtime();
-      toil_sink = toil(kUnits);
+      toil(kUnits);
       best = std::min(best, MPI_Wtime() - start);
     }
     MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
     units_per_us_ = kUnits / (best * 1e6);
   }
-  void operator()(double us) const { toil_sink = toil(static_cast<long>(us * units_per_us_)); }
+  void operator()(double us) const { toil(static_cast<long>(us * units_per_us_)); }
 
  private:
   double units_per_us_ = 0;
