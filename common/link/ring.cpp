@@ -25,7 +25,8 @@ bool RingShape::valid(std::string& why_not) const {
     why_not = "bulk must be a power of two from 4 KiB to 64 MiB, not " + std::to_string(bulk);
   } else if (max_payload < kInlinePayload || max_payload > bulk / 4) {
     why_not =
-        "max_payload must be from 248 to a quarter of the bulk, not " + std::to_string(max_payload);
+        "max_payload must be from " + std::to_string(kInlinePayload) +
+              " to a quarter of the bulk, not " + std::to_string(max_payload);
   } else {
     return true;
   }

@@ -1,7 +1,7 @@
 // Ring: frames from one writer to one reader through a piece of memory that both see.
 //
-// Fixed slots of 256 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
-// of up to 248 bytes lies behind the word: the flag and a short payload share one cache line, so a
+// Fixed slots of 640 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
+// of up to 632 bytes lies behind the word: the flag and a short payload share one cache line, so a
 // short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, at
 // a position that both sides compute by the same rule and that is therefore never on the wire.
 //
@@ -37,12 +37,15 @@
 namespace lfc {
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::size_t kSlotBytes = 256;
+// Half a KiB and its header fit; an odd number of pairs of lines, to spread over the cache.
+inline constexpr std::size_t kSlotBytes = 640;
 inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
 inline constexpr std::uint32_t kControlReserve = 8;
-// In front of the slots: the reader's progress. As large as a slot, so that no slot shares a pair
-// of lines, which processors like to fetch together, with anything else.
-inline constexpr std::size_t kRingHead = kSlotBytes;
+// Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
+// with anything else.
+inline constexpr std::size_t kRingAlignment = 256;
+// In front of the slots: the reader's progress.
+inline constexpr std::size_t kRingHead = kRingAlignment;
 
 struct RingShape {
   std::uint32_t slots = 64;               // a power of two
