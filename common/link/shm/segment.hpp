@@ -42,7 +42,7 @@ struct SegmentName {
   std::uint32_t version = 0;
 };
 static_assert(sizeof(SegmentName) == 56);
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
@@ -103,8 +103,8 @@ struct Claim {
   }
 };
 
-// In front of the ring in each place. As large as a multiple of a slot, so that slots are aligned.
-struct alignas(kSlotBytes) PlaceHead {
+// In front of the ring in each place. Of a size that keeps the ring aligned.
+struct alignas(kRingAlignment) PlaceHead {
   // The owner no longer reads here: set once, looked at by the claimant now and then.
   std::atomic<std::uint32_t> abandoned;
   std::uint32_t address_size;  // the claimant's, complete when the place is ready

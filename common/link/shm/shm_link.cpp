@@ -231,7 +231,7 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   return status;
 }
 
-int ShmLink::poll() noexcept {
+[[gnu::flatten]] int ShmLink::poll() noexcept {
   if (segment_.changes() != seen_changes_) [[unlikely]]
     attend();
   if (++polls_ % kPollsPerClock == 0) [[unlikely]]
