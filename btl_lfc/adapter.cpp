@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ni/ni.hpp"
+#include "ni/ni_thread.hpp"
 #include "ni/open.hpp"
 #include "ni/process_ni.hpp"
 
@@ -59,15 +60,18 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
 }
 
 void deliver(void* context, const lfc::Delivery& delivery) {
-  auto* adapter = static_cast<lfc_adapter*>(context);
-  if (!adapter->host.receive(delivery.peer_context, delivery.tag, delivery.bytes.data(),
-                             delivery.bytes.size()))
-    adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+  static_cast<lfc_adapter*>(context)->host.receive(delivery.peer_context, delivery.tag,
+                                                   delivery.bytes.data(), delivery.bytes.size());
 }
 
 // The NI has one host, and tells it also before it exists.
 void (*host_notice)(const char* line) = nullptr;
-void notice(std::string_view line) { host_notice(std::string(line).c_str()); }
+void notice(std::string_view line) {
+  const std::string text(line);
+  if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
+  // The host's own way of saying something is not for other threads.
+  std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
+}
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
   auto* adapter = static_cast<lfc_adapter*>(context);
@@ -269,6 +273,10 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
+
+void lfc_adapter_dropped(lfc_adapter* adapter) {
+  adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+}
 
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }

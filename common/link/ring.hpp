@@ -1,7 +1,7 @@
 // Ring: frames from one writer to one reader through a piece of memory that both see.
 //
-// Fixed slots of 256 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
-// of up to 248 bytes lies behind the word: the flag and a short payload share one cache line, so a
+// Fixed slots of 640 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
+// of up to 632 bytes lies behind the word: the flag and a short payload share one cache line, so a
 // short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, at
 // a position that both sides compute by the same rule and that is therefore never on the wire.
 //
@@ -38,12 +38,15 @@
 namespace lfc {
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::size_t kSlotBytes = 256;
+// Half a KiB and its header fit; an odd number of pairs of lines, to spread over the cache.
+inline constexpr std::size_t kSlotBytes = 640;
 inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
 inline constexpr std::uint32_t kControlReserve = 8;
-// In front of the slots: the reader's progress. As large as a slot, so that no slot shares a pair
-// of lines, which processors like to fetch together, with anything else.
-inline constexpr std::size_t kRingHead = kSlotBytes;
+// Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
+// with anything else.
+inline constexpr std::size_t kRingAlignment = 256;
+// In front of the slots: the reader's progress.
+inline constexpr std::size_t kRingHead = kRingAlignment;
 
 struct RingShape {
   std::uint32_t slots = 64;               // a power of two
@@ -153,37 +156,27 @@ class RingWriter : private RingView {
   RingWriter(std::byte* memory, const RingShape& shape) noexcept
       : RingView(memory, shape), full_at_(shape.slots) {}
 
-  // `again`: no room. `broken`: the reader's progress is nonsense, the payload is too long, or the
-  // ring is shut. `length` is the sum of the slices' sizes.
-  SendStatus send(Meta meta, const Slice* slices, int count) noexcept {
-    return send(meta, slices, count, total_size(slices, count));
-  }
-  SendStatus send(Meta meta, const Slice* slices, int count, std::size_t length) noexcept {
-    const std::uint32_t reserve = is_data(meta.type) ? kControlReserve : 0;
-    if (next_ + reserve >= full_at_) [[unlikely]] {
-      if (shut_ || !refresh()) return SendStatus::broken;
-      if (next_ + reserve >= full_at_) return SendStatus::again;
-    }
-    std::byte* const to = slot(next_);
-    if (length <= kInlinePayload) [[likely]] {
-      std::byte* at = to + sizeof(std::uint64_t);
-      for (int i = 0; i < count; ++i) {
-        copy_short(at, slices[i].data, slices[i].size);
-        at += slices[i].size;
-      }
-    } else {
-      const SendStatus status = write_bulk(slices, count, length);
-      if (status != SendStatus::sent) return status;
-    }
-    // Pairs with the acquire in RingReader::peek.
-    word_of(to).store(RingWord::pack(next_, meta, length), std::memory_order_release);
-    if (cord_ != nullptr) cord_->pull();
-    ++next_;
+  // The common case, in line and without a call: there is known to be room, and the payload, `head`
+  // and `body`, either of which may be empty, fits into a slot. False: nothing was done, ask send().
+  [[gnu::always_inline]] bool send_short(Meta meta, Slice head, Slice body) noexcept {
+    const std::uint64_t number = next_;
+    const std::size_t length = head.size + body.size;
+    if (number + reserve(meta) >= full_at_ || length > kInlinePayload) [[unlikely]]
+      return false;
+    std::byte* const to = slot(number);
+    copy_short(to + sizeof(std::uint64_t), head.data, head.size);
+    copy_short(to + sizeof(std::uint64_t) + head.size, body.data, body.size);
+    next_ = number + 1;
+    show(number, meta, length);
     // The next frame is probably as long. Its lines are the reader's from the lap before; the word
     // could not become visible before they are ours. The word's own line stays where it is polled.
-    if (length > kCacheLine - sizeof(std::uint64_t)) prefetch_next(length);
-    return SendStatus::sent;
+    if (length > kCacheLine - sizeof(std::uint64_t))
+      prefetch<1>(slot(number + 1) + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
+    return true;
   }
+  // `again`: no room. `broken`: the reader's progress is nonsense, the payload is too long, or the
+  // ring is shut.
+  SendStatus send(Meta meta, const Slice* slices, int count) noexcept;
 
   // From now on the cord is pulled after each frame: the reader may sleep.
   void set_cord(const BellCord* cord) noexcept { cord_ = cord; }
@@ -194,14 +187,16 @@ class RingWriter : private RingView {
   }
 
  private:
-  void prefetch_next(std::size_t length) const noexcept {
-    if (length > kInlinePayload) {
-      prefetch<1>(bulk(place_bulk(bulk_next_, units(length))), length);
-    } else {
-      prefetch<1>(slot(next_) + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
-    }
+  // Makes a frame visible, and wakes a reader that sleeps.
+  [[gnu::always_inline]] void show(std::uint64_t number, Meta meta, std::size_t length) noexcept {
+    // Pairs with the acquire in RingReader::peek.
+    word_of(slot(number)).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    if (cord_ != nullptr) cord_->pull();
   }
-  SendStatus write_bulk(const Slice* slices, int count, std::size_t length) noexcept;
+  static std::uint32_t reserve(Meta meta) noexcept {
+    return is_data(meta.type) ? kControlReserve : 0;
+  }
+  SendStatus send_long(Meta meta, const Slice* slices, int count, std::size_t length) noexcept;
   // Reads the reader's progress; false when it cannot be true.
   bool refresh() noexcept;
 

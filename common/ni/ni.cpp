@@ -15,6 +15,9 @@ namespace {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// What Meta::credits can say.
+constexpr std::uint32_t kMaxPiggyback = 255;
+
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
 
@@ -220,19 +223,35 @@ void Ni::fail_pending(Peer& peer) {
 
 // --- Sending ---
 
+// A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
+// that it is in line where messages are sent. False: nothing was done.
+[[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices,
+                                                  int count) noexcept {
+  if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
+    return false;
+  const std::uint32_t owed = std::min(peer.window.owed(), kMaxPiggyback);
+  const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
+  const std::size_t bytes = slices[0].size + slices[1].size;
+  if (!peer.ring->send_short(meta, slices[0], slices[1])) [[unlikely]]
+    return false;
+  peer.credits.take();
+  peer.window.collect(owed);
+  counters_.add(Counter::frames_sent);
+  counters_.add(Counter::bytes_sent, bytes);
+  counters_.add(Counter::messages_sent);
+  return true;
+}
+
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
+  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(kMaxPiggyback))};
   SendStatus status = SendStatus::again;
-  const std::size_t bytes = total_size(slices, count);
-  if (peer.ring != nullptr) [[likely]]
-    status = peer.ring->send(meta, slices, count, bytes);
-  if (status != SendStatus::sent) [[unlikely]]
-    status = peer.link->send(peer.id, meta, slices, count);
-  if (status == SendStatus::sent) [[likely]] {
+  if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
+  if (status != SendStatus::sent) status = peer.link->send(peer.id, meta, slices, count);
+  if (status == SendStatus::sent) {
     counters_.add(Counter::frames_sent);
-    counters_.add(Counter::bytes_sent, bytes);
+    counters_.add(Counter::bytes_sent, total_size(slices, count));
     peer.stall_counted = false;
     return Attempt::sent;
   }
@@ -245,7 +264,8 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
                       std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  Meta meta{type, tag,
+            static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -271,13 +291,21 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
   retry_later(peer);
 }
 
-// Flat: the whole way of a short message into the ring is one function.
-[[gnu::flatten]] bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices,
-                                   int count) noexcept {
+bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  if (lock_.try_enter()) [[likely]] {
+    const bool sent = at(id).waiting.empty() && send_short(at(id), tag, slices, count);
+    lock_.leave();
+    if (sent) [[likely]]
+      return true;
+  }
+  return try_send_locked(id, tag, slices, count);
+}
+
+bool Ni::try_send_locked(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
-  if (peer.state != Peer::State::connected || !peer.waiting.empty()) [[unlikely]]
-    return false;
+  if (peer.state != Peer::State::connected || !peer.waiting.empty()) return false;
+  if (send_short(peer, tag, slices, count)) return true;
   if (send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent) return false;
   counters_.add(Counter::messages_sent);
   return true;

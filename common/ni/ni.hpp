@@ -273,6 +273,9 @@ class Ni final : private FrameSink {
   void disarm_links() noexcept;
   bool ensure_connected(Peer& peer);
 
+  bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
+                                         int count) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,

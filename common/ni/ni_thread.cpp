@@ -41,6 +41,8 @@ void relax() noexcept {
 #endif
 }
 
+thread_local bool is_ni_thread = false;
+
 // Lets the scheduler put us in front of a thread that computes: ours are short jobs. Linux 6.12.
 void ask_for_short_slices() noexcept {
   struct {
@@ -112,7 +114,10 @@ NiThread::Woken NiThread::wait(nanoseconds time, bool links) noexcept {
   return Woken::by_wake;
 }
 
+bool NiThread::is_current() noexcept { return is_ni_thread; }
+
 void NiThread::prepare() noexcept {
+  is_ni_thread = true;
   (void)pthread_setname_np(pthread_self(), "lfc-ni");
   (void)prctl(PR_SET_TIMERSLACK, 1000UL);
   ask_for_short_slices();

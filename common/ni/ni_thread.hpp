@@ -34,6 +34,8 @@ class NiThread {
   NiThread& operator=(const NiThread&) = delete;
 
   void wake() noexcept;
+  // Whether the caller is such a thread: it must not touch anything of the host's.
+  static bool is_current() noexcept;
   std::chrono::nanoseconds wake_up_cost() const noexcept { return wake_up_cost_; }
   std::chrono::nanoseconds delay() const noexcept { return delay_; }
 

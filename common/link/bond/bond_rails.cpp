@@ -31,7 +31,7 @@ void BondLink::suspect(Session& session, std::uint8_t rail, std::string_view why
 void BondLink::leave_rail(Session& session, std::uint8_t rail) {
   RailState& state = session.rails[rail];
   state.close_due = false;
-  rails_[rail].link->close(session.id);
+  rails_[rail].link->abandon(session.id);
   session.retained.forsake(rail);
   state.in_flight.clear();
   state.in_flight_bytes = 0;
@@ -127,11 +127,13 @@ void BondLink::check_rails(Session& session, Clock::time_point now) {
       if (now - rail.since < patience) continue;
       if (session.witnessed == session.round) ++session.round;
       rail.asked = session.round;
+      rail.limit = Clock::time_point::max();
       continue;
     }
     // Its own answer would have been progress.
     const bool witnessed = distance(rail.asked, session.witnessed) >= 0;
-    if (witnessed && now - session.witnessed_at >= 2 * patience)
+    if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
+    if (now >= rail.limit)
       suspect(session, i, "it makes no progress while another rail of the same peer does");
   }
   if (session.witnessed == session.round) return;

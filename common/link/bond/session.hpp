@@ -72,6 +72,7 @@ struct RailState {
   std::uint64_t progress_seen = 0;
   Clock::time_point since{};     // that number was seen first, or there was nothing to do
   std::uint32_t asked = 0;       // the round in which it has to answer; 0: none
+  Clock::time_point limit{};     // to make progress, since another rail has answered that round
   std::uint32_t probed = 0;      // the last round whose probe was sent on it
   std::uint32_t answer_due = 0;  // the round of the peer's probe that we owe an answer
   std::string why;               // it was lost
@@ -110,7 +111,6 @@ struct Session {
 
   std::uint32_t round = 0;      // of probes
   std::uint32_t witnessed = 0;  // the latest round that any rail has answered
-  Clock::time_point witnessed_at{};
 
   std::array<RailState, kMaxRails> rails;
 

@@ -87,8 +87,8 @@ struct Claim {
   }
 };
 
-// In front of the ring in each place. As large as a multiple of a slot, so that slots are aligned.
-struct alignas(kSlotBytes) PlaceHead {
+// In front of the ring in each place. Of a size that keeps the ring aligned.
+struct alignas(kRingAlignment) PlaceHead {
   // The owner no longer reads here: set once, looked at by the claimant now and then.
   std::atomic<std::uint32_t> abandoned;
   std::uint32_t address_size;  // the claimant's, complete when the place is ready

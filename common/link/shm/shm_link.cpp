@@ -255,7 +255,7 @@ ShmLink::Armed ShmLink::arm() noexcept {
   return Armed::busy;
 }
 
-int ShmLink::poll() noexcept {
+[[gnu::flatten]] int ShmLink::poll() noexcept {
   if (segment_.changes() != seen_changes_) [[unlikely]]
     attend();
   if (++polls_ % kPollsPerClock == 0) [[unlikely]]
