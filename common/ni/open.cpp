@@ -51,7 +51,10 @@ struct Opening {
 };
 
 bool open_loop(Opening& opening) {
-  return opening.add(make_loop_link({}, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+  LoopOptions loop;
+  loop.bell = opening.policy != Policy::single;
+  return opening.add(
+      make_loop_link(loop, opening.ni.identity(), opening.ni.sink(), opening.why_not));
 }
 
 bool open_shm(Opening& opening) {
