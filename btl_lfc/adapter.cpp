@@ -69,7 +69,7 @@ void notice(std::string_view line) { host_notice(std::string(line).c_str()); }
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
   auto* adapter = static_cast<lfc_adapter*>(context);
-  adapter->host.broken(adapter->ni->peer_state(peer)->context, std::string(why).c_str());
+  adapter->host.broken(adapter->ni->peer_context(peer), std::string(why).c_str());
 }
 
 void message_done(lfc::Message* message, Result result) {
@@ -112,6 +112,13 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.provider = text(from.provider);
   to.interfaces = text(from.interfaces);
   to.policy = text(from.policy);
+  to.idle = text(from.idle);
+  to.upcalls = from.upcalls;
+  to.delay = from.intr_delay;
+  to.longest_rest = from.watch_interval;
+  to.queue_memory = from.queue_memory;
+  to.neighbours = from.neighbours;
+  to.neighbour = from.neighbour;
   to.initial_window = from.initial_window;
   to.max_window = from.max_window;
   to.window_cap = from.window_cap;
@@ -281,7 +288,7 @@ void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size)
   std::map<std::string, int> peers;
   for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {
     const auto peer = static_cast<PeerId>(i);
-    if (adapter->ni->peer_state(peer)->admitted) ++peers[std::string(adapter->ni->link_name(peer))];
+    if (adapter->ni->has_talked(peer)) ++peers[std::string(adapter->ni->link_name(peer))];
   }
   std::string list;
   for (const auto& [link, count] : peers)

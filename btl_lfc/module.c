@@ -132,6 +132,13 @@ bool lfc_btl_module_open(bool threads) {
   }
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
+  options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
+  options->neighbour = (unsigned)opal_process_info.my_local_rank;
+  /* The thread calls ob1 back: as with several threads of the application's own. */
+  if (options->upcalls) {
+    opal_set_using_threads(true);
+    lfc_btl.super.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
+  }
   options->threads = threads || opal_using_threads();
   lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
   if (lfc_btl.adapter == NULL) {

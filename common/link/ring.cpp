@@ -68,6 +68,7 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
   // Pairs with the acquire in RingReader::peek.
   word_of(slot(next_)).store(RingWord::pack(next_, meta, length), std::memory_order_release);
   ++next_;
+  if (cord_ != nullptr) cord_->pull();
   prefetch<1>(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
   return SendStatus::sent;
 }
@@ -87,10 +88,9 @@ bool RingWriter::refresh() noexcept {
 
 RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
   // It holds the frame of the lap before, or nothing.
-  const bool stale = next_ < slot_count_
-                         ? word == 0
-                         : RingWord::sequence(word) ==
-                               static_cast<std::uint16_t>(next_ + 1 - slot_count_);
+  const bool stale = next_ < slot_count_ ? word == 0
+                                         : RingWord::sequence(word) ==
+                                               static_cast<std::uint16_t>(next_ + 1 - slot_count_);
   if (!stale) return Peek::corrupt;
   empty_word_ = word;
   return Peek::empty;

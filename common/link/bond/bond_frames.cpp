@@ -150,8 +150,7 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
   if (session.plain) return sink_.on_frame(session.peer, meta, payload);
   life(session, rail);
   const bool is_note = meta.type == FrameType::rail;
-  if (payload.size() < sizeof(Head) ||
-      (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
+  if (payload.size() < sizeof(Head) || (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
     return violation(session, "a frame without its head");
   const auto head = read_as<Head>(payload);
   payload = payload.subspan(sizeof head);

@@ -138,10 +138,6 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not)
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Mapping::Mapping(int fd, std::size_t offset, std::size_t size) noexcept : size_(size) {
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                     static_cast<off_t>(offset));
@@ -174,7 +170,7 @@ bool is_present(const SegmentName& peer, std::string& why_not) {
 // --- The owner ---
 
 std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32_t places,
-                                             std::string& why_not) {
+                                             bool bell, std::string& why_not) {
   if (!shape.valid(why_not)) return std::nullopt;
   if (places == 0 || places > kMaxPlaces) {
     why_not = "places must be from 1 to " + std::to_string(kMaxPlaces) + ", not " +
@@ -216,6 +212,10 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
   head->version = kSegmentVersion;
   head->places = places;
   head->shape = shape;
+  if (bell) {
+    own.bell_ = Bell::create(head->bell, why_not);
+    if (own.bell_ == nullptr) return std::nullopt;
+  }
   return own;
 }
 
@@ -302,6 +302,8 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_word.store(Claim{PlaceState::ready, pid}.packed(), std::memory_order_release);
   head_of(remote.segment_).changes.fetch_add(1, std::memory_order_release);
+  remote.cord_ = BellCord(head_of(remote.segment_).bell, peer.pid);
+  if (remote.cord_) remote.cord_.pull();
   return remote;
 }
 
@@ -311,6 +313,7 @@ RemotePlace::~RemotePlace() {
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_of(segment_, index_).store(closing.packed(), std::memory_order_release);
   head_of(segment_).changes.fetch_add(1, std::memory_order_release);
+  if (cord_) cord_.pull();
 }
 
 PlaceHead& RemotePlace::head() const noexcept {
