@@ -8,6 +8,7 @@
 #include "link/interfaces.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
+#include "link/shm/calibration.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/tcp_link.hpp"
 
@@ -32,6 +33,7 @@ struct Opening {
   std::vector<std::string> open;  // names of the links added so far
   const char* option_at_fault = "links";
   std::string why_not;
+  std::string single_copy;  // when shm copies once, for the user
 
   bool add(std::unique_ptr<Link> link) {
     if (link == nullptr) return false;
@@ -40,6 +42,18 @@ struct Opening {
     return true;
   }
   bool full() const noexcept { return open.size() == kMaxLinks; }
+  std::size_t choose_single_copy() {
+    std::string how = "asked for";
+    std::size_t from = options.single_copy_from;
+    if (from == 0) {
+      const Calibration calibration = calibrate();
+      from = calibration.single_copy_from;
+      how = calibration.how;
+    }
+    single_copy = from == Calibration::kNever ? "never" : "from " + std::to_string(from) + " B on";
+    single_copy += " (" + how + ")";
+    return from;
+  }
 };
 
 bool open_loop(Opening& opening) {
@@ -50,6 +64,7 @@ bool open_shm(Opening& opening) {
   ShmOptions shm;
   shm.ring = ring_shape(opening.options);
   shm.cma = opening.options.cma;
+  if (shm.cma) shm.single_copy_from = opening.choose_single_copy();
   shm.notice = opening.options.notice;
   return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
 }
@@ -148,6 +163,7 @@ std::string describe(const Opening& opening, const std::string& left_out) {
   std::string text = "links";
   for (const std::string& name : opening.open) text += " " + name;
   if (!left_out.empty()) text += "; not open: " + left_out;
+  if (!opening.single_copy.empty()) text += "; single copy in shm " + opening.single_copy;
   const std::size_t ring = ring_shape(options).bytes();
   const std::uint64_t frame = opening.ni.max_message();
   text +=
@@ -176,7 +192,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
 
   const bool by_default =
       options.links == kDefaultLinks && options.interfaces.empty() && options.provider.empty();
-  Opening opening{options, *ni, {}, "links", {}};
+  Opening opening{options, *ni, {}, "links", {}, {}};
   std::string left_out;
   for (const std::string_view name : split(options.links)) {
     if (opening.full()) break;
