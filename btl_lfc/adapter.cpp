@@ -13,10 +13,11 @@
 
 #include "ni/ni.hpp"
 #include "ni/open.hpp"
+#include "ni/process_ni.hpp"
 
 struct lfc_adapter {
   lfc_host host{};
-  std::unique_ptr<lfc::Ni> ni;
+  std::shared_ptr<lfc::Ni> ni;  // the process's
   std::vector<std::byte> address;
   std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
 };
@@ -58,10 +59,8 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
 }
 
 void deliver(void* context, const lfc::Delivery& delivery) {
-  auto* adapter = static_cast<lfc_adapter*>(context);
-  if (!adapter->host.receive(delivery.peer_context, delivery.tag, delivery.bytes.data(),
-                             delivery.bytes.size()))
-    adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+  static_cast<lfc_adapter*>(context)->host.receive(delivery.peer_context, delivery.tag,
+                                                   delivery.bytes.data(), delivery.bytes.size());
 }
 
 // The NI has one host, and tells it also before it exists.
@@ -150,6 +149,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
+  lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return adapter.release();
 } catch (const std::exception& failure) {
@@ -159,6 +159,9 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
 
 void lfc_adapter_close(lfc_adapter* adapter) {
   progress_until(*adapter->ni, [&] { return adapter->ni->drained(); });
+  lfc::set_process_ni(nullptr);
+  adapter->ni->set_message_handler({});
+  adapter->ni->set_broken_handler(nullptr, nullptr);
   delete adapter;
 }
 
@@ -257,6 +260,10 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
+
+void lfc_adapter_dropped(lfc_adapter* adapter) {
+  adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+}
 
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }

@@ -75,6 +75,8 @@ class FrameSink {
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
 
+class RingWriter;
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -106,6 +108,10 @@ class Link {
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
+  // The ring that send() puts frames for a connected peer into, where that is all that send() does;
+  // else null. Whoever has it may write frames to it without asking the link, and calls send() for
+  // a frame that the ring does not take. Valid until close().
+  virtual RingWriter* ring(PeerId) noexcept { return nullptr; }
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;

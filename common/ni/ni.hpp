@@ -24,6 +24,7 @@
 // Source: LFC thesis ch. 3 and 4.1.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,7 @@
 #include "ni/peer.hpp"
 #include "ni/region.hpp"
 #include "ni/send_lock.hpp"
+#include "ni/service.hpp"
 #include "protocol/credits.hpp"
 #include "protocol/remote_memory.hpp"
 #include "stats/counters.hpp"
@@ -118,10 +120,37 @@ class Ni final : private FrameSink {
   // True when put/get to this peer need no help of its NI.
   bool native_remote_memory(PeerId peer) noexcept;
 
+  // --- Services (ni/service.hpp). All but attach() are called with Access held: by the service,
+  // from inside the callbacks of the control program, or by its host side, which takes it. ---
+
+  class Access {
+   public:
+    explicit Access(Ni& ni) noexcept : guard_(ni.lock_) {}
+
+   private:
+    SendLock::Guard guard_;
+  };
+  // Makes `service` the receiver of frames for `id`; null ends that, and frames for it break the
+  // sender's connection again. The service outlives its time here.
+  void attach(ServiceId id, Service* service) noexcept;
+  // As try_send(), for a frame of type `service`.
+  bool service_try_send(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
+  // As post(), for frames of type `service` or `service_data`; message.type says which, message.tag
+  // is the service's id. done() is called by the control program, with Access held.
+  void service_post(PeerId peer, Message& message);
+  // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
+  void service_release(PeerId peer);
+  // Likewise, and answers it with at most sizeof(AckPayload) bytes.
+  void service_ack(PeerId peer, ServiceId id, const void* payload, std::size_t size);
+  // Has work() called in the next pass of the control program.
+  void service_wake(ServiceId id) noexcept { services_awake_ |= 1u << service_index(id); }
+  // The peer with this name, if it is known; kNoPeer if not.
+  PeerId find_peer(ProcessName name) noexcept;
+
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept { return run_control() + serve_host(); }
+  int progress() noexcept;
   // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
   // over and callbacks made.
   int run_control() noexcept;
@@ -168,28 +197,37 @@ class Ni final : private FrameSink {
   int poll_links() noexcept;
   bool ensure_connected(Peer& peer);
 
+  bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
+                                         int count) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
-  bool send_control(Peer& peer, FrameType type, const void* payload, std::size_t size) noexcept;
-  void answer(Peer& peer, FrameType type, const AckPayload& payload);
+  bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                    std::size_t size) noexcept;
+  void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size);
   void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
-  void pump(Peer& peer);
+  [[gnu::noinline]] void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
-  Step send_message(Peer& peer, Message& message) noexcept;
+  Step send_message(Peer& peer, WaitingQueue& queue, Message& message);
+  void finish(Message& message, Result result);
   Step send_operation(Peer& peer, RemoteOp& op);
   Step send_native(Peer& peer, RemoteOp& op);
-  bool send_service(Peer& peer, GetService& service);
+  bool send_answer(Peer& peer, Waiting& item);
+  bool send_get_data(Peer& peer, GetService& service);
   Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
-  void retry_stalled();
+  [[gnu::noinline]] void retry_stalled();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
   bool credits_arrived(Peer& peer, std::uint32_t count);
   void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
-  void release_with_answer(Peer& peer, FrameType type, const AckPayload& payload);
-  void return_credits(Peer& peer) noexcept;
+  void release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                           std::size_t size);
+  [[gnu::noinline]] void return_credits(Peer& peer) noexcept;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
                   const RegionHandle& remote, std::size_t size, Operation* operation);
@@ -202,13 +240,20 @@ class Ni final : private FrameSink {
   bool serve_put(Peer& peer, std::span<const std::byte> payload);
   bool serve_get(Peer& peer, std::span<const std::byte> payload);
   bool serve_atomic(Peer& peer, std::span<const std::byte> payload);
+  bool accept_service(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] void run_services();
   bool accept_get_data(Peer& peer, std::span<const std::byte> payload);
   bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload);
 
   void lose_peer(Peer& peer, Peer::State state, std::string_view why);
   void fail_pending(Peer& peer);
+  [[gnu::noinline]] int drain_host_queue() noexcept;
   // Calls back for what has finished; without the lock.
-  void complete_finished() noexcept;
+  void complete_finished() noexcept {
+    if (config_.threads || !finished_.empty() || !losses_.empty()) [[unlikely]]
+      call_back_finished();
+  }
+  [[gnu::noinline]] void call_back_finished() noexcept;
 
   const Config config_;
   const Identity identity_;
@@ -224,6 +269,8 @@ class Ni final : private FrameSink {
   Peer* stalled_ = nullptr;
   WindowBudget budget_;
   HostQueue host_;
+  std::array<Service*, kServices> services_{};
+  std::uint32_t services_awake_ = 0;  // a bit for each that wants work() to be called
   RegionTable regions_;
   RemoteOpTable operations_;
   WaitingQueue finished_;

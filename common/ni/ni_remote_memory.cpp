@@ -247,7 +247,8 @@ bool Ni::serve_put(Peer& peer, std::span<const std::byte> payload) {
   const Result result = put->result;
   if (complete) incoming.erase(put);
   if (complete) {
-    release_with_answer(peer, FrameType::put_ack, {head.operation, wire(result), 0, 0});
+    const AckPayload ack{head.operation, wire(result), 0, 0};
+    release_with_answer(peer, FrameType::put_ack, 0, &ack, sizeof ack);
   } else {
     release_buffer(peer);
   }
@@ -267,7 +268,7 @@ bool Ni::serve_get(Peer& peer, std::span<const std::byte> payload) {
 }
 
 // False when the link has no room.
-bool Ni::send_service(Peer& peer, GetService& service) {
+bool Ni::send_get_data(Peer& peer, GetService& service) {
   AckPayload head{service.operation, wire(Result::ok), 0, service.offset};
   const std::size_t room = peer.link->max_payload() - sizeof head;
   std::size_t size = std::min<std::uint64_t>(service.size - service.offset, room);
@@ -307,7 +308,7 @@ bool Ni::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
           target);
     }
   }
-  release_with_answer(peer, FrameType::atomic_reply, reply);
+  release_with_answer(peer, FrameType::atomic_reply, 0, &reply, sizeof reply);
   return true;
 }
 

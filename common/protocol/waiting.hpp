@@ -23,7 +23,7 @@ struct Waiting {
   Kind kind;
 };
 
-// A message of the host, owned by the host, lent to the NI from post() until done().
+// A message of the host or of a service, owned by it, lent to the NI from post() until done().
 struct Message : Waiting {
   static constexpr int kMaxSlices = 2;
   Message() noexcept : Waiting(Kind::message) {}
@@ -31,7 +31,8 @@ struct Message : Waiting {
   std::array<Slice, kMaxSlices> slices{};
   std::uint8_t slice_count = 0;
   std::uint8_t tag = 0;
-  Result result = Result::ok;  // written by the NI when the message is finished
+  FrameType type = FrameType::message;  // or of a service, whose done() the control program calls
+  Result result = Result::ok;           // written by the NI when the message is finished
 };
 
 // FIFO of waiting items, each in at most one queue.

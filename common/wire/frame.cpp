@@ -21,6 +21,9 @@ const char* to_string(FrameType type) noexcept {
     case FrameType::get_data: return "get_data";
     case FrameType::atomic: return "atomic";
     case FrameType::atomic_reply: return "atomic_reply";
+    case FrameType::service: return "service";
+    case FrameType::service_data: return "service_data";
+    case FrameType::service_ack: return "service_ack";
     case FrameType::rail: return "rail";
   }
   return "unknown";

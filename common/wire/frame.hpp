@@ -17,10 +17,13 @@
 // | get_data     | data    | NI, the bytes that were read, in order | -            | Ack + bytes  |
 // | atomic       | data    | NI, 32- or 64-bit operation            | atomic_reply | Atomic       |
 // | atomic_reply | control | NI, an atomic's old value, or an error | -            | Ack          |
+// | service      | data    | an NI service, as it likes             | (credit)     | the service's|
+// | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
+// | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
 // | rail         | control | link bond, about its rails             | see there    | Note         |
 // Payload X is struct XPayload of protocol/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
-// Data frames but get_data consume one credit of the ordered pair (sender, receiver); control
+// Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
 // (common/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
 //
@@ -50,6 +53,9 @@ enum class FrameType : std::uint8_t {
   get_data,
   atomic,
   atomic_reply,
+  service,
+  service_data,
+  service_ack,
   rail,
   last_ = rail,
 };
@@ -65,23 +71,26 @@ constexpr bool is_data(FrameType type) noexcept {
     case FrameType::put:
     case FrameType::get:
     case FrameType::get_data:
-    case FrameType::atomic: return true;
+    case FrameType::atomic:
+    case FrameType::service:
+    case FrameType::service_data: return true;
     default: return false;
   }
 }
 
-// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` go where
-// the origin of the get said: an answer must not wait for a credit that a request holds.
+// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` and
+// `service_data` go where their receiver said when it asked for them: an answer must not wait for a
+// credit that a request holds.
 constexpr bool needs_credit(FrameType type) noexcept {
-  return is_data(type) && type != FrameType::get_data;
+  return is_data(type) && type != FrameType::get_data && type != FrameType::service_data;
 }
 
 const char* to_string(FrameType type) noexcept;
 
-// Everything about a frame but its payload.
-struct Meta {
+// Everything about a frame but its payload. Aligned to be moved as one word.
+struct alignas(std::uint32_t) Meta {
   FrameType type;
-  std::uint8_t tag = 0;      // demultiplexes `message` among the host's handlers
+  std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
 };
 
@@ -90,6 +99,11 @@ struct Slice {
   const void* data;
   std::size_t size;
 };
+inline std::size_t total_size(const Slice* slices, int count) noexcept {
+  std::size_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += slices[i].size;
+  return sum;
+}
 
 // Header of a frame on a shared channel. Little-endian on the wire.
 struct Header {
@@ -105,7 +119,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::uint8_t kWireVersion = 2;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
 std::uint32_t header_check(const Header& header) noexcept;

@@ -409,7 +409,7 @@ class NiFuzzer final : public Fuzzer {
       case FrameType::put_ack:
       case FrameType::atomic_reply: return size != sizeof(AckPayload);
       case FrameType::get_data: return size < sizeof(AckPayload);
-      default: return true;
+      default: return true;  // no service is attached
     }
   }
 

@@ -134,7 +134,7 @@ TEST_CASE("every frame type has a name and a class", "[frame]") {
     if (!is_valid(type)) REQUIRE_FALSE(is_data(type));
     data += is_data(type) ? 1 : 0;
   }
-  REQUIRE(data == 5);
+  REQUIRE(data == 7);
 }
 
 }  // namespace lfc

@@ -533,7 +533,7 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
       frame(message, Bytes(16), 1),                         // a frame is missing
       frame(0, {}),                                         // no such kind
       frame(static_cast<tcp::Kind>(FrameType::hello), {}),  // not now
-      frame(12, {}),
+      frame(static_cast<tcp::Kind>(FrameType::last_) + 1, {}),
       frame(255, {}),
       frame(message, Bytes(a.link->max_payload() + 1)),
       frame(tcp::kGoodbye, Bytes(8)),

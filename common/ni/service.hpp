@@ -1,0 +1,58 @@
+// Service: an extension of the control program with frames of its own: what a component needs the
+// NI to do without its host (forward a multicast, combine an accumulate, match a notification).
+//
+// A service runs inside the control program, in whichever thread drives it, with the NI's lock held:
+// it must not block, call the host, or call anything of the NI but its service_... functions. Its
+// host side takes `Ni::Access` for the same functions, and learns of results by looking at what
+// the service writes.
+//
+//   class Echo : public Service {
+//     Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> bytes) override {
+//       if (type != FrameType::service) return Verdict::malformed;
+//       ni_.service_ack(peer, ServiceId::test, bytes.data(), std::min<std::size_t>(bytes.size(), 24));
+//       return Verdict::hold;                    // service_ack() has freed the buffer
+//     }
+//     void on_lost(PeerId) override {}
+//   };
+//   ni.attach(ServiceId::test, &echo);
+//
+// Flow control is the NI's: a `service` frame takes a credit; its receive buffer stays taken until
+// the service releases it, so what a service keeps for a peer is bounded by the peer's window.
+// `service_data` takes none and never waits for one: it is for bytes that the receiver has asked for
+// and has room for. Whoever keeps a frame until he has sent another `service` frame himself
+// (forwarding) must prove that no cycle of such waits exists.
+// Source: LFC thesis 3.5 and 4.1 (what the network interface does by itself).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+// On the wire as Meta::tag.
+enum class ServiceId : std::uint8_t { multicast, windows, test, count_ };
+inline constexpr std::size_t kServices = static_cast<std::size_t>(ServiceId::count_);
+constexpr std::size_t service_index(ServiceId id) noexcept { return static_cast<std::size_t>(id); }
+
+class Service {
+ public:
+  enum class Verdict : std::uint8_t {
+    release,    // dealt with: the receive buffer is free
+    hold,       // service_release() or service_ack() follows, or has been called already
+    malformed,  // the peer breaks the protocol: its connection is closed
+  };
+
+  virtual ~Service() = default;
+  // A frame arrived; `type` is service, service_data or service_ack; only a `service` frame has a
+  // receive buffer to hold. The bytes are valid during the call, 8-byte aligned, and may be a lie.
+  virtual Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) = 0;
+  // The peer is gone; what was posted to it has been completed with `unreachable`.
+  virtual void on_lost(PeerId peer) = 0;
+  // Called once in the next pass after service_wake(). True: again in the pass after that.
+  virtual bool work() { return false; }
+};
+
+}  // namespace lfc
