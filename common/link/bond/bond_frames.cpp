@@ -240,8 +240,7 @@ void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& not
       if (state.answer_due != 0) stir(session);
       return;
     case NoteKind::answer:
-      if (distance(session.witnessed, note.value) > 0 &&
-          distance(note.value, session.round) >= 0)
+      if (distance(session.witnessed, note.value) > 0 && distance(note.value, session.round) >= 0)
         session.witnessed = note.value;
       return;
     default: return;

@@ -70,12 +70,12 @@ struct RailState {
   // Whether it still works: see bond_rails.cpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
-  Clock::time_point since{};      // that number was seen first, or there was nothing to do
-  std::uint32_t asked = 0;        // the round in which it has to answer; 0: none
-  Clock::time_point limit{};      // to make progress, since another rail has answered that round
-  std::uint32_t probed = 0;       // the last round whose probe was sent on it
-  std::uint32_t answer_due = 0;   // the round of the peer's probe that we owe an answer
-  std::string why;                // it was lost
+  Clock::time_point since{};     // that number was seen first, or there was nothing to do
+  std::uint32_t asked = 0;       // the round in which it has to answer; 0: none
+  Clock::time_point limit{};     // to make progress, since another rail has answered that round
+  std::uint32_t probed = 0;      // the last round whose probe was sent on it
+  std::uint32_t answer_due = 0;  // the round of the peer's probe that we owe an answer
+  std::string why;               // it was lost
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
@@ -109,8 +109,8 @@ struct Session {
   std::vector<Transfer*> transfers;  // all that are not completed
   std::uint32_t chunks = 0;          // in rails
 
-  std::uint32_t round = 0;              // of probes
-  std::uint32_t witnessed = 0;          // the latest round that any rail has answered
+  std::uint32_t round = 0;      // of probes
+  std::uint32_t witnessed = 0;  // the latest round that any rail has answered
 
   std::array<RailState, kMaxRails> rails;
 
