@@ -135,8 +135,9 @@ T combine(Accumulate op, const T& old, const T& operand) noexcept {
     return op == Accumulate::sum ? old + operand : old * operand;
   } else {
     switch (op) {
-      case Accumulate::maximum: return std::max(old, operand);
-      case Accumulate::minimum: return std::min(old, operand);
+      // In this order a NaN gives the result that Open MPI's own components give.
+      case Accumulate::maximum: return old > operand ? old : operand;
+      case Accumulate::minimum: return old < operand ? old : operand;
       default: break;
     }
     if constexpr (std::is_integral_v<T>) {
