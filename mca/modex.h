@@ -17,4 +17,10 @@ bool lfc_modex_publish(const char* key, const void* bytes, size_t size);
 bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
                     size_t* size);
 
+/* Whether that process published an address, without fetching more than that. */
+bool lfc_modex_published(const opal_process_name_t* process);
+/* Lets others know that a component of that name is open here. Before Open MPI's fence, too. */
+bool lfc_modex_mark(const char* name);
+bool lfc_modex_marked(const char* name, const opal_process_name_t* process);
+
 #endif
