@@ -26,26 +26,10 @@ bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t
   return status == OPAL_SUCCESS && *bytes != NULL;
 }
 
-bool lfc_modex_published(const opal_process_name_t* process) {
-  uint8_t* address = NULL;
+bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
+  uint8_t* bytes = NULL;
   size_t size = 0;
-  const bool found = lfc_modex_find(process, &address, &size);
-  free(address);
+  const bool found = lfc_modex_find(key, process, &bytes, &size);
+  free(bytes);
   return found;
-}
-
-bool lfc_modex_mark(const char* name) {
-  int status = OPAL_ERROR;
-  char yes[] = "1";
-  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)name, yes, sizeof yes);
-  return status == OPAL_SUCCESS;
-}
-
-bool lfc_modex_marked(const char* name, const opal_process_name_t* process) {
-  int status = OPAL_ERROR;
-  uint8_t* mark = NULL;
-  size_t size = 0;
-  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)name, (opal_process_name_t*)(uintptr_t)process, &mark, &size);
-  free(mark);
-  return status == OPAL_SUCCESS;
 }
