@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ni/ni.hpp"
+#include "ni/ni_thread.hpp"
 #include "ni/open.hpp"
 #include "ni/process_ni.hpp"
 
@@ -65,7 +66,12 @@ void deliver(void* context, const lfc::Delivery& delivery) {
 
 // The NI has one host, and tells it also before it exists.
 void (*host_notice)(const char* line) = nullptr;
-void notice(std::string_view line) { host_notice(std::string(line).c_str()); }
+void notice(std::string_view line) {
+  const std::string text(line);
+  if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
+  // The host's own way of saying something is not for other threads.
+  std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
+}
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
   auto* adapter = static_cast<lfc_adapter*>(context);

@@ -167,10 +167,7 @@ class RingWriter : private RingView {
     copy_short(to + sizeof(std::uint64_t), head.data, head.size);
     copy_short(to + sizeof(std::uint64_t) + head.size, body.data, body.size);
     next_ = number + 1;
-    // Pairs with the acquire in RingReader::peek.
-    word_of(to).store(RingWord::pack(number, meta, length), std::memory_order_release);
-    if (cord_ != nullptr) [[unlikely]]
-      cord_->pull();
+    show(number, meta, length);
     // The next frame is probably as long. Its lines are the reader's from the lap before; the word
     // could not become visible before they are ours. The word's own line stays where it is polled.
     if (length > kCacheLine - sizeof(std::uint64_t))
@@ -190,6 +187,12 @@ class RingWriter : private RingView {
   }
 
  private:
+  // Makes a frame visible, and wakes a reader that sleeps.
+  [[gnu::always_inline]] void show(std::uint64_t number, Meta meta, std::size_t length) noexcept {
+    // Pairs with the acquire in RingReader::peek.
+    word_of(slot(number)).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    if (cord_ != nullptr) cord_->pull();
+  }
   static std::uint32_t reserve(Meta meta) noexcept {
     return is_data(meta.type) ? kControlReserve : 0;
   }

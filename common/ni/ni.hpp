@@ -203,9 +203,9 @@ class Ni final : private FrameSink {
 
   // --- For the NI thread ---
 
-  // Drives the control program in the host's stead until nothing is left, and arms the links. With
-  // upcalls it then serves the host as well. `events` counts.
-  Watchdog::Outcome take_turn(int& events) noexcept;
+  // Drives the control program in the host's stead until nothing has come for `linger`, and arms the
+  // links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(std::chrono::nanoseconds linger, int& events) noexcept;
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.

@@ -41,6 +41,8 @@ void relax() noexcept {
 #endif
 }
 
+thread_local bool is_ni_thread = false;
+
 // Lets the scheduler put us in front of a thread that computes: ours are short jobs. Linux 6.12.
 void ask_for_short_slices() noexcept {
   struct {
@@ -112,7 +114,10 @@ NiThread::Woken NiThread::wait(nanoseconds time, bool links) noexcept {
   return Woken::by_wake;
 }
 
+bool NiThread::is_current() noexcept { return is_ni_thread; }
+
 void NiThread::prepare() noexcept {
+  is_ni_thread = true;
   (void)pthread_setname_np(pthread_self(), "lfc-ni");
   (void)prctl(PR_SET_TIMERSLACK, 1000UL);
   ask_for_short_slices();
@@ -155,6 +160,7 @@ void NiThread::measure() {
     wake_up_cost_ = costs[kMeasurements / 2];
     delay_ = std::clamp(2 * wake_up_cost_, kShortestDelay, kLongestDelay);
   }
+  linger_ = delay_ / 2;
   measured_.store(true, std::memory_order_release);  // pairs with the acquire below
   wake();
 }
@@ -184,7 +190,7 @@ void NiThread::float_around() noexcept {
         break;
       case Watchdog::Action::serve: {
         int events = 0;
-        const Watchdog::Outcome outcome = ni_.take_turn(events);
+        const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
         step = dog.served(now(), ni_.polls(), outcome);
         break;
@@ -219,7 +225,7 @@ void NiThread::be_idle(int fruitless) noexcept {
   }
   if (fruitless <= kFruitless) return relax();
   int events = 0;
-  switch (ni_.take_turn(events)) {
+  switch (ni_.take_turn(linger_, events)) {
     case Watchdog::Outcome::quiet: (void)wait(Watchdog::kForever, true); break;
     case Watchdog::Outcome::masked: (void)wait(Watchdog::kForever, false); break;
     case Watchdog::Outcome::unfinished: (void)wait(kFirstNap * (1 << kNapDoublings), true); break;

@@ -34,6 +34,8 @@ class NiThread {
   NiThread& operator=(const NiThread&) = delete;
 
   void wake() noexcept;
+  // Whether the caller is such a thread: it must not touch anything of the host's.
+  static bool is_current() noexcept;
   std::chrono::nanoseconds wake_up_cost() const noexcept { return wake_up_cost_; }
   std::chrono::nanoseconds delay() const noexcept { return delay_; }
 
@@ -54,6 +56,9 @@ class NiThread {
   std::vector<pollfd> fds_;  // wake() first, then the links
   std::chrono::nanoseconds wake_up_cost_{0};
   std::chrono::nanoseconds delay_;
+  // How long it looks for more before it goes to sleep again: as long as a wake-up takes, so that
+  // looking in vain costs at most as much as what it can save.
+  std::chrono::nanoseconds linger_{0};
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> woken_at_{0};  // while measuring
   std::atomic<bool> measured_{false};

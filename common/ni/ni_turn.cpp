@@ -5,8 +5,10 @@
 namespace lfc {
 namespace {
 
-// Passes in one turn before the thread looks up: others may want the lock, or it shall end.
-constexpr int kPassesPerTurn = 64;
+using Clock = std::chrono::steady_clock;
+
+// How long a turn may last before the thread looks up: it may have been asked to end.
+constexpr std::chrono::milliseconds kLongestTurn{1};
 
 }  // namespace
 
@@ -22,7 +24,7 @@ void Ni::unmask() noexcept {
   if (last && unmask_awaited_.exchange(false, std::memory_order_seq_cst)) thread_->wake();
 }
 
-Watchdog::Outcome Ni::take_turn(int& events) noexcept {
+Watchdog::Outcome Ni::take_turn(std::chrono::nanoseconds linger, int& events) noexcept {
   events = 0;
   if (!lock_.try_claim()) return Watchdog::Outcome::host_inside;
   if (masks_.load(std::memory_order_seq_cst) != 0) {
@@ -35,10 +37,17 @@ Watchdog::Outcome Ni::take_turn(int& events) noexcept {
   const std::uint64_t polls_before = polls();
   const auto host_is_back = [&] { return polls() != polls_before || lock_.is_wanted(); };
   Link::Armed armed = Link::Armed::busy;
-  for (int pass = 0; pass < kPassesPerTurn && !host_is_back(); ++pass) {
+  const Clock::time_point begun = Clock::now();
+  Clock::time_point last = begun - linger;  // that something came
+  for (Clock::time_point now = begun; now - begun < kLongestTurn && !host_is_back();
+       now = Clock::now()) {
     const int found = run_pass(true);
     events += found;
-    if (found == 0 && (armed = arm_links()) != Link::Armed::busy) break;
+    if (found != 0) {
+      last = now;
+    } else if (now - last >= linger && (armed = arm_links()) != Link::Armed::busy) {
+      break;
+    }
   }
   end_turn();
   if (config_.upcalls && masks_.load(std::memory_order_seq_cst) == 0) events += serve_host();

@@ -15,6 +15,7 @@
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/tcp_link.hpp"
 #include "place/cores.hpp"
+#include "place/placement.hpp"
 
 namespace lfc {
 namespace {
@@ -64,7 +65,10 @@ struct Opening {
 };
 
 bool open_loop(Opening& opening) {
-  return opening.add(make_loop_link({}, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+  LoopOptions loop;
+  loop.bell = opening.policy != Policy::single;
+  return opening.add(
+      make_loop_link(loop, opening.ni.identity(), opening.ni.sink(), opening.why_not));
 }
 
 bool open_shm(Opening& opening) {
@@ -225,7 +229,17 @@ std::string decide_policy(const NiOptions& options, Config& config) {
     return std::string("policy ") + (choice.floating ? "floating" : "single") +
            " (auto: " + choice.reason + ")";
   }
-  return "policy floating";
+  if (options.policy == "floating") return "policy floating";
+  const Place place =
+      place_thread(read_machine(cores.allowed), cores, options.neighbours, options.neighbour);
+  if (place.cpus.empty()) {
+    const std::string refusal = "policy fixed refused (" + place.reason + "), floating instead";
+    if (options.notice != nullptr) options.notice(refusal);
+    return refusal;
+  }
+  config.policy = Policy::fixed;
+  config.cpus = place.cpus;
+  return "policy fixed (" + place.reason + ")";
 }
 
 std::string describe(const Opening& opening, const std::string& left_out) {

@@ -50,11 +50,20 @@ class SendLock {
   void unlock() noexcept {
     if (kind_ == Kind::none) return;
     if (kind_ == Kind::biased) {
-      // Pairs with the acquire in try_claim().
-      depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+      exit();
     } else {
       held_.store(false, std::memory_order_release);  // pairs with the acquire in take()
     }
+  }
+
+  // For the short path: where nobody but the NI thread could be inside. Always false with `shared`.
+  bool try_enter() noexcept {
+    if (kind_ == Kind::none) [[likely]]
+      return true;
+    return kind_ == Kind::biased && enter();
+  }
+  void leave() noexcept {
+    if (kind_ != Kind::none) exit();
   }
 
   class Guard {
@@ -99,6 +108,10 @@ class SendLock {
       return true;
     depth_.store(0, std::memory_order_release);
     return false;
+  }
+  void exit() noexcept {
+    // Pairs with the acquire in try_claim().
+    depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   }
   bool take() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
   [[gnu::noinline]] void wait() noexcept {

@@ -124,13 +124,15 @@ TEST_CASE("ni thread: a host that is away is served for, and nothing is lost") {
       Station origin(0, link, "single");
       const PeerId peer = origin.meet(target);
       std::mt19937 random(7);
-      constexpr std::uint64_t kAdds = 20'000;
-      for (std::uint64_t i = 0; i < kAdds; ++i) {
+      std::uint64_t adds = 0;
+      const auto end = steady_clock::now() + 3s;
+      while (adds < 500 || (adds < 20'000 && steady_clock::now() < end)) {
         REQUIRE(add_one(origin, peer, target));
+        ++adds;
         // Often just as long as it takes the thread to fall asleep.
         spin(std::chrono::nanoseconds(random() % 16'000));
       }
-      CHECK(target.word == kAdds);
+      CHECK(target.word == adds);
       if (policy == "floating") CHECK(target.count(Counter::thread_wakeups) > 10);
     }
   }
@@ -141,7 +143,7 @@ TEST_CASE("ni thread: host and thread take turns at random, and messages stay in
     INFO(link);
     Station target(1, link, "floating", short_delays());
     std::atomic<bool> stop{false};
-    constexpr std::uint32_t kMessages = 6000;
+    constexpr std::uint32_t kMessages = 2000;
     std::thread sender([&] {
       Station origin(0, link, "floating", short_delays());
       const PeerId peer = origin.meet(target);

@@ -4,15 +4,19 @@
  *   mpirun -n 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_autonomy [--within N]
  *
  * Every operation must end long before the computation does. --within: and its median within N
- * wake-up times, measured as a thread asleep in the kernel that another wakes. */
-#include "check.h"
+ * wake-up times: of a thread asleep in the kernel that a thread on another processor wakes, as the
+ * network interface of the computing rank has to be woken. */
+#define _GNU_SOURCE /* processors of threads */
+#include "../check.h"
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 
 enum { kPuts = 200, kAdds = 200, kMessages = 400, kWakeups = 51, kMessageBytes = 4096 };
 static const double kComputing = 1.0; /* seconds */
+static const double kPause = 200e-6;
 
 static int by_time(const void* a, const void* b) {
   const double x = *(const double*)a;
@@ -30,8 +34,12 @@ static double median(double* times, int count) {
 static int bell;
 static volatile double woken_at;
 
-static void* sleeper(void* unused) {
-  (void)unused;
+static void* sleeper(void* waker) {
+  cpu_set_t others;
+  CPU_ZERO(&others);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (cpu != *(const int*)waker) CPU_SET(cpu, &others);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof others, &others); /* if there are any */
   for (;;) {
     struct pollfd wait = {.fd = bell, .events = POLLIN};
     (void)poll(&wait, 1, -1);
@@ -45,8 +53,9 @@ static void* sleeper(void* unused) {
 static double wake_up_time(void) {
   static double times[kWakeups];
   pthread_t thread;
+  int here = sched_getcpu();
   bell = eventfd(0, 0);
-  require(bell >= 0 && pthread_create(&thread, NULL, sleeper, NULL) == 0, "no thread");
+  require(bell >= 0 && pthread_create(&thread, NULL, sleeper, &here) == 0, "no thread");
   for (int i = 0; i < kWakeups; ++i) {
     const double pause = MPI_Wtime() + 300e-6;
     while (MPI_Wtime() < pause) continue;
@@ -99,6 +108,7 @@ static void origin(double within) {
   for (int i = 0; i < kPuts; ++i) {
     const int64_t value = i;
     doing("put %d", i);
+    compute(kPause); /* long enough to fall asleep */
     const double from = MPI_Wtime();
     MPI_Put(&value, 1, MPI_INT64_T, 1, 1 + i, 1, MPI_INT64_T, window);
     MPI_Win_flush(1, window);
@@ -112,6 +122,7 @@ static void origin(double within) {
     const int64_t one = 1;
     int64_t before = -1;
     doing("fetch-and-add %d", i);
+    compute(kPause);
     const double from = MPI_Wtime();
     MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 1, 0, MPI_SUM, window);
     MPI_Win_flush(1, window);
