@@ -116,6 +116,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.max_window = from.max_window;
   to.window_cap = from.window_cap;
   to.shm_slots = from.shm_slots;
+  to.rail_timeout = from.rail_timeout;
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
   to.single_copy_from = from.single_copy_from;

@@ -70,6 +70,7 @@ struct lfc_options {
   unsigned initial_window, max_window;
   size_t window_cap;
   unsigned shm_slots;
+  unsigned rail_timeout; /* ms */
   size_t shm_bulk;
   bool cma;
   size_t single_copy_from;

@@ -102,6 +102,9 @@ class Link {
   // Ends the connection in both directions and forgets the peer. Frames already sent are still
   // delivered, unless the peer is dead.
   virtual void close(PeerId peer) noexcept = 0;
+  // Likewise, but at once: what was sent and has not arrived need not arrive any more. For a
+  // connection that is believed to be dead, on which an orderly end would wait in vain.
+  virtual void abandon(PeerId peer) noexcept { close(peer); }
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;

@@ -20,7 +20,8 @@
 // | service      | data    | an NI service, as it likes             | (credit)     | the service's|
 // | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
 // | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
-// Payload X is struct XPayload of protocol/remote_memory.hpp.
+// | rail         | control | link bond, about its rails             | see there    | Note         |
+// Payload X is struct XPayload of protocol/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
 // Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
@@ -55,7 +56,8 @@ enum class FrameType : std::uint8_t {
   service,
   service_data,
   service_ack,
-  last_ = service_ack,
+  rail,
+  last_ = rail,
 };
 
 constexpr bool is_valid(FrameType type) noexcept {

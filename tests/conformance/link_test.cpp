@@ -95,8 +95,8 @@ constexpr Meta kControl{FrameType::credit, 0, 0};
 
 }  // namespace
 
-TEST_CASE("at least sim, loop, shm and tcp are under test", "[conformance]") {
-  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp"}) {
+TEST_CASE("at least sim, loop, shm, tcp and bond are under test", "[conformance]") {
+  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp", "bond"}) {
     INFO(name);
     CHECK(std::any_of(available().begin(), available().end(),
                       [&](const Kind& kind) { return kind.name == name; }));
