@@ -20,6 +20,7 @@
 #include <new>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "link/ring.hpp"
 #include "link/shm/cma.hpp"
@@ -104,7 +105,11 @@ class RingCopy {
   RingReader reader_;
 };
 
-// Runs a ring with a second thread as its reader.
+void keep_least(double& least, double value) {
+  if (least <= 0 || value < least) least = value;
+}
+
+// A ring with a second thread, on another core, as its reader.
 class Pipeline {
  public:
   Pipeline(const std::byte* source, std::byte* target)
@@ -114,60 +119,59 @@ class Pipeline {
     reader_.join();
   }
 
-  // False once it is known that there is no second core. Until then the reader may not run yet.
-  bool possible() const noexcept { return place_.load(std::memory_order_relaxed) != Place::same; }
-  bool running() const noexcept { return place_.load(std::memory_order_relaxed) == Place::other; }
-  // ns per fragment of a long message; negative: the reader has not kept up until `deadline`.
-  double run(Clock::time_point deadline) {
-    const std::size_t goal = read_.load(std::memory_order_relaxed) + kLong;
-    const auto begin = Clock::now();
-    for (std::size_t at = 0; at < kLong;) {
-      if (copy_.write(at)) {
-        at += kFragment;
-      } else if (Clock::now() > deadline) {
-        return -1;
-      }
+  bool one_core() const noexcept { return place_.load(std::memory_order_relaxed) == Place::same; }
+  // ns per fragment in the best stretch of kLong bytes. 0: there is no second core, or hardly a
+  // stretch was like the best: then the two threads did not run at the same time.
+  double stream_until(Clock::time_point deadline) {
+    constexpr std::size_t kStretch = kLong / kFragment;
+    std::vector<double> stretches;
+    std::size_t fragments = 0;
+    auto begin = Clock::now();
+    for (auto now = begin; now < deadline; now = Clock::now()) {
+      const Place place = place_.load(std::memory_order_relaxed);
+      if (place == Place::same) return 0;
+      if (place == Place::unknown || !copy_.write(fragments % kStretch * kFragment)) continue;
+      if (++fragments % kStretch != 0) continue;
+      // The first ones only fill the ring.
+      if (fragments > kStretch) stretches.push_back(nanoseconds_since(begin) / kStretch);
+      begin = Clock::now();
     }
-    while (read_.load(std::memory_order_acquire) != goal)
-      if (Clock::now() > deadline) return -1;
-    return nanoseconds_since(begin) * kFragment / (kLong + kFragment);
+    if (stretches.size() < kAlike) return 0;
+    std::sort(stretches.begin(), stretches.end());
+    return stretches[kAlike - 1] < 1.25 * stretches[0] ? stretches[0] : 0;
   }
 
  private:
+  static constexpr std::size_t kAlike = 3;
   enum class Place : std::uint8_t { unknown, other, same };
 
   void read(int core) {
     place_.store(leave_core(core) ? Place::other : Place::same, std::memory_order_relaxed);
-    while (!stop_.load(std::memory_order_relaxed)) {
-      const std::size_t done = read_.load(std::memory_order_relaxed);
-      // Pairs with the acquire in run().
-      if (copy_.read(done % kLong)) read_.store(done + kFragment, std::memory_order_release);
-    }
+    for (std::size_t at = 0; !stop_.load(std::memory_order_relaxed);)
+      if (copy_.read(at)) at = (at + kFragment) % kLong;
   }
 
   RingCopy copy_;
   std::atomic<Place> place_{Place::unknown};
-  std::atomic<std::size_t> read_{0};  // bytes
   std::atomic<bool> stop_{false};
   std::thread reader_;
 };
 
-void keep_least(double& least, double value) {
-  if (value >= 0 && (least <= 0 || value < least)) least = value;
-}
-
 void measure_ring(Calibration& out, const std::byte* source, std::byte* target,
                   Clock::time_point deadline) {
   double in_and_out = 0;
-  RingCopy alone(source, target);
-  for (int i = 0; i < 2; ++i) keep_least(in_and_out, alone.one_by_one());
+  {
+    RingCopy alone(source, target);
+    for (int i = 0; i < 2; ++i) keep_least(in_and_out, alone.one_by_one());
+  }
   double overlapped = 0;
+  bool one_core = false;
   {
     Pipeline pipeline(source, target);
-    while (pipeline.possible() && Clock::now() < deadline)
-      if (pipeline.running()) keep_least(overlapped, pipeline.run(deadline));
+    overlapped = pipeline.stream_until(deadline);
+    one_core = pipeline.one_core();
   }
-  // With one core there is nothing that overlaps.
+  out.disturbed = !one_core && overlapped <= 0;
   if (overlapped <= 0) overlapped = in_and_out;
   out.ring_ns_per_byte = overlapped / kFragment;
   out.ring_ns_start = overlapped;
@@ -227,7 +231,7 @@ Calibration measure_copies(std::chrono::microseconds budget) {
   measure_cma(out, source.get(), target.get(), begin + budget / 2);
   measure_ring(out, source.get(), target.get(), begin + budget);
   out.single_copy_from = crossover(out);
-  out.how = "measured now";
+  out.how = out.disturbed ? "estimated now, the machine is busy" : "measured now";
   return out;
 }
 
@@ -268,7 +272,7 @@ std::optional<Calibration> load_calibration(const std::string& file) {
 }
 
 bool store_calibration(const std::string& file, const Calibration& calibration) {
-  if (!std::isfinite(calibration.cma_ns_per_byte)) return false;
+  if (calibration.disturbed || !std::isfinite(calibration.cma_ns_per_byte)) return false;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
   const std::string draft = file + "." + std::to_string(getpid());
@@ -326,8 +330,9 @@ Calibration find_out() {
   const MeasuringLock lock(file + ".lock");
   const auto deadline = Clock::now() + kPatience;
   while (lock.taken_by_another() && Clock::now() < deadline) {
-    if (auto stored = load_calibration(file)) return *stored;
     std::this_thread::sleep_for(200us);
+    if (auto stored = load_calibration(file)) return *stored;
+    if (!std::filesystem::exists(file + ".lock")) break;  // nothing came of it
   }
   Calibration out = measure_copies(kAtFirstUse);
   if (!lock.taken_by_another() && store_calibration(file, out)) out.how += ", kept in " + file;

@@ -7,7 +7,8 @@
 //
 // The file lies in the user's cache directory ($XDG_CACHE_HOME/lfc, else ~/.cache/lfc), one for each
 // host; it names the processor and the kernel that it holds for, and is measured anew for others.
-// Where it cannot be written, each process measures for itself. Of the processes of one host that
+// Where it cannot be written, and as long as the machine is too busy to measure, each process measures
+// for itself. Of the processes of one host that
 // start together one measures, and the others wait for it, for a bounded time.
 // Method: a ring between two threads on two cores (one after the other where there is only one),
 // and process_vm_readv from this process's own memory; the best of a few runs each. Both are lines
@@ -30,7 +31,8 @@ struct Calibration {
   double ring_ns_start = 0;  // the first fragment's copy, with which nothing overlaps
   double cma_ns_per_byte = 0;
   double cma_ns_start = 0;
-  std::string how;  // "measured", "measured before, FILE", ...
+  bool disturbed = false;  // others were in the way: good enough for now, not to be kept
+  std::string how;         // "measured now", "measured before, FILE", ...
 };
 
 // From the file, or measured and kept there. Never throws, never fails.
@@ -46,7 +48,7 @@ Calibration measure_copies(std::chrono::microseconds budget);
 std::string calibration_file();
 // nullopt: it is not there, is damaged, or belongs to another processor or kernel.
 std::optional<Calibration> load_calibration(const std::string& file);
-// Replaces the file as a whole; false when that is not possible.
+// Replaces the file as a whole; false when that is not possible, or `calibration` is not to be kept.
 bool store_calibration(const std::string& file, const Calibration& calibration);
 
 }  // namespace lfc
