@@ -252,11 +252,12 @@ class Run {
     series_.push_back(series);
     if (rank != 0) return;
     const auto at = [&](double q) { return quantile(series.values, q); };
-    std::printf("{\"bench\":\"%s\",\"size\":%ld,\"depth\":1,\"ranks\":%d,\"seed\":%llu,"
-                "\"median\":%.6g,\"min\":%.6g,\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%zu,"
-                "\"unit\":\"%s\"",
-                series.bench.c_str(), series.size, ranks, static_cast<unsigned long long>(seed),
-                at(0.5), at(0), at(0.25), at(0.75), series.values.size(), series.unit.c_str());
+    std::printf(
+        "{\"bench\":\"%s\",\"size\":%ld,\"depth\":1,\"ranks\":%d,\"seed\":%llu,"
+        "\"median\":%.6g,\"min\":%.6g,\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%zu,"
+        "\"unit\":\"%s\"",
+        series.bench.c_str(), series.size, ranks, static_cast<unsigned long long>(seed), at(0.5),
+        at(0), at(0.25), at(0.75), series.values.size(), series.unit.c_str());
     for (const auto& [key, value] : series.counts) std::printf(",\"%s\":%.10g", key.c_str(), value);
     for (std::size_t i = 0; i < series.against.size(); ++i)
       std::printf("%s\"%s\"%s", i == 0 ? ",\"against\":[" : ",", series.against[i].c_str(),
@@ -327,9 +328,7 @@ class Random {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   }
-  int below(int bound) {
-    return static_cast<int>(next() % static_cast<std::uint64_t>(bound));
-  }
+  int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
   double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 

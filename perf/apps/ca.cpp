@@ -132,11 +132,12 @@ int main(int argc, char** argv) {
       app::Run::absent("ca_" + ways[w], layout.row_bytes, exchanges[w]->problem());
       continue;
     }
-    run.report({.bench = "ca_" + ways[w],
-                .size = layout.row_bytes,
-                .values = values[w],
-                .counts = {{"percent", 200.0 / lines}, {"lines", lines}, {"iterations", iterations}},
-                .against = {"ca_isend", "ca_pscw"}});
+    run.report(
+        {.bench = "ca_" + ways[w],
+         .size = layout.row_bytes,
+         .values = values[w],
+         .counts = {{"percent", 200.0 / lines}, {"lines", lines}, {"iterations", iterations}},
+         .against = {"ca_isend", "ca_pscw"}});
   }
   return run.finish();
 }

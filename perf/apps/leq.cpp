@@ -41,8 +41,7 @@ std::vector<double> sequential(const System& system, int iterations) {
   std::vector<double> x(static_cast<std::size_t>(system.n), 0.0);
   std::vector<double> next = x;
   for (int k = 0; k < iterations; ++k) {
-    for (int i = 0; i < system.n; ++i)
-      next[static_cast<std::size_t>(i)] = next_value(system, x, i);
+    for (int i = 0; i < system.n; ++i) next[static_cast<std::size_t>(i)] = next_value(system, x, i);
     x.swap(next);
   }
   return x;

@@ -16,7 +16,10 @@ enum Tag { kData = 1, kGo, kDone };
 class Transfer {
  public:
   Transfer(const std::string& kind, int bytes, app::Window& window)
-      : kind_(kind), bytes_(bytes), window_(window), out_(static_cast<std::size_t>(bytes)),
+      : kind_(kind),
+        bytes_(bytes),
+        window_(window),
+        out_(static_cast<std::size_t>(bytes)),
         in_(static_cast<std::size_t>(bytes)) {}
 
   [[nodiscard]] bool one_sided() const { return kind_ != "isend" && kind_ != "irecv"; }
@@ -32,8 +35,8 @@ class Transfer {
  private:
   double measured(long work, std::int64_t number) {
     if (kind_ != "irecv") stamp(out_, number);
-    MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     const double start = MPI_Wtime();
     std::int64_t before = 0;
     if (one_sided()) {

@@ -34,8 +34,12 @@ Share make_share(int n) {
   const auto width = static_cast<std::size_t>(n);
   const int count = n / app::ranks + (app::rank < n % app::ranks ? 1 : 0);
   const auto columns = static_cast<std::size_t>(count);
-  Share share{n, count, std::vector<double>(columns * width), std::vector<double>(columns * width),
-              std::vector<bool>(columns), std::vector<double>(width * width)};
+  Share share{n,
+              count,
+              std::vector<double>(columns * width),
+              std::vector<double>(columns * width),
+              std::vector<bool>(columns),
+              std::vector<double>(width * width)};
   for (int c = 0; c < count; ++c) fill_column(share.column(c), n, c * app::ranks + app::rank);
   return share;
 }

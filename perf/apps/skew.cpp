@@ -46,9 +46,9 @@ double model(const Delays& delays, const std::string& way) {
     }
     const double all = *std::max_element(told.begin(), told.end());
     for (std::size_t r = 0; r < ranks; ++r)
-      end[r] = way == "fence" ? all
-                              : std::max({own[r], told[(r + 1) % ranks],
-                                          told[(r + ranks - 1) % ranks]});
+      end[r] = way == "fence"
+                   ? all
+                   : std::max({own[r], told[(r + 1) % ranks], told[(r + ranks - 1) % ranks]});
   }
   return *std::max_element(end.begin(), end.end());
 }

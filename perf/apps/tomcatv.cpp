@@ -175,9 +175,9 @@ int main(int argc, char** argv) {
     for (int i = 0; i < block.count; ++i) {
       const double* x = row_of(whole.x, n, block.first + i);
       const double* y = row_of(whole.y, n, block.first + i);
-      app::require(std::equal(x, x + n, row_of(mesh.x, n, i)) &&
-                       std::equal(y, y + n, row_of(mesh.y, n, i)),
-                   "row %d of the mesh is wrong", block.first + i);
+      app::require(
+          std::equal(x, x + n, row_of(mesh.x, n, i)) && std::equal(y, y + n, row_of(mesh.y, n, i)),
+          "row %d of the mesh is wrong", block.first + i);
     }
   }
   run.report({.bench = "tomcatv",
