@@ -99,8 +99,7 @@ static int close_component(void) {
 /* The BTLs are open by now. A process whose NI did not open has published no address: all see it. */
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
-  (void)mpi_threads;
-  if (!lfc_coll_start_service()) return OPAL_ERR_NOT_AVAILABLE;
+  if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
   lfc_coll_learn_types();
   return OPAL_SUCCESS;
 }
