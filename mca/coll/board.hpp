@@ -31,7 +31,7 @@ class Board {
   static constexpr std::uint64_t kSlots = 32;
   static constexpr std::uint64_t kRooms = 8;
   static constexpr std::size_t kInline = kLine - sizeof(std::uint64_t);
-  static constexpr std::size_t kRoom = std::size_t{32} * 1024;
+  static constexpr std::size_t kRoom = std::size_t{64} * 1024;
 
   Board() = default;
   Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;

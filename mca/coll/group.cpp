@@ -14,12 +14,35 @@ using Status = CollOperation::Status;
 constexpr std::size_t kDirectBytes = std::size_t{16} * 1024;
 // Chunk of what goes over a board only: small enough to be copied in while others copy out.
 constexpr std::size_t kLocalChunk = std::size_t{32} * 1024;
+// Packets up to this size cost a hop's latency to pass on, but little to send again.
+constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
 // Packets of one operation that may wait in the NI.
 constexpr std::uint32_t kUnsent = 16;
 // Chunks that a head may have contributed and not got back.
 constexpr std::uint64_t kAhead = 16;
 // What a packet costs at most besides its bytes.
 constexpr std::size_t kPacketCost = 512;
+
+// The fan-out with which `chunks` packets are at the last node first: the first packet passes
+// `depth` nodes, each of which sends it to its children in turn; every other packet follows after
+// what one node needs to send one to all its children. In units of a quarter of a hop.
+std::uint32_t best_fan(std::uint32_t nodes, std::uint64_t chunks, std::size_t size) noexcept {
+  const std::uint64_t again = size <= kLightPacket ? 1 : 4;
+  std::uint32_t best = 1;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const std::uint32_t fan : {1u, 2u, 4u, 8u}) {
+    std::uint64_t depth = 0;
+    std::uint64_t reached = 1;
+    for (std::uint64_t level = 1; reached < nodes; reached += level, ++depth) level *= fan;
+    const std::uint64_t children = std::min(fan, nodes - 1);
+    const std::uint64_t time =
+        depth * (4 + (children - 1) * again) + (chunks - 1) * children * again;
+    if (time >= least) continue;
+    least = time;
+    best = fan;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -75,15 +98,9 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   }
   operation.steps = operation.chunks * operation.per_chunk;
   if (one_node) return;
-  // Few packets: a shallow tree. Many: a chain, in which nobody sends anything twice.
-  const std::uint32_t nodes = members_.nodes();
-  if (options_.fan != 0) {
-    operation.fan = static_cast<std::uint8_t>(options_.fan);
-  } else if (operation.kind == Kind::bcast && operation.chunks >= 2 * std::uint64_t{nodes}) {
-    operation.fan = 1;
-  } else {
-    operation.fan = operation.bytes <= 8192 ? 4 : 2;
-  }
+  const std::size_t chunk_size = std::min(chunk, operation.bytes);
+  operation.fan = static_cast<std::uint8_t>(
+      options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
 }
 
 void CollGroup::append(CollOperation& operation) {
