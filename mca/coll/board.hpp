@@ -31,7 +31,7 @@ class Board {
   static constexpr std::uint64_t kSlots = 32;
   static constexpr std::uint64_t kRooms = 8;
   static constexpr std::size_t kInline = kLine - sizeof(std::uint64_t);
-  static constexpr std::size_t kRoom = std::size_t{32} * 1024;
+  static constexpr std::size_t kRoom = std::size_t{64} * 1024;
 
   Board() = default;
   Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;
@@ -57,7 +57,11 @@ class Board {
     slot(lane, step).ready.store(step + 1, std::memory_order_release);
   }
   bool ready(std::uint32_t lane, std::uint64_t step) const noexcept {
-    return slot(lane, step).ready.load(std::memory_order_acquire) == step + 1;
+    return flag(lane, step).load(std::memory_order_acquire) == step + 1;
+  }
+  // Becomes step + 1 when the lane is ready.
+  const std::atomic<std::uint64_t>& flag(std::uint32_t lane, std::uint64_t step) const noexcept {
+    return slot(lane, step).ready;
   }
   // This rank has read all that it has to of all steps below `steps`. Pairs with look_again().
   void finish(std::uint64_t steps) noexcept {

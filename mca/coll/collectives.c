@@ -100,9 +100,9 @@ static int run(mca_coll_base_module_t* module, const struct lfc_coll_call* call)
   return mpi_status(lfc_coll_run(group_of(module), call));
 }
 
-/* A call that goes on by itself. */
+/* A call that goes on by itself. MPI's functions keep types and operations alive in the base's fields. */
 typedef struct lfc_coll_request {
-  ompi_request_t super;
+  ompi_coll_base_nbc_request_t base;
   lfc_coll_operation operation;
   void* staged; /* a derived type's bytes; unpacked at the end unless this is the root */
   void* buffer;
@@ -126,15 +126,15 @@ static int cancel_request(ompi_request_t* request, int flag) {
 }
 
 static void construct_request(lfc_coll_request* request) {
-  request->super.req_type = OMPI_REQUEST_COLL;
-  request->super.req_status._cancelled = 0;
-  request->super.req_free = free_request;
-  request->super.req_cancel = cancel_request;
+  request->base.super.req_type = OMPI_REQUEST_COLL;
+  request->base.super.req_status._cancelled = 0;
+  request->base.super.req_free = free_request;
+  request->base.super.req_cancel = cancel_request;
   request->staged = NULL;
   request->type = NULL;
 }
 
-static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_request_t, construct_request, NULL);
+static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, construct_request, NULL);
 
 static bool copy_packed(void* buffer, int count, ompi_datatype_t* type, void* packed, size_t bytes,
                         bool pack) {
@@ -160,7 +160,7 @@ static bool copy_packed(void* buffer, int count, ompi_datatype_t* type, void* pa
 static void request_done(lfc_coll_operation* operation, enum lfc_coll_status status) {
   lfc_coll_request* request =
       (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
-  ompi_communicator_t* comm = request->super.req_mpi_object.comm;
+  ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
   if (request->staged != NULL) {
     const size_t bytes = (size_t)request->count * request->type->super.size;
     if (request->unpack && status == LFC_COLL_OK)
@@ -170,8 +170,8 @@ static void request_done(lfc_coll_operation* operation, enum lfc_coll_status sta
     request->staged = NULL;
     OBJ_RELEASE(request->type);
   }
-  request->super.req_status.MPI_ERROR = mpi_status(status);
-  ompi_request_complete(&request->super, true);
+  request->base.super.req_status.MPI_ERROR = mpi_status(status);
+  ompi_request_complete(&request->base.super, true);
   OBJ_RELEASE(comm);
 }
 
@@ -183,15 +183,15 @@ static int start(ompi_communicator_t* comm, mca_coll_base_module_t* module,
     registered = true;
     opal_progress_register(lfc_coll_progress);
   }
-  OMPI_REQUEST_INIT(&request->super, false);
-  request->super.req_state = OMPI_REQUEST_ACTIVE;
-  request->super.req_mpi_object.comm = comm;
-  request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
-  request->super.req_status.MPI_TAG = MPI_ANY_TAG;
-  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
-  request->super.req_status._ucount = 0;
+  OMPI_REQUEST_INIT(&request->base.super, false);
+  request->base.super.req_state = OMPI_REQUEST_ACTIVE;
+  request->base.super.req_mpi_object.comm = comm;
+  request->base.super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
+  request->base.super.req_status.MPI_TAG = MPI_ANY_TAG;
+  request->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
+  request->base.super.req_status._ucount = 0;
   OBJ_RETAIN(comm); /* it may be freed before the operation has finished */
-  *out = &request->super;
+  *out = &request->base.super;
   lfc_coll_start(group_of(module), call, &request->operation, request_done);
   return OMPI_SUCCESS;
 }

@@ -22,7 +22,7 @@ static int register_component(void) {
   const mca_base_component_t* version = &own->super.collm_version;
   struct lfc_coll_options* options = &own->options;
   *options = (struct lfc_coll_options){
-      .packet = 16 * 1024, .window = 8 * 1024 * 1024, .fan = 0, .progress = progress};
+      .packet = 32 * 1024, .window = 8 * 1024 * 1024, .fan = 0, .progress = progress};
   own->priority = 80;
   (void)mca_base_var_group_component_register(
       version,
@@ -37,7 +37,7 @@ static int register_component(void) {
                      OPAL_INFO_LVL_5, &forwarding);
   lfc_parameter_size(version, "packet",
                      "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
-                     "32768)",
+                     "65504)",
                      OPAL_INFO_LVL_5, &options->packet);
   lfc_parameter_size(version, "window",
                      "Bytes of broadcasts and reductions that a rank may be ahead of another before "
@@ -45,7 +45,7 @@ static int register_component(void) {
                      OPAL_INFO_LVL_5, &options->window);
   lfc_parameter_unsigned(version, "fan",
                          "Children of an inner node of a tree on either side of the root (1 to 16); "
-                         "0: by size, from 4 for few bytes to 1, a chain, for many",
+                         "0: by size, from 8 for few bytes and many nodes to 1, a chain, for many bytes",
                          OPAL_INFO_LVL_5, &options->fan);
   lfc_parameter_flag(version, "stats",
                      "Whether each process prints its counters at MPI_Finalize, one line on "
@@ -64,8 +64,8 @@ static bool refuse(const char* parameter, const char* accepted) {
 }
 
 static bool parameters_are_valid(struct lfc_coll_options* options) {
-  if (options->packet < 256 || options->packet > 32 * 1024)
-    return refuse("packet", "from 256 to 32768");
+  if (options->packet < 256 || options->packet > 65504)
+    return refuse("packet", "from 256 to 65504");
   if (options->window < 64 * 1024) return refuse("window", "65536 or more");
   if (options->fan > 16) return refuse("fan", "from 0 to 16");
   if (strcmp(forwarding, "ni") != 0 && strcmp(forwarding, "host") != 0)
@@ -99,8 +99,7 @@ static int close_component(void) {
 /* The BTLs are open by now. A process whose NI did not open has published no address: all see it. */
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
-  (void)mpi_threads;
-  if (!lfc_coll_start_service()) return OPAL_ERR_NOT_AVAILABLE;
+  if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
   lfc_coll_learn_types();
   return OPAL_SUCCESS;
 }

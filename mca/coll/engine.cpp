@@ -31,7 +31,7 @@ constexpr auto kWatchPeriod = std::chrono::milliseconds(200);
 // Rounds of waiting without events before Open MPI's other business is looked after, and, on one
 // node, before the clock is.
 constexpr unsigned kSpins = 128;
-constexpr unsigned kClockSpins = 4096;
+constexpr unsigned kClockSpins = 1024;
 
 // What each process publishes. All members of a group must agree on `parameters`.
 struct Facts {
@@ -93,10 +93,11 @@ class Engine {
   const Facts& facts() const noexcept { return facts_; }
   const lfc_coll_options& options() const noexcept { return options_; }
   CollOptions group_options() const noexcept {
-    return {options_.packet, options_.window, options_.fan, options_.host_forwarding};
+    return {options_.packet, options_.window, options_.fan, options_.host_forwarding, threads_};
   }
 
-  bool start_service() {
+  bool start_service(bool threads) {
+    threads_ = threads;
     ni_ = process_ni();
     if (ni_ == nullptr) return false;
     multicast_ = std::make_unique<Multicast>(
@@ -163,6 +164,14 @@ class Engine {
   }
 
   Ni* ni() noexcept { return ni_.get(); }
+  // Open MPI's other business, now and then where nobody has to wait for anything.
+  void visit() {
+    const unsigned visits = visits_.load(std::memory_order_relaxed) + 1;
+    visits_.store(visits, std::memory_order_relaxed);
+    if (visits % kSpins == 0) options_.progress();
+  }
+  // How often to look for the others before waiting in earnest.
+  unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
 
   CollOperation& describe(lfc_coll_group& group, const lfc_coll_call& call,
                           CollOperation& operation) {
@@ -192,6 +201,8 @@ class Engine {
   }
 
   const lfc_coll_options options_;
+  bool threads_ = false;
+  std::atomic<unsigned> visits_ = 0;
   Facts facts_;
   std::unique_ptr<OwnArena> arena_;
   std::shared_ptr<Ni> ni_;
@@ -325,11 +336,19 @@ void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
       continue;
     }
     ++idle;
+    if (operation.flag != nullptr && !options_.crowded) {
+      // Nothing else matters for a moment; a pause would cost as much as the hand-over.
+      unsigned spins = 0;
+      while (operation.flag->load(std::memory_order_acquire) != operation.flag_value &&
+             ++spins < kSpins) {
+      }
+      if (spins < kSpins) continue;
+    }
     if (options_.crowded) {
       // Somebody else has to run before anything can change.
       if (network || idle % 8 == 0) options_.progress();
       sched_yield();
-    } else if (network || idle % kSpins == 0) {
+    } else if (network || idle % 16 == 0) {
       options_.progress();
     } else {
       relax();
@@ -425,7 +444,9 @@ void lfc_coll_close(void) {
   engine = nullptr;
 }
 
-bool lfc_coll_start_service(void) { return engine != nullptr && engine->start_service(); }
+bool lfc_coll_start_service(bool threads) {
+  return engine != nullptr && engine->start_service(threads);
+}
 
 bool lfc_coll_knows(lfc_coll_process process) {
   return engine->knows({process.job, process.rank});
@@ -461,7 +482,12 @@ bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
 lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
   if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE) return LFC_COLL_OK;
   lfc::CollOperation operation;
-  group->group->submit(engine->describe(*group, *call, operation));
+  engine->describe(*group, *call, operation);
+  if (group->group->try_at_once(operation, engine->looks())) {
+    engine->visit();
+    return LFC_COLL_OK;
+  }
+  group->group->submit(operation);
   engine->wait(*group, operation);
   return static_cast<lfc_coll_status>(operation.status);
 }

@@ -4,7 +4,7 @@
  * exception crosses it.
  *
  *   lfc_coll_open(&options, &facts);             publish facts, before the start-up exchange
- *   lfc_coll_start_service();                    when the NI of the process is open
+ *   lfc_coll_start_service(threads);             when the NI of the process is open
  *   for (each process) lfc_coll_introduce(job, rank, facts, size, address, size);
  *   lfc_coll_group *group = lfc_coll_join(key, processes, count, self, why, sizeof why);
  *   enum lfc_coll_status status = lfc_coll_run(group, &call);
@@ -69,8 +69,8 @@ typedef void (*lfc_coll_done)(lfc_coll_operation* operation, enum lfc_coll_statu
 /* The facts of this process, to be published. */
 const void* lfc_coll_open(const struct lfc_coll_options* options, size_t* size);
 void lfc_coll_close(void);
-/* False: this process has no NI. From here on packets for groups to come are welcome. */
-bool lfc_coll_start_service(void);
+/* `threads`: several call at the same time. False: this process has no NI. From here on packets for groups to come are welcome. */
+bool lfc_coll_start_service(bool threads);
 
 bool lfc_coll_knows(struct lfc_coll_process process);
 /* What the process has published; size 0: nothing, so it takes part in no group. */

@@ -13,13 +13,36 @@ using Status = CollOperation::Status;
 // Up to so many bytes in all lanes everybody combines everything.
 constexpr std::size_t kDirectBytes = std::size_t{16} * 1024;
 // Chunk of what goes over a board only: small enough to be copied in while others copy out.
-constexpr std::size_t kLocalChunk = std::size_t{8} * 1024;
+constexpr std::size_t kLocalChunk = std::size_t{32} * 1024;
+// Packets up to this size cost a hop's latency to pass on, but little to send again.
+constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
 // Packets of one operation that may wait in the NI.
 constexpr std::uint32_t kUnsent = 16;
 // Chunks that a head may have contributed and not got back.
 constexpr std::uint64_t kAhead = 16;
 // What a packet costs at most besides its bytes.
 constexpr std::size_t kPacketCost = 512;
+
+// The fan-out with which `chunks` packets are at the last node first: the first packet passes
+// `depth` nodes, each of which sends it to its children in turn; every other packet follows after
+// what one node needs to send one to all its children. In units of a quarter of a hop.
+std::uint32_t best_fan(std::uint32_t nodes, std::uint64_t chunks, std::size_t size) noexcept {
+  const std::uint64_t again = size <= kLightPacket ? 1 : 4;
+  std::uint32_t best = 1;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const std::uint32_t fan : {1u, 2u, 4u, 8u}) {
+    std::uint64_t depth = 0;
+    std::uint64_t reached = 1;
+    for (std::uint64_t level = 1; reached < nodes; reached += level, ++depth) level *= fan;
+    const std::uint64_t children = std::min(fan, nodes - 1);
+    const std::uint64_t time =
+        depth * (4 + (children - 1) * again) + (chunks - 1) * children * again;
+    if (time >= least) continue;
+    least = time;
+    best = fan;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -68,23 +91,16 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   operation.direct = operation.kind == Kind::allreduce && one_node &&
                      (lanes == 2 || operation.bytes * lanes <= kDirectBytes);
   operation.chunk = chunk;
-  operation.chunks = (operation.bytes + chunk - 1) / chunk;
-  std::uint64_t per_chunk = 1;
+  operation.chunks = operation.bytes <= chunk ? 1 : (operation.bytes + chunk - 1) / chunk;
   if (operation.kind == Kind::allreduce) {
     operation.root = tree_root_;
-    operation.chunks = std::max<std::uint64_t>(operation.chunks, 1);
-    per_chunk = operation.direct ? 1 : 2;
+    operation.per_chunk = operation.direct ? 1 : 2;
   }
-  operation.steps = operation.chunks * per_chunk;
-  // Few packets: a shallow tree. Many: a chain, in which nobody sends anything twice.
-  const std::uint32_t nodes = members_.nodes();
-  if (options_.fan != 0) {
-    operation.fan = static_cast<std::uint8_t>(options_.fan);
-  } else if (operation.kind == Kind::bcast && operation.chunks >= 2 * std::uint64_t{nodes}) {
-    operation.fan = 1;
-  } else {
-    operation.fan = operation.bytes <= 8192 ? 4 : 2;
-  }
+  operation.steps = operation.chunks * operation.per_chunk;
+  if (one_node) return;
+  const std::size_t chunk_size = std::min(chunk, operation.bytes);
+  operation.fan = static_cast<std::uint8_t>(
+      options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
 }
 
 void CollGroup::append(CollOperation& operation) {
@@ -97,7 +113,7 @@ void CollGroup::append(CollOperation& operation) {
 
 // Inserts a barrier where otherwise somebody could come to be more than a window ahead.
 void CollGroup::bound_lead(const CollOperation& operation) {
-  if (network_ == nullptr || operation.kind == Kind::allreduce) {
+  if (operation.kind == Kind::allreduce) {
     lead_ = 0;
     return;
   }
@@ -114,18 +130,80 @@ void CollGroup::bound_lead(const CollOperation& operation) {
 }
 
 void CollGroup::submit(CollOperation& operation) {
-  while (busy_.test_and_set(std::memory_order_acquire)) {
+  while (!enter()) {
   }
-  bound_lead(operation);
+  if (network_ != nullptr) bound_lead(operation);
   append(operation);
-  busy_.clear(std::memory_order_release);
-  advance();
+  advance_inside();
+}
+
+// The lane of a rank of this node.
+std::uint32_t CollGroup::lane_of(std::uint32_t member) const noexcept {
+  return static_cast<std::uint32_t>(std::lower_bound(local_.begin(), local_.end(), member) -
+                                    local_.begin());
+}
+
+// --- Small operations on one node ---
+
+bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
+  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline ||
+      operation.kind == Kind::reduce || !enter())
+    return false;
+  const bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes) &&
+                    (operation.kind == Kind::bcast ? bcast_at_once(operation, looks)
+                                                   : allreduce_at_once(operation, looks));
+  if (done) board_.finish(++next_step_);
+  exit();
+  return done;
+}
+
+bool CollGroup::bcast_at_once(const CollOperation& operation, unsigned looks) {
+  if (operation.root == self_) {
+    write(next_step_, operation.in, operation.bytes);
+    return true;
+  }
+  const std::uint32_t lane = lane_of(operation.root);
+  while (!board_.ready(lane, next_step_))
+    if (looks-- == 0) return false;
+  std::memcpy(operation.out, board_.room(lane, next_step_, operation.bytes), operation.bytes);
+  return true;
+}
+
+bool CollGroup::allreduce_at_once(const CollOperation& operation, unsigned looks) {
+  write(next_step_, operation.in, operation.bytes);
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
+    while (lane != lane_ && !board_.ready(lane, next_step_))
+      if (looks-- == 0) return false;
+  if (operation.bytes > 0)
+    combine_all(operation, next_step_, 0, operation.bytes,
+                find_combine(operation.op, operation.type));
+  return true;
+}
+
+// What all ranks have written in this step, in the order of lanes: everybody gets the same bits.
+void CollGroup::combine_all(const CollOperation& operation, std::uint64_t step, std::size_t offset,
+                            std::size_t size, Combine combine) const {
+  const std::size_t count = size / combine_size(operation.type);
+  std::byte* const out = operation.out + offset;
+  if (board_.lanes() == 2) {
+    const std::byte* const own = operation.in + offset;
+    const std::byte* const other = board_.room(1 - lane_, step, size);
+    combine(lane_ == 0 ? own : other, lane_ == 0 ? other : own, out, count);
+    return;
+  }
+  const std::byte* sum = board_.room(0, step, size);
+  for (std::uint32_t lane = 1; lane < board_.lanes(); ++lane) {
+    combine(sum, board_.room(lane, step, size), out, count);
+    sum = out;
+  }
 }
 
 // --- Progress ---
 
-bool CollGroup::advance() {
-  if (busy_.test_and_set(std::memory_order_acquire)) return false;
+bool CollGroup::advance() { return enter() && advance_inside(); }
+
+// Leaves before it tells anybody that an operation has finished.
+bool CollGroup::advance_inside() {
   bool moved = false;
   CollOperation* done = nullptr;
   CollOperation** done_tail = &done;
@@ -153,7 +231,7 @@ bool CollGroup::advance() {
       done_tail = &operation.next;
     }
   }
-  busy_.clear(std::memory_order_release);
+  exit();
   while (done != nullptr) {
     CollOperation* const operation = std::exchange(done, done->next);
     operation->finished.store(true, std::memory_order_release);
@@ -215,9 +293,17 @@ void CollGroup::write(std::uint64_t step, const std::byte* bytes, std::size_t si
   board_.publish(lane_, step);
 }
 
-bool CollGroup::others_ready(std::uint64_t step) const noexcept {
+bool CollGroup::is_ready(CollOperation& operation, std::uint32_t lane,
+                         std::uint64_t step) const noexcept {
+  if (board_.ready(lane, step)) return true;
+  operation.flag = &board_.flag(lane, step);
+  operation.flag_value = step + 1;
+  return false;
+}
+
+bool CollGroup::others_ready(CollOperation& operation, std::uint64_t step) const noexcept {
   for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
-    if (lane != lane_ && !board_.ready(lane, step)) return false;
+    if (lane != lane_ && !is_ready(operation, lane, step)) return false;
   return true;
 }
 
@@ -246,9 +332,7 @@ bool CollGroup::bcast_root(CollOperation& operation, bool& moved) {
 
 bool CollGroup::bcast_other(CollOperation& operation, bool& moved) {
   const bool with_root = members_.node(operation.root) == members_.node(self_);
-  std::uint32_t lane = 0;
-  while (with_root && local_[lane] != operation.root) ++lane;
-  return read_results(operation, lane, moved);
+  return read_results(operation, with_root ? lane_of(operation.root) : 0, moved);
 }
 
 // Results lie on the board, or the NI places them in the buffer.
@@ -259,11 +343,10 @@ bool CollGroup::read_results(CollOperation& operation, std::uint32_t lane, bool&
     operation.read = arrived;
     return arrived == operation.chunks;
   }
-  const std::uint64_t per_chunk = operation.steps / operation.chunks;
   for (; operation.read < operation.chunks; ++operation.read) {
-    const std::uint64_t step = operation.first + (operation.read + 1) * per_chunk - 1;
+    const std::uint64_t step = operation.first + (operation.read + 1) * operation.per_chunk - 1;
     const std::size_t size = operation.size_of(operation.read);
-    if (!board_.ready(lane, step)) return false;
+    if (!is_ready(operation, lane, step)) return false;
     if (size > 0)
       std::memcpy(operation.out + operation.offset_of(operation.read),
                   board_.room(lane, step, size), size);
@@ -298,7 +381,7 @@ bool CollGroup::reduce_head(CollOperation& operation, bool& moved) {
     const std::uint64_t index = operation.combined;
     const std::uint64_t step = operation.first + index;
     const std::size_t size = operation.size_of(index);
-    if (board_.is_open() && !others_ready(step)) return false;
+    if (board_.is_open() && !others_ready(operation, step)) return false;
     // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
     if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
     std::byte* const place = is_root && network_ == nullptr
@@ -330,7 +413,6 @@ bool CollGroup::reduce_other(CollOperation& operation, bool& moved) {
 }
 
 bool CollGroup::allreduce_direct(CollOperation& operation, bool& moved) {
-  const std::size_t width = combine_size(operation.type);
   while (operation.read < operation.chunks) {
     for (; operation.written < operation.chunks; ++operation.written) {
       const std::uint64_t step = operation.first + operation.written;
@@ -340,16 +422,10 @@ bool CollGroup::allreduce_direct(CollOperation& operation, bool& moved) {
       moved = true;
     }
     const std::uint64_t step = operation.first + operation.read;
-    if (operation.read == operation.written || !others_ready(step)) return false;
+    if (operation.read == operation.written || !others_ready(operation, step)) return false;
     const std::size_t size = operation.size_of(operation.read);
-    if (size > 0) {
-      std::byte* const out = operation.out + operation.offset_of(operation.read);
-      const std::byte* sum = board_.room(0, step, size);
-      for (std::uint32_t lane = 1; lane < board_.lanes(); ++lane) {
-        operation.combine(sum, board_.room(lane, step, size), out, size / width);
-        sum = out;
-      }
-    }
+    if (size > 0)
+      combine_all(operation, step, operation.offset_of(operation.read), size, operation.combine);
     board_.finish(step + 1);
     ++operation.read;
     moved = true;
@@ -371,7 +447,7 @@ bool CollGroup::allreduce_parts(CollOperation& operation, bool& moved) {
     }
     while (operation.combined < operation.written) {
       const std::uint64_t step = operation.first + 2 * operation.combined;
-      if (!others_ready(step)) break;
+      if (!others_ready(operation, step)) break;
       const std::size_t size = operation.size_of(operation.combined);
       const std::size_t count = size / width;
       const std::size_t begin = count * lane_ / lanes;
@@ -387,7 +463,7 @@ bool CollGroup::allreduce_parts(CollOperation& operation, bool& moved) {
       moved = true;
     }
     const std::uint64_t step = operation.first + 2 * operation.read + 1;
-    if (operation.read == operation.combined || !others_ready(step)) return false;
+    if (operation.read == operation.combined || !others_ready(operation, step)) return false;
     const std::size_t size = operation.size_of(operation.read);
     const std::size_t count = size / width;
     std::byte* const out = operation.out + operation.offset_of(operation.read);
@@ -416,7 +492,7 @@ bool CollGroup::allreduce_nodes(CollOperation& operation, bool& moved) {
       moved = true;
       continue;
     }
-    if (index >= operation.read + kAhead || (shared && !others_ready(step))) break;
+    if (index >= operation.read + kAhead || (shared && !others_ready(operation, step))) break;
     if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
     const std::byte* sum = combine_local(operation, index, step, scratch_.data());
     moved = true;

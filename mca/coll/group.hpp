@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "board.hpp"
@@ -37,10 +38,11 @@
 namespace lfc {
 
 struct CollOptions {
-  std::size_t packet = std::size_t{16} * 1024;        // bytes of a chunk among nodes
+  std::size_t packet = std::size_t{32} * 1024;        // bytes of a chunk among nodes
   std::size_t window = std::size_t{8} * 1024 * 1024;  // that a rank may be ahead
   unsigned fan = 0;                                   // of the trees; 0: by size
   bool host_forwarding = false;
+  bool threads = false;  // several threads call at the same time
 };
 
 class CollGroup {
@@ -64,6 +66,9 @@ class CollGroup {
   CollGroup& operator=(const CollGroup&) = delete;
 
   const Membership& members() const noexcept { return members_; }
+  // Does a small operation among the ranks of one node if nothing is in its way and the others are
+  // there within so many looks. False: nothing has been done that submit() would not do again.
+  bool try_at_once(const CollOperation& operation, unsigned looks);
   // Appends the operation and goes as far as it can without waiting.
   void submit(CollOperation& operation);
   // True: something has moved.
@@ -75,6 +80,20 @@ class CollGroup {
   const std::vector<std::uint32_t>& local() const noexcept { return local_; }
 
  private:
+  // One thread at a time, and no operation from inside another.
+  bool enter() noexcept {
+    if (options_.threads) return !busy_.test_and_set(std::memory_order_acquire);
+    return !std::exchange(inside_, true);
+  }
+  void exit() noexcept {
+    if (options_.threads) busy_.clear(std::memory_order_release);  // pairs with enter()
+    inside_ = false;
+  }
+  bool advance_inside();
+  bool bcast_at_once(const CollOperation& operation, unsigned looks);
+  bool allreduce_at_once(const CollOperation& operation, unsigned looks);
+  void combine_all(const CollOperation& operation, std::uint64_t step, std::size_t offset,
+                   std::size_t size, Combine combine) const;
   void prepare(CollOperation& operation) noexcept;
   void append(CollOperation& operation);
   void bound_lead(const CollOperation& operation);
@@ -90,8 +109,10 @@ class CollGroup {
   bool allreduce_nodes(CollOperation& operation, bool& moved);
   const std::byte* combine_local(CollOperation& operation, std::uint64_t index, std::uint64_t step,
                                  std::byte* target);
-  bool others_ready(std::uint64_t step) const noexcept;
+  bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step) const noexcept;
+  bool others_ready(CollOperation& operation, std::uint64_t step) const noexcept;
   void write(std::uint64_t step, const std::byte* bytes, std::size_t size) noexcept;
+  std::uint32_t lane_of(std::uint32_t member) const noexcept;
   bool lost() const noexcept;
 
   const Membership members_;
@@ -110,6 +131,7 @@ class CollGroup {
   CollOperation* queue_ = nullptr;
   CollOperation** tail_ = &queue_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  bool inside_ = false;
   std::atomic<bool> lost_ = false;
 };
 

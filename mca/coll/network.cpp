@@ -83,8 +83,7 @@ bool GroupNetwork::place_in_buffer(std::uint64_t step, std::span<const std::byte
   if (operation == nullptr || step < operation->first ||
       step >= operation->first + operation->steps)
     return false;
-  const std::uint64_t per_chunk = operation->steps / operation->chunks;
-  const std::uint64_t index = (step - operation->first) / per_chunk;
+  const std::uint64_t index = (step - operation->first) / operation->per_chunk;
   if (bytes.size() != operation->size_of(index)) {
     fail_size();
     return true;
