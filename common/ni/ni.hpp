@@ -160,6 +160,8 @@ class Ni final : private FrameSink {
 
   // --- Observation ---
 
+  // Several threads may call (Config::threads).
+  bool threads() const noexcept { return config_.threads; }
   const Counters& counters() const noexcept { return counters_; }
   // For the links, which count what they drop.
   Counters& link_counters() noexcept { return counters_; }

@@ -235,6 +235,7 @@ bool Window::issue_in_frames(WindowPeer& peer, WindowOp& op) {
 // --- Mapped memory ---
 
 void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
+  order_loads();
   std::byte* memory = peer.mapped;
   if (flavor_ == Flavor::dynamic) {  // ourselves; in the range, as it was when that was checked
     std::int64_t base = 0;
@@ -246,7 +247,7 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
   }
   ElementLock& lock = peer.control->elements;
   switch (op.kind) {
-    case Kind::put: copy(op.out, op.origin.base, op.to, memory, op.bytes); return;
+    case Kind::put: note_stores(); copy(op.out, op.origin.base, op.to, memory, op.bytes); return;
     case Kind::get: copy(op.to, memory, op.in, op.result.base, op.bytes); return;
     case Kind::compare_swap: {
       std::array<std::byte, 8> old;
