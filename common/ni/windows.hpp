@@ -325,6 +325,7 @@ class Window {
   void check_completes(WindowPeer& peer);
   // The memory that the runs are relative to, and what to add to their offsets; null: not all inside.
   std::byte* resolve(std::span<const Run> runs, std::int64_t& base) const noexcept;
+  const Region* region_of(const Run& run) const noexcept;
   bool member_lost(PeerId peer) noexcept;
 
   Windows& windows_;
