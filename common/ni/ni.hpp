@@ -216,6 +216,8 @@ class Ni final : private FrameSink {
 
   // --- Observation ---
 
+  // Several threads may call (Config::threads).
+  bool threads() const noexcept { return config_.threads; }
   const Counters& counters() const noexcept { return counters_; }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;
