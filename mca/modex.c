@@ -1,5 +1,7 @@
 #include "modex.h"
 
+#include <stdlib.h>
+
 #if OPAL_MAJOR_VERSION == 4
 /* Data that 5.0's libraries do not have: without this the loader would refuse the component there
  * before it could say why it declines. */
@@ -21,4 +23,28 @@ bool lfc_modex_find(const opal_process_name_t* process, uint8_t** address, size_
   *size = 0;
   OPAL_MODEX_RECV_STRING(status, key, (opal_process_name_t*)(uintptr_t)process, address, size);
   return status == OPAL_SUCCESS && *address != NULL;
+}
+
+bool lfc_modex_published(const opal_process_name_t* process) {
+  uint8_t* address = NULL;
+  size_t size = 0;
+  const bool found = lfc_modex_find(process, &address, &size);
+  free(address);
+  return found;
+}
+
+bool lfc_modex_mark(const char* name) {
+  int status = OPAL_ERROR;
+  char yes[] = "1";
+  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)name, yes, sizeof yes);
+  return status == OPAL_SUCCESS;
+}
+
+bool lfc_modex_marked(const char* name, const opal_process_name_t* process) {
+  int status = OPAL_ERROR;
+  uint8_t* mark = NULL;
+  size_t size = 0;
+  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)name, (opal_process_name_t*)(uintptr_t)process, &mark, &size);
+  free(mark);
+  return status == OPAL_SUCCESS;
 }

@@ -13,4 +13,10 @@ bool lfc_modex_publish(const void* address, size_t size);
 /* False: that process published none. May ask its server and so take a while. */
 bool lfc_modex_find(const opal_process_name_t* process, uint8_t** address, size_t* size);
 
+/* Whether that process published an address, without fetching more than that. */
+bool lfc_modex_published(const opal_process_name_t* process);
+/* Lets others know that a component of that name is open here. Before Open MPI's fence, too. */
+bool lfc_modex_mark(const char* name);
+bool lfc_modex_marked(const char* name, const opal_process_name_t* process);
+
 #endif
