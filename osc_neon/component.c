@@ -44,15 +44,19 @@ static int decline(ompi_communicator_t* comm, const char* why) {
   return OMPI_ERR_NOT_SUPPORTED;
 }
 
+bool neon_open_windows(void) {
+  static const struct neon_host host = {progress, neon_request_finished};
+  return neon_open(&host);
+}
+
 /* Every rank comes to the same answer: first by what all have published, then, since that is enough
  * to know that all ask each other, by asking. */
 static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
                  ompi_communicator_t* comm, opal_info_t* info, int flavor) {
-  static const struct neon_host host = {progress, neon_request_finished};
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
   if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
   char why[512] = "";
-  int possible = neon_open(&host);
+  int possible = neon_open_windows();
   bool same_host = true;
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);

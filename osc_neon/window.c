@@ -261,3 +261,7 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   (void)opal_infosubscribe_subscribe(&win->super, key, otherwise, no_locks_info);
   return OMPI_SUCCESS;
 }
+
+bool neon_serves(const ompi_win_t* win) {
+  return win->w_osc_module != NULL && win->w_osc_module->osc_free == free_window;
+}

@@ -98,10 +98,7 @@ int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks,
     announced.listed = true;
     announced.window.ended(announced);
   };
-  {
-    const std::lock_guard guard(window.endpoint());
-    window.endpoint().expose(*made);
-  }
+  window.endpoint().expose(*made);
   made->request = *ann = lfc_request_new(made, &Announced::hooks, 1, window.control());
   return MPI_SUCCESS;
 }
@@ -121,6 +118,7 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   Layout there;
   error = layouts(count, type, target_count, target_type, offset, here, there);
   if (error != MPI_SUCCESS) return error;
+  window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
   Job& job = *window.take_job();
   const Status status = put_pieces(

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 
+#include "drain.hpp"
 #include "mpix_neon.h"
 #include "ompi_glue.h"
 
@@ -115,22 +116,20 @@ int Emulation::poll() {
 }
 
 void Emulation::close() {
-  const auto quiet = [&] {
-    const std::lock_guard guard(lock_);
-    poll();
-    closing_ = under_way_.empty() && !neon_.stalled();
-    return closing_;
-  };
-  while (!quiet()) lfc_progress();
-  // From here on nothing is sent; what the others have sent until then still comes.
-  int expected = 0;
-  MPI_Reduce_scatter_block(sent_.data(), &expected, 1, MPI_INT, MPI_SUM, comm_);
-  const auto arrived = [&] {
-    const std::lock_guard guard(lock_);
-    poll();
-    return received_ == expected;
-  };
-  while (!arrived()) lfc_progress();
+  drain(
+      comm_, sent_,
+      [&] {
+        const std::lock_guard guard(lock_);
+        poll();
+        closing_ = under_way_.empty() && !neon_.stalled();
+        return closing_;
+      },
+      [&] {
+        const std::lock_guard guard(lock_);
+        poll();
+        return received_;
+      },
+      lfc_progress);
 }
 
 }  // namespace lfc::neon

@@ -1,6 +1,6 @@
 // Endpoint: what serves NEON for one window in this process: `Neon`, the carrier of its frames, and the
 // lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's network interface, which the
-// component `osc neon` provides (native.hpp).
+// component `osc neon` provides (native.hpp, native_endpoint.cpp).
 //
 //   const std::lock_guard guard(endpoint);
 //   endpoint.neon().origin().put(...);
@@ -14,25 +14,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "protocol/neon/exposure.hpp"
 #include "protocol/neon/neon.hpp"
 
 namespace lfc::neon {
-
-// The window's memory in this process, and its counters; the library's, read by the carrier.
-struct Exposure {
-  std::byte* base = nullptr;
-  std::uint64_t size = 0;
-  std::unique_ptr<Slot[]> slots;
-  std::uint32_t slot_count = 0;
-
-  std::byte* at(std::uint64_t offset, std::uint64_t within, std::uint64_t bytes) const noexcept {
-    if (offset > size || within > size - offset || bytes > size - offset - within) return nullptr;
-    return base + offset + within;
-  }
-  Slot* slot(std::uint32_t index) const noexcept {
-    return index < slot_count ? &slots[index] : nullptr;
-  }
-};
 
 class Endpoint {
  public:
@@ -43,9 +28,13 @@ class Endpoint {
 
   virtual Neon& neon() = 0;
   virtual int level() const = 0;  // MPIX_NEON_EMULATED ...
-  // Moves frames; the number of events.
+  // Whether frames move only in poll().
+  virtual bool polls() const { return true; }
+  // Moves frames; the number of events. With the lock.
   virtual int poll() = 0;
-  // Before an announcement is made for the first time, and when it is freed.
+  // Before a put of `size` bytes to `target`. Without the lock.
+  virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}
+  // Before an announcement is made for the first time, and when it is freed. Without the lock.
   virtual void expose(Announcement&) {}
   virtual void conceal(Announcement&) {}
   // Collective: brings all frames under way to their end, and stops. Without the lock.

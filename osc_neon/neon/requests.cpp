@@ -156,9 +156,13 @@ int Announced::start(void* object, int active) {
 int Announced::free(void* object) {
   Announced& self = *static_cast<Announced*>(object);
   if (!self.window.closed()) {
-    const std::lock_guard guard(self.window.endpoint());
-    self.window.endpoint().neon().target().withdraw(self);
-    self.window.endpoint().conceal(self);
+    Endpoint& endpoint = self.window.endpoint();
+    {
+      const std::lock_guard guard(endpoint);
+      endpoint.neon().target().withdraw(self);
+    }
+    endpoint.conceal(self);
+    const std::lock_guard guard(endpoint);
     if (self.listed) {
       self.freed = true;
       return 0;

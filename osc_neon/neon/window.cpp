@@ -260,6 +260,7 @@ int Window::deliver() {
 }
 
 int Window::poll() {
+  if (!endpoint_->polls()) return deliver();
   if (!endpoint_->try_lock()) return 0;
   const int events = endpoint_->poll();
   endpoint_->unlock();
