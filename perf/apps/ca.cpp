@@ -107,8 +107,8 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 300, 20, "iterations");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(app::ranks >= 2, "a ring has two ranks at least");
-  app::require(percent > 0 && percent <= 100 && columns > 0 && iterations > 0, "a size is wrong");
+  app::want(app::ranks >= 2, "a ring has two ranks at least");
+  app::want(percent > 0 && percent <= 100 && columns > 0 && iterations > 0, "a size is wrong");
   const int lines = std::max(2, static_cast<int>(std::lround(200 / percent)));
 
   const std::vector<Row> first = start_cells(lines * app::ranks, columns);
