@@ -59,10 +59,8 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
 }
 
 void deliver(void* context, const lfc::Delivery& delivery) {
-  auto* adapter = static_cast<lfc_adapter*>(context);
-  if (!adapter->host.receive(delivery.peer_context, delivery.tag, delivery.bytes.data(),
-                             delivery.bytes.size()))
-    adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+  static_cast<lfc_adapter*>(context)->host.receive(delivery.peer_context, delivery.tag,
+                                                   delivery.bytes.data(), delivery.bytes.size());
 }
 
 // The NI has one host, and tells it also before it exists.
@@ -118,6 +116,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.max_window = from.max_window;
   to.window_cap = from.window_cap;
   to.shm_slots = from.shm_slots;
+  to.rail_timeout = from.rail_timeout;
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
   to.notice = notice;
@@ -261,6 +260,10 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
+
+void lfc_adapter_dropped(lfc_adapter* adapter) {
+  adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+}
 
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }

@@ -53,8 +53,8 @@ enum lfc_atomic { LFC_ADD, LFC_AND, LFC_OR, LFC_XOR, LFC_SWAP, LFC_MIN, LFC_MAX,
 
 /* What the adapter calls, from inside lfc_adapter_progress() and the calls that say so. */
 struct lfc_host {
-  /* A message arrived; `endpoint` is NULL until the peer was added. False: nobody wants it. */
-  bool (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
+  /* A message arrived; `endpoint` is NULL until the peer was added. */
+  void (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
   /* A posted message has been sent, or never will be. */
   void (*sent)(lfc_message* message, enum lfc_result result);
   /* The peer is lost. */
@@ -70,6 +70,7 @@ struct lfc_options {
   unsigned initial_window, max_window;
   size_t window_cap;
   unsigned shm_slots;
+  unsigned rail_timeout; /* ms */
   size_t shm_bulk;
   bool cma;
 };
@@ -120,6 +121,9 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer);
 
 /* One bounded pass of the control program; the number of events. */
 int lfc_adapter_progress(lfc_adapter* adapter);
+
+/* Counts a message that nobody wants. */
+void lfc_adapter_dropped(lfc_adapter* adapter);
 
 /* Counters: names and help are there without an adapter; without one every value is 0. */
 size_t lfc_adapter_counter_count(void);

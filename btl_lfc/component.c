@@ -25,6 +25,7 @@ static int register_component(void) {
                                   .max_window = 64,
                                   .window_cap = 4096,
                                   .shm_slots = 64,
+                                  .rail_timeout = 1500,
                                   .shm_bulk = 256 * 1024,
                                   .cma = true};
   own->peer_fragments = 128;
@@ -72,6 +73,10 @@ static int register_component(void) {
                      "Bytes of the shared-memory ring of one local sender for what does not fit "
                      "into a slot (a power of two)",
                      OPAL_INFO_LVL_5, &options->shm_bulk);
+  lfc_parameter_unsigned(version, "rail_timeout",
+                         "Milliseconds after which a network interface that makes no progress is "
+                         "given up, when the same peer answers over another one",
+                         OPAL_INFO_LVL_5, &options->rail_timeout);
   lfc_parameter_flag(version, "cma",
                      "Whether large transfers on one host go in one copy (process_vm_readv) where "
                      "the kernel permits it",

@@ -59,12 +59,13 @@ void lfc_btl_module_defaults(void) {
 
 /* --- What the NI tells us --- */
 
-static bool receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
-  if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL)
-    return false;
+static void receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
+  if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL) {
+    lfc_adapter_dropped(lfc_btl.adapter);
+    return;
+  }
   mca_btl_base_segment_t segment = {.seg_addr.pval = (void*)(uintptr_t)data, .seg_len = size};
   lfc_btl_deliver(&lfc_btl.super, endpoint, tag, &segment);
-  return true;
 }
 
 /* ob1 ends the job: a message that was promised will never come. */

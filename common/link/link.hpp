@@ -75,6 +75,8 @@ class FrameSink {
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
 
+class RingWriter;
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -100,9 +102,16 @@ class Link {
   // Ends the connection in both directions and forgets the peer. Frames already sent are still
   // delivered, unless the peer is dead.
   virtual void close(PeerId peer) noexcept = 0;
+  // Likewise, but at once: what was sent and has not arrived need not arrive any more. For a
+  // connection that is believed to be dead, on which an orderly end would wait in vain.
+  virtual void abandon(PeerId peer) noexcept { close(peer); }
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
+  // The ring that send() puts frames for a connected peer into, where that is all that send() does;
+  // else null. Whoever has it may write frames to it without asking the link, and calls send() for
+  // a frame that the ring does not take. Valid until close().
+  virtual RingWriter* ring(PeerId) noexcept { return nullptr; }
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;

@@ -12,6 +12,9 @@ namespace {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// What Meta::credits can say.
+constexpr std::uint32_t kMaxPiggyback = 255;
+
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
 
@@ -129,6 +132,7 @@ bool Ni::ensure_connected(Peer& peer) {
     if (&link != peer.link && !link.reach(peer.address, why)) continue;
     if (link.connect(peer.id, peer.address, why)) {
       peer.link = &link;
+      peer.ring = link.ring(peer.id);
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
       admit(peer, link);
@@ -164,6 +168,7 @@ void Ni::on_broken(PeerId id, Link&, std::string_view why) {
 void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   const bool lost_before = is_lost(peer);
   peer.state = state;
+  peer.ring = nullptr;
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
   fail_pending(peer);
@@ -202,16 +207,34 @@ void Ni::fail_pending(Peer& peer) {
 
 // --- Sending ---
 
+// A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
+// that it is in line where messages are sent. False: nothing was done.
+[[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
+    return false;
+  const std::uint32_t owed = std::min(peer.window.owed(), kMaxPiggyback);
+  const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
+  const std::size_t bytes = slices[0].size + slices[1].size;
+  if (!peer.ring->send_short(meta, slices[0], slices[1])) [[unlikely]]
+    return false;
+  peer.credits.take();
+  peer.window.collect(owed);
+  counters_.add(Counter::frames_sent);
+  counters_.add(Counter::bytes_sent, bytes);
+  counters_.add(Counter::messages_sent);
+  return true;
+}
+
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
-  const SendStatus status = peer.link->send(peer.id, meta, slices, count);
-  if (status == SendStatus::sent) [[likely]] {
-    std::size_t bytes = 0;
-    for (int i = 0; i < count; ++i) bytes += slices[i].size;
+  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(kMaxPiggyback))};
+  SendStatus status = SendStatus::again;
+  if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
+  if (status != SendStatus::sent) status = peer.link->send(peer.id, meta, slices, count);
+  if (status == SendStatus::sent) {
     counters_.add(Counter::frames_sent);
-    counters_.add(Counter::bytes_sent, bytes);
+    counters_.add(Counter::bytes_sent, total_size(slices, count));
     peer.stall_counted = false;
     return Attempt::sent;
   }
@@ -224,7 +247,7 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
                       std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -251,10 +274,16 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  if (!config_.threads && at(id).waiting.empty() && send_short(at(id), tag, slices, count)) [[likely]]
+    return true;
+  return try_send_locked(id, tag, slices, count);
+}
+
+bool Ni::try_send_locked(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
-  if (peer.state != Peer::State::connected || !peer.waiting.empty()) [[unlikely]]
-    return false;
+  if (peer.state != Peer::State::connected || !peer.waiting.empty()) return false;
+  if (send_short(peer, tag, slices, count)) return true;
   if (send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent) return false;
   counters_.add(Counter::messages_sent);
   return true;
@@ -424,7 +453,7 @@ void Ni::return_credits(Peer& peer) noexcept {
 
 // --- Receiving ---
 
-void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
+[[gnu::flatten]] void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   if (id >= peers_.size() || is_lost(at(id))) [[unlikely]] {
     counters_.add(Counter::frames_dropped);
     return;
@@ -432,23 +461,35 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  bool valid = meta.credits == 0 || credits_arrived(peer, meta.credits);
-  if (valid && !is_lost(peer)) valid = accept_frame(peer, meta, payload);
-  if (!valid) {
-    counters_.add(Counter::frames_dropped);
-    peer.link->close(id);
-    lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
+  bool valid = true;
+  if (meta.credits != 0) {
+    valid = credits_arrived(peer, meta.credits);
+    if (is_lost(peer)) [[unlikely]]
+      return;  // what these credits let go found the peer gone
   }
+  if (!valid || !accept_frame(peer, meta, payload)) [[unlikely]]
+    refuse_frame(peer, meta);
+}
+
+void Ni::refuse_frame(Peer& peer, Meta meta) {
+  counters_.add(Counter::frames_dropped);
+  peer.link->close(peer.id);
+  lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
 }
 
 // False when the frame breaks the protocol.
-bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+inline bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  if (meta.type != FrameType::message) [[unlikely]]
+    return accept_other_frame(peer, meta, payload);
+  if (!peer.window.accept()) return false;
+  counters_.add(Counter::messages_received);
+  if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
+  return true;
+}
+
+bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (needs_credit(meta.type) && !peer.window.accept()) return false;
   switch (meta.type) {
-    case FrameType::message:
-      counters_.add(Counter::messages_received);
-      if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
-      return true;
     case FrameType::credit: {
       CreditPayload credit{};
       if (payload.size() != sizeof credit) return false;
@@ -470,6 +511,9 @@ bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload)
 
 // --- The control program ---
 
+// Flat, as is what it calls when there is nothing to do.
+[[gnu::flatten]] int Ni::progress() noexcept { return run_control() + serve_host(); }
+
 int Ni::run_control() noexcept {
   if (!lock_.try_lock()) return 0;
   if (polling_) {
@@ -486,16 +530,18 @@ int Ni::run_control() noexcept {
 }
 
 int Ni::serve_host() noexcept {
-  int events = 0;
-  if (host_.mode() == HostQueue::Mode::queued &&
-      !draining_.test_and_set(std::memory_order_acquire)) {
-    events = host_.drain(64, [this](PeerId id) {
-      const SendLock::Guard guard(lock_);
-      release_buffer(at(id));
-    });
-    draining_.clear(std::memory_order_release);  // pairs with the acquire above
-  }
+  const int events = host_.mode() == HostQueue::Mode::queued ? drain_host_queue() : 0;
   complete_finished();
+  return events;
+}
+
+int Ni::drain_host_queue() noexcept {
+  if (draining_.test_and_set(std::memory_order_acquire)) return 0;
+  const int events = host_.drain(64, [this](PeerId id) {
+    const SendLock::Guard guard(lock_);
+    release_buffer(at(id));
+  });
+  draining_.clear(std::memory_order_release);  // pairs with the acquire above
   return events;
 }
 
@@ -512,9 +558,7 @@ int Ni::poll_links() noexcept {
   return events;
 }
 
-void Ni::complete_finished() noexcept {
-  if (!config_.threads && finished_.empty() && losses_.empty()) [[likely]]
-    return;
+void Ni::call_back_finished() noexcept {
   for (;;) {
     WaitingQueue done;
     std::vector<Loss> losses;

@@ -150,7 +150,7 @@ class Ni final : private FrameSink {
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept { return run_control() + serve_host(); }
+  int progress() noexcept;
   // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
   // over and callbacks made.
   int run_control() noexcept;
@@ -197,13 +197,16 @@ class Ni final : private FrameSink {
   int poll_links() noexcept;
   bool ensure_connected(Peer& peer);
 
+  bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
+                                         int count) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                     std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size);
   void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
-  void pump(Peer& peer);
+  [[gnu::noinline]] void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
   Step send_message(Peer& peer, WaitingQueue& queue, Message& message);
@@ -214,15 +217,17 @@ class Ni final : private FrameSink {
   bool send_get_data(Peer& peer, GetService& service);
   Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
-  void retry_stalled();
+  [[gnu::noinline]] void retry_stalled();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
   bool credits_arrived(Peer& peer, std::uint32_t count);
   void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
   void release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                            std::size_t size);
-  void return_credits(Peer& peer) noexcept;
+  [[gnu::noinline]] void return_credits(Peer& peer) noexcept;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
                   const RegionHandle& remote, std::size_t size, Operation* operation);
@@ -236,14 +241,19 @@ class Ni final : private FrameSink {
   bool serve_get(Peer& peer, std::span<const std::byte> payload);
   bool serve_atomic(Peer& peer, std::span<const std::byte> payload);
   bool accept_service(Peer& peer, Meta meta, std::span<const std::byte> payload);
-  void run_services();
+  [[gnu::noinline]] void run_services();
   bool accept_get_data(Peer& peer, std::span<const std::byte> payload);
   bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload);
 
   void lose_peer(Peer& peer, Peer::State state, std::string_view why);
   void fail_pending(Peer& peer);
+  [[gnu::noinline]] int drain_host_queue() noexcept;
   // Calls back for what has finished; without the lock.
-  void complete_finished() noexcept;
+  void complete_finished() noexcept {
+    if (config_.threads || !finished_.empty() || !losses_.empty()) [[unlikely]]
+      call_back_finished();
+  }
+  [[gnu::noinline]] void call_back_finished() noexcept;
 
   const Config config_;
   const Identity identity_;

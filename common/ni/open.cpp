@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "link/bond/bond_link.hpp"
 #include "link/interfaces.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
@@ -30,8 +31,9 @@ struct Opening {
   const NiOptions& options;
   Ni& ni;
   std::vector<std::string> open;  // names of the links added so far
+  std::string rails{};             // of the bond, when there is one
   const char* option_at_fault = "links";
-  std::string why_not;
+  std::string why_not{};
 
   bool add(std::unique_ptr<Link> link) {
     if (link == nullptr) return false;
@@ -54,23 +56,46 @@ bool open_shm(Opening& opening) {
   return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
 }
 
-// One link for each interface, so that each peer is reached through an interface that reaches it.
+std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
+                                  FrameSink& sink, Opening& opening) {
+  TcpOptions tcp;
+  tcp.name = name;
+  tcp.interface = interface;
+  tcp.threads = opening.options.threads;
+  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.link_counters(),
+                       opening.why_not);
+}
+
+// One link for each interface; several are bonded.
 bool open_tcp(Opening& opening) {
   std::vector<Interface> chosen;
   if (!select_interfaces(opening.options.interfaces, list_interfaces(), chosen, opening.why_not)) {
     opening.option_at_fault = "interfaces";
     return false;
   }
-  bool any = false;
-  for (std::size_t rail = 0; rail < chosen.size() && !opening.full(); ++rail) {
-    TcpOptions tcp;
-    if (rail > 0) tcp.name += std::to_string(rail);
-    tcp.interface = chosen[rail];
-    tcp.threads = opening.options.threads;
-    any |= opening.add(make_tcp_link(tcp, opening.ni.identity(), opening.ni.sink(),
-                                     opening.ni.link_counters(), opening.why_not));
+  BondOptions options;
+  options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
+  options.notice = opening.options.notice;
+  auto bond = make_bond_link(options, opening.ni.identity(), opening.ni.sink(),
+                             opening.ni.link_counters());
+  const Interface* last = nullptr;
+  for (const Interface& interface : chosen) {
+    if (chosen.size() == 1 || bond->rails() == kMostRails) break;
+    const std::string number = bond->rails() == 0 ? "" : std::to_string(bond->rails());
+    auto rail = open_tcp_on(interface, "tcp" + number, bond->rail_sink(), opening);
+    if (rail != nullptr) {
+      last = &interface;
+      opening.rails += (opening.rails.empty() ? "" : ",") + interface.name;
+      bond->add_rail(interface.name, std::move(rail));
+    } else if (opening.options.notice != nullptr) {
+      opening.options.notice("rail " + interface.name + " is left out: " + opening.why_not);
+    }
   }
-  return any;
+  if (bond->rails() > 1) return opening.add(std::move(bond));
+  opening.rails.clear();
+  bond.reset();
+  return opening.add(open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp",
+                                 opening.ni.sink(), opening));
 }
 
 bool open_ofi(Opening& opening) {
@@ -117,6 +142,7 @@ std::string find_fault(const NiOptions& options) {
   if (options.max_window < options.initial_window || options.max_window > kMaxWindow)
     return "max_window: " + std::to_string(options.max_window) + " (accepted: initial_window, " +
            std::to_string(options.initial_window) + ", to " + std::to_string(kMaxWindow) + ")";
+  if (options.rail_timeout == 0) return "rail_timeout: 0 (accepted: 1 or more milliseconds)";
   if (options.window_cap == 0) return "window_cap: 0 (accepted: 1 or more)";
   if (options.shm_bulk > UINT32_MAX / 2)
     return "shm_bulk: " + std::to_string(options.shm_bulk) + " (accepted: up to 1 GiB)";
@@ -146,7 +172,8 @@ std::string find_fault(const NiOptions& options) {
 std::string describe(const Opening& opening, const std::string& left_out) {
   const NiOptions& options = opening.options;
   std::string text = "links";
-  for (const std::string& name : opening.open) text += " " + name;
+  for (const std::string& name : opening.open)
+    text += " " + name + (name == "bond" ? "(" + opening.rails + ")" : "");
   if (!left_out.empty()) text += "; not open: " + left_out;
   const std::size_t ring = ring_shape(options).bytes();
   const std::uint64_t frame = opening.ni.max_message();
@@ -157,6 +184,9 @@ std::string describe(const Opening& opening, const std::string& left_out) {
       "max(" + std::to_string(options.window_cap) + ", P * " +
       std::to_string(options.initial_window) + ") * " + std::to_string(frame) +
       " B, and per local sender a ring of " + std::to_string(ring) + " B";
+  if (!opening.rails.empty())
+    text += ", and per peer over several rails at most " + std::to_string(bond_peer_memory()) +
+            " B for frames not acknowledged or out of order";
   return text;
 }
 
@@ -176,7 +206,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
 
   const bool by_default =
       options.links == kDefaultLinks && options.interfaces.empty() && options.provider.empty();
-  Opening opening{options, *ni, {}, "links", {}};
+  Opening opening{options, *ni, {}};
   std::string left_out;
   for (const std::string_view name : split(options.links)) {
     if (opening.full()) break;

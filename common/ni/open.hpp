@@ -36,6 +36,7 @@ struct NiOptions {
   std::uint64_t window_cap = 4096;    // credits that all peers together may come to hold
   std::uint32_t shm_slots = 64;       // frames in the ring of one local sender
   std::size_t shm_bulk = 256 * 1024;  // bytes of those that do not fit into their slot
+  std::uint32_t rail_timeout = 1500;  // ms without progress until a rail of several is given up
   bool cma = true;                    // single copy between processes where the kernel permits it
   // Receives one line for the user when a link cannot do all it should.
   void (*notice)(std::string_view line) = nullptr;

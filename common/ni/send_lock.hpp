@@ -39,7 +39,10 @@ class SendLock {
 
  private:
   void lock() noexcept {
-    if (!threads_) return;
+    if (threads_) [[unlikely]]
+      wait();
+  }
+  [[gnu::noinline]] void wait() noexcept {
     for (int spins = 0; held_.test_and_set(std::memory_order_acquire); ++spins) {
       // The holder may have been preempted: with more threads than cores spinning only delays it.
       if (spins >= 64) sched_yield();

@@ -3,9 +3,11 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "sim/multicast_simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace {
@@ -21,6 +23,11 @@ constexpr const char* kHelp =
     "  --queued        hosts stall while their interfaces go on\n"
     "  --rma           also puts, gets and atomics, carried in frames\n"
     "  --native        also --rma, moved by the network itself\n"
+    "  --multicast     multicasts of all members of random overlapping groups, with unicast\n"
+    "  --groups N      of those [20]\n"
+    "  --whole         one group of all interfaces instead\n"
+    "  --shape NAME    trees: monotone, binary, binomial, chain, kary [monotone]\n"
+    "  --deadlocks     seeds that deadlock are counted instead of failing; one must\n"
     "Checks order, contents, credits, memory and liveness; a seed that fails is printed with\n"
     "the command line that replays it. Exit status: 0 when all seeds passed.\n";
 
@@ -30,10 +37,25 @@ bool parse_number(const char* text, std::uint64_t low, std::uint64_t high, std::
   return end != text && *end == '\0' && out >= low && out <= high;
 }
 
+constexpr const char* kShapes[] = {"monotone", "binary", "binomial", "chain", "kary"};
+
 struct CommandLine {
   lfc::SimulationOptions simulation;
+  lfc::MulticastSimulationOptions groups;
+  bool multicast = false;
+  bool deadlocks = false;
   std::uint64_t seeds = 1;
 };
+
+bool parse_shape(std::string_view text, lfc::TreeShape& out) {
+  for (std::size_t i = 0; i < std::size(kShapes); ++i) {
+    if (text != kShapes[i]) continue;
+    out = static_cast<lfc::TreeShape>(i);
+    return true;
+  }
+  std::fprintf(stderr, "lfc_sim: --shape needs monotone, binary, binomial, chain or kary\n");
+  return false;
+}
 
 // False, after a message, when an argument is wrong.
 bool parse(int argc, char** argv, CommandLine& out) {
@@ -49,13 +71,23 @@ bool parse(int argc, char** argv, CommandLine& out) {
       options.native = options.native || name == "--native";
       continue;
     }
+    if (name == "--multicast" || name == "--whole" || name == "--deadlocks") {
+      out.multicast = true;
+      out.groups.whole = out.groups.whole || name == "--whole";
+      out.deadlocks = out.deadlocks || name == "--deadlocks";
+      continue;
+    }
+    if (name == "--shape" && i + 1 < argc) {
+      if (!parse_shape(argv[++i], out.groups.shape)) return false;
+      continue;
+    }
     std::uint64_t low = 1;
     std::uint64_t high = 1'000'000'000;
     if (name == "--nodes") {
       low = 2;
       high = 1024;
     } else if (name != "--seed" && name != "--seeds" && name != "--window" &&
-               name != "--max-window" && name != "--messages") {
+               name != "--max-window" && name != "--messages" && name != "--groups") {
       std::fprintf(stderr, "lfc_sim: unknown option %s\n%s", argv[i], kHelp);
       return false;
     }
@@ -73,8 +105,46 @@ bool parse(int argc, char** argv, CommandLine& out) {
     if (name == "--window") options.window = number;
     if (name == "--max-window") options.max_window = number;
     if (name == "--messages") options.messages = number;
+    if (name == "--groups") out.groups.groups = number;
   }
+  out.groups.nodes = out.simulation.nodes;
+  out.groups.window = out.simulation.window;
   return true;
+}
+
+int run_multicast(const CommandLine& command) {
+  const auto start = std::chrono::steady_clock::now();
+  lfc::MulticastSimulationOptions options = command.groups;
+  options.seed = command.simulation.seed;
+  lfc::MulticastCounts sum;
+  std::uint64_t failed = 0;
+  const std::string shape = kShapes[static_cast<std::size_t>(options.shape)];
+  for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    lfc::MulticastSimulation simulation(options);
+    const std::string fault = simulation.run();
+    sum.add(simulation.counts());
+    if (fault.empty() || (command.deadlocks && simulation.deadlocked())) continue;
+    ++failed;
+    std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --multicast --seed %" PRIu64
+                " --nodes %u --window %u --groups %u --shape %s%s\n",
+                options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
+                options.seed, options.nodes, options.window, options.groups, shape.c_str(),
+                options.whole ? " --whole" : "");
+    std::fflush(stdout);
+  }
+  if (command.deadlocks && sum.deadlocks == 0) {
+    ++failed;
+    std::printf("FAILED: no seed deadlocked\n");
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
+              " failed, nodes=%u window=%u groups=%u shape=%s: multicasts=%" PRIu64
+              " deliveries=%" PRIu64 " unicasts=%" PRIu64 " forwarded=%" PRIu64 " copied=%" PRIu64
+              " blocked=%" PRIu64 " deadlocks=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
+              command.seeds, failed, options.nodes, options.window, options.groups, shape.c_str(),
+              sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied,
+              sum.blocked, sum.deadlocks, sum.ticks, seconds.count());
+  return failed == 0 ? 0 : 1;
 }
 
 std::string replay(const lfc::SimulationOptions& options) {
@@ -98,6 +168,7 @@ int main(int argc, char** argv) {
   }
   CommandLine command;
   if (!parse(argc, argv, command)) return 2;
+  if (command.multicast) return run_multicast(command);
 
   const auto start = std::chrono::steady_clock::now();
   lfc::SimulationCounts sum;

@@ -1,5 +1,5 @@
-// The ring alone: invariants of link/shm/ring.hpp.
-#include "link/shm/ring.hpp"
+// The ring alone: invariants of link/ring.hpp.
+#include "link/ring.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -7,7 +7,7 @@ namespace lfc {
 namespace {
 
 constexpr int kFramesPerPoll = 64;
-constexpr std::align_val_t kAlignment{kSlotBytes};
+constexpr std::align_val_t kAlignment{kRingAlignment};
 
 struct FreeAligned {
   void operator()(std::byte* memory) const noexcept { ::operator delete(memory, kAlignment); }

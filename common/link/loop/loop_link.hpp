@@ -8,7 +8,7 @@
 #include <string>
 
 #include "link/link.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 

@@ -223,11 +223,6 @@ OwnSegment::~OwnSegment() {
   if (mapping_.is_open()) head_of(mapping_).closed.store(1, std::memory_order_relaxed);
 }
 
-std::uint32_t OwnSegment::changes() const noexcept {
-  // Pairs with the releases in RemotePlace: the changed claims are visible.
-  return head_of(mapping_).changes.load(std::memory_order_acquire);
-}
-
 Claim OwnSegment::claim(std::uint32_t place) const noexcept {
   // Pairs with the releases in RemotePlace: address and frames are visible.
   return Claim::unpack(claim_of(mapping_, place).load(std::memory_order_acquire));

@@ -25,7 +25,7 @@
 #include <string>
 #include <utility>
 
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -42,7 +42,7 @@ struct SegmentName {
   std::uint32_t version = 0;
 };
 static_assert(sizeof(SegmentName) == 56);
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
@@ -103,8 +103,8 @@ struct Claim {
   }
 };
 
-// In front of the ring in each place. As large as a multiple of a slot, so that slots are aligned.
-struct alignas(kSlotBytes) PlaceHead {
+// In front of the ring in each place. Of a size that keeps the ring aligned.
+struct alignas(kRingAlignment) PlaceHead {
   // The owner no longer reads here: set once, looked at by the claimant now and then.
   std::atomic<std::uint32_t> abandoned;
   std::uint32_t address_size;  // the claimant's, complete when the place is ready
@@ -136,7 +136,11 @@ class OwnSegment {
   const RingShape& shape() const noexcept { return shape_; }
   std::uint32_t places() const noexcept { return places_; }
   // Grows when a claim has changed; one load.
-  std::uint32_t changes() const noexcept;
+  std::uint32_t changes() const noexcept {
+    // Pairs with the releases in RemotePlace: the changed claims are visible.
+    return reinterpret_cast<const SegmentHead*>(mapping_.data())
+        ->changes.load(std::memory_order_acquire);
+  }
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;

@@ -21,7 +21,7 @@
 #include <string_view>
 
 #include "link/link.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 

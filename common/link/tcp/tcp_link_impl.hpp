@@ -32,6 +32,7 @@ class TcpLink final : public Link {
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
   void close(PeerId peer) noexcept override;
+  void abandon(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
   bool drained() const noexcept override;
@@ -69,6 +70,7 @@ class TcpLink final : public Link {
   void watch(Connection& connection, std::uint32_t events) noexcept;
   void sent_something(Connection& connection) noexcept;
   void fail(Connection& connection, int error) noexcept;
+  Connection* release(PeerId peer) noexcept;
   Start start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept;
 
   // tcp_poll.cpp

@@ -1,0 +1,376 @@
+#include "ni/multicast.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+constexpr ServiceId kId = ServiceId::multicast;
+constexpr std::size_t kSmallPacket = 512;
+constexpr std::size_t kSpare = 64;  // free packets of each size that are not given back
+
+}  // namespace
+
+struct Multicast::Packet {
+  Multicast* owner = nullptr;
+  PeerId from = kNoPeer;      // whose credit it keeps
+  bool holds_credit = false;  // the frame's receive buffer is still taken
+  bool kept = false;          // by the receiver
+  bool pooled = false;        // counted in pooled_
+  std::uint32_t unsent = 0;   // children that wait
+  std::atomic<std::uint32_t>* origin_unsent = nullptr;
+  MulticastHeader header;
+  const std::byte* data = nullptr;  // own storage, or the origin's memory
+  std::size_t size = 0;
+  std::size_t capacity = 0;
+  std::unique_ptr<std::byte[]> storage;
+};
+
+// One child that a packet waits for.
+struct Multicast::Send : Message {
+  Packet* packet = nullptr;
+  Send* next_free = nullptr;
+};
+
+struct Multicast::Group {
+  std::uint64_t key = 0;
+  Membership membership;
+  std::uint32_t self = 0;
+  std::vector<PeerId> peers;
+  Receiver* receiver = nullptr;
+  bool lost = false;
+  std::vector<Packet*> deferred;  // with forward_in_host: until serve()
+};
+
+const MulticastHeader& Multicast::header(const Packet& packet) noexcept { return packet.header; }
+std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
+  return {packet.data, packet.size};
+}
+const Membership& Multicast::membership(const Group& group) noexcept { return group.membership; }
+
+Multicast::Multicast(Ni& ni, const Options& options) : ni_(ni), options_(options) {
+  ni_.attach(kId, this);
+}
+
+Multicast::~Multicast() {
+  ni_.attach(kId, nullptr);
+  for (auto& [key, list] : early_)
+    for (Packet* packet : list) delete packet;
+  for (auto& [key, group] : groups_)
+    for (Packet* packet : group->deferred) delete packet;
+  for (auto& list : free_packets_)
+    for (Packet* packet : list) delete packet;
+  while (free_sends_ != nullptr) delete std::exchange(free_sends_, free_sends_->next_free);
+}
+
+// --- Groups ---
+
+Multicast::Group* Multicast::join(std::uint64_t key, Membership membership, std::uint32_t self,
+                                  std::vector<PeerId> peers, Receiver& receiver) {
+  auto made = std::make_unique<Group>();
+  Group* group = made.get();
+  group->key = key;
+  group->membership = std::move(membership);
+  group->self = self;
+  group->peers = std::move(peers);
+  group->receiver = &receiver;
+  const Ni::Access access(ni_);
+  groups_[key] = std::move(made);
+  const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
+    return peer != kNoPeer && ni_.peer_state(peer)->state == Peer::State::broken;
+  });
+  if (lost) tell_lost(*group);
+  const auto early = early_.find(key);
+  if (early != early_.end()) {
+    std::vector<Packet*> list = std::move(early->second);
+    early_.erase(early);
+    replay(*group, list);
+  }
+  return group;
+}
+
+void Multicast::leave(Group* group) noexcept {
+  const Ni::Access access(ni_);
+  for (Packet* packet : group->deferred) {
+    packet->kept = false;
+    settle(*packet);
+  }
+  if (last_ == group) last_ = nullptr;
+  groups_.erase(group->key);
+}
+
+void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) noexcept {
+  group.peers[member] = peer;
+}
+
+PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
+  return group.peers[member];
+}
+
+// --- Sending ---
+
+void Multicast::send(Group& group, MulticastHeader header, std::span<const std::byte> bytes,
+                     std::atomic<std::uint32_t>& unsent) {
+  header.group = group.key;
+  header.kind = MulticastHeader::Kind::tree;
+  header.origin = group.self;
+  Packet* packet = nullptr;
+  for (const std::uint32_t child :
+       group.membership.children({header.shape, header.fan}, group.self, group.self)) {
+    ++stats_.sent;
+    if (try_send(group.peers[child], header, bytes)) continue;
+    if (packet == nullptr) {
+      packet = &make(0);
+      packet->header = header;
+      packet->data = bytes.data();
+      packet->size = bytes.size();
+      packet->origin_unsent = &unsent;
+      packet->unsent = 1;  // this function
+      unsent.fetch_add(1, std::memory_order_relaxed);
+    }
+    post(*packet, group.peers[child]);
+  }
+  if (packet != nullptr) {
+    --packet->unsent;
+    settle(*packet);
+  }
+}
+
+void Multicast::send_direct(Group& group, std::uint32_t member, MulticastHeader header,
+                            std::span<const std::byte> bytes) {
+  header.group = group.key;
+  header.kind = MulticastHeader::Kind::direct;
+  header.origin = group.self;
+  ++stats_.sent;
+  if (try_send(group.peers[member], header, bytes)) return;
+  Packet& packet = copy(kNoPeer, header, bytes);
+  packet.unsent = 1;
+  post(packet, group.peers[member]);
+  --packet.unsent;
+  settle(packet);
+}
+
+bool Multicast::try_send(PeerId peer, const MulticastHeader& header,
+                         std::span<const std::byte> bytes) {
+  if (peer == kNoPeer) return true;  // lost() has been or will be said
+  const Slices slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
+  return ni_.service_try_send(peer, kId, slices.data(), bytes.empty() ? 1 : 2);
+}
+
+// The packet waits for a credit, or room, towards this peer.
+void Multicast::post(Packet& packet, PeerId peer) {
+  ++stats_.blocked;
+  Send* send = free_sends_;
+  if (send != nullptr) {
+    free_sends_ = send->next_free;
+  } else {
+    send = new Send;
+  }
+  send->packet = &packet;
+  send->type = FrameType::service;
+  send->tag = static_cast<std::uint8_t>(kId);
+  send->slices = {{{&packet.header, sizeof packet.header}, {packet.data, packet.size}}};
+  send->slice_count = packet.size == 0 ? 1 : 2;
+  send->done = &Multicast::sent;
+  ++packet.unsent;
+  ni_.service_post(peer, *send);
+}
+
+void Multicast::sent(Message* message, Result) {
+  auto* send = static_cast<Send*>(message);
+  Packet& packet = *send->packet;
+  Multicast& self = *packet.owner;
+  send->next_free = self.free_sends_;
+  self.free_sends_ = send;
+  --packet.unsent;
+  self.settle(packet);
+}
+
+// --- Packets ---
+
+Multicast::Packet& Multicast::make(std::size_t capacity) {
+  auto& spare = free_packets_[capacity > kSmallPacket ? 1 : 0];
+  Packet* packet = nullptr;
+  if (!spare.empty()) {
+    packet = spare.back();
+    spare.pop_back();
+  } else {
+    packet = new Packet;
+    packet->owner = this;
+    packet->capacity = capacity > kSmallPacket ? max_packet() : kSmallPacket;
+    packet->storage = std::make_unique_for_overwrite<std::byte[]>(packet->capacity);
+  }
+  ++packets_;
+  return *packet;
+}
+
+Multicast::Packet& Multicast::copy(PeerId from, const MulticastHeader& header,
+                                   std::span<const std::byte> bytes) {
+  Packet& packet = make(bytes.size());
+  packet.from = from;
+  packet.header = header;
+  packet.data = packet.storage.get();
+  packet.size = bytes.size();
+  if (!bytes.empty()) std::memcpy(packet.storage.get(), bytes.data(), bytes.size());
+  ++stats_.copied;
+  return packet;
+}
+
+// Gives back what the packet no longer needs: the credit, then the packet itself.
+void Multicast::settle(Packet& packet) {
+  if (packet.unsent != 0) return;
+  if (packet.origin_unsent != nullptr)
+    std::exchange(packet.origin_unsent, nullptr)->fetch_sub(1, std::memory_order_release);
+  if (packet.holds_credit && packet.kept && pooled_ + packet.capacity <= options_.pool) {
+    packet.pooled = true;
+    pooled_ += packet.capacity;
+  }
+  if (packet.holds_credit && (!packet.kept || packet.pooled)) {
+    packet.holds_credit = false;
+    ni_.service_release(packet.from);
+  }
+  if (!packet.kept) dispose(packet);
+}
+
+void Multicast::dispose(Packet& packet) noexcept {
+  if (std::exchange(packet.pooled, false)) pooled_ -= packet.capacity;
+  --packets_;
+  auto& spare = free_packets_[packet.capacity > kSmallPacket ? 1 : 0];
+  if (spare.size() < kSpare) {
+    spare.push_back(&packet);
+  } else {
+    delete &packet;
+  }
+}
+
+void Multicast::release(Packet& packet) {
+  packet.kept = false;
+  settle(packet);
+}
+
+// --- Receiving ---
+
+Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
+                                     std::span<const std::byte> payload) {
+  MulticastHeader header;
+  if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
+  std::memcpy(&header, payload.data(), sizeof header);
+  if (header.kind > MulticastHeader::Kind::last_) return Verdict::malformed;
+  const auto bytes = payload.subspan(sizeof header);
+  if (last_ == nullptr || last_->key != header.group) {
+    const auto found = groups_.find(header.group);
+    if (found == groups_.end()) {
+      if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;
+      ++stats_.early;
+      return set_aside(early_[header.group], peer, header, bytes);
+    }
+    last_ = found->second.get();
+  }
+  if (options_.forward_in_host && header.kind == MulticastHeader::Kind::tree)
+    return set_aside(last_->deferred, peer, header, bytes);
+  return accept(*last_, peer, header, bytes);
+}
+
+Service::Verdict Multicast::set_aside(std::vector<Packet*>& list, PeerId from,
+                                      const MulticastHeader& header,
+                                      std::span<const std::byte> bytes) {
+  Packet& packet = copy(from, header, bytes);
+  packet.kept = true;
+  packet.holds_credit = true;
+  list.push_back(&packet);
+  settle(packet);
+  return Verdict::hold;
+}
+
+void Multicast::replay(Group& group, std::vector<Packet*>& list) {
+  for (Packet* packet : list) {
+    // Malformed: its sender has long gone on; the packet is dropped and the group is useless.
+    if (accept(group, kNoPeer, packet->header, bytes(*packet)) == Verdict::malformed)
+      tell_lost(group);
+    release(*packet);
+  }
+}
+
+void Multicast::serve(Group& group) {
+  std::vector<Packet*> list;
+  list.swap(group.deferred);
+  replay(group, list);
+}
+
+// From a link's memory, or from a packet that keeps its own credit (`from` is kNoPeer).
+Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
+                                   std::span<const std::byte> bytes) {
+  const Membership& members = group.membership;
+  if (header.origin >= members.size() || header.origin == group.self) return Verdict::malformed;
+  if (header.kind == MulticastHeader::Kind::lost) {
+    if (!std::exchange(group.lost, true)) group.receiver->lost();
+    return Verdict::release;
+  }
+  Packet* packet = nullptr;
+  if (header.kind == MulticastHeader::Kind::tree) {
+    const Tree tree{header.shape, header.fan, members.size(), header.origin};
+    if (!tree.valid() || !members.in_tree(header.origin, group.self)) return Verdict::malformed;
+    for (const std::uint32_t child :
+         members.children({header.shape, header.fan}, header.origin, group.self)) {
+      ++stats_.forwarded;
+      if (try_send(group.peers[child], header, bytes)) continue;
+      if (packet == nullptr) {
+        packet = &copy(from, header, bytes);
+        packet->unsent = 1;  // this function
+      }
+      post(*packet, group.peers[child]);
+    }
+  }
+  ++stats_.taken;
+  const Receiver::Answer answer = group.receiver->take(header, bytes);
+  if (answer == Receiver::Answer::keep) {
+    if (packet == nullptr) {
+      packet = &copy(from, header, bytes);
+      packet->unsent = 1;
+    }
+    packet->kept = true;
+    group.receiver->keep(*packet);
+  }
+  Verdict verdict = Verdict::release;
+  if (packet != nullptr) {
+    --packet->unsent;
+    packet->holds_credit = from != kNoPeer;
+    settle(*packet);
+    verdict = Verdict::hold;
+  }
+  return answer == Receiver::Answer::malformed ? Verdict::malformed : verdict;
+}
+
+// --- Loss ---
+
+void Multicast::on_lost(PeerId peer) {
+  for (auto& [key, group] : groups_) {
+    const auto& peers = group->peers;
+    if (std::find(peers.begin(), peers.end(), peer) != peers.end()) tell_lost(*group);
+  }
+}
+
+// Others may wait for the lost member through us, or for us through it: everybody is told.
+void Multicast::tell_lost(Group& group) {
+  if (std::exchange(group.lost, true)) return;
+  group.receiver->lost();
+  for (std::uint32_t member = 0; member < group.membership.size(); ++member) {
+    const PeerId peer = group.peers[member];
+    if (member == group.self || peer == kNoPeer) continue;
+    if (ni_.peer_state(peer)->state == Peer::State::broken) continue;
+    MulticastHeader header;
+    header.kind = MulticastHeader::Kind::lost;
+    header.group = group.key;
+    header.origin = group.self;
+    if (try_send(peer, header, {})) continue;
+    Packet& packet = copy(kNoPeer, header, {});
+    packet.unsent = 1;
+    post(packet, peer);
+    --packet.unsent;
+    settle(packet);
+  }
+}
+
+}  // namespace lfc

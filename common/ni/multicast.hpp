@@ -1,0 +1,155 @@
+// Multicast: the NI's service that forwards packets along trees, without the host.
+//
+// A packet is read from the link's own memory by all that need it: each child that has a credit
+// is sent to at once, and the receiver may take it on the spot; then it is never copied. Only when
+// a child has no credit, or the receiver is not ready, is it copied, once, into a buffer of the
+// NI's, from which everybody is served. Its receive buffer (and so the tree parent's credit) is free
+// when all children have been sent to and it has been taken, or lies in a buffer that the pool
+// has room for: a slow host delays its own delivery only, never its children.
+//
+//   Multicast multicast(ni, {});
+//   Multicast::Group* group = multicast.join(key, membership, self, peers, receiver);
+//   multicast.send({.group = group, .header = {...}, .bytes = bytes, .unsent = &unsent});
+//   while (unsent.load() != 0) ni.progress();               // then the bytes may be reused
+//   multicast.leave(group);
+//
+// Order: packets of one origin with the same shape arrive in the order sent, exactly once.
+// Deadlock: none with monotone trees (common/README.md); the other shapes need Options::recovery.
+// A packet for a group that this process has not joined yet is kept until it does.
+// Threads: any; everything runs under the NI's lock, and so do Receiver's functions, which must not
+// call the host or wait. Source: LFC thesis 4.2 and 3.5.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ni/ni.hpp"
+#include "protocol/membership.hpp"
+
+namespace lfc {
+
+// In front of every packet. Little-endian on the wire.
+struct MulticastHeader {
+  enum class Kind : std::uint8_t {
+    tree,    // goes on along the tree with root `origin`
+    direct,  // from one member to another
+    lost,    // the sender has lost a member of the group
+    last_ = lost,
+  };
+  std::uint64_t group = 0;   // key
+  std::uint64_t number = 0;  // the receiver's: which packet
+  std::uint32_t origin = 0;  // member who sent it first; `peer` of a frame is the last hop
+  Kind kind = Kind::tree;
+  TreeShape shape = TreeShape::monotone;
+  std::uint8_t fan = 1;
+  std::uint8_t tag = 0;    // the receiver's
+  std::uint64_t word = 0;  // the receiver's
+};
+static_assert(sizeof(MulticastHeader) == 32);
+
+class Multicast final : public Service {
+ public:
+  struct Options {
+    std::size_t pool = std::size_t{64} << 20;  // bytes of packets not taken that keep no credit
+    bool forward_in_host = false;  // packets go on only when serve() is called (for comparison)
+  };
+  struct Stats {
+    std::uint64_t sent = 0;       // packets sent as origin, once for each child
+    std::uint64_t forwarded = 0;  // packets sent on, once for each child
+    std::uint64_t taken = 0;      // packets that arrived for this process
+    std::uint64_t copied = 0;     // of them, into a buffer of the NI's
+    std::uint64_t blocked = 0;    // sends that had to wait for a credit or for room
+    std::uint64_t early = 0;      // packets that came before their group was joined
+    std::uint64_t held = 0;       // packets that kept a credit because the pool was full
+  };
+
+  // A packet in a buffer of the NI's, for a receiver who was not ready.
+  struct Packet;
+  static const MulticastHeader& header(const Packet& packet) noexcept;
+  static std::span<const std::byte> bytes(const Packet& packet) noexcept;
+
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    enum class Answer : std::uint8_t { taken, keep, malformed };
+    // A packet for this member. `keep`: keep() follows with a copy.
+    virtual Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
+    // The packet stays the receiver's until Multicast::release().
+    virtual void keep(Packet& packet) = 0;
+    // A member is lost: what it should have sent or forwarded will not come.
+    virtual void lost() = 0;
+  };
+  struct Group;
+
+  Multicast(Ni& ni, const Options& options);
+  ~Multicast() override;
+
+  // Payload bytes of the largest packet.
+  std::size_t max_packet() const noexcept { return ni_.max_message() - sizeof(MulticastHeader); }
+
+  // `peers[i]` is member i, kNoPeer for those that never talk to this one; self among them.
+  // Delivers what has come before, from inside the call. The receiver lives until leave().
+  Group* join(std::uint64_t key, Membership membership, std::uint32_t self,
+              std::vector<PeerId> peers, Receiver& receiver);
+  // Packets still to be sent are sent; packets kept must have been released.
+  void leave(Group* group) noexcept;
+  static const Membership& membership(const Group& group) noexcept;
+
+  // The functions below want Ni::Access held.
+
+  // Sends to this member's children in its own tree. The bytes are the caller's again when
+  // `unsent`, which counts children that wait, has gone back to where it was.
+  void send(Group& group, MulticastHeader header, std::span<const std::byte> bytes,
+            std::atomic<std::uint32_t>& unsent);
+  // Sends to one member; the bytes are copied if they have to wait.
+  void send_direct(Group& group, std::uint32_t member, MulticastHeader header,
+                   std::span<const std::byte> bytes);
+  void set_peer(Group& group, std::uint32_t member, PeerId peer) noexcept;
+  PeerId peer(const Group& group, std::uint32_t member) const noexcept;
+  void release(Packet& packet);
+  // With Options::forward_in_host: forwards and delivers what has arrived for the group.
+  void serve(Group& group);
+  const Stats& stats() const noexcept { return stats_; }
+  // Packets in buffers now; 0 when nothing is under way.
+  std::size_t packets() const noexcept { return packets_; }
+  Ni& ni() noexcept { return ni_; }
+
+ private:
+  struct Send;
+  using Slices = std::array<Slice, 2>;
+
+  Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_lost(PeerId peer) override;
+
+  Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
+                 std::span<const std::byte> bytes);
+  Verdict set_aside(std::vector<Packet*>& list, PeerId from, const MulticastHeader& header,
+                    std::span<const std::byte> bytes);
+  void replay(Group& group, std::vector<Packet*>& list);
+  bool try_send(PeerId peer, const MulticastHeader& header, std::span<const std::byte> bytes);
+  void post(Packet& packet, PeerId peer);
+  static void sent(Message* message, Result result);
+  Packet& copy(PeerId from, const MulticastHeader& header, std::span<const std::byte> bytes);
+  Packet& make(std::size_t capacity);
+  void settle(Packet& packet);
+  void dispose(Packet& packet) noexcept;
+  void tell_lost(Group& group);
+
+  Ni& ni_;
+  const Options options_;
+  Stats stats_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
+  Group* last_ = nullptr;  // the one that was looked for last
+  std::unordered_map<std::uint64_t, std::vector<Packet*>> early_;
+  std::size_t pooled_ = 0;  // bytes of packets that keep no credit
+  std::size_t packets_ = 0;
+  Send* free_sends_ = nullptr;
+  std::array<std::vector<Packet*>, 2> free_packets_;  // small and large
+};
+
+}  // namespace lfc

@@ -1,0 +1,231 @@
+#include "sim/multicast_simulation.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <span>
+
+namespace lfc {
+namespace {
+
+constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event, far above any stall
+constexpr std::uint64_t kTickLimit = 2'000'000;
+
+std::uint64_t pattern(std::uint64_t group, std::uint64_t origin, std::uint64_t number) noexcept {
+  return Random((group << 44) ^ (origin << 24) ^ number).next();
+}
+
+std::vector<std::byte> content(std::uint64_t pattern, std::size_t limit) {
+  std::vector<std::byte> bytes((pattern >> 8) % (limit + 1));
+  Random random(pattern);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random.next());
+  return bytes;
+}
+
+}  // namespace
+
+// One member of one group.
+struct MulticastSimulation::Member final : Multicast::Receiver {
+  MulticastSimulation* simulation = nullptr;
+  Host* host = nullptr;
+  Multicast::Group* group = nullptr;
+  std::uint64_t key = 0;
+  std::uint32_t self = 0;
+  std::vector<std::uint64_t> expected;  // by origin: number of the next packet
+  std::vector<std::uint64_t> kept_until;
+  std::deque<Multicast::Packet*> kept;
+  std::uint32_t to_send = 0;
+  std::uint64_t sent = 0;
+  std::atomic<std::uint32_t> unsent = 0;
+  std::vector<std::byte> sending;
+
+  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
+  void lost() override { simulation->fail("a member was told that another is lost"); }
+};
+
+struct MulticastSimulation::Host {
+  MulticastSimulation* simulation = nullptr;
+  Node node = 0;
+  std::unique_ptr<Multicast> multicast;
+  std::vector<Member*> members;
+  std::uint64_t busy_until = 0;
+  std::uint32_t unicasts = 0;
+};
+
+Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHeader& header,
+                                                              std::span<const std::byte> bytes) {
+  // The contents are checked on arrival, whether the host is ready or not.
+  if (header.number != expected[header.origin]++)
+    simulation->fail("group " + std::to_string(key) + " member " + std::to_string(self) +
+                     ": packet " + std::to_string(header.number) + " of member " +
+                     std::to_string(header.origin) + " is out of order");
+  const auto right = content(pattern(key, header.origin, header.number),
+                             host->multicast->max_packet());
+  if (!std::equal(bytes.begin(), bytes.end(), right.begin(), right.end()))
+    simulation->fail("the contents of a packet are not what was sent");
+  ++simulation->counts_.deliveries;
+  const bool busy = simulation->world_.now() < host->busy_until;
+  return busy || !kept.empty() ? Answer::keep : Answer::taken;
+}
+
+void MulticastCounts::add(const MulticastCounts& other) noexcept {
+  multicasts += other.multicasts;
+  deliveries += other.deliveries;
+  unicasts += other.unicasts;
+  forwarded += other.forwarded;
+  copied += other.copied;
+  blocked += other.blocked;
+  deadlocks += other.deadlocks;
+  ticks += other.ticks;
+}
+
+SimOptions MulticastSimulation::fabric_options(const MulticastSimulationOptions& options) {
+  Random random(options.seed * 7919);
+  SimOptions fabric;
+  fabric.seed = options.seed;
+  fabric.max_payload = random.between(64, 200);
+  fabric.capacity = static_cast<std::uint32_t>(random.between(1, 10));
+  fabric.control_reserve = static_cast<std::uint32_t>(random.between(2, 16));
+  fabric.maximum_delay = static_cast<std::uint32_t>(random.between(1, 40));
+  fabric.stall_permille = static_cast<std::uint32_t>(random.below(50));
+  fabric.refuse_permille = static_cast<std::uint32_t>(random.below(200));
+  return fabric;
+}
+
+MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& options)
+    : options_(options),
+      random_(options.seed),
+      world_(options.nodes, fabric_options(options),
+             {.initial_window = options.window, .maximum_window = options.window}) {
+  for (Node node = 0; node < options.nodes; ++node) {
+    Host& host = *hosts_.emplace_back(std::make_unique<Host>());
+    host.simulation = this;
+    host.node = node;
+    host.unicasts = 8;
+    // Half of the runs have no pool: a packet that the host does not take keeps its credit.
+    host.multicast = std::make_unique<Multicast>(
+        world_.ni(node), Multicast::Options{.pool = options.seed % 2 == 0 ? 0u : 1u << 20});
+    world_.ni(node).set_message_handler({[](void*, const Delivery&) {}, nullptr});
+  }
+  for (std::uint32_t group = 0; group < (options.whole ? 1 : options.groups); ++group) {
+    std::vector<Node> nodes;
+    const auto share = static_cast<std::uint32_t>(random_.between(100, 500));
+    for (Node node = 0; node < options.nodes; ++node)
+      if (options.whole || random_.chance(share)) nodes.push_back(node);
+    if (nodes.size() > 1) make_group(group + 1, nodes);
+  }
+}
+
+MulticastSimulation::~MulticastSimulation() {
+  for (auto& member : members_) {
+    for (Multicast::Packet* packet : member->kept) member->host->multicast->release(*packet);
+    member->host->multicast->leave(member->group);
+  }
+}
+
+void MulticastSimulation::make_group(std::uint64_t key, const std::vector<Node>& nodes) {
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> places;
+  for (const Node node : nodes) {
+    names.push_back({1, node});
+    places.push_back(node);
+  }
+  for (std::uint32_t self = 0; self < nodes.size(); ++self) {
+    Member& member = *members_.emplace_back(std::make_unique<Member>());
+    member.simulation = this;
+    member.host = hosts_[nodes[self]].get();
+    member.key = key;
+    member.self = self;
+    member.expected.resize(nodes.size());
+    member.to_send = options_.multicasts;
+    std::vector<PeerId> peers(nodes.size(), kNoPeer);
+    for (std::uint32_t other = 0; other < nodes.size(); ++other)
+      if (other != self) peers[other] = world_.peer(nodes[self], nodes[other]);
+    member.host->members.push_back(&member);
+    member.group =
+        member.host->multicast->join(key, Membership(names, places), self, peers, member);
+  }
+}
+
+void MulticastSimulation::act(Host& host) {
+  const std::uint64_t now = world_.now();
+  if (now < host.busy_until) return;
+  if (random_.chance(20)) host.busy_until = now + random_.between(1, 300);
+  for (Member* member : host.members) {
+    while (!member->kept.empty()) {
+      host.multicast->release(*member->kept.front());
+      member->kept.pop_front();
+    }
+    if (member->sent == member->to_send || member->unsent.load() != 0) continue;
+    if (!random_.chance(300)) continue;
+    member->sending =
+        content(pattern(member->key, member->self, member->sent), host.multicast->max_packet());
+    MulticastHeader header;
+    header.number = member->sent++;
+    header.shape = options_.shape;
+    // A fan-out of its own for each origin: order holds only within one tree.
+    header.fan = static_cast<std::uint8_t>(1 + (member->key + member->self) % 4);
+    host.multicast->send(*member->group, header, member->sending, member->unsent);
+    ++counts_.multicasts;
+  }
+  if (host.unicasts > 0 && random_.chance(100)) {
+    const auto to = static_cast<Node>(random_.below(options_.nodes));
+    const Slice slice{&now, sizeof now};
+    if (to != host.node &&
+        world_.ni(host.node).try_send(world_.peer(host.node, to), 1, &slice, 1)) {
+      --host.unicasts;
+      ++counts_.unicasts;
+    }
+  }
+}
+
+bool MulticastSimulation::finished() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
+    if (member->sent != member->to_send || member->unsent.load() != 0 || !member->kept.empty())
+      return false;
+    for (std::uint32_t origin = 0; origin < member->expected.size(); ++origin)
+      if (origin != member->self && member->expected[origin] != member->to_send) return false;
+    return true;
+  });
+}
+
+std::string MulticastSimulation::run() {
+  std::uint64_t last_event = 0;
+  while (fault_.empty() && !(finished() && world_.fabric().quiet())) {
+    for (auto& host : hosts_) act(*host);
+    const std::uint64_t sent = counts_.multicasts;
+    const int events = world_.step();
+    const std::uint64_t now = world_.now();
+    if (events > 0 || !world_.fabric().quiet() || sent != counts_.multicasts) last_event = now;
+    if (now - last_event > kIdleLimit) {
+      deadlocked_ = true;
+      counts_.deadlocks = 1;
+      fail("deadlock: nothing moves, and something is pending");
+    }
+    if (now > kTickLimit) fail("no end in sight");
+  }
+  if (fault_.empty()) check_end();
+  return fault_;
+}
+
+void MulticastSimulation::check_end() {
+  world_.settle();
+  for (auto& host : hosts_)
+    if (host->multicast->packets() != 0) fail("packets are left in an NI's buffers");
+  const std::string fault = world_.credit_fault();
+  if (!fault.empty()) fail(fault);
+}
+
+MulticastCounts MulticastSimulation::counts() {
+  counts_.forwarded = counts_.copied = counts_.blocked = 0;
+  for (auto& host : hosts_) {
+    counts_.forwarded += host->multicast->stats().forwarded;
+    counts_.copied += host->multicast->stats().copied;
+    counts_.blocked += host->multicast->stats().blocked;
+  }
+  counts_.ticks = world_.now();
+  return counts_;
+}
+
+}  // namespace lfc

@@ -1,0 +1,188 @@
+// Multicast: what the simulation (tests/sim) does not single out.
+#include "ni/multicast.hpp"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "catch.hpp"
+#include "sim/world.hpp"
+
+namespace lfc {
+namespace {
+
+using Node = World::Node;
+
+struct Recorder final : Multicast::Receiver {
+  Answer take(const MulticastHeader& header, std::span<const std::byte>) override {
+    numbers.push_back(header.number);
+    origins.push_back(header.origin);
+    return ready ? Answer::taken : Answer::keep;
+  }
+  void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
+  void lost() override { ++losses; }
+
+  bool ready = true;
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::uint32_t> origins;
+  std::vector<Multicast::Packet*> kept;
+  int losses = 0;
+};
+
+// A chain 0 -> 1 -> ... of `nodes` NIs with one group of all.
+struct Chain {
+  explicit Chain(Node nodes, const Config& config, const Multicast::Options& options,
+                 bool join_all = true)
+      : world(nodes, {.seed = 3, .max_payload = 1024, .stall_permille = 0}, config) {
+    for (Node node = 0; node < nodes; ++node) {
+      services.push_back(std::make_unique<Multicast>(world.ni(node), options));
+      receivers.push_back(std::make_unique<Recorder>());
+      groups.push_back(nullptr);
+    }
+    for (Node node = 0; node < nodes; ++node)
+      if (join_all || node == 0) join(node);
+  }
+  ~Chain() {
+    for (Node node = 0; node < world.size(); ++node) {
+      release(node);
+      if (groups[node] != nullptr) services[node]->leave(groups[node]);
+    }
+  }
+  void join(Node self) {
+    std::vector<ProcessName> names;
+    std::vector<std::uint64_t> places;
+    std::vector<PeerId> peers;
+    for (Node node = 0; node < world.size(); ++node) {
+      names.push_back({1, node});
+      places.push_back(node);
+      peers.push_back(node == self ? kNoPeer : world.peer(self, node));
+    }
+    groups[self] = services[self]->join(9, Membership(names, places), self, peers, *receivers[self]);
+  }
+  void send(std::uint64_t number) {
+    MulticastHeader header;
+    header.number = number;
+    services[0]->send(*groups[0], header, bytes, unsent);
+  }
+  void release(Node node) {
+    for (Multicast::Packet* packet : receivers[node]->kept) services[node]->release(*packet);
+    receivers[node]->kept.clear();
+  }
+  std::size_t arrived(Node node) const { return receivers[node]->numbers.size(); }
+
+  World world;
+  std::vector<std::unique_ptr<Multicast>> services;
+  std::vector<std::unique_ptr<Recorder>> receivers;
+  std::vector<Multicast::Group*> groups;
+  std::vector<std::byte> bytes = std::vector<std::byte>(500);
+  std::atomic<std::uint32_t> unsent = 0;
+};
+
+}  // namespace
+
+TEST_CASE("forwarding does not wait for a host, until the pool is full", "[multicast]") {
+  // A packet of up to 512 bytes occupies that much: room for 20.
+  Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {.pool = std::size_t{20} * 512});
+  chain.receivers[1]->ready = false;  // the inner host computes
+  for (std::uint64_t number = 0; number < 100; ++number) chain.send(number);
+  REQUIRE(chain.world.settle());
+  // What its pool takes and one window more pass the busy host; then the sender has to wait.
+  REQUIRE(chain.arrived(2) == 24);
+  REQUIRE(chain.unsent.load() > 0);
+  REQUIRE(chain.services[1]->packets() == 24);
+  chain.receivers[1]->ready = true;
+  chain.release(1);
+  REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == 100; }));
+  REQUIRE(chain.world.settle());
+  REQUIRE(chain.unsent.load() == 0);
+  for (Node node = 1; node < 3; ++node) {
+    for (std::uint64_t number = 0; number < 100; ++number)
+      REQUIRE(chain.receivers[node]->numbers[number] == number);
+    REQUIRE(chain.services[node]->packets() == 0);
+    REQUIRE(chain.receivers[node]->origins[0] == 0);  // not the last hop
+  }
+  REQUIRE(chain.world.credit_fault() == "");
+}
+
+TEST_CASE("a packet that everybody takes at once is never copied", "[multicast]") {
+  Chain chain(3, {.initial_window = 64, .maximum_window = 64}, {});
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    chain.send(number);
+    REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == number + 1; }));
+  }
+  REQUIRE(chain.services[2]->stats().copied == 0);
+  // The first one waited for the connection.
+  REQUIRE(chain.services[1]->stats().copied <= 1);
+  REQUIRE(chain.services[1]->stats().forwarded == 20);
+}
+
+TEST_CASE("packets that come before their group wait for it", "[multicast]") {
+  Chain chain(3, {.initial_window = 2, .maximum_window = 2}, {}, false);
+  for (std::uint64_t number = 0; number < 10; ++number) chain.send(number);
+  REQUIRE(chain.world.settle());
+  REQUIRE(chain.arrived(1) == 0);
+  REQUIRE(chain.services[1]->stats().early == 10);
+  chain.join(1);
+  chain.join(2);
+  REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == 10; }));
+  for (std::uint64_t number = 0; number < 10; ++number) {
+    REQUIRE(chain.receivers[1]->numbers[number] == number);
+    REQUIRE(chain.receivers[2]->numbers[number] == number);
+  }
+  REQUIRE(chain.world.settle());
+  REQUIRE(chain.world.credit_fault() == "");
+}
+
+TEST_CASE("with forwarding by the host, a busy host holds up its children", "[multicast]") {
+  Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {.forward_in_host = true});
+  chain.send(0);
+  REQUIRE(chain.world.settle());
+  REQUIRE(chain.arrived(1) == 0);
+  REQUIRE(chain.arrived(2) == 0);
+  chain.services[1]->serve(*chain.groups[1]);
+  REQUIRE(chain.arrived(1) == 1);
+  REQUIRE(chain.world.settle());
+  chain.services[2]->serve(*chain.groups[2]);
+  REQUIRE(chain.arrived(2) == 1);
+}
+
+TEST_CASE("the loss of a member is told to all members", "[multicast]") {
+  Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {});
+  chain.send(0);
+  REQUIRE(chain.world.run_until([&] { return chain.arrived(3) == 1; }));
+  chain.world.fabric().kill(2);
+  chain.send(1);
+  REQUIRE(chain.world.run_until([&] {
+    return chain.receivers[0]->losses == 1 && chain.receivers[1]->losses == 1 &&
+           chain.receivers[3]->losses == 1;
+  }));
+}
+
+TEST_CASE("trees with one head on each node", "[multicast]") {
+  // Processes 0..8 on three nodes, dealt in turn: node i has i, i + 3, i + 6.
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> places;
+  for (std::uint32_t rank = 0; rank < 9; ++rank) {
+    names.push_back({1, rank});
+    places.push_back(100 - rank % 3);
+  }
+  const Membership members(names, places);
+  REQUIRE(members.nodes() == 3);
+  for (std::uint32_t root = 0; root < 9; ++root) {
+    for (std::uint32_t fan = 1; fan <= 3; ++fan) {
+      std::vector<std::uint32_t> reached{root};
+      for (std::size_t i = 0; i < reached.size(); ++i) {
+        for (const std::uint32_t child :
+             members.children({TreeShape::monotone, fan}, root, reached[i])) {
+          REQUIRE(members.in_tree(root, child));
+          REQUIRE(members.parent({TreeShape::monotone, fan}, root, child) == reached[i]);
+          if (reached[i] != root) REQUIRE((child > reached[i]) == (reached[i] > root));
+          reached.push_back(child);
+        }
+      }
+      REQUIRE(reached.size() == 3);
+    }
+  }
+}
+
+}  // namespace lfc
