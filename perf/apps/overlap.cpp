@@ -173,9 +173,9 @@ int main(int argc, char** argv) {
   const bool both = options.flag("--both", "the other side computes as well");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(app::ranks % 2 == 0, "an even number of ranks is wanted");
+  app::want(app::ranks % 2 == 0, "an even number of ranks is wanted");
   const int largest = *std::max_element(sizes.begin(), sizes.end());
-  app::require(*std::min_element(sizes.begin(), sizes.end()) >= 8 && iterations > 0, "too small");
+  app::want(*std::min_element(sizes.begin(), sizes.end()) >= 8 && iterations > 0, "too small");
 
   app::Window window(largest, windows);
   if (window.problem().empty()) window.lock_all();

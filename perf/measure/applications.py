@@ -43,8 +43,14 @@ def application(name, path, options):
     return Program(name, [path, *options], lambda text: parse(name, text, against)), against
 
 
+def points_text(ours, theirs):
+    """Shares that may be zero are subtracted and not divided."""
+    s = spread([a - b for a, b in zip(ours, theirs)])
+    return f"{s.median:+.0f} [{s.p25:+.0f}..{s.p75:+.0f}] points"
+
+
 def table(values, units, names):
-    """A line for each bench and size: the transports' medians, and the first one's figure by the others'."""
+    """A line for each bench and size: the transports' medians, and the first one's figure by the others' (shares: less theirs)."""
     others = names[1:]
     rows = [["", "size", "unit", *names, *(f"{names[0]}/{other}" for other in others)]]
     for bench, keys in report.benches_of(values).items():
@@ -54,7 +60,11 @@ def table(values, units, names):
             unit = units[bench] + (" (more is better)" if units[bench] in RATES else "")
             row = [bench, str(key[1]), unit]
             row += [report.figure(spread(of_point[name]).median) if name in of_point else "-" for name in names]
-            row += [report.ratio_text(found[other]) if other in found else "-" for other in others]
+            for other in others:
+                if units[bench] == "%" and names[0] in of_point and other in of_point:
+                    row.append(points_text(of_point[names[0]], of_point[other]))
+                else:
+                    row.append(report.ratio_text(found[other]) if other in found else "-")
             rows.append(row)
     return "transports compared\n" + report.columns(rows)
 
