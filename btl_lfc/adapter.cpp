@@ -132,6 +132,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.rail_timeout = from.rail_timeout;
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
+  to.single_copy_from = from.single_copy_from;
   to.notice = notice;
   return to;
 }
@@ -228,6 +229,10 @@ void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lf
   for (int i = 0; i < count; ++i)
     held->slices[static_cast<std::size_t>(i)] = {slices[i].data, slices[i].size};
   adapter->ni->post(peer, *held);
+}
+
+bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size) {
+  return adapter->ni->fetch_is_faster(peer, size);
 }
 
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,

@@ -77,6 +77,7 @@ struct lfc_options {
   unsigned rail_timeout; /* ms */
   size_t shm_bulk;
   bool cma;
+  size_t single_copy_from;
 };
 
 /* Opens the NI. NULL: `text` is one line that says which option is wrong, and why. Otherwise `text`
@@ -103,6 +104,8 @@ bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
                       const struct lfc_slice* slices, int count, lfc_message* message);
 
+/* Whether a message of this size is there sooner when its receiver gets it from registered memory. */
+bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size);
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region);
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);

@@ -140,6 +140,8 @@ class Link {
 
   // True when put()/get() reach this peer's memory natively.
   virtual bool remote_memory(PeerId) const noexcept { return false; }
+  // The size in bytes from which on that is faster than frames, for a host that has the choice.
+  virtual std::size_t remote_memory_from(PeerId) const noexcept { return 1; }
   // Makes [data, data+size) reachable to peers; false when that failed (why is logged once).
   virtual bool register_memory(void* /*data*/, std::size_t /*size*/, LinkRegion& /*out*/) {
     return true;

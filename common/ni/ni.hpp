@@ -151,6 +151,9 @@ class Ni final : private FrameSink {
   std::size_t outstanding(PeerId peer) noexcept;
   // True when put/get to this peer need no help of its NI.
   bool native_remote_memory(PeerId peer) noexcept;
+  // Whether a message of so many bytes gets to this peer sooner when its receiver fetches it by get()
+  // than as a sequence of messages.
+  bool fetch_is_faster(PeerId peer, std::size_t size) noexcept;
 
   // --- Services (ni/service.hpp). All but attach() are called with Access held: by the service,
   // from inside the callbacks of the control program, or by its host side, which takes it. ---
@@ -213,6 +216,8 @@ class Ni final : private FrameSink {
 
   // --- Observation ---
 
+  // Several threads may call (Config::threads).
+  bool threads() const noexcept { return config_.threads; }
   const Counters& counters() const noexcept { return counters_; }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;

@@ -216,6 +216,13 @@ bool Ni::native_remote_memory(PeerId id) noexcept {
   return ensure_connected(at(id)) && at(id).link->remote_memory(id);
 }
 
+bool Ni::fetch_is_faster(PeerId id, std::size_t size) noexcept {
+  const SendLock::Guard guard(lock_);
+  Peer& peer = at(id);
+  return !ensure_connected(peer) || !peer.link->remote_memory(id) ||
+         size >= peer.link->remote_memory_from(id);
+}
+
 // --- Target ---
 
 bool Ni::serve_put(Peer& peer, std::span<const std::byte> payload) {

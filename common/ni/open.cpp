@@ -11,6 +11,7 @@
 #include "link/interfaces.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
+#include "link/shm/calibration.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/tcp_link.hpp"
 #include "place/cores.hpp"
@@ -40,6 +41,7 @@ struct Opening {
   std::string rails{};            // of the bond, when there is one
   const char* option_at_fault = "links";
   std::string why_not{};
+  std::string single_copy{};  // when shm copies once, for the user
 
   bool add(std::unique_ptr<Link> link) {
     if (link == nullptr) return false;
@@ -48,6 +50,18 @@ struct Opening {
     return true;
   }
   bool full() const noexcept { return open.size() == kMaxLinks; }
+  std::size_t choose_single_copy() {
+    std::string how = "asked for";
+    std::size_t from = options.single_copy_from;
+    if (from == 0) {
+      const Calibration calibration = calibrate();
+      from = calibration.single_copy_from;
+      how = calibration.how;
+    }
+    single_copy = from == Calibration::kNever ? "never" : "from " + std::to_string(from) + " B on";
+    single_copy += " (" + how + ")";
+    return from;
+  }
 };
 
 bool open_loop(Opening& opening) {
@@ -62,6 +76,7 @@ bool open_shm(Opening& opening) {
   shm.ring = ring_shape(opening.options);
   shm.cma = opening.options.cma;
   shm.bell = opening.policy != Policy::single;
+  if (shm.cma) shm.single_copy_from = opening.choose_single_copy();
   shm.notice = opening.options.notice;
   return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
 }
@@ -236,6 +251,7 @@ std::string describe(const Opening& opening, const std::string& left_out) {
   for (const std::string& name : opening.open)
     text += " " + name + (name == "bond" ? "(" + opening.rails + ")" : "");
   if (!left_out.empty()) text += "; not open: " + left_out;
+  if (!opening.single_copy.empty()) text += "; single copy in shm " + opening.single_copy;
   const std::size_t ring = ring_shape(options).bytes();
   const std::uint64_t frame = opening.ni.max_message();
   text +=

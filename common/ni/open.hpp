@@ -45,6 +45,8 @@ struct NiOptions {
   std::size_t shm_bulk = 256 * 1024;  // bytes of those that do not fit into their slot
   std::uint32_t rail_timeout = 1500;  // ms without progress until a rail of several is given up
   bool cma = true;                    // single copy between processes where the kernel permits it
+  // Bytes from which on a message on one host goes in a single copy; 0: what calibration.hpp says.
+  std::size_t single_copy_from = 0;
   // Receives one line for the user when a link cannot do all it should.
   void (*notice)(std::string_view line) = nullptr;
 };

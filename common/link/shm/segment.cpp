@@ -1,5 +1,7 @@
 #include "link/shm/segment.hpp"
 
+#include "link/shm/host.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -50,33 +52,6 @@ SegmentHead& head_of(const Mapping& segment) noexcept {
 std::atomic<std::uint64_t>& claim_of(const Mapping& segment, std::uint32_t place) noexcept {
   auto* table = reinterpret_cast<std::atomic<std::uint64_t>*>(segment.data() + sizeof(SegmentHead));
   return table[place];
-}
-
-// Hash of the kernel's boot id, the same in all containers of a host; 0 when it cannot be read.
-std::uint64_t boot_hash() {
-  char text[64];
-  const FileDescriptor file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.is_open() ? read(file.get(), text, sizeof text) : 0;
-  if (size <= 0) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (ssize_t i = 0; i < size; ++i)
-    hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3u;
-  return hash;
-}
-
-// The inode of the pid namespace that /proc shows, if that is the one this process counts in.
-std::optional<std::uint64_t> pid_namespace(std::string& why_not) {
-  char self[16] = {};
-  if (readlink("/proc/self", self, sizeof self - 1) <= 0) {
-    why_not = with_errno("/proc cannot be read");
-  } else if (self != std::to_string(getpid())) {
-    why_not = "/proc shows another pid namespace than this process's";
-  } else if (struct stat info; stat("/proc/self/ns/pid", &info) != 0) {
-    why_not = with_errno("/proc/self/ns/pid");
-  } else {
-    return info.st_ino;
-  }
-  return std::nullopt;
 }
 
 // Opens the segment file of a peer; not open when it is not there or is something else.

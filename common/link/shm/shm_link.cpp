@@ -116,6 +116,9 @@ class ShmLink final : public Link {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
   }
+  std::size_t remote_memory_from(PeerId) const noexcept override {
+    return options_.single_copy_from;
+  }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
     out.base = reinterpret_cast<std::uintptr_t>(data);
     return true;
