@@ -66,6 +66,21 @@ void require(bool condition, const char* format, Arguments... arguments) {
     fail(format, arguments...);
 }
 
+// What the user must give otherwise, the same on all ranks: ends the job with exit code 2.
+template <class... Arguments>
+void want(bool condition, const char* format, Arguments... arguments) {
+  if (condition) return;
+  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);  // rank 0 ends us
+  std::fprintf(stderr, "%s: ", name);
+  if constexpr (sizeof...(arguments) == 0)
+    std::fputs(format, stderr);
+  else
+    std::fprintf(stderr, format, arguments...);
+  std::fputs("; see --help\n", stderr);
+  MPI_Abort(MPI_COMM_WORLD, 2);
+  std::_Exit(2);
+}
+
 extern "C" inline void app_on_alarm(int) {
   char line[96];
   const int n = std::snprintf(line, sizeof line, "HANG %s rank %d of %d\n", name, rank, ranks);
@@ -85,6 +100,7 @@ class Options {
     quick_ = flag("--quick", "a small problem: seconds at most, to check and not to measure");
     seed = static_cast<std::uint64_t>(number("--seed", 1, 1, "of everything random"));
     repeats_ = number("--repeats", 5, 1, "timed runs");
+    if (repeats_ < 1) refuse("--repeats: one at least");
     limit_ = number("--limit", 300, 60, "seconds after which the program gives up");
   }
 

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   problem.probe = options.number("--probe", 0, 0, "MPI_Iprobe after so many rows; 0: never");
   app::Run run(options);
   const int n = problem.vertices;
-  app::require(n >= app::ranks, "%d vertices are too few", n);
+  app::want(n >= app::ranks, "%d vertices are too few", n);
 
   const app::Block block = app::block_of(n, app::rank, app::ranks);
   const auto width = static_cast<std::size_t>(n);

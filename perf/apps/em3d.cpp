@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 20, 4, "iterations");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(nodes > 0 && degree > 0 && iterations > 0, "the graph is empty");
+  app::want(nodes > 0 && degree > 0 && iterations > 0, "the graph is empty");
 
   const Graph graph = make_graph(nodes, degree, remote / 100);
   Values right[2];

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
       options.choice("--exchange", {"allgather", "bcast", "host"},
                      "by MPI_Allgatherv, one MPI_Bcast per rank, or this program's own trees");
   app::Run run(options);
-  app::require(n >= app::ranks, "%d unknowns are too few", n);
+  app::want(n >= app::ranks, "%d unknowns are too few", n);
   const System system = make_system(n);
   const auto exchange = how == "allgather" ? Exchange::kAllgather
                         : how == "bcast"   ? Exchange::kBroadcasts

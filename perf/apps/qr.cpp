@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   const bool host =
       options.choice("--forwarding", app::kForwarding, app::kForwardingHelp) == "host";
   app::Run run(options);
-  app::require(n >= app::ranks, "%d columns are too few", n);
+  app::want(n >= app::ranks, "%d columns are too few", n);
 
   std::vector<double> values;
   std::pair<double, double> worst;

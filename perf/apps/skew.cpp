@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 60, 8, "iterations");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(app::ranks >= 2, "a ring has two ranks at least");
-  app::require(iterations > 0, "an iteration is wanted");
+  app::want(app::ranks >= 2, "a ring has two ranks at least");
+  app::want(iterations > 0, "an iteration is wanted");
   const Delays delays = make_delays(iterations, noise);
 
   const ring::Layout layout{8, 2};

@@ -341,9 +341,9 @@ int main(int argc, char** argv) {
       options.number("--simulate", 0, 0, "only simulate, so many seeds, two servers; 0: measure");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
-  app::require(parameters.places > 0 && parameters.places < 60000, "places: 1 to 60000");
-  app::require(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
+  app::want(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
+  app::want(parameters.places > 0 && parameters.places < 60000, "places: 1 to 60000");
+  app::want(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
 
   double of_wrr = 0;  // mean drops of wrr, the first
   const auto report = [&](const std::string& algorithm, const std::string& way,

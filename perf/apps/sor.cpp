@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 42, 10, "iterations");
   const double omega = options.real("--omega", 1.5, 1.5, "relaxation, below 2");
   app::Run run(options);
-  app::require(rows >= app::ranks && columns >= 3 && iterations > 0, "the grid is too small");
+  app::want(rows >= app::ranks && columns >= 3 && iterations > 0, "the grid is too small");
 
   Grid whole = make_grid({0, rows}, columns);
   const double right = iterate(whole, iterations, omega, true);
