@@ -44,7 +44,8 @@ bool lfc_modex_marked(const char* name, const opal_process_name_t* process) {
   int status = OPAL_ERROR;
   uint8_t* mark = NULL;
   size_t size = 0;
-  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)name, (opal_process_name_t*)(uintptr_t)process, &mark, &size);
+  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)name, (opal_process_name_t*)(uintptr_t)process,
+                         &mark, &size);
   free(mark);
   return status == OPAL_SUCCESS;
 }

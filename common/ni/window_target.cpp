@@ -149,8 +149,7 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
       std::array<std::byte, 8> old{};
       if (memory != nullptr)
         lfc::compare_and_swap(memory + (base + runs[0].offset), rest.data(),
-                              rest.data() + head.bytes, old.data(), head.bytes,
-                              control_->elements);
+                              rest.data() + head.bytes, old.data(), head.bytes, control_->elements);
       answer_result(peer, head.reply, status, old.data(), head.bytes);
       return Verdict::hold;
     }
@@ -231,8 +230,7 @@ void Window::send_acks() {
 // A member's access epoch has ended here when all that it sent in it has arrived.
 void Window::check_completes(WindowPeer& peer) {
   std::erase_if(pending_completes_, [&](const PendingComplete& item) {
-    if (&peers_[item.rank] != &peer ||
-        static_cast<std::int32_t>(peer.received - item.count) < 0)
+    if (&peers_[item.rank] != &peer || static_cast<std::int32_t>(peer.received - item.count) < 0)
       return false;
     ++peer.completes;
     return true;

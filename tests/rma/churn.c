@@ -27,7 +27,8 @@ static long count_lines(const char* path) {
 static long resident_pages(void) {
   long size = 0, resident = 0;
   FILE* file = fopen("/proc/self/statm", "r");
-  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2, "cannot read /proc/self/statm");
+  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2,
+          "cannot read /proc/self/statm");
   fclose(file);
   return resident;
 }
@@ -75,7 +76,8 @@ static void many_at_once(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < kAtOnce; ++i) {
     MPI_Win_sync(wins[i]);
-    require(memory[i][i] == i * 1000 + left, "window %d of %d: %lld", i, kAtOnce, (long long)memory[i][i]);
+    require(memory[i][i] == i * 1000 + left, "window %d of %d: %lld", i, kAtOnce,
+            (long long)memory[i][i]);
   }
   for (int i = 0; i < kAtOnce; ++i) {
     MPI_Win_unlock_all(wins[i]);
@@ -103,7 +105,8 @@ int main(int argc, char** argv) {
           count_entries("/proc/self/fd"));
   // The allocator may take an arena more; a leak would grow with the rounds.
   require(more_mappings < 20, "%ld mappings more after %d windows", more_mappings, rounds - warm);
-  require(more_pages < 64 + (rounds - warm) / 50, "%ld pages more after %d windows", more_pages, rounds - warm);
+  require(more_pages < 64 + (rounds - warm) / 50, "%ld pages more after %d windows", more_pages,
+          rounds - warm);
   many_at_once();
   require(count_entries("/proc/self/fd") == descriptors, "%ld descriptors became %ld", descriptors,
           count_entries("/proc/self/fd"));

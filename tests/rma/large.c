@@ -13,7 +13,9 @@ int main(int argc, char** argv) {
   int enough = free_mebibytes > mebibytes + 500;
   MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!enough) {
-    if (me == 0) printf("skipped: %ld MiB of memory are free, %ld are needed\n", free_mebibytes, mebibytes + 500);
+    if (me == 0)
+      printf("skipped: %ld MiB of memory are free, %ld are needed\n", free_mebibytes,
+             mebibytes + 500);
     return check_end();
   }
   const MPI_Aint bytes = (MPI_Aint)mebibytes * kMiB;

@@ -11,7 +11,9 @@ static int64_t *common_memory, *created_memory, *own_memory[kThreads];
 static MPI_Comm comms[kThreads];
 
 // Words 0 and 1 count; then a part for each origin and thread.
-static MPI_Aint part_of(int rank, int thread) { return 8 + ((MPI_Aint)rank * kThreads + thread) * 4; }
+static MPI_Aint part_of(int rank, int thread) {
+  return 8 + ((MPI_Aint)rank * kThreads + thread) * 4;
+}
 
 static void* work(void* argument) {
   const int thread = (int)(intptr_t)argument;
@@ -34,21 +36,21 @@ static void* work(void* argument) {
     MPI_Win_flush(target, win);
     MPI_Get(&back, 1, MPI_INT64_T, target, part_of(me, thread), 1, MPI_INT64_T, win);
     MPI_Win_flush(target, win);
-    require(back == value, "thread %d, round %d: %lld came back, not %lld", thread, round, (long long)back,
-            (long long)value);
+    require(back == value, "thread %d, round %d: %lld came back, not %lld", thread, round,
+            (long long)back, (long long)value);
     doing("thread %d, round %d: counting", thread, round);
     MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, win);
     MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, 1, MPI_SUM, win);
     MPI_Win_flush(0, win);
-    require(before >= 0 && before < (int64_t)kRounds * kThreads * ranks, "fetch_and_op brought %lld",
-            (long long)before);
+    require(before >= 0 && before < (int64_t)kRounds * kThreads * ranks,
+            "fetch_and_op brought %lld", (long long)before);
     if (round % 10 != 0) continue;
     doing("thread %d, round %d: fence", thread, round);
     MPI_Win_fence(0, own[thread]);
     MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, own[thread]);
     MPI_Win_fence(0, own[thread]);
-    require(own_memory[thread][0] == value, "thread %d, round %d: fence brought %lld from %d", thread, round,
-            (long long)own_memory[thread][0], left);
+    require(own_memory[thread][0] == value, "thread %d, round %d: fence brought %lld from %d",
+            thread, round, (long long)own_memory[thread][0], left);
   }
   return NULL;
 }
@@ -86,8 +88,9 @@ int main(int argc, char** argv) {
     const int64_t each = (int64_t)kRounds / 2 * kThreads * ranks;
     require(common_memory[0] == each && common_memory[1] == each && created_memory[0] == each &&
                 created_memory[1] == each,
-            "counted %lld %lld %lld %lld, not %lld", (long long)common_memory[0], (long long)common_memory[1],
-            (long long)created_memory[0], (long long)created_memory[1], (long long)each);
+            "counted %lld %lld %lld %lld, not %lld", (long long)common_memory[0],
+            (long long)common_memory[1], (long long)created_memory[0], (long long)created_memory[1],
+            (long long)each);
   }
   for (int i = 0; i < kThreads; ++i) {
     MPI_Win_free(&own[i]);

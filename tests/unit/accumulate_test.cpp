@@ -121,10 +121,12 @@ TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
       memory.fill(std::byte{1});
       std::array<std::byte, 8> compare{}, value{}, old{};
       value.fill(std::byte{9});
-      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size, lock);
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
       REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{1}));
       compare.fill(std::byte{1});
-      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size, lock);
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
       REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{9}));
       REQUIRE((offset + size == memory.size() || memory[offset + size] == std::byte{1}));
     }

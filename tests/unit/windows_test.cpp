@@ -31,10 +31,11 @@ struct Setting {
     std::vector<WindowFacts> facts;
     for (Node node = 0; node < nodes; ++node) {
       const std::shared_ptr<Ni> ni(std::shared_ptr<void>(), &world.ni(node));
-      services.push_back(std::make_shared<Windows>(
-          ni, WindowsHost{[] { world_of_host->step(); }, [](void* request, WindowStatus status) {
-                            finished.emplace_back(request, status);
-                          }}));
+      services.push_back(
+          std::make_shared<Windows>(ni, WindowsHost{[] { world_of_host->step(); },
+                                                    [](void* request, WindowStatus status) {
+                                                      finished.emplace_back(request, status);
+                                                    }}));
       memory[node].assign(kWords + 2, 0x5151515151515151);
       std::fill(memory[node].begin() + 1, memory[node].end() - 1, 0);
       Window::Shape shape;
@@ -139,7 +140,8 @@ TEST_CASE("a strided put and a fetch of many elements, in many fragments", "[win
   for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = i + 1;
   const Run packed{0, sizeof values, 0, 1};
   const Run every_other{0, 8, 16, 32};
-  const View from{reinterpret_cast<std::byte*>(values.data()), 0, {&packed, 1}, 0, 1, sizeof values};
+  const View from{
+      reinterpret_cast<std::byte*>(values.data()), 0, {&packed, 1}, 0, 1, sizeof values};
   const View result{reinterpret_cast<std::byte*>(old.data()), 0, {&packed, 1}, 0, 1, sizeof old};
   const View there{nullptr, 0, {&every_other, 1}, 0, 1, sizeof values};
   REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
@@ -282,19 +284,19 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
       std::size_t bytes;
     };
     const std::vector<Case> cases{
-        {WindowKind::put, 7, word, 1, 8, 8},                      // no such rank
-        {WindowKind::put, 1, word, 1, 8, 8},                      // another's
-        {WindowKind::put, 0, word, 1, 16, 16},                    // runs cover less
-        {WindowKind::put, 0, word, 1, 8, 4},                      // bytes are missing
-        {WindowKind::put, 0, word, 2, 8, 0},                      // runs are missing
-        {WindowKind::put, 0, {}, 0, 0, 0},                        // nothing
-        {WindowKind::put, 0, {{0, 0, 0, 1}}, 1, 0, 0},            // an empty run
-        {WindowKind::put, 0, {{0, 1ull << 63, 0, 2}}, 1, 0, 0},   // overflows
-        {WindowKind::get, 0, word, 1, 8, 8},                      // a get with bytes
-        {WindowKind::compare_swap, 0, word, 1, 8, 8},             // half of the operands
+        {WindowKind::put, 7, word, 1, 8, 8},                     // no such rank
+        {WindowKind::put, 1, word, 1, 8, 8},                     // another's
+        {WindowKind::put, 0, word, 1, 16, 16},                   // runs cover less
+        {WindowKind::put, 0, word, 1, 8, 4},                     // bytes are missing
+        {WindowKind::put, 0, word, 2, 8, 0},                     // runs are missing
+        {WindowKind::put, 0, {}, 0, 0, 0},                       // nothing
+        {WindowKind::put, 0, {{0, 0, 0, 1}}, 1, 0, 0},           // an empty run
+        {WindowKind::put, 0, {{0, 1ull << 63, 0, 2}}, 1, 0, 0},  // overflows
+        {WindowKind::get, 0, word, 1, 8, 8},                     // a get with bytes
+        {WindowKind::compare_swap, 0, word, 1, 8, 8},            // half of the operands
         {WindowKind::compare_swap, 0, {{0, 16, 0, 1}}, 1, 16, 32},
-        {WindowKind::unlock, 0, {}, 0, 0, 0},                     // holds no lock
-        {WindowKind::granted, 0, {}, 0, 0, 0},                    // has not asked
+        {WindowKind::unlock, 0, {}, 0, 0, 0},   // holds no lock
+        {WindowKind::granted, 0, {}, 0, 0, 0},  // has not asked
         {static_cast<WindowKind>(99), 0, {}, 0, 0, 0},
     };
     for (const Case& one : cases) {
