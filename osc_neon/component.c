@@ -4,10 +4,6 @@
 #include "modex.h"
 #include "parameters.h"
 
-/* Published by each process whose component is open, so that all know of each other before the
- * first window. */
-static const char mark[] = "lfc.osc_neon";
-
 static int register_component(void) {
   if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
   const mca_base_component_t* version = &mca_osc_neon_component.super.osc_version;
@@ -23,7 +19,7 @@ static int register_component(void) {
 
 static int open_component(void) {
   if (!lfc_may_open("osc", "neon")) return OPAL_ERR_NOT_AVAILABLE;
-  return lfc_modex_mark(mark) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+  return lfc_modex_publish(LFC_MODEX_OSC, "", 1) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
 static int close_component(void) { return OPAL_SUCCESS; }
@@ -43,30 +39,32 @@ static void progress(void) { opal_progress(); }
 
 /* Says once, on one rank, why windows are left to others. */
 static int decline(ompi_communicator_t* comm, const char* why) {
-  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0)
-    opal_output(0, "osc neon: %s", why);
+  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0) opal_output(0, "osc neon: %s", why);
   mca_osc_neon_component.told = true;
   return OMPI_ERR_NOT_SUPPORTED;
+}
+
+bool neon_open_windows(void) {
+  static const struct neon_host host = {progress, neon_request_finished};
+  return neon_open(&host);
 }
 
 /* Every rank comes to the same answer: first by what all have published, then, since that is enough
  * to know that all ask each other, by asking. */
 static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
                  ompi_communicator_t* comm, opal_info_t* info, int flavor) {
-  static const struct neon_host host = {progress, neon_request_finished};
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
   if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
   char why[512] = "";
-  int possible = neon_open(&host);
+  int possible = neon_open_windows();
   bool same_host = true;
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
     same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
-    if (!lfc_modex_marked(mark, &proc->super.proc_name) ||
-        !lfc_modex_published(&proc->super.proc_name))
-      return decline(comm,
-                     "needs the network interface of btl lfc in all processes of a window: "
-                     "run with --mca pml ob1 --mca btl lfc --mca osc neon");
+    if (!lfc_modex_has(LFC_MODEX_OSC, &proc->super.proc_name) ||
+        !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
+      return decline(comm, "needs the network interface of btl lfc in all processes of a window: "
+                           "run with --mca pml ob1 --mca btl lfc --mca osc neon");
     if (possible && rank != ompi_comm_rank(comm) &&
         neon_peer_of(comm, rank, why, sizeof why) == NEON_NO_PEER)
       possible = 0;
@@ -75,9 +73,8 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   const int status = comm->c_coll->coll_allreduce(&possible, &all, 1, MPI_INT, MPI_MIN, comm,
                                                   comm->c_coll->coll_allreduce_module);
   if (status != OMPI_SUCCESS) return status;
-  if (!possible)
-    opal_output(0, "osc neon: cannot serve a window: %s",
-                why[0] != '\0' ? why : "the network interface is closed");
+  if (!possible) opal_output(0, "osc neon: cannot serve a window: %s",
+                             why[0] != '\0' ? why : "the network interface is closed");
   if (!all) return decline(comm, "not all processes of a window can reach each other");
   if (flavor == MPI_WIN_FLAVOR_SHARED && !same_host) return OMPI_ERR_RMA_SHARED;
   return 200; /* above all of Open MPI's own */

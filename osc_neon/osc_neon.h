@@ -71,6 +71,11 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
  * then `why` says why. */
 uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
 int neon_progress(void);
+/* Whether the window is one of ours. */
+bool neon_serves(const ompi_win_t* win);
+
+/* component.c: opens the process's windows; false when no network interface is open. */
+bool neon_open_windows(void);
 
 /* datatype.c */
 struct neon_memory {
