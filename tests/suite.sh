@@ -134,6 +134,10 @@ rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
 }
 
+rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
+  OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
+}
+
 script() { # script FILE: a test that is a program of its own
   need_build default
   as_root_is_fine
@@ -258,6 +262,10 @@ suite() {
     entry $when 300 "rma/random.$ranks" rma_on_host $ranks rma_random --programs 100
   done
   entry full 300 rma/random.6 rma_on_host 6 rma_random --programs 30 --seed 10000
+  entry full 180 rma/compute rma_with_policy rma_on_host floating 2 rma_compute --independent
+  entry full 180 rma/compute-single rma_with_policy rma_on_host single 2 rma_compute
+  entry full 300 rma/random-floating rma_with_policy rma_on_host floating 3 rma_random --programs 60 --seed 30000
+  entry full 180 rma/lab/compute rma_with_policy rma_on_lab floating 2 rma_compute --independent
   entry full 180 rma/lab/epochs rma_on_lab 4 rma_epochs
   entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
   entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000

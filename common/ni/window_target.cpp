@@ -115,9 +115,6 @@ Verdict Window::accept(WindowPeer& peer, const WindowHead& head, std::span<const
       if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
       check_completes(peer);
       return Verdict::release;
-    case WindowKind::extension:
-      if (extension_ == nullptr) return Verdict::release;
-      return extension_->on_frame(*this, head.rank, head, rest);
     default: return Verdict::malformed;
   }
 }

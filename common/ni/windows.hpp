@@ -97,15 +97,6 @@ class Window;
 class Windows;
 struct WindowOp;
 
-// Gets the frames of kind `extension`, inside the control program. What other protocols need of a
-// window (NEON's slots, notified access) is built on this and Window::extension_send().
-class WindowExtension {
- public:
-  virtual ~WindowExtension() = default;
-  virtual Service::Verdict on_frame(Window& window, std::uint32_t rank, const WindowHead& head,
-                                    std::span<const std::byte> bytes) = 0;
-};
-
 // What a window knows of one member; O(1) for each.
 struct WindowPeer {
   enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
@@ -260,10 +251,6 @@ class Window {
   WindowStatus flush_local(std::uint32_t target);                          // waits
   WindowStatus flush_local_all();                                          // waits
 
-  // --- Extensions (inside the control program, or with Access) ---
-
-  void set_extension(WindowExtension* extension) noexcept { extension_ = extension; }
-
  private:
   friend class Windows;
   friend struct WindowOp;
@@ -341,7 +328,6 @@ class Window {
   WindowControl* control_ = &own_control_;
   std::vector<WindowPeer> peers_;
   std::vector<Region> attached_;
-  WindowExtension* extension_ = nullptr;
 
   bool all_mapped_ = false;
   const bool threads_;
