@@ -14,18 +14,21 @@ enum { kSharedBytes = 4096, kMostOps = 12, kMostBlocks = 24, kMostElements = 800
 
 // --- Elements. Not long double, which has bytes without meaning: tests/rma/operations.c ---
 
-#define INTEGERS(X) \
-  X(int8_t, MPI_INT8_T) X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T) \
-  X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) X(uint64_t, MPI_UINT64_T)
+#define INTEGERS(X)                                                             \
+  X(int8_t, MPI_INT8_T)                                                         \
+  X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T)     \
+      X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) \
+          X(uint64_t, MPI_UINT64_T)
 #define REALS(X) X(float, MPI_FLOAT) X(double, MPI_DOUBLE)
-#define PAIRS(X) \
-  X(short, MPI_SHORT_INT) X(int, MPI_2INT) X(long, MPI_LONG_INT) X(float, MPI_FLOAT_INT) \
-  X(double, MPI_DOUBLE_INT)
+#define PAIRS(X)          \
+  X(short, MPI_SHORT_INT) \
+  X(int, MPI_2INT) X(long, MPI_LONG_INT) X(float, MPI_FLOAT_INT) X(double, MPI_DOUBLE_INT)
 
 #define NAME_INTEGER(type, mpi) of_##type,
 #define NAME_PAIR(type, mpi) pair_of_##type,
 typedef enum {
-  INTEGERS(NAME_INTEGER) REALS(NAME_INTEGER) of_complex, PAIRS(NAME_PAIR) kElements
+  INTEGERS(NAME_INTEGER) REALS(NAME_INTEGER) of_complex,
+  PAIRS(NAME_PAIR) kElements
 } Element;
 #define STRUCT_PAIR(type, mpi) \
   typedef struct {             \
@@ -36,24 +39,22 @@ PAIRS(STRUCT_PAIR)
 
 static size_t element_size(Element e) {
   switch (e) {
-#define SIZE(type, mpi) \
-  case of_##type: return sizeof(type);
-#define SIZE_PAIR(type, mpi) \
+#define SIZE(type, mpi)                \
+  case of_##type: return sizeof(type); \
+      #define SIZE_PAIR(type, mpi)     \
   case pair_of_##type: return sizeof(struct_of_##type);
-    INTEGERS(SIZE) REALS(SIZE) PAIRS(SIZE_PAIR)
-    case of_complex: return sizeof(double complex);
+    INTEGERS(SIZE) REALS(SIZE) PAIRS(SIZE_PAIR) case of_complex : return sizeof(double complex);
     default: return 0;
   }
 }
 
 static MPI_Datatype element_type(Element e) {
   switch (e) {
-#define TYPE(type, mpi) \
-  case of_##type: return mpi;
-#define TYPE_PAIR(type, mpi) \
+#define TYPE(type, mpi)            \
+  case of_##type: return mpi;      \
+      #define TYPE_PAIR(type, mpi) \
   case pair_of_##type: return mpi;
-    INTEGERS(TYPE) REALS(TYPE) PAIRS(TYPE_PAIR)
-    case of_complex: return MPI_C_DOUBLE_COMPLEX;
+    INTEGERS(TYPE) REALS(TYPE) PAIRS(TYPE_PAIR) case of_complex : return MPI_C_DOUBLE_COMPLEX;
     default: return MPI_DATATYPE_NULL;
   }
 }
@@ -61,10 +62,27 @@ static MPI_Datatype element_type(Element e) {
 static bool is_pair(Element e) { return e > of_complex; }
 static bool is_integer(Element e) { return e <= of_uint64_t; }
 
-typedef enum { sum, prod, max, min, band, bor, bxor, land, lor, lxor, maxloc, minloc, replace, no_op, kOps } Op;
+typedef enum {
+  sum,
+  prod,
+  max,
+  min,
+  band,
+  bor,
+  bxor,
+  land,
+  lor,
+  lxor,
+  maxloc,
+  minloc,
+  replace,
+  no_op,
+  kOps
+} Op;
 static MPI_Op mpi_op(Op op) {
-  const MPI_Op all[] = {MPI_SUM,  MPI_PROD, MPI_MAX,  MPI_MIN,    MPI_BAND,   MPI_BOR,     MPI_BXOR,
-                        MPI_LAND, MPI_LOR,  MPI_LXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+  const MPI_Op all[] = {MPI_SUM,    MPI_PROD,   MPI_MAX,     MPI_MIN,  MPI_BAND,
+                        MPI_BOR,    MPI_BXOR,   MPI_LAND,    MPI_LOR,  MPI_LXOR,
+                        MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
   return all[op];
 }
 
@@ -80,18 +98,18 @@ static bool allowed(Op op, Element e) {
 // Copies one element, but not its holes: what a transfer of the type moves.
 static void copy_element(Element e, void* to, const void* from) {
   switch (e) {
-#define COPY_PAIR(type, mpi)                                                              \
-  case pair_of_##type:                                                                    \
-    memcpy(to, from, sizeof(type));                                                       \
-    memcpy((char*)to + offsetof(struct_of_##type, index),                                 \
-           (const char*)from + offsetof(struct_of_##type, index), sizeof(int));           \
+#define COPY_PAIR(type, mpi)                                                    \
+  case pair_of_##type:                                                          \
+    memcpy(to, from, sizeof(type));                                             \
+    memcpy((char*)to + offsetof(struct_of_##type, index),                       \
+           (const char*)from + offsetof(struct_of_##type, index), sizeof(int)); \
     return;
     PAIRS(COPY_PAIR)
     default: memcpy(to, from, element_size(e));
   }
 }
 
-#define UNSIGNED(type, a, b, operator) ((type)((uint64_t)(a) operator (uint64_t)(b)))
+#define UNSIGNED(type, a, b, operator) ((type)((uint64_t)(a) operator(uint64_t)(b)))
 
 // old = old op operand
 static void combine(Op op, Element e, void* old, const void* operand) {
@@ -101,49 +119,48 @@ static void combine(Op op, Element e, void* old, const void* operand) {
     return;
   }
   switch (e) {
-#define COMBINE_INTEGER(type, mpi)                       \
-  case of_##type: {                                      \
-    type a, b;                                           \
-    memcpy(&a, old, sizeof a);                           \
-    memcpy(&b, operand, sizeof b);                       \
-    switch (op) {                                        \
-      case sum: a = UNSIGNED(type, a, b, +); break;      \
-      case prod: a = UNSIGNED(type, a, b, *); break;     \
-      case max: a = a > b ? a : b; break;                \
-      case min: a = a < b ? a : b; break;                \
-      case band: a = UNSIGNED(type, a, b, &); break;     \
-      case bor: a = UNSIGNED(type, a, b, |); break;      \
-      case bxor: a = UNSIGNED(type, a, b, ^); break;     \
-      case land: a = (type)(a && b); break;              \
-      case lor: a = (type)(a || b); break;               \
-      default: a = (type)(!a != !b); break;              \
-    }                                                    \
-    memcpy(old, &a, sizeof a);                           \
-    return;                                              \
+#define COMBINE_INTEGER(type, mpi)                   \
+  case of_##type: {                                  \
+    type a, b;                                       \
+    memcpy(&a, old, sizeof a);                       \
+    memcpy(&b, operand, sizeof b);                   \
+    switch (op) {                                    \
+      case sum: a = UNSIGNED(type, a, b, +); break;  \
+      case prod: a = UNSIGNED(type, a, b, *); break; \
+      case max: a = a > b ? a : b; break;            \
+      case min: a = a < b ? a : b; break;            \
+      case band: a = UNSIGNED(type, a, b, &); break; \
+      case bor: a = UNSIGNED(type, a, b, |); break;  \
+      case bxor: a = UNSIGNED(type, a, b, ^); break; \
+      case land: a = (type)(a && b); break;          \
+      case lor: a = (type)(a || b); break;           \
+      default: a = (type)(!a != !b); break;          \
+    }                                                \
+    memcpy(old, &a, sizeof a);                       \
+    return;                                          \
   }
-#define COMBINE_REAL(type, mpi)                          \
-  case of_##type: {                                      \
-    type a, b;                                           \
-    memcpy(&a, old, sizeof a);                           \
-    memcpy(&b, operand, sizeof b);                       \
+#define COMBINE_REAL(type, mpi)                                                                 \
+  case of_##type: {                                                                             \
+    type a, b;                                                                                  \
+    memcpy(&a, old, sizeof a);                                                                  \
+    memcpy(&b, operand, sizeof b);                                                              \
     a = op == sum ? a + b : op == prod ? a * b : op == max ? (a > b ? a : b) : (a < b ? a : b); \
-    memcpy(old, &a, sizeof a);                           \
-    return;                                              \
+    memcpy(old, &a, sizeof a);                                                                  \
+    return;                                                                                     \
   }
-#define COMBINE_PAIR(type, mpi)                                                       \
-  case pair_of_##type: {                                                              \
-    struct_of_##type a, b;                                                            \
-    memcpy(&a, old, sizeof a);                                                        \
-    memcpy(&b, operand, sizeof b);                                                    \
-    if (op == maxloc ? b.value > a.value : b.value < a.value) {                       \
-      copy_element(e, old, operand);                                                  \
-    } else if (a.value == b.value && b.index < a.index) {                             \
-      memcpy((char*)old + offsetof(struct_of_##type, index), &b.index, sizeof(int));  \
-    }                                                                                 \
-    return;                                                                           \
+#define COMBINE_PAIR(type, mpi)                                                      \
+  case pair_of_##type: {                                                             \
+    struct_of_##type a, b;                                                           \
+    memcpy(&a, old, sizeof a);                                                       \
+    memcpy(&b, operand, sizeof b);                                                   \
+    if (op == maxloc ? b.value > a.value : b.value < a.value) {                      \
+      copy_element(e, old, operand);                                                 \
+    } else if (a.value == b.value && b.index < a.index) {                            \
+      memcpy((char*)old + offsetof(struct_of_##type, index), &b.index, sizeof(int)); \
+    }                                                                                \
+    return;                                                                          \
   }
-    INTEGERS(COMBINE_INTEGER) REALS(COMBINE_REAL) PAIRS(COMBINE_PAIR)
-    case of_complex: {
+    INTEGERS(COMBINE_INTEGER) REALS(COMBINE_REAL) PAIRS(COMBINE_PAIR) case of_complex : {
       double complex a, b;
       memcpy(&a, old, sizeof a);
       memcpy(&b, operand, sizeof b);
@@ -160,29 +177,28 @@ static void draw_element(Element e, void* to, uint64_t* state) {
   const int value = (int)random_below(state, 7) - 3;
   const int index = (int)random_below(state, 100);
   switch (e) {
-#define DRAW_INTEGER(type, mpi)                    \
-  case of_##type: {                                \
-    const type v = (type)next_random(state);       \
-    memcpy(to, &v, sizeof v);                      \
-    return;                                        \
+#define DRAW_INTEGER(type, mpi)              \
+  case of_##type: {                          \
+    const type v = (type)next_random(state); \
+    memcpy(to, &v, sizeof v);                \
+    return;                                  \
   }
-#define DRAW_REAL(type, mpi)                       \
-  case of_##type: {                                \
-    const type v = (type)value;                    \
-    memcpy(to, &v, sizeof v);                      \
-    return;                                        \
+#define DRAW_REAL(type, mpi)    \
+  case of_##type: {             \
+    const type v = (type)value; \
+    memcpy(to, &v, sizeof v);   \
+    return;                     \
   }
-#define DRAW_PAIR(type, mpi)                       \
-  case pair_of_##type: {                           \
-    struct_of_##type v;                            \
-    memset(&v, 0, sizeof v);                       \
-    v.value = (type)value;                         \
-    v.index = index;                               \
-    memcpy(to, &v, sizeof v);                      \
-    return;                                        \
+#define DRAW_PAIR(type, mpi)  \
+  case pair_of_##type: {      \
+    struct_of_##type v;       \
+    memset(&v, 0, sizeof v);  \
+    v.value = (type)value;    \
+    v.index = index;          \
+    memcpy(to, &v, sizeof v); \
+    return;                   \
   }
-    INTEGERS(DRAW_INTEGER) REALS(DRAW_REAL) PAIRS(DRAW_PAIR)
-    default: {
+    INTEGERS(DRAW_INTEGER) REALS(DRAW_REAL) PAIRS(DRAW_PAIR) default : {
       const double complex v = value + index % 3 * I;
       memcpy(to, &v, sizeof v);
     }
@@ -251,9 +267,7 @@ static void draw_layout(Layout* l, size_t total, uint64_t* state) {
         return;
       }
       l->shape = contiguous;  // fall through
-    default:
-      l->count = (int)total;
-      l->span = total;
+    default: l->count = (int)total; l->span = total;
   }
 }
 
@@ -333,7 +347,7 @@ typedef struct {
 
 static size_t slice;  // bytes of each origin's part of each window
 static size_t window_bytes;
-static char** model;  // of each rank's window
+static char** model;     // of each rank's window
 static uint16_t** used;  // what the open epoch has done to each byte
 static Phase phase;
 
@@ -421,7 +435,8 @@ static char* fill_origin(const Operation* op, const Layout* l) {
   char* buffer = allocate(l->span * size);
   uint64_t state = op->contents;
   memset(buffer, 0x5a, l->span * size);
-  for (size_t i = 0; i < l->total; ++i) draw_element(op->element, buffer + place_of(l, i) * size, &state);
+  for (size_t i = 0; i < l->total; ++i)
+    draw_element(op->element, buffer + place_of(l, i) * size, &state);
   return buffer;
 }
 
@@ -491,36 +506,40 @@ static void execute(const Operation* op, MPI_Win win, bool passive) {
   switch ((int)op->kind) {
     case put:
       if (request)
-        MPI_Rput(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win, &r->request);
+        MPI_Rput(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win,
+                 &r->request);
       else
         MPI_Put(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win);
       break;
     case get:
       if (request)
-        MPI_Rget(r->result, op->result.count, result, op->target, disp, op->there.count, there, win, &r->request);
+        MPI_Rget(r->result, op->result.count, result, op->target, disp, op->there.count, there, win,
+                 &r->request);
       else
         MPI_Get(r->result, op->result.count, result, op->target, disp, op->there.count, there, win);
       break;
     case accumulate:
       if (request)
-        MPI_Raccumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there, mpi, win,
-                        &r->request);
+        MPI_Raccumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                        mpi, win, &r->request);
       else
-        MPI_Accumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there, mpi, win);
+        MPI_Accumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                       mpi, win);
       break;
     case get_accumulate:
       if (request)
-        MPI_Rget_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result, op->target, disp,
-                            op->there.count, there, mpi, win, &r->request);
+        MPI_Rget_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                            op->target, disp, op->there.count, there, mpi, win, &r->request);
       else
-        MPI_Get_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result, op->target, disp,
-                           op->there.count, there, mpi, win);
+        MPI_Get_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                           op->target, disp, op->there.count, there, mpi, win);
       break;
     case fetch_and_op:
       MPI_Fetch_and_op(r->origin, r->result, element_type(op->element), op->target, disp, mpi, win);
       break;
     default:
-      MPI_Compare_and_swap(r->origin, r->compare, r->result, element_type(op->element), op->target, disp, win);
+      MPI_Compare_and_swap(r->origin, r->compare, r->result, element_type(op->element), op->target,
+                           disp, win);
   }
   drop_type(&op->here, &here);
   drop_type(&op->there, &there);
@@ -528,8 +547,8 @@ static void execute(const Operation* op, MPI_Win win, bool passive) {
 }
 
 static const char* kind_name(Kind kind) {
-  static const char* const names[] = {"put", "get", "accumulate", "get_accumulate", "fetch_and_op",
-                                      "compare_and_swap"};
+  static const char* const names[] = {
+      "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
   return names[kind];
 }
 
@@ -542,10 +561,12 @@ static void check_results(int index) {
     if (r->request != MPI_REQUEST_NULL) MPI_Wait(&r->request, MPI_STATUS_IGNORE);
     for (size_t b = 0; b < bytes; ++b)
       require(r->result[b] == r->expected[b],
-              "phase %d (%s): %s at %d, element %d, op %d, %zu elements in shape %d: byte %zu of the result is %02x, "
+              "phase %d (%s): %s at %d, element %d, op %d, %zu elements in shape %d: byte %zu of "
+              "the result is %02x, "
               "not %02x",
-              index, sync_names[phase.sync], kind_name(op->kind), op->target, op->element, op->op, op->there.total,
-              op->there.shape, b, (unsigned char)r->result[b], (unsigned char)r->expected[b]);
+              index, sync_names[phase.sync], kind_name(op->kind), op->target, op->element, op->op,
+              op->there.total, op->there.shape, b, (unsigned char)r->result[b],
+              (unsigned char)r->expected[b]);
     free(r->origin), free(r->result), free(r->expected);
   }
   running_count = 0;
@@ -592,8 +613,8 @@ static void run_phase(int index) {
   }
   for (int i = 0; i < phase.count; ++i) {
     const Operation* op = &phase.ops[i];
-    doing("phase %d (%s): %s from %d at %d, %zu elements", index, sync_names[phase.sync], kind_name(op->kind),
-          op->origin, op->target, op->there.total);
+    doing("phase %d (%s): %s from %d at %d, %zu elements", index, sync_names[phase.sync],
+          kind_name(op->kind), op->origin, op->target, op->there.total);
     if (op->origin != me) {
       play(op, NULL);
       continue;
@@ -636,17 +657,21 @@ static void tell_operations(size_t byte) {
   for (int i = 0; i < phase.count; ++i) {
     const Operation* op = &phase.ops[i];
     const size_t size = element_size(op->element);
-    if (op->target != me || byte < op->offset || byte >= op->offset + op->there.span * size) continue;
-    fprintf(stderr, "%s%s from %d: element %d, op %d, %zu elements at %zu, shapes %d here, %d there%s\n",
-            op->request ? "r" : "", kind_name(op->kind), op->origin, op->element, op->op, op->there.total, op->offset,
-            op->here.shape, op->there.shape, op->flush_after ? ", flush" : "");
+    if (op->target != me || byte < op->offset || byte >= op->offset + op->there.span * size)
+      continue;
+    fprintf(stderr,
+            "%s%s from %d: element %d, op %d, %zu elements at %zu, shapes %d here, %d there%s\n",
+            op->request ? "r" : "", kind_name(op->kind), op->origin, op->element, op->op,
+            op->there.total, op->offset, op->here.shape, op->there.shape,
+            op->flush_after ? ", flush" : "");
   }
 }
 
 static void check_memory(const char* memory, int index) {
   for (size_t b = 0; b < window_bytes; ++b) {
     if (memory[b] != model[me][b]) tell_operations(b);
-    require(memory[b] == model[me][b], "phase %d (%s): byte %zu (of %s) of the window is %02x, not %02x", index,
+    require(memory[b] == model[me][b],
+            "phase %d (%s): byte %zu (of %s) of the window is %02x, not %02x", index,
             sync_names[phase.sync], b, b < shared_at() ? "an origin's slice" : "the common part",
             (unsigned char)memory[b], (unsigned char)model[me][b]);
   }
