@@ -9,42 +9,27 @@
 #pragma weak opal_value_t_class
 #endif
 
-static char key[] = "lfc.address";
-
-bool lfc_modex_publish(const void* address, size_t size) {
+bool lfc_modex_publish(const char* key, const void* bytes, size_t size) {
   int status = OPAL_ERROR;
-  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, key, (void*)(uintptr_t)address, size);
+  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)key, (void*)(uintptr_t)bytes,
+                         size);
   return status == OPAL_SUCCESS;
 }
 
-bool lfc_modex_find(const opal_process_name_t* process, uint8_t** address, size_t* size) {
+bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
+                    size_t* size) {
   int status = OPAL_ERROR;
-  *address = NULL;
+  *bytes = NULL;
   *size = 0;
-  OPAL_MODEX_RECV_STRING(status, key, (opal_process_name_t*)(uintptr_t)process, address, size);
-  return status == OPAL_SUCCESS && *address != NULL;
+  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)key, (opal_process_name_t*)(uintptr_t)process,
+                         bytes, size);
+  return status == OPAL_SUCCESS && *bytes != NULL;
 }
 
-bool lfc_modex_published(const opal_process_name_t* process) {
-  uint8_t* address = NULL;
+bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
+  uint8_t* bytes = NULL;
   size_t size = 0;
-  const bool found = lfc_modex_find(process, &address, &size);
-  free(address);
+  const bool found = lfc_modex_find(key, process, &bytes, &size);
+  free(bytes);
   return found;
-}
-
-bool lfc_modex_mark(const char* name) {
-  int status = OPAL_ERROR;
-  char yes[] = "1";
-  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)name, yes, sizeof yes);
-  return status == OPAL_SUCCESS;
-}
-
-bool lfc_modex_marked(const char* name, const opal_process_name_t* process) {
-  int status = OPAL_ERROR;
-  uint8_t* mark = NULL;
-  size_t size = 0;
-  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)name, (opal_process_name_t*)(uintptr_t)process, &mark, &size);
-  free(mark);
-  return status == OPAL_SUCCESS;
 }

@@ -4,10 +4,6 @@
 #include "modex.h"
 #include "parameters.h"
 
-/* Published by each process whose component is open, so that all know of each other before the
- * first window. */
-static const char mark[] = "lfc.osc_neon";
-
 static int register_component(void) {
   if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
   const mca_base_component_t* version = &mca_osc_neon_component.super.osc_version;
@@ -23,7 +19,7 @@ static int register_component(void) {
 
 static int open_component(void) {
   if (!lfc_may_open("osc", "neon")) return OPAL_ERR_NOT_AVAILABLE;
-  return lfc_modex_mark(mark) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+  return lfc_modex_publish(LFC_MODEX_OSC, "", 1) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
 static int close_component(void) { return OPAL_SUCCESS; }
@@ -65,8 +61,8 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
     same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
-    if (!lfc_modex_marked(mark, &proc->super.proc_name) ||
-        !lfc_modex_published(&proc->super.proc_name))
+    if (!lfc_modex_has(LFC_MODEX_OSC, &proc->super.proc_name) ||
+        !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
       return decline(comm, "needs the network interface of btl lfc in all processes of a window: "
                            "run with --mca pml ob1 --mca btl lfc --mca osc neon");
     if (possible && rank != ompi_comm_rank(comm) &&

@@ -100,10 +100,11 @@ static enum neon_element complex_of_size(size_t size) {
 }
 
 enum neon_element neon_element_of(ompi_datatype_t* datatype) {
-  ompi_datatype_t* one = ompi_datatype_get_single_predefined_type_from_args(datatype);
-  size_t size = 0;
+  ompi_datatype_t* one = datatype;
+  if (!ompi_datatype_is_predefined(datatype))
+    one = ompi_datatype_get_single_predefined_type_from_args(datatype);
   if (one == NULL) return NEON_NO_ELEMENT;
-  (void)ompi_datatype_type_size(one, &size);
+  const size_t size = one->super.size;
   switch (one->id) {
     case OMPI_DATATYPE_MPI_INT8_T:
     case OMPI_DATATYPE_MPI_INT16_T:
@@ -154,7 +155,7 @@ enum neon_element neon_element_of(ompi_datatype_t* datatype) {
 }
 
 enum neon_op neon_op_of(const ompi_op_t* op) {
-  const struct {
+  static const struct {
     const ompi_op_t* theirs;
     enum neon_op ours;
   } table[] = {{MPI_SUM, NEON_SUM},       {MPI_REPLACE, NEON_REPLACE}, {MPI_NO_OP, NEON_NO_OP},

@@ -9,9 +9,8 @@
 
 #include "ni/windows.hpp"
 
-struct neon_window {
-  std::unique_ptr<lfc::Window> window;
-};
+// Only a name: what it points to is an lfc::Window.
+struct neon_window;
 struct neon_segment {
   lfc::SharedMemory memory;
 };
@@ -61,10 +60,21 @@ bool possible(neon_op op, neon_element element) noexcept {
   return lfc::is_valid(static_cast<lfc::Accumulate>(op), static_cast<lfc::Element>(element));
 }
 
+// A word in one instruction, whatever the compiler knows of the size.
+void copy_bytes(void* to, const void* from, std::uint64_t bytes) noexcept {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+Window& of(neon_window* window) noexcept { return *reinterpret_cast<Window*>(window); }
+
 // An operation or an epoch of a window; it throws only when memory is short.
 template <class Call>
 neon_status guarded(neon_window* window, Call call) noexcept try {
-  return to_c(call(*window->window));
+  return to_c(call(of(window)));
 } catch (const std::exception&) {
   return NEON_NO_MEMORY;
 }
@@ -152,29 +162,29 @@ neon_window* neon_window_create(const neon_shape* from) try {
   shape.control_offset = from->control_offset;
   shape.memory_offset = from->memory_offset;
   if (from->segment != nullptr) shape.segment = std::move(from->segment->memory);
-  return new neon_window{windows->create(std::move(shape))};
+  return reinterpret_cast<neon_window*>(windows->create(std::move(shape)).release());
 } catch (const std::exception&) {
   return nullptr;
 }
 
-void neon_window_free(neon_window* window) { delete window; }
-void* neon_window_memory(neon_window* window) { return window->window->memory(); }
+void neon_window_free(neon_window* window) { delete &of(window); }
+void* neon_window_memory(neon_window* window) { return of(window).memory(); }
 size_t neon_facts_size(void) { return sizeof(WindowFacts); }
-const void* neon_window_facts(neon_window* window) { return &window->window->facts(); }
+const void* neon_window_facts(neon_window* window) { return &of(window).facts(); }
 
 bool neon_window_connect(neon_window* window, const void* facts, const uint32_t* peers,
                          const bool* neighbours) {
-  const std::uint32_t ranks = window->window->ranks();
-  return window->window->connect({static_cast<const WindowFacts*>(facts), ranks}, {peers, ranks},
+  const std::uint32_t ranks = of(window).ranks();
+  return of(window).connect({static_cast<const WindowFacts*>(facts), ranks}, {peers, ranks},
                                  {neighbours, ranks});
 }
 
-void neon_window_close_segment(neon_window* window) { window->window->close_segment(); }
-bool neon_window_all_mapped(neon_window* window) { return window->window->all_mapped(); }
+void neon_window_close_segment(neon_window* window) { of(window).close_segment(); }
+bool neon_window_all_mapped(neon_window* window) { return of(window).all_mapped(); }
 
 bool neon_window_query(neon_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                        void** base) {
-  const lfc::WindowPeer& peer = window->window->peer(rank);
+  const lfc::WindowPeer& peer = of(window).peer(rank);
   *size = peer.size;
   *unit = peer.displacement_unit;
   *base = peer.mapped;
@@ -182,7 +192,7 @@ bool neon_window_query(neon_window* window, uint32_t rank, uint64_t* size, uint3
 }
 
 uint32_t neon_window_unit(neon_window* window, uint32_t rank) {
-  return window->window->peer(rank).displacement_unit;
+  return of(window).peer(rank).displacement_unit;
 }
 
 neon_status neon_drain(neon_window* window) {
@@ -193,6 +203,47 @@ neon_status neon_attach(neon_window* window, void* base, uint64_t size) {
 }
 neon_status neon_detach(neon_window* window, const void* base) {
   return guarded(window, [&](Window& w) { return w.detach(base); });
+}
+
+bool neon_put_direct(neon_window* window, uint32_t target, const void* origin, uint64_t bytes,
+                     int64_t displacement) {
+  std::byte* const there = of(window).direct(target, displacement, bytes);
+  if (there == nullptr) return false;
+  of(window).note_stores();
+  copy_bytes(there, origin, bytes);
+  return true;
+}
+
+bool neon_get_direct(neon_window* window, uint32_t target, void* result, uint64_t bytes,
+                     int64_t displacement) {
+  const std::byte* const there = of(window).direct(target, displacement, bytes);
+  if (there == nullptr) return false;
+  of(window).order_loads();
+  copy_bytes(result, there, bytes);
+  return true;
+}
+
+bool neon_fetch_direct(neon_window* window, uint32_t target, neon_op op, neon_element element,
+                       const void* origin, void* result, size_t size, uint64_t count,
+                       int64_t displacement) {
+  if (element >= NEON_I16_I32 || !possible(op, element)) return false;
+  std::byte* const there = of(window).direct(target, displacement, size * count);
+  if (there == nullptr) return false;
+  of(window).order_loads();
+  lfc::accumulate(to_what(op, element), there, static_cast<const std::byte*>(origin),
+                  static_cast<std::byte*>(result), count, of(window).elements(target));
+  return true;
+}
+
+bool neon_compare_and_swap_direct(neon_window* window, uint32_t target, const void* compare,
+                                  const void* value, void* result, size_t size,
+                                  int64_t displacement) {
+  std::byte* const there = of(window).direct(target, displacement, size);
+  if (there == nullptr) return false;
+  lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
+                        static_cast<const std::byte*>(value), static_cast<std::byte*>(result), size,
+                        of(window).elements(target));
+  return true;
 }
 
 neon_status neon_put(neon_window* window, uint32_t target, const neon_view* origin,
@@ -237,7 +288,7 @@ neon_status neon_fence_leave(neon_window* window, uint32_t* sent) {
 neon_status neon_fence_arrived(neon_window* window, uint32_t count) {
   return guarded(window, [&](Window& w) { return w.fence_arrived(count); });
 }
-void neon_fence_enter(neon_window* window, bool open) { window->window->fence_enter(open); }
+void neon_fence_enter(neon_window* window, bool open) { of(window).fence_enter(open); }
 
 neon_status neon_start(neon_window* window, const uint32_t* group, size_t count, bool no_check) {
   return guarded(window, [&](Window& w) { return w.start({group, count}, no_check); });

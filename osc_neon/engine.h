@@ -156,6 +156,20 @@ enum neon_status neon_drain(neon_window* window);
 enum neon_status neon_attach(neon_window* window, void* base, uint64_t size);
 enum neon_status neon_detach(neon_window* window, const void* base);
 
+/* For contiguous bytes, and elements that are not pairs: true when it has been done by loads, stores
+ * and CPU atomics; false: one of the calls below has to do it. Displacements in the target's units. */
+bool neon_put_direct(neon_window* window, uint32_t target, const void* origin, uint64_t bytes,
+                     int64_t displacement);
+bool neon_get_direct(neon_window* window, uint32_t target, void* result, uint64_t bytes,
+                     int64_t displacement);
+/* `result` may be NULL. */
+bool neon_fetch_direct(neon_window* window, uint32_t target, enum neon_op op,
+                       enum neon_element element, const void* origin, void* result, size_t size,
+                       uint64_t count, int64_t displacement);
+bool neon_compare_and_swap_direct(neon_window* window, uint32_t target, const void* compare,
+                                  const void* value, void* result, size_t size,
+                                  int64_t displacement);
+
 enum neon_status neon_put(neon_window* window, uint32_t target, const struct neon_view* origin,
                           const struct neon_view* there, void* request);
 enum neon_status neon_get(neon_window* window, uint32_t target, const struct neon_view* result,

@@ -9,6 +9,12 @@ static bool describe_target(struct neon_memory* memory, const neon_module* modul
   return neon_describe(memory, NULL, (int64_t)disp * unit, (size_t)count, datatype);
 }
 
+/* Whether that many elements lie one after the other from their address on. */
+static inline bool is_plain(ompi_datatype_t* datatype, int count) {
+  return datatype->super.true_lb == 0 &&
+         opal_datatype_is_contiguous_memory_layout(&datatype->super, count);
+}
+
 static int transfer(bool is_put, void* address, int count, ompi_datatype_t* datatype, int target,
                     ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                     ompi_win_t* win, ompi_request_t* request) {
@@ -74,12 +80,22 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
 
 static int put(const void* origin, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
+  const size_t bytes = datatype->super.size * (size_t)count;
+  if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
+      bytes <= there_datatype->super.size * (size_t)there_count &&
+      neon_put_direct(neon_module_of(win)->window, (uint32_t)target, origin, bytes, disp))
+    return OMPI_SUCCESS;
   return transfer(true, (void*)(uintptr_t)origin, count, datatype, target, disp, there_count,
                   there_datatype, win, NULL);
 }
 
 static int get(void* result, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
+  const size_t bytes = there_datatype->super.size * (size_t)there_count;
+  if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
+      bytes <= datatype->super.size * (size_t)count &&
+      neon_get_direct(neon_module_of(win)->window, (uint32_t)target, result, bytes, disp))
+    return OMPI_SUCCESS;
   return transfer(false, result, count, datatype, target, disp, there_count, there_datatype, win,
                   NULL);
 }
@@ -101,6 +117,12 @@ static int rget(void* result, int count, ompi_datatype_t* datatype, int target, 
 static int accumulate(const void* origin, int count, ompi_datatype_t* datatype, int target,
                       ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                       ompi_op_t* op, ompi_win_t* win) {
+  if (datatype == there_datatype && count == there_count && ompi_datatype_is_predefined(datatype) &&
+      is_plain(datatype, count) &&
+      neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
+                        neon_element_of(datatype), origin, NULL, datatype->super.size,
+                        (uint64_t)count, disp))
+    return OMPI_SUCCESS;
   return combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
                  there_datatype, op, false, win, NULL);
 }
@@ -130,6 +152,9 @@ static int rget_accumulate(const void* origin, int count, ompi_datatype_t* datat
 
 static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datatype, int target,
                         ptrdiff_t disp, ompi_op_t* op, ompi_win_t* win) {
+  if (neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
+                        neon_element_of(datatype), origin, result, datatype->super.size, 1, disp))
+    return OMPI_SUCCESS;
   return combine(origin, 1, datatype, result, 1, datatype, target, disp, 1, datatype, op, true, win,
                  NULL);
 }
@@ -140,8 +165,11 @@ static int compare_and_swap(const void* origin, const void* compare, void* resul
   const neon_module* module = neon_module_of(win);
   const int64_t unit =
       module->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : neon_window_unit(module->window, (uint32_t)target);
-  size_t size = 0;
-  (void)ompi_datatype_type_size(datatype, &size);
+  const size_t size = datatype->super.size;
+  if (size <= sizeof(uint64_t) &&
+      neon_compare_and_swap_direct(module->window, (uint32_t)target, compare, origin, result, size,
+                                   disp))
+    return OMPI_SUCCESS;
   return neon_error(neon_compare_and_swap(module->window, (uint32_t)target, compare, origin, result,
                                           size, (int64_t)disp * unit));
 }

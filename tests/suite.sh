@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The list of tests that scripts/test runs, at its end, and what each does. A test is a function that returns 0, or 77
 # after printing why it cannot run here. Adding a test: a function, and an `entry WHEN SECONDS NAME FUNCTION ARGS...`.
-# Programs in tests/mpi, tests/fault, tests/apps and tests/scripts are found by name.
+# Programs in tests/mpi, tests/fault, tests/apps, tests/scripts and perf/apps are found by name.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -103,6 +103,13 @@ need_lab() {
   [[ $EUID == 0 ]] || skip "the lab needs root"
   unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
   env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
+}
+
+kernel_on_host() { # kernel_on_host RANKS PROGRAM: a small problem of an application kernel, which checks its result
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/perf/apps/$2" --quick
 }
 
 mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
@@ -221,6 +228,10 @@ suite() {
       entry $when 180 "mpi/$name.$ranks" mpi_on_host $ranks "mpi_$name"
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
+  done
+  for name in "$tree"/perf/apps/*.cpp; do
+    name=$(basename "$name" .cpp)
+    for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done
   done
   for name in $(found fault sh); do
     [[ $name == other_version ]] || entry full 300 "fault/$name" script "tests/fault/$name.sh"

@@ -9,6 +9,9 @@ namespace {
 
 // Passes over the NI between two over the whole process.
 constexpr unsigned kOwnPasses = 8;
+// Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
+// the others all the same.
+constexpr unsigned kQuietCalls = 64;
 
 // What neighbours have stored is seen, and what we have stored is seen by them, as the epoch says.
 void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
@@ -17,9 +20,30 @@ void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cs
 
 WindowStatus Window::take_error() noexcept { return std::exchange(error_, WindowStatus::ok); }
 
+void Window::order_stores() noexcept {
+  order_memory();
+  stored_ = unordered_ = false;
+}
+
+// Whether all has been done by stores. The CPU completes them in order, so only loads of this thread
+// could still come before them: order_loads() sees to that, when there are any.
+bool Window::flushed_at_once(const WindowPeer& peer) noexcept {
+  if (!peer.is_mapped() || peer.first != nullptr || lost_ || error_ != WindowStatus::ok ||
+      ++quiet_calls_ % kQuietCalls == 0)
+    return false;
+  if (threads_) {
+    order_memory();
+  } else {
+    std::atomic_thread_fence(std::memory_order_release);
+    if (std::exchange(stored_, false)) unordered_ = true;
+  }
+  return true;
+}
+
 // Waits with everything else of the process going on. `ready` is called with the NI's lock held.
 template <class Ready>
 WindowStatus Window::wait_until(Ready ready) {
+  if (++quiet_calls_ % kQuietCalls == 0) windows_.host().progress();
   for (unsigned pass = 0;; ++pass) {
     {
       const Ni::Access access(ni_);
@@ -287,14 +311,16 @@ WindowStatus Window::unlock_all() {
 WindowStatus Window::flush(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (!passive(peer)) return WindowStatus::sync;
-  order_memory();
+  if (flushed_at_once(peer)) return WindowStatus::ok;
+  order_stores();
   return wait_until([&] { return remotely_complete(peer); });
 }
 
 WindowStatus Window::flush_local(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (!passive(peer)) return WindowStatus::sync;
-  order_memory();
+  if (flushed_at_once(peer)) return WindowStatus::ok;
+  order_stores();
   return wait_until([&] { return locally_complete(peer); });
 }
 

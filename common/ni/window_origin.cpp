@@ -115,8 +115,16 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
 
 WindowStatus Window::check_range(const WindowPeer& peer, const View& there) const noexcept {
   if (flavor_ == Flavor::dynamic && !peer.is_mapped()) return WindowStatus::ok;  // it checks
+  if (flavor_ == Flavor::dynamic) {  // ourselves
+    std::int64_t base = 0;
+    for (std::uint64_t i = 0; i < there.count; ++i)
+      for (Run run : there.runs) {
+        run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
+        if (resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
+      }
+    return WindowStatus::ok;
+  }
   Bounds bounds;
-  std::int64_t base = 0;
   for (const Run& run : there.runs) {
     Bounds own;
     if (!bounds_of({&run, 1}, own)) return WindowStatus::range;
@@ -131,10 +139,6 @@ WindowStatus Window::check_range(const WindowPeer& peer, const View& there) cons
       __builtin_add_overflow(bounds.low, there.offset, &bounds.low) ||
       __builtin_add_overflow(bounds.high, there.offset, &bounds.high))
     return WindowStatus::range;
-  if (flavor_ == Flavor::dynamic) {
-    const Run all{bounds.low, static_cast<std::uint64_t>(bounds.high - bounds.low), 0, 1};
-    return resolve({&all, 1}, base) != nullptr ? WindowStatus::ok : WindowStatus::range;
-  }
   return bounds.low >= 0 && static_cast<std::uint64_t>(bounds.high) <= peer.size
              ? WindowStatus::ok
              : WindowStatus::range;
@@ -235,6 +239,7 @@ bool Window::issue_in_frames(WindowPeer& peer, WindowOp& op) {
 // --- Mapped memory ---
 
 void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
+  order_loads();
   std::byte* memory = peer.mapped;
   if (flavor_ == Flavor::dynamic) {  // ourselves; in the range, as it was when that was checked
     std::int64_t base = 0;
@@ -246,7 +251,7 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
   }
   ElementLock& lock = peer.control->elements;
   switch (op.kind) {
-    case Kind::put: copy(op.out, op.origin.base, op.to, memory, op.bytes); return;
+    case Kind::put: note_stores(); copy(op.out, op.origin.base, op.to, memory, op.bytes); return;
     case Kind::get: copy(op.to, memory, op.in, op.result.base, op.bytes); return;
     case Kind::compare_swap: {
       std::array<std::byte, 8> old;

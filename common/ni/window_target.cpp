@@ -10,6 +10,9 @@ using Verdict = Service::Verdict;
 
 namespace {
 
+// Pieces of one run that are looked up one by one: a bound for what a hostile run can cost.
+constexpr std::uint64_t kMostPieces = 1 << 16;
+
 // The runs at the beginning of a fragment's payload. False: a lie.
 bool read_runs(const WindowHead& head, std::span<const std::byte>& rest, std::vector<Run>& runs) {
   if (head.runs == 0 || head.runs > rest.size() / sizeof(Run)) return false;
@@ -29,8 +32,22 @@ bool read_runs(const WindowHead& head, std::span<const std::byte>& rest, std::ve
 
 }  // namespace
 
-// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each run within
-// one attached region.
+// The attached region that holds all of a run; null: none.
+const Window::Region* Window::region_of(const Run& run) const noexcept {
+  Bounds bounds;
+  if (!bounds_of({&run, 1}, bounds)) return nullptr;
+  const auto low = static_cast<std::uint64_t>(bounds.low);
+  const auto size = static_cast<std::uint64_t>(bounds.high) - low;
+  const auto inside = [&](const Region& region) {
+    return low >= region.address && low - region.address <= region.size &&
+           size <= region.size - (low - region.address);
+  };
+  const auto found = std::find_if(attached_.begin(), attached_.end(), inside);
+  return found == attached_.end() ? nullptr : &*found;
+}
+
+// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece
+// within one attached region.
 std::byte* Window::resolve(std::span<const Run> runs, std::int64_t& base) const noexcept {
   Bounds bounds;
   base = 0;
@@ -44,16 +61,18 @@ std::byte* Window::resolve(std::span<const Run> runs, std::int64_t& base) const 
   }
   const Region* first = nullptr;
   for (const Run& run : runs) {
-    if (!bounds_of({&run, 1}, bounds)) return nullptr;
-    const auto low = static_cast<std::uint64_t>(bounds.low);
-    const auto size = static_cast<std::uint64_t>(bounds.high) - low;
-    const auto inside = [&](const Region& region) {
-      return low >= region.address && low - region.address <= region.size &&
-             size <= region.size - (low - region.address);
-    };
-    const auto found = std::find_if(attached_.begin(), attached_.end(), inside);
-    if (found == attached_.end()) return nullptr;
-    if (first == nullptr) first = &*found;
+    const Region* inside = region_of(run);
+    // A regular run may have been made of pieces of several regions.
+    if (inside == nullptr && run.repeat > 1 && run.repeat <= kMostPieces) {
+      Run piece{run.offset, run.length, 0, 1};
+      for (std::uint64_t i = 0; i < run.repeat; ++i) {
+        inside = region_of(piece);
+        if (inside == nullptr) return nullptr;
+        piece.offset += run.stride;
+      }
+    }
+    if (inside == nullptr) return nullptr;
+    if (first == nullptr) first = inside;
   }
   base = -static_cast<std::int64_t>(first->address);
   return reinterpret_cast<std::byte*>(first->address);

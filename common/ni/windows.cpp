@@ -275,7 +275,7 @@ bool Windows::work() {
 
 Window::Window(Windows& windows, Shape shape)
     : windows_(windows), ni_(windows.ni()), rank_(shape.rank), flavor_(shape.flavor),
-      size_(shape.size), peers_(shape.ranks) {
+      size_(shape.size), peers_(shape.ranks), threads_(ni_.threads()) {
   facts_.displacement_unit = shape.displacement_unit;
   facts_.control_offset = shape.control_offset;
   facts_.memory_offset = shape.memory_offset;

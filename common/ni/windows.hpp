@@ -110,34 +110,36 @@ class WindowExtension {
 struct WindowPeer {
   enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
 
-  PeerId peer = kNoPeer;
-  std::uint32_t id = 0;  // the window's name there
-  std::uint32_t displacement_unit = 1;
-  std::uint64_t base = 0;
-  std::uint64_t size = 0;
-  RegionHandle region;
+  // What an access by loads and stores needs to know.
   std::byte* mapped = nullptr;       // its memory, in this process
   WindowControl* control = nullptr;  // likewise; null: not mapped
+  std::uint64_t size = 0;
+  WindowOp* first = nullptr;  // operations that wait, in order
+  Lock lock = Lock::none;
+  bool in_access = false;  // in the group of the access epoch
+  std::uint32_t displacement_unit = 1;
+
+  PeerId peer = kNoPeer;
+  std::uint32_t id = 0;  // the window's name there
+  std::uint64_t base = 0;
+  RegionHandle region;
   std::optional<SharedMemory> segment;
 
   // As origin.
-  WindowOp* first = nullptr;  // operations that wait, in order
   WindowOp* last = nullptr;
   bool carrying = false;  // a fragment waits in the NI for a credit
   bool pumping = false;
-  Lock lock = Lock::none;
   bool exclusive = false;
-  bool in_access = false;      // in the group of the access epoch
-  bool access_granted = false; // no post is needed (nocheck)
+  bool access_granted = false;  // no post is needed (nocheck)
   bool told_complete = false;
   bool native_known = false, native = false, native_small = false;
-  bool unlocked = false;  // the answer to our unlock
-  std::uint32_t sent = 0;       // put and accumulate fragments
-  std::uint32_t wanted = 0;     // of which an ack will count
-  std::uint32_t counted = 0;    // acknowledged
-  std::uint32_t fence_sent = 0; // in the fence epoch that is open
-  std::uint32_t replies = 0;    // results that are due
-  std::uint32_t natives = 0;    // operations in the link
+  bool unlocked = false;          // the answer to our unlock
+  std::uint32_t sent = 0;         // put and accumulate fragments
+  std::uint32_t wanted = 0;       // of which an ack will count
+  std::uint32_t counted = 0;      // acknowledged
+  std::uint32_t fence_sent = 0;   // in the fence epoch that is open
+  std::uint32_t replies = 0;      // results that are due
+  std::uint32_t natives = 0;      // operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
   // As target.
@@ -204,6 +206,27 @@ class Window {
   // The old values go to `result`.
   WindowStatus fetch(std::uint32_t target, Accumulation what, const View& origin,
                      const View& result, const View& there, void* request);
+  // The target's memory at `displacement` (in its units) when `bytes` of it may be accessed by loads
+  // and stores now; null: it takes one of the calls above. For what is contiguous on both sides.
+  std::byte* direct(std::uint32_t target, std::int64_t displacement, std::uint64_t bytes) noexcept {
+    const WindowPeer& to = peers_[target];
+    const bool open = to.lock >= WindowPeer::Lock::held ||
+                      (to.lock == WindowPeer::Lock::none && !lock_all_ && !to.in_access && fence_open_);
+    std::int64_t offset = 0;
+    if (to.mapped == nullptr || to.first != nullptr || !open ||
+        __builtin_mul_overflow(displacement, std::int64_t{to.displacement_unit}, &offset) ||
+        offset < 0 || static_cast<std::uint64_t>(offset) > to.size ||
+        bytes > to.size - static_cast<std::uint64_t>(offset))
+      return nullptr;
+    return to.mapped + offset;
+  }
+  // Before stores to direct(), and before loads: what a flush before has completed comes first.
+  void note_stores() noexcept { stored_ = true; }
+  void order_loads() noexcept {
+    if (unordered_) [[unlikely]]
+      order_stores();
+  }
+  ElementLock& elements(std::uint32_t target) noexcept { return peers_[target].control->elements; }
   // One element of `size` bytes, at most 8.
   WindowStatus compare_and_swap(std::uint32_t target, const void* compare, const void* value,
                                 void* result, std::size_t size, std::int64_t offset);
@@ -275,6 +298,8 @@ class Window {
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
   void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count);
+  void order_stores() noexcept;
+  bool flushed_at_once(const WindowPeer& peer) noexcept;
   bool locally_complete(const WindowPeer& peer) const noexcept;
   bool remotely_complete(const WindowPeer& peer) const noexcept;
   template <class Ready>
@@ -300,6 +325,7 @@ class Window {
   void check_completes(WindowPeer& peer);
   // The memory that the runs are relative to, and what to add to their offsets; null: not all inside.
   std::byte* resolve(std::span<const Run> runs, std::int64_t& base) const noexcept;
+  const Region* region_of(const Run& run) const noexcept;
   bool member_lost(PeerId peer) noexcept;
 
   Windows& windows_;
@@ -317,6 +343,10 @@ class Window {
   WindowExtension* extension_ = nullptr;
 
   bool all_mapped_ = false;
+  const bool threads_;
+  bool stored_ = false;      // by direct(), not flushed yet
+  bool unordered_ = false;   // loads may still overtake stores that a flush has completed
+  unsigned quiet_calls_ = 0; // since the NI was last driven
   bool lost_ = false;
   WindowStatus error_ = WindowStatus::ok;  // told by a target, not yet by us
   bool fence_open_ = false;

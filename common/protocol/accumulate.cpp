@@ -288,6 +288,25 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
   });
 }
 
+void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+                std::uint64_t count, ElementLock& lock) {
+  with_type(what.element, [&](auto value) {
+    using T = decltype(value);
+    if constexpr (fits_word<T>) {
+      if (count == 1 && is_aligned(target, sizeof(T))) {
+        if (what.operation != Accumulate::no_op) value = Packed<T>::load(operand);
+        const T before = change_at_once<T>(what.operation, target, value);
+        if (old != nullptr) Packed<T>::store(old, before);
+        return;
+      }
+    }
+    const std::uint64_t bytes = count * Packed<T>::size;
+    const Run run{0, bytes, 0, 1};
+    Cursor cursor({&run, 1}, 0, 1, 0);
+    accumulate_typed<T>(what.operation, cursor, target, operand, old, bytes, lock);
+  });
+}
+
 void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
                       std::byte* old, std::size_t size, ElementLock& lock) {
   if (is_aligned(target, size)) {

@@ -100,6 +100,10 @@ struct Accumulation {
 void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementLock& lock);
 
+// The same for `count` elements that follow each other; faster for one.
+void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+                std::uint64_t count, ElementLock& lock);
+
 // Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
 // they are equal; stores what was there at `old`. `size` is at most 16.
 void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,

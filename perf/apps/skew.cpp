@@ -46,9 +46,9 @@ double model(const Delays& delays, const std::string& way) {
     }
     const double all = *std::max_element(told.begin(), told.end());
     for (std::size_t r = 0; r < ranks; ++r)
-      end[r] = way == "fence" ? all
-                              : std::max({own[r], told[(r + 1) % ranks],
-                                          told[(r + ranks - 1) % ranks]});
+      end[r] = way == "fence"
+                   ? all
+                   : std::max({own[r], told[(r + 1) % ranks], told[(r + ranks - 1) % ranks]});
   }
   return *std::max_element(end.begin(), end.end());
 }
@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 60, 8, "iterations");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(app::ranks >= 2, "a ring has two ranks at least");
-  app::require(iterations > 0, "an iteration is wanted");
+  app::want(app::ranks >= 2, "a ring has two ranks at least");
+  app::want(iterations > 0, "an iteration is wanted");
   const Delays delays = make_delays(iterations, noise);
 
   const ring::Layout layout{8, 2};

@@ -20,8 +20,9 @@ using slb::Algorithm;
 const std::vector<std::string> kAlgorithms = {"wrr", "plain", "lwm", "soft", "dlsoft", "dpr"};
 
 Algorithm algorithm_of(const std::string& name) {
-  const Algorithm in_order[] = {Algorithm::kWeights, Algorithm::kPlain,       Algorithm::kLowWaterMark,
-                                Algorithm::kSoft,    Algorithm::kDynamicSoft, Algorithm::kDpr};
+  const Algorithm in_order[] = {Algorithm::kWeights,      Algorithm::kPlain,
+                                Algorithm::kLowWaterMark, Algorithm::kSoft,
+                                Algorithm::kDynamicSoft,  Algorithm::kDpr};
   const auto at = std::find(kAlgorithms.begin(), kAlgorithms.end(), name) - kAlgorithms.begin();
   return in_order[at];
 }
@@ -160,7 +161,8 @@ void idle(const Clock& clock, double deadline) {
 class Reports {
  public:
   Reports(const std::string& way, app::Window& window)
-      : by_message_(way == "send"), window_(window),
+      : by_message_(way == "send"),
+        window_(window),
         seen_(static_cast<std::size_t>(app::ranks), 0) {}
 
   void reset() {
@@ -263,8 +265,7 @@ Counts serve(const Load& load, Algorithm algorithm, slb::Parameters parameters, 
   const Clock clock;
   while (open || !queue.empty()) {
     int there = 0;
-    if (open)
-      MPI_Iprobe(0, kRequest, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    if (open) MPI_Iprobe(0, kRequest, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
     const double now = clock.us();
     if (there != 0) {
       Request request{};
@@ -316,11 +317,10 @@ Outcome measure(const Load& load, Algorithm algorithm, slb::Parameters parameter
   double first_drop = mine.first_drop;
   MPI_Allreduce(MPI_IN_PLACE, &first_drop, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
   const auto n = static_cast<double>(load.requests.size());
-  app::require(all[0] + all[1] == n, "%.0f served and %.0f dropped of %.0f requests", all[0], all[1],
-               n);
+  app::require(all[0] + all[1] == n, "%.0f served and %.0f dropped of %.0f requests", all[0],
+               all[1], n);
   app::require(all[3] == n * (n - 1) / 2, "some requests were served twice, others never");
-  return {all[2], all[5] > 0 ? all[4] / all[5] : 0, std::min(first_drop, n), all[6],
-          all[7] / n};
+  return {all[2], all[5] > 0 ? all[4] / all[5] : 0, std::min(first_drop, n), all[6], all[7] / n};
 }
 
 }  // namespace
@@ -341,9 +341,9 @@ int main(int argc, char** argv) {
       options.number("--simulate", 0, 0, "only simulate, so many seeds, two servers; 0: measure");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
-  app::require(parameters.places > 0 && parameters.places < 60000, "places: 1 to 60000");
-  app::require(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
+  app::want(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
+  app::want(parameters.places > 0 && parameters.places < 60000, "places: 1 to 60000");
+  app::want(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
 
   double of_wrr = 0;  // mean drops of wrr, the first
   const auto report = [&](const std::string& algorithm, const std::string& way,
