@@ -209,7 +209,8 @@ void Ni::fail_pending(Peer& peer) {
 
 // A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
 // that it is in line where messages are sent. False: nothing was done.
-[[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept {
+[[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices,
+                                                  int count) noexcept {
   if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
     return false;
   const std::uint32_t owed = std::min(peer.window.owed(), kMaxPiggyback);
@@ -247,7 +248,8 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
                       std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
+  Meta meta{type, tag,
+            static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -274,7 +276,8 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  if (!config_.threads && at(id).waiting.empty() && send_short(at(id), tag, slices, count)) [[likely]]
+  if (!config_.threads && at(id).waiting.empty() && send_short(at(id), tag, slices, count))
+      [[likely]]
     return true;
   return try_send_locked(id, tag, slices, count);
 }

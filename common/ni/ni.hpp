@@ -220,7 +220,8 @@ class Ni final : private FrameSink {
   [[gnu::noinline]] void retry_stalled();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
-  [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta,
+                                            std::span<const std::byte> payload);
   [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
   bool credits_arrived(Peer& peer, std::uint32_t count);
   void free_buffer(Peer& peer) noexcept;

@@ -150,8 +150,7 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
   if (session.plain) return sink_.on_frame(session.peer, meta, payload);
   life(session, rail);
   const bool is_note = meta.type == FrameType::rail;
-  if (payload.size() < sizeof(Head) ||
-      (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
+  if (payload.size() < sizeof(Head) || (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
     return violation(session, "a frame without its head");
   const auto head = read_as<Head>(payload);
   payload = payload.subspan(sizeof head);
@@ -241,8 +240,7 @@ void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& not
       if (state.answer_due != 0) stir(session);
       return;
     case NoteKind::answer:
-      if (distance(session.witnessed, note.value) > 0 &&
-          distance(note.value, session.round) >= 0)
+      if (distance(session.witnessed, note.value) > 0 && distance(note.value, session.round) >= 0)
         session.witnessed = note.value;
       return;
     default: return;
