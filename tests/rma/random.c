@@ -14,21 +14,20 @@ enum { kSharedBytes = 4096, kMostOps = 12, kMostBlocks = 24, kMostElements = 800
 
 // --- Elements. Not long double, which has bytes without meaning: tests/rma/operations.c ---
 
-#define INTEGERS(X)                                                             \
-  X(int8_t, MPI_INT8_T)                                                         \
-  X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T)     \
-      X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) \
-          X(uint64_t, MPI_UINT64_T)
+// The formatter does not take the macros below for what they are.
+// clang-format off
+#define INTEGERS(X) \
+  X(int8_t, MPI_INT8_T) X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T) \
+  X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) X(uint64_t, MPI_UINT64_T)
 #define REALS(X) X(float, MPI_FLOAT) X(double, MPI_DOUBLE)
-#define PAIRS(X)          \
-  X(short, MPI_SHORT_INT) \
-  X(int, MPI_2INT) X(long, MPI_LONG_INT) X(float, MPI_FLOAT_INT) X(double, MPI_DOUBLE_INT)
+#define PAIRS(X) \
+  X(short, MPI_SHORT_INT) X(int, MPI_2INT) X(long, MPI_LONG_INT) X(float, MPI_FLOAT_INT) \
+  X(double, MPI_DOUBLE_INT)
 
 #define NAME_INTEGER(type, mpi) of_##type,
 #define NAME_PAIR(type, mpi) pair_of_##type,
 typedef enum {
-  INTEGERS(NAME_INTEGER) REALS(NAME_INTEGER) of_complex,
-  PAIRS(NAME_PAIR) kElements
+  INTEGERS(NAME_INTEGER) REALS(NAME_INTEGER) of_complex, PAIRS(NAME_PAIR) kElements
 } Element;
 #define STRUCT_PAIR(type, mpi) \
   typedef struct {             \
@@ -39,22 +38,24 @@ PAIRS(STRUCT_PAIR)
 
 static size_t element_size(Element e) {
   switch (e) {
-#define SIZE(type, mpi)                \
-  case of_##type: return sizeof(type); \
-      #define SIZE_PAIR(type, mpi)     \
+#define SIZE(type, mpi) \
+  case of_##type: return sizeof(type);
+#define SIZE_PAIR(type, mpi) \
   case pair_of_##type: return sizeof(struct_of_##type);
-    INTEGERS(SIZE) REALS(SIZE) PAIRS(SIZE_PAIR) case of_complex : return sizeof(double complex);
+    INTEGERS(SIZE) REALS(SIZE) PAIRS(SIZE_PAIR)
+    case of_complex: return sizeof(double complex);
     default: return 0;
   }
 }
 
 static MPI_Datatype element_type(Element e) {
   switch (e) {
-#define TYPE(type, mpi)            \
-  case of_##type: return mpi;      \
-      #define TYPE_PAIR(type, mpi) \
+#define TYPE(type, mpi) \
+  case of_##type: return mpi;
+#define TYPE_PAIR(type, mpi) \
   case pair_of_##type: return mpi;
-    INTEGERS(TYPE) REALS(TYPE) PAIRS(TYPE_PAIR) case of_complex : return MPI_C_DOUBLE_COMPLEX;
+    INTEGERS(TYPE) REALS(TYPE) PAIRS(TYPE_PAIR)
+    case of_complex: return MPI_C_DOUBLE_COMPLEX;
     default: return MPI_DATATYPE_NULL;
   }
 }
@@ -62,27 +63,10 @@ static MPI_Datatype element_type(Element e) {
 static bool is_pair(Element e) { return e > of_complex; }
 static bool is_integer(Element e) { return e <= of_uint64_t; }
 
-typedef enum {
-  sum,
-  prod,
-  max,
-  min,
-  band,
-  bor,
-  bxor,
-  land,
-  lor,
-  lxor,
-  maxloc,
-  minloc,
-  replace,
-  no_op,
-  kOps
-} Op;
+typedef enum { sum, prod, max, min, band, bor, bxor, land, lor, lxor, maxloc, minloc, replace, no_op, kOps } Op;
 static MPI_Op mpi_op(Op op) {
-  const MPI_Op all[] = {MPI_SUM,    MPI_PROD,   MPI_MAX,     MPI_MIN,  MPI_BAND,
-                        MPI_BOR,    MPI_BXOR,   MPI_LAND,    MPI_LOR,  MPI_LXOR,
-                        MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+  const MPI_Op all[] = {MPI_SUM,  MPI_PROD, MPI_MAX,  MPI_MIN,    MPI_BAND,   MPI_BOR,     MPI_BXOR,
+                        MPI_LAND, MPI_LOR,  MPI_LXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
   return all[op];
 }
 
@@ -98,18 +82,18 @@ static bool allowed(Op op, Element e) {
 // Copies one element, but not its holes: what a transfer of the type moves.
 static void copy_element(Element e, void* to, const void* from) {
   switch (e) {
-#define COPY_PAIR(type, mpi)                                                    \
-  case pair_of_##type:                                                          \
-    memcpy(to, from, sizeof(type));                                             \
-    memcpy((char*)to + offsetof(struct_of_##type, index),                       \
-           (const char*)from + offsetof(struct_of_##type, index), sizeof(int)); \
+#define COPY_PAIR(type, mpi)                                                              \
+  case pair_of_##type:                                                                    \
+    memcpy(to, from, sizeof(type));                                                       \
+    memcpy((char*)to + offsetof(struct_of_##type, index),                                 \
+           (const char*)from + offsetof(struct_of_##type, index), sizeof(int));           \
     return;
     PAIRS(COPY_PAIR)
     default: memcpy(to, from, element_size(e));
   }
 }
 
-#define UNSIGNED(type, a, b, operator) ((type)((uint64_t)(a) operator(uint64_t)(b)))
+#define UNSIGNED(type, a, b, operator) ((type)((uint64_t)(a) operator (uint64_t)(b)))
 
 // old = old op operand
 static void combine(Op op, Element e, void* old, const void* operand) {
@@ -119,48 +103,49 @@ static void combine(Op op, Element e, void* old, const void* operand) {
     return;
   }
   switch (e) {
-#define COMBINE_INTEGER(type, mpi)                   \
-  case of_##type: {                                  \
-    type a, b;                                       \
-    memcpy(&a, old, sizeof a);                       \
-    memcpy(&b, operand, sizeof b);                   \
-    switch (op) {                                    \
-      case sum: a = UNSIGNED(type, a, b, +); break;  \
-      case prod: a = UNSIGNED(type, a, b, *); break; \
-      case max: a = a > b ? a : b; break;            \
-      case min: a = a < b ? a : b; break;            \
-      case band: a = UNSIGNED(type, a, b, &); break; \
-      case bor: a = UNSIGNED(type, a, b, |); break;  \
-      case bxor: a = UNSIGNED(type, a, b, ^); break; \
-      case land: a = (type)(a && b); break;          \
-      case lor: a = (type)(a || b); break;           \
-      default: a = (type)(!a != !b); break;          \
-    }                                                \
-    memcpy(old, &a, sizeof a);                       \
-    return;                                          \
+#define COMBINE_INTEGER(type, mpi)                       \
+  case of_##type: {                                      \
+    type a, b;                                           \
+    memcpy(&a, old, sizeof a);                           \
+    memcpy(&b, operand, sizeof b);                       \
+    switch (op) {                                        \
+      case sum: a = UNSIGNED(type, a, b, +); break;      \
+      case prod: a = UNSIGNED(type, a, b, *); break;     \
+      case max: a = a > b ? a : b; break;                \
+      case min: a = a < b ? a : b; break;                \
+      case band: a = UNSIGNED(type, a, b, &); break;     \
+      case bor: a = UNSIGNED(type, a, b, |); break;      \
+      case bxor: a = UNSIGNED(type, a, b, ^); break;     \
+      case land: a = (type)(a && b); break;              \
+      case lor: a = (type)(a || b); break;               \
+      default: a = (type)(!a != !b); break;              \
+    }                                                    \
+    memcpy(old, &a, sizeof a);                           \
+    return;                                              \
   }
-#define COMBINE_REAL(type, mpi)                                                                 \
-  case of_##type: {                                                                             \
-    type a, b;                                                                                  \
-    memcpy(&a, old, sizeof a);                                                                  \
-    memcpy(&b, operand, sizeof b);                                                              \
+#define COMBINE_REAL(type, mpi)                          \
+  case of_##type: {                                      \
+    type a, b;                                           \
+    memcpy(&a, old, sizeof a);                           \
+    memcpy(&b, operand, sizeof b);                       \
     a = op == sum ? a + b : op == prod ? a * b : op == max ? (a > b ? a : b) : (a < b ? a : b); \
-    memcpy(old, &a, sizeof a);                                                                  \
-    return;                                                                                     \
+    memcpy(old, &a, sizeof a);                           \
+    return;                                              \
   }
-#define COMBINE_PAIR(type, mpi)                                                      \
-  case pair_of_##type: {                                                             \
-    struct_of_##type a, b;                                                           \
-    memcpy(&a, old, sizeof a);                                                       \
-    memcpy(&b, operand, sizeof b);                                                   \
-    if (op == maxloc ? b.value > a.value : b.value < a.value) {                      \
-      copy_element(e, old, operand);                                                 \
-    } else if (a.value == b.value && b.index < a.index) {                            \
-      memcpy((char*)old + offsetof(struct_of_##type, index), &b.index, sizeof(int)); \
-    }                                                                                \
-    return;                                                                          \
+#define COMBINE_PAIR(type, mpi)                                                       \
+  case pair_of_##type: {                                                              \
+    struct_of_##type a, b;                                                            \
+    memcpy(&a, old, sizeof a);                                                        \
+    memcpy(&b, operand, sizeof b);                                                    \
+    if (op == maxloc ? b.value > a.value : b.value < a.value) {                       \
+      copy_element(e, old, operand);                                                  \
+    } else if (a.value == b.value && b.index < a.index) {                             \
+      memcpy((char*)old + offsetof(struct_of_##type, index), &b.index, sizeof(int));  \
+    }                                                                                 \
+    return;                                                                           \
   }
-    INTEGERS(COMBINE_INTEGER) REALS(COMBINE_REAL) PAIRS(COMBINE_PAIR) case of_complex : {
+    INTEGERS(COMBINE_INTEGER) REALS(COMBINE_REAL) PAIRS(COMBINE_PAIR)
+    case of_complex: {
       double complex a, b;
       memcpy(&a, old, sizeof a);
       memcpy(&b, operand, sizeof b);
@@ -177,33 +162,36 @@ static void draw_element(Element e, void* to, uint64_t* state) {
   const int value = (int)random_below(state, 7) - 3;
   const int index = (int)random_below(state, 100);
   switch (e) {
-#define DRAW_INTEGER(type, mpi)              \
-  case of_##type: {                          \
-    const type v = (type)next_random(state); \
-    memcpy(to, &v, sizeof v);                \
-    return;                                  \
+#define DRAW_INTEGER(type, mpi)                    \
+  case of_##type: {                                \
+    const type v = (type)next_random(state);       \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
   }
-#define DRAW_REAL(type, mpi)    \
-  case of_##type: {             \
-    const type v = (type)value; \
-    memcpy(to, &v, sizeof v);   \
-    return;                     \
+#define DRAW_REAL(type, mpi)                       \
+  case of_##type: {                                \
+    const type v = (type)value;                    \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
   }
-#define DRAW_PAIR(type, mpi)  \
-  case pair_of_##type: {      \
-    struct_of_##type v;       \
-    memset(&v, 0, sizeof v);  \
-    v.value = (type)value;    \
-    v.index = index;          \
-    memcpy(to, &v, sizeof v); \
-    return;                   \
+#define DRAW_PAIR(type, mpi)                       \
+  case pair_of_##type: {                           \
+    struct_of_##type v;                            \
+    memset(&v, 0, sizeof v);                       \
+    v.value = (type)value;                         \
+    v.index = index;                               \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
   }
-    INTEGERS(DRAW_INTEGER) REALS(DRAW_REAL) PAIRS(DRAW_PAIR) default : {
+    INTEGERS(DRAW_INTEGER) REALS(DRAW_REAL) PAIRS(DRAW_PAIR)
+    default: {
       const double complex v = value + index % 3 * I;
       memcpy(to, &v, sizeof v);
     }
   }
 }
+
+// clang-format on
 
 // --- Layouts: where the elements of a datatype lie, and the datatype ---
 
