@@ -194,7 +194,7 @@ void NiThread::float_around() noexcept {
         int events = 0;
         const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), ni_.polls(), outcome);
+        step = dog.served(now(), ni_.polls(), outcome, events > 0);
         break;
       }
     }

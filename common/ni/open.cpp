@@ -245,6 +245,17 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   return "policy fixed (" + place.reason + ")";
 }
 
+// The links whose arrivals wake nobody.
+std::string not_waking(const Ni& ni) {
+  std::string names;
+  for (const auto& link : ni.links()) {
+    std::vector<int> fds;
+    link->wait_fds(fds);
+    if (fds.empty()) names += (names.empty() ? "" : " and ") + std::string(link->name());
+  }
+  return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
+}
+
 std::string describe(const Opening& opening, const std::string& left_out) {
   const NiOptions& options = opening.options;
   std::string text = "links";
@@ -302,7 +313,8 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     error = "links: none can be opened: " + left_out;
     return nullptr;
   }
-  notes = policy + "; " + describe(opening, left_out);
+  if (config.policy != Policy::single) notes = not_waking(*ni);
+  notes = policy + notes + "; " + describe(opening, left_out);
   return ni;
 }
 

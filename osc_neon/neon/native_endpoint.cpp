@@ -103,5 +103,5 @@ Endpoint* open(MPI_Win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace
 }  // namespace lfc::neon
 
-extern "C" __attribute__((visibility("default"))) const lfc::neon::Native lfc_neon_native_1 = {
-    lfc::neon::serves, lfc::neon::open};
+extern "C" __attribute__((visibility("default")))
+const lfc::neon::Native lfc_neon_native_1 = {lfc::neon::serves, lfc::neon::open};
