@@ -243,8 +243,9 @@ static void print_stats(void) {
   char line[2048];
   char links[128];
   lfc_adapter_links(lfc_btl.adapter, links, sizeof links);
-  int used = snprintf(line, sizeof line, "lfc-stats rank=%u links=%s",
-                      mca_btl_lfc_component.options.rank, links);
+  int used = snprintf(line, sizeof line, "lfc-stats rank=%u links=%s memory=%zu",
+                      mca_btl_lfc_component.options.rank, links,
+                      lfc_adapter_memory(lfc_btl.adapter));
   for (size_t i = 0; i < lfc_adapter_counter_count() && used < (int)sizeof line - 80; ++i)
     used +=
         snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),

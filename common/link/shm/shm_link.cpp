@@ -102,6 +102,8 @@ class ShmLink final : public Link {
   RingWriter* ring(PeerId peer) noexcept override { return &outgoing(peer)->writer; }
   int poll() noexcept override;
 
+  std::size_t memory() const noexcept override { return segment_.memory(); }
+
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
