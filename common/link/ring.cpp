@@ -24,8 +24,7 @@ bool RingShape::valid(std::string& why_not) const {
   } else if (!power_of_two_within(bulk, kMinBulk, kMaxBulk)) {
     why_not = "bulk must be a power of two from 4 KiB to 64 MiB, not " + std::to_string(bulk);
   } else if (max_payload < kInlinePayload || max_payload > bulk / 4) {
-    why_not =
-        "max_payload must be from " + std::to_string(kInlinePayload) +
+    why_not = "max_payload must be from " + std::to_string(kInlinePayload) +
               " to a quarter of the bulk, not " + std::to_string(max_payload);
   } else {
     return true;
@@ -87,10 +86,9 @@ bool RingWriter::refresh() noexcept {
 
 RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
   // It holds the frame of the lap before, or nothing.
-  const bool stale = next_ < slot_count_
-                         ? word == 0
-                         : RingWord::sequence(word) ==
-                               static_cast<std::uint16_t>(next_ + 1 - slot_count_);
+  const bool stale = next_ < slot_count_ ? word == 0
+                                         : RingWord::sequence(word) ==
+                                               static_cast<std::uint16_t>(next_ + 1 - slot_count_);
   if (!stale) return Peek::corrupt;
   empty_word_ = word;
   return Peek::empty;

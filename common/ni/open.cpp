@@ -32,7 +32,7 @@ struct Opening {
   const NiOptions& options;
   Ni& ni;
   std::vector<std::string> open;  // names of the links added so far
-  std::string rails{};             // of the bond, when there is one
+  std::string rails{};            // of the bond, when there is one
   const char* option_at_fault = "links";
   std::string why_not{};
   std::string single_copy{};  // when shm copies once, for the user
@@ -91,8 +91,8 @@ bool open_tcp(Opening& opening) {
   BondOptions options;
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
-  auto bond = make_bond_link(options, opening.ni.identity(), opening.ni.sink(),
-                             opening.ni.link_counters());
+  auto bond =
+      make_bond_link(options, opening.ni.identity(), opening.ni.sink(), opening.ni.link_counters());
   const Interface* last = nullptr;
   for (const Interface& interface : chosen) {
     if (chosen.size() == 1 || bond->rails() == kMostRails) break;
@@ -109,8 +109,8 @@ bool open_tcp(Opening& opening) {
   if (bond->rails() > 1) return opening.add(std::move(bond));
   opening.rails.clear();
   bond.reset();
-  return opening.add(open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp",
-                                 opening.ni.sink(), opening));
+  return opening.add(
+      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.ni.sink(), opening));
 }
 
 bool open_ofi(Opening& opening) {
