@@ -107,11 +107,12 @@ static int register_component(void) {
                      "Whether large transfers on one host go in one copy (process_vm_readv) where "
                      "the kernel permits it",
                      OPAL_INFO_LVL_4, &options->cma);
-  lfc_parameter_size(version, "single_copy_from",
-                     "Bytes of a message on one host from which on it goes in a single copy instead "
-                     "of fragments through shared memory; 0: as measured on this machine at first "
-                     "use (see verbose), 1: always",
-                     OPAL_INFO_LVL_4, &options->single_copy_from);
+  lfc_parameter_size(
+      version, "single_copy_from",
+      "Bytes of a message on one host from which on it goes in a single copy instead "
+      "of fragments through shared memory; 0: as measured on this machine at first "
+      "use (see verbose), 1: always",
+      OPAL_INFO_LVL_4, &options->single_copy_from);
   lfc_parameter_unsigned(version, "peer_fragments",
                          "Send fragments that may be on their way to one peer; ob1 keeps what is "
                          "beyond, and sends to other peers go on (1 or more)",
