@@ -28,7 +28,6 @@ static int register_component(void) {
                                   .shm_slots = 64,
                                   .rail_timeout = 1500,
                                   .shm_bulk = 256 * 1024,
-                                  .watch_interval = 1000,
                                   .queue_memory = 16 * 1024 * 1024,
                                   .cma = true};
   own->peer_fragments = 128;
@@ -73,7 +72,8 @@ static int register_component(void) {
                          OPAL_INFO_LVL_5, &options->intr_delay);
   lfc_parameter_unsigned(version, "watch_interval",
                          "Microseconds after which the thread notices at the latest that the "
-                         "process has left MPI (1 to 1000000)",
+                         "process has left MPI (up to 1000000). 0: 50 where a processor is to "
+                         "spare, 200 where each has its process, 2000 where there are too few",
                          OPAL_INFO_LVL_5, &options->watch_interval);
   lfc_parameter_size(version, "queue_memory",
                      "Bytes of messages that the thread keeps for a process that computes before "

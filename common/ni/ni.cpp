@@ -543,7 +543,10 @@ bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> pa
 }
 
 int Ni::run_control() noexcept {
-  if (!lock_.try_lock()) return 0;
+  if (!lock_.try_lock()) [[unlikely]] {
+    lock_.await_release();
+    return 0;
+  }
   int events = 0;
   if (!polling_) {
     polling_ = true;

@@ -175,8 +175,8 @@ std::string find_fault(const NiOptions& options) {
   if (!find_idle(options.idle))
     return "idle: there is no strategy " + quoted(options.idle) +
            " (accepted: spin, yield, backoff, block)";
-  if (options.longest_rest == 0 || options.longest_rest > kMaxMicroseconds)
-    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 1 to 1000000)";
+  if (options.longest_rest > kMaxMicroseconds)
+    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 0 to 1000000)";
   if (options.delay > kMaxMicroseconds)
     return "intr_delay: " + std::to_string(options.delay) + " (accepted: 0 to 1000000)";
   if (options.upcalls && options.policy == "single")
@@ -218,10 +218,13 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   config.idle = *find_idle(options.idle);
   config.upcalls = options.upcalls;
   config.delay = std::chrono::microseconds(options.delay);
-  config.longest_rest = std::chrono::microseconds(options.longest_rest);
   config.queue_memory = options.queue_memory;
   if (options.policy == "single") return "policy single";
   const Cores cores = count_cores();
+  config.longest_rest = options.longest_rest != 0 ? std::chrono::microseconds(options.longest_rest)
+                                                  : watch_interval(cores, options.neighbours);
+  // With a processor to spare the thread need not stay on its host's.
+  if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
   config.policy = Policy::floating;
   if (options.policy == "auto") {
     const Choice choice = choose_policy(cores, options.neighbours);

@@ -47,9 +47,16 @@ struct Process {
   std::unique_ptr<NeighbourArena> arena;
 };
 
+// Bijective (MurmurHash3's finalizer): what goes in different comes out different.
+std::uint64_t scramble(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
+  value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return value ^ (value >> 33);
+}
+
+// Adds to a hash. The hash is scrambled first: small numbers must not make up for each other.
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 29);
+  return scramble(scramble(hash + 0x9e3779b97f4a7c15u) + value);
 }
 
 void relax() noexcept {

@@ -290,7 +290,7 @@ int ShmLink::drain(Incoming& in, int limit) noexcept {
     }
     if (in.peer == kNoPeer) [[unlikely]]
       break;  // closed by the sink with the last frame, or refused
-    sink_.on_frame(in.peer, frame.meta, frame.payload);
+    sink_.on_frame(in.peer, frame.meta(), frame.payload);
     in.reader.pop();
   } while (++events < limit && in.reader.has_next());
   return events;
