@@ -39,7 +39,8 @@ static void work_on_target(void) {
   MPI_Get(back, 64, MPI_INT64_T, 1, 100, 1, every_other, win);
   MPI_Win_flush(1, win);
   took("get", start);
-  for (int i = 0; i < 64; ++i) require(back[i] == i + 1, "strided get: word %d is %lld", i, (long long)back[i]);
+  for (int i = 0; i < 64; ++i)
+    require(back[i] == i + 1, "strided get: word %d is %lld", i, (long long)back[i]);
   doing("accumulate");
   start = MPI_Wtime();
   MPI_Accumulate(values, 64, MPI_INT64_T, 1, 100, 1, every_other, MPI_SUM, win);
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
       pause_seconds(0.1);  // the target has left MPI
       work_on_target();
       if (independent)
-        require(slowest < kPause / 2, "%s took %.3f s while the target computed", slowest_name, slowest);
+        require(slowest < kPause / 2, "%s took %.3f s while the target computed", slowest_name,
+                slowest);
       printf("slowest at a target that computes: %s, %.0f us\n", slowest_name, slowest * 1e6);
     } else if (me == 1) {
       const double end = MPI_Wtime() + kPause;

@@ -59,11 +59,12 @@ typedef struct {
     return (Number){(double)creall((long double complex)value), 0}; \
   }
 ACCESS(schar, signed char)
-ACCESS(uchar, unsigned char) ACCESS(short, short) ACCESS(ushort, unsigned short) ACCESS(int, int)
-    ACCESS(unsigned, unsigned) ACCESS(long, long) ACCESS(ulong, unsigned long)
-        ACCESS(llong, long long) ACCESS(ullong, unsigned long long) ACCESS(float, float)
-            ACCESS(double, double) ACCESS(ldouble, long double) ACCESS(bool, _Bool)
-                ACCESS(aint, MPI_Aint) ACCESS(offset, MPI_Offset) ACCESS_COMPLEX(cfloat, float)
+ACCESS(uchar, unsigned char)
+ACCESS(short, short) ACCESS(ushort, unsigned short) ACCESS(int, int) ACCESS(unsigned, unsigned)
+    ACCESS(long, long) ACCESS(ulong, unsigned long) ACCESS(llong, long long)
+        ACCESS(ullong, unsigned long long) ACCESS(float, float) ACCESS(double, double)
+            ACCESS(ldouble, long double) ACCESS(bool, _Bool) ACCESS(aint, MPI_Aint)
+                ACCESS(offset, MPI_Offset) ACCESS_COMPLEX(cfloat, float)
                     ACCESS_COMPLEX(cdouble, double) ACCESS_COMPLEX(cldouble, long double)
                         ACCESS_PAIR(short, short) ACCESS_PAIR(int, int) ACCESS_PAIR(long, long)
                             ACCESS_PAIR(float, float) ACCESS_PAIR(double, double)
