@@ -99,8 +99,9 @@ const neon_run* neon_runs_data(const neon_runs* runs, size_t* count) {
 bool neon_open(const neon_host* from) try {
   if (windows != nullptr) return true;
   host = *from;
-  windows = lfc::Windows::of_process(
-      {host.progress, [](void* request, WindowStatus status) { host.finished(request, to_c(status)); }});
+  windows = lfc::Windows::of_process({host.progress, [](void* request, WindowStatus status) {
+                                        host.finished(request, to_c(status));
+                                      }});
   return windows != nullptr;
 } catch (const std::exception&) {
   return false;
@@ -176,7 +177,7 @@ bool neon_window_connect(neon_window* window, const void* facts, const uint32_t*
                          const bool* neighbours) {
   const std::uint32_t ranks = of(window).ranks();
   return of(window).connect({static_cast<const WindowFacts*>(facts), ranks}, {peers, ranks},
-                                 {neighbours, ranks});
+                            {neighbours, ranks});
 }
 
 void neon_window_close_segment(neon_window* window) { of(window).close_segment(); }
@@ -248,13 +249,13 @@ bool neon_compare_and_swap_direct(neon_window* window, uint32_t target, const vo
 
 neon_status neon_put(neon_window* window, uint32_t target, const neon_view* origin,
                      const neon_view* there, void* request) {
-  return guarded(window,
-                 [&](Window& w) { return w.put(target, to_view(*origin), to_view(*there), request); });
+  return guarded(
+      window, [&](Window& w) { return w.put(target, to_view(*origin), to_view(*there), request); });
 }
 neon_status neon_get(neon_window* window, uint32_t target, const neon_view* result,
                      const neon_view* there, void* request) {
-  return guarded(window,
-                 [&](Window& w) { return w.get(target, to_view(*result), to_view(*there), request); });
+  return guarded(
+      window, [&](Window& w) { return w.get(target, to_view(*result), to_view(*there), request); });
 }
 neon_status neon_accumulate(neon_window* window, uint32_t target, neon_op op, neon_element element,
                             const neon_view* origin, const neon_view* there, void* request) {

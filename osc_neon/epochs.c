@@ -12,19 +12,19 @@ static int fence(int assert, ompi_win_t* win) {
   enum neon_status status = neon_fence_allowed(module->window);
   if (status != NEON_OK) return neon_error(status);
   int result = OMPI_SUCCESS;
-  if ((assert & MPI_MODE_NOPRECEDE) == 0) status = neon_fence_leave(module->window, module->counts);
+  if ((assert& MPI_MODE_NOPRECEDE) == 0) status = neon_fence_leave(module->window, module->counts);
   if (status != NEON_OK) return neon_error(status);
-  if ((assert & MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
+  if ((assert& MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
     result = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   } else {
     /* Each learns how much is on its way to it; that everybody has come is known by it, too. */
     uint32_t due = 0;
-    result = comm->c_coll->coll_reduce_scatter_block(module->counts, &due, 1, MPI_UINT32_T, MPI_SUM,
-                                                     comm,
-                                                     comm->c_coll->coll_reduce_scatter_block_module);
+    result = comm->c_coll->coll_reduce_scatter_block(
+        module->counts, &due, 1, MPI_UINT32_T, MPI_SUM, comm,
+        comm->c_coll->coll_reduce_scatter_block_module);
     if (result == OMPI_SUCCESS) status = neon_fence_arrived(module->window, due);
   }
-  neon_fence_enter(module->window, (assert & MPI_MODE_NOSUCCEED) == 0);
+  neon_fence_enter(module->window, (assert& MPI_MODE_NOSUCCEED) == 0);
   return result != OMPI_SUCCESS ? result : neon_error(status);
 }
 
@@ -55,8 +55,8 @@ static int start(ompi_group_t* group, int assert, ompi_win_t* win) {
   neon_module* module = neon_module_of(win);
   const int count = ranks_of(module, group);
   if (count < 0) return MPI_ERR_GROUP;
-  return neon_error(neon_start(module->window, module->counts, (size_t)count,
-                               (assert & MPI_MODE_NOCHECK) != 0));
+  return neon_error(
+      neon_start(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int complete(ompi_win_t* win) {
@@ -67,8 +67,8 @@ static int post(ompi_group_t* group, int assert, ompi_win_t* win) {
   neon_module* module = neon_module_of(win);
   const int count = ranks_of(module, group);
   if (count < 0) return MPI_ERR_GROUP;
-  return neon_error(neon_post(module->window, module->counts, (size_t)count,
-                              (assert & MPI_MODE_NOCHECK) != 0));
+  return neon_error(
+      neon_post(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int wait(ompi_win_t* win) { return neon_error(neon_wait(neon_module_of(win)->window)); }
@@ -85,7 +85,7 @@ static int test(ompi_win_t* win, int* flag) {
 
 static int lock(int type, int target, int assert, ompi_win_t* win) {
   return neon_error(neon_lock(neon_module_of(win)->window, (uint32_t)target,
-                              type == MPI_LOCK_EXCLUSIVE, (assert & MPI_MODE_NOCHECK) != 0));
+                              type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int unlock(int target, ompi_win_t* win) {
@@ -93,7 +93,7 @@ static int unlock(int target, ompi_win_t* win) {
 }
 
 static int lock_all(int assert, ompi_win_t* win) {
-  return neon_error(neon_lock_all(neon_module_of(win)->window, (assert & MPI_MODE_NOCHECK) != 0));
+  return neon_error(neon_lock_all(neon_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int unlock_all(ompi_win_t* win) {

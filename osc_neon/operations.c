@@ -4,8 +4,9 @@
 /* The target's side: displacements are in its units; absolute addresses in dynamic windows. */
 static bool describe_target(struct neon_memory* memory, const neon_module* module, int target,
                             ptrdiff_t disp, int count, ompi_datatype_t* datatype) {
-  const int64_t unit =
-      module->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : neon_window_unit(module->window, (uint32_t)target);
+  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                           ? 1
+                           : neon_window_unit(module->window, (uint32_t)target);
   return neon_describe(memory, NULL, (int64_t)disp * unit, (size_t)count, datatype);
 }
 
@@ -55,8 +56,8 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
       const uint32_t rank = (uint32_t)target;
       status = fetch ? neon_fetch(module->window, rank, what, element, &from.view, &to.view,
                                   &there.view, request)
-                     : neon_accumulate(module->window, rank, what, element, &from.view,
-                                       &there.view, request);
+                     : neon_accumulate(module->window, rank, what, element, &from.view, &there.view,
+                                       request);
       neon_release(&there);
     }
     neon_release(&to);
@@ -66,16 +67,16 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
 }
 
 /* Runs `call` with a new request, which is the caller's when that went well. */
-#define WITH_REQUEST(call)                                    \
-  do {                                                        \
-    *out = neon_request_new(win);                             \
-    if (*out == NULL) return OMPI_ERR_OUT_OF_RESOURCE;        \
-    ompi_request_t* request = *out;                           \
-    const int status = (call);                                \
-    if (status == OMPI_SUCCESS) return OMPI_SUCCESS;          \
-    neon_request_finished(request, NEON_OK);                  \
-    (void)ompi_request_free(out);                             \
-    return status;                                            \
+#define WITH_REQUEST(call)                             \
+  do {                                                 \
+    *out = neon_request_new(win);                      \
+    if (*out == NULL) return OMPI_ERR_OUT_OF_RESOURCE; \
+    ompi_request_t* request = *out;                    \
+    const int status = (call);                         \
+    if (status == OMPI_SUCCESS) return OMPI_SUCCESS;   \
+    neon_request_finished(request, NEON_OK);           \
+    (void)ompi_request_free(out);                      \
+    return status;                                     \
   } while (0)
 
 static int put(const void* origin, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
@@ -163,12 +164,12 @@ static int compare_and_swap(const void* origin, const void* compare, void* resul
                             ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                             ompi_win_t* win) {
   const neon_module* module = neon_module_of(win);
-  const int64_t unit =
-      module->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : neon_window_unit(module->window, (uint32_t)target);
+  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                           ? 1
+                           : neon_window_unit(module->window, (uint32_t)target);
   const size_t size = datatype->super.size;
-  if (size <= sizeof(uint64_t) &&
-      neon_compare_and_swap_direct(module->window, (uint32_t)target, compare, origin, result, size,
-                                   disp))
+  if (size <= sizeof(uint64_t) && neon_compare_and_swap_direct(module->window, (uint32_t)target,
+                                                               compare, origin, result, size, disp))
     return OMPI_SUCCESS;
   return neon_error(neon_compare_and_swap(module->window, (uint32_t)target, compare, origin, result,
                                           size, (int64_t)disp * unit));

@@ -33,7 +33,7 @@
 typedef struct neon_component {
   ompi_osc_base_component_t super;
   unsigned verbose;
-  bool told;    /* why it declines */
+  bool told;      /* why it declines */
   size_t windows; /* that exist; progress is registered while there are any */
 } neon_component;
 extern neon_component mca_osc_neon_component;
@@ -43,7 +43,7 @@ typedef struct neon_module {
   ompi_communicator_t* comm; /* of our own */
   neon_window* window;
   int flavor;
-  bool all_mapped; /* every member's memory at every member: no frame ever carries an operation */
+  bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
   uint32_t* counts; /* room for a number per rank */
 } neon_module;
 
@@ -80,8 +80,8 @@ bool neon_open_windows(void);
 /* datatype.c */
 struct neon_memory {
   struct neon_view view;
-  struct neon_run run;    /* of one piece */
-  neon_runs* many;        /* or of more */
+  struct neon_run run; /* of one piece */
+  neon_runs* many;     /* or of more */
 };
 /* Describes `count` elements at `base`; false when memory is short. To be released. */
 bool neon_describe(struct neon_memory* memory, const void* base, int64_t offset, size_t count,

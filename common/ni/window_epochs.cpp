@@ -72,9 +72,8 @@ bool Window::remotely_complete(const WindowPeer& peer) const noexcept {
 
 WindowStatus Window::drain() {
   return wait_until([&] {
-    return std::all_of(peers_.begin(), peers_.end(), [&](const WindowPeer& peer) {
-      return remotely_complete(peer);
-    });
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const WindowPeer& peer) { return remotely_complete(peer); });
   });
 }
 
@@ -267,7 +266,8 @@ WindowStatus Window::release(WindowPeer& peer) {
 WindowStatus Window::unlock(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (lock_all_ || peer.lock == WindowPeer::Lock::none) return WindowStatus::sync;
-  const WindowStatus status = flush_local(target);  // the lock has been granted if anything needs it
+  const WindowStatus status =
+      flush_local(target);  // the lock has been granted if anything needs it
   const WindowStatus released = release(peer);
   --locks_;
   return status != WindowStatus::ok ? status : released;

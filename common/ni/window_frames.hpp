@@ -29,8 +29,6 @@ enum class WindowKind : std::uint8_t {
   unlock,
   post,
   complete,
-  extension,  // handed to the window's extension (neon, notified access)
-  last_ = extension
 };
 
 enum WindowFlags : std::uint8_t {

@@ -104,8 +104,8 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
   op.target = target;
   std::memcpy(op.operands.data(), compare, size);
   std::memcpy(op.operands.data() + size, value, size);
-  op.result = {static_cast<std::byte*>(result), 0, {&run, 1}, static_cast<std::int64_t>(size), 1,
-               size};
+  op.result = {static_cast<std::byte*>(result), 0, {&run, 1},
+               static_cast<std::int64_t>(size), 1, size};
   op.there = {nullptr, offset, {&run, 1}, static_cast<std::int64_t>(size), 1, size};
   op.bytes = size;
   return issue(op);
@@ -115,7 +115,7 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
 
 WindowStatus Window::check_range(const WindowPeer& peer, const View& there) const noexcept {
   if (flavor_ == Flavor::dynamic && !peer.is_mapped()) return WindowStatus::ok;  // it checks
-  if (flavor_ == Flavor::dynamic) {  // ourselves
+  if (flavor_ == Flavor::dynamic) {                                              // ourselves
     std::int64_t base = 0;
     for (std::uint64_t i = 0; i < there.count; ++i)
       for (Run run : there.runs) {
@@ -251,7 +251,10 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
   }
   ElementLock& lock = peer.control->elements;
   switch (op.kind) {
-    case Kind::put: note_stores(); copy(op.out, op.origin.base, op.to, memory, op.bytes); return;
+    case Kind::put:
+      note_stores();
+      copy(op.out, op.origin.base, op.to, memory, op.bytes);
+      return;
     case Kind::get: copy(op.to, memory, op.in, op.result.base, op.bytes); return;
     case Kind::compare_swap: {
       std::array<std::byte, 8> old;

@@ -115,9 +115,6 @@ Verdict Window::accept(WindowPeer& peer, const WindowHead& head, std::span<const
       if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
       check_completes(peer);
       return Verdict::release;
-    case WindowKind::extension:
-      if (extension_ == nullptr) return Verdict::release;
-      return extension_->on_frame(*this, head.rank, head, rest);
     default: return Verdict::malformed;
   }
 }
@@ -149,8 +146,7 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
       std::array<std::byte, 8> old{};
       if (memory != nullptr)
         lfc::compare_and_swap(memory + (base + runs[0].offset), rest.data(),
-                              rest.data() + head.bytes, old.data(), head.bytes,
-                              control_->elements);
+                              rest.data() + head.bytes, old.data(), head.bytes, control_->elements);
       answer_result(peer, head.reply, status, old.data(), head.bytes);
       return Verdict::hold;
     }
@@ -231,8 +227,7 @@ void Window::send_acks() {
 // A member's access epoch has ended here when all that it sent in it has arrived.
 void Window::check_completes(WindowPeer& peer) {
   std::erase_if(pending_completes_, [&](const PendingComplete& item) {
-    if (&peers_[item.rank] != &peer ||
-        static_cast<std::int32_t>(peer.received - item.count) < 0)
+    if (&peers_[item.rank] != &peer || static_cast<std::int32_t>(peer.received - item.count) < 0)
       return false;
     ++peer.completes;
     return true;

@@ -43,9 +43,7 @@ std::shared_ptr<Windows> Windows::of_process(const WindowsHost& host) {
 }
 
 Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)
-    : ni_(std::move(ni)),
-      host_(host),
-      frame_bytes_(std::min(ni_->max_message(), kFrameBytes)) {
+    : ni_(std::move(ni)), host_(host), frame_bytes_(std::min(ni_->max_message(), kFrameBytes)) {
   ni_->attach(ServiceId::windows, this);
 }
 
@@ -274,8 +272,13 @@ bool Windows::work() {
 // --- One window ---
 
 Window::Window(Windows& windows, Shape shape)
-    : windows_(windows), ni_(windows.ni()), rank_(shape.rank), flavor_(shape.flavor),
-      size_(shape.size), peers_(shape.ranks), threads_(ni_.threads()) {
+    : windows_(windows),
+      ni_(windows.ni()),
+      rank_(shape.rank),
+      flavor_(shape.flavor),
+      size_(shape.size),
+      peers_(shape.ranks),
+      threads_(ni_.threads()) {
   facts_.displacement_unit = shape.displacement_unit;
   facts_.control_offset = shape.control_offset;
   facts_.memory_offset = shape.memory_offset;

@@ -53,8 +53,8 @@ enum class Flavor : std::uint8_t { create, allocate, shared, dynamic };
 
 // What a component gives: how to let everything else of the process go on, and whom to tell.
 struct WindowsHost {
-  void (*progress)() = nullptr;                                      // one pass; may yield
-  void (*finished)(void* request, WindowStatus status) = nullptr;   // of r... operations
+  void (*progress)() = nullptr;                                    // one pass; may yield
+  void (*finished)(void* request, WindowStatus status) = nullptr;  // of r... operations
 };
 
 // A piece of local or remote memory as MPI's calls describe it: `count` elements of some runs.
@@ -97,15 +97,6 @@ class Window;
 class Windows;
 struct WindowOp;
 
-// Gets the frames of kind `extension`, inside the control program. What other protocols need of a
-// window (NEON's slots, notified access) is built on this and Window::extension_send().
-class WindowExtension {
- public:
-  virtual ~WindowExtension() = default;
-  virtual Service::Verdict on_frame(Window& window, std::uint32_t rank, const WindowHead& head,
-                                    std::span<const std::byte> bytes) = 0;
-};
-
 // What a window knows of one member; O(1) for each.
 struct WindowPeer {
   enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
@@ -133,13 +124,13 @@ struct WindowPeer {
   bool access_granted = false;  // no post is needed (nocheck)
   bool told_complete = false;
   bool native_known = false, native = false, native_small = false;
-  bool unlocked = false;          // the answer to our unlock
-  std::uint32_t sent = 0;         // put and accumulate fragments
-  std::uint32_t wanted = 0;       // of which an ack will count
-  std::uint32_t counted = 0;      // acknowledged
-  std::uint32_t fence_sent = 0;   // in the fence epoch that is open
-  std::uint32_t replies = 0;      // results that are due
-  std::uint32_t natives = 0;      // operations in the link
+  bool unlocked = false;         // the answer to our unlock
+  std::uint32_t sent = 0;        // put and accumulate fragments
+  std::uint32_t wanted = 0;      // of which an ack will count
+  std::uint32_t counted = 0;     // acknowledged
+  std::uint32_t fence_sent = 0;  // in the fence epoch that is open
+  std::uint32_t replies = 0;     // results that are due
+  std::uint32_t natives = 0;     // operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
   // As target.
@@ -210,8 +201,9 @@ class Window {
   // and stores now; null: it takes one of the calls above. For what is contiguous on both sides.
   std::byte* direct(std::uint32_t target, std::int64_t displacement, std::uint64_t bytes) noexcept {
     const WindowPeer& to = peers_[target];
-    const bool open = to.lock >= WindowPeer::Lock::held ||
-                      (to.lock == WindowPeer::Lock::none && !lock_all_ && !to.in_access && fence_open_);
+    const bool open =
+        to.lock >= WindowPeer::Lock::held ||
+        (to.lock == WindowPeer::Lock::none && !lock_all_ && !to.in_access && fence_open_);
     std::int64_t offset = 0;
     if (to.mapped == nullptr || to.first != nullptr || !open ||
         __builtin_mul_overflow(displacement, std::int64_t{to.displacement_unit}, &offset) ||
@@ -258,10 +250,6 @@ class Window {
   WindowStatus flush_all();                                                // waits
   WindowStatus flush_local(std::uint32_t target);                          // waits
   WindowStatus flush_local_all();                                          // waits
-
-  // --- Extensions (inside the control program, or with Access) ---
-
-  void set_extension(WindowExtension* extension) noexcept { extension_ = extension; }
 
  private:
   friend class Windows;
@@ -340,13 +328,12 @@ class Window {
   WindowControl* control_ = &own_control_;
   std::vector<WindowPeer> peers_;
   std::vector<Region> attached_;
-  WindowExtension* extension_ = nullptr;
 
   bool all_mapped_ = false;
   const bool threads_;
-  bool stored_ = false;      // by direct(), not flushed yet
-  bool unordered_ = false;   // loads may still overtake stores that a flush has completed
-  unsigned quiet_calls_ = 0; // since the NI was last driven
+  bool stored_ = false;       // by direct(), not flushed yet
+  bool unordered_ = false;    // loads may still overtake stores that a flush has completed
+  unsigned quiet_calls_ = 0;  // since the NI was last driven
   bool lost_ = false;
   WindowStatus error_ = WindowStatus::ok;  // told by a target, not yet by us
   bool fence_open_ = false;
@@ -427,8 +414,8 @@ class Windows final : public Service {
   std::vector<std::unique_ptr<Reply>> spare_replies_;
   std::vector<std::unique_ptr<Carrier>> spare_carriers_;
   std::vector<std::unique_ptr<Native>> spare_natives_;
-  std::vector<Window*> working_;      // with acks or tickets to see to
-  std::vector<WindowOp*> finished_;   // whose requests the host is to be told of
+  std::vector<Window*> working_;     // with acks or tickets to see to
+  std::vector<WindowOp*> finished_;  // whose requests the host is to be told of
   std::atomic<bool> host_wanted_{false};
   std::vector<Run> runs_scratch_;
   std::vector<std::byte> bytes_scratch_;

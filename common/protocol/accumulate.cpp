@@ -115,7 +115,8 @@ constexpr bool allows(Accumulate op) noexcept {
 // Signed sums overflow as the hardware does, not as the language does.
 template <class T>
 T wrapping(Accumulate op, T a, T b) noexcept {
-  using Unsigned = std::conditional_t<sizeof(T) < sizeof(unsigned), unsigned, std::make_unsigned_t<T>>;
+  using Unsigned =
+      std::conditional_t<sizeof(T) < sizeof(unsigned), unsigned, std::make_unsigned_t<T>>;
   const auto x = static_cast<Unsigned>(a);
   const auto y = static_cast<Unsigned>(b);
   return static_cast<T>(op == Accumulate::sum ? x + y : x * y);
@@ -126,8 +127,8 @@ T combine(Accumulate op, const T& old, const T& operand) noexcept {
   if (op == Accumulate::replace) return operand;
   if (op == Accumulate::no_op) return old;
   if constexpr (is_pair<T>) {
-    const bool better = op == Accumulate::max_location ? operand.value > old.value
-                                                       : operand.value < old.value;
+    const bool better =
+        op == Accumulate::max_location ? operand.value > old.value : operand.value < old.value;
     if (better) return operand;
     if (operand.value == old.value) return {old.value, std::min(old.index, operand.index)};
     return old;
@@ -160,17 +161,25 @@ T combine(Accumulate op, const T& old, const T& operand) noexcept {
 template <std::size_t size>
 struct Word;
 template <>
-struct Word<1> { using type = std::uint8_t; };
+struct Word<1> {
+  using type = std::uint8_t;
+};
 template <>
-struct Word<2> { using type = std::uint16_t; };
+struct Word<2> {
+  using type = std::uint16_t;
+};
 template <>
-struct Word<4> { using type = std::uint32_t; };
+struct Word<4> {
+  using type = std::uint32_t;
+};
 template <>
-struct Word<8> { using type = std::uint64_t; };
+struct Word<8> {
+  using type = std::uint64_t;
+};
 
 template <class T>
-inline constexpr bool fits_word = !is_pair<T> && (sizeof(T) == 1 || sizeof(T) == 2 ||
-                                                  sizeof(T) == 4 || sizeof(T) == 8);
+inline constexpr bool fits_word =
+    !is_pair<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
 bool is_aligned(const std::byte* address, std::size_t size) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) % size == 0;
@@ -195,7 +204,8 @@ T change_at_once(Accumulate op, std::byte* target, const T& operand) noexcept {
       before = __atomic_load_n(word, __ATOMIC_RELAXED);
       Bits after{};
       do {
-        const T value = combine(op, Packed<T>::load(reinterpret_cast<std::byte*>(&before)), operand);
+        const T value =
+            combine(op, Packed<T>::load(reinterpret_cast<std::byte*>(&before)), operand);
         after = Packed<Bits>::load(reinterpret_cast<const std::byte*>(&value));
       } while (!__atomic_compare_exchange_n(word, &before, after, true, __ATOMIC_ACQ_REL,
                                             __ATOMIC_RELAXED));
@@ -209,7 +219,8 @@ template <class T>
 void change(Accumulate op, std::byte* target, const std::byte* operand, std::byte* old) noexcept {
   const T before = Packed<T>::load(target);
   if (old != nullptr) Packed<T>::store(old, before);
-  if (op != Accumulate::no_op) Packed<T>::store(target, combine(op, before, Packed<T>::load(operand)));
+  if (op != Accumulate::no_op)
+    Packed<T>::store(target, combine(op, before, Packed<T>::load(operand)));
 }
 
 template <class T>

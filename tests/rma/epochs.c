@@ -55,7 +55,8 @@ static void early_start(void) {
       MPI_Win_post(other, 0, win);
       MPI_Win_wait(win);
       for (int i = 0; i < 10; ++i)
-        require(memory[i] == round * 100 + i, "early start, round %d: word %d is %lld", round, i, (long long)memory[i]);
+        require(memory[i] == round * 100 + i, "early start, round %d: word %d is %lld", round, i,
+                (long long)memory[i]);
     }
   }
   // complete() without an operation waits for nobody.
@@ -96,8 +97,8 @@ static void sequence(void) {
     MPI_Win_fence(MPI_MODE_NOSTORE, win);
     put_word(right, 1, me + round + 1);
     MPI_Win_fence(MPI_MODE_NOSUCCEED | MPI_MODE_NOPUT, win);
-    require(memory[0] == left + round && memory[1] == left + round + 1, "fence: %lld %lld", (long long)memory[0],
-            (long long)memory[1]);
+    require(memory[0] == left + round && memory[1] == left + round + 1, "fence: %lld %lld",
+            (long long)memory[0], (long long)memory[1]);
     MPI_Win_post(from, 0, win);
     MPI_Win_start(to, 0, win);
     put_word(right, 2, me * 10);
@@ -138,7 +139,8 @@ static void errors(void) {
   int flag = 0;
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   doing("errors");
-  expect_error("put without an epoch", MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win), MPI_ERR_RMA_SYNC);
+  expect_error("put without an epoch", MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win),
+               MPI_ERR_RMA_SYNC);
   expect_error("fetch_and_op without an epoch",
                MPI_Fetch_and_op(&value, &value, MPI_INT64_T, 0, 0, MPI_SUM, win), MPI_ERR_RMA_SYNC);
   expect_error("unlock without a lock", MPI_Win_unlock(0, win), MPI_ERR_RMA_SYNC);
@@ -151,18 +153,20 @@ static void errors(void) {
   MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
   expect_error("second lock", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC);
   expect_error("lock_all under a lock", MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
-  expect_error("put beyond the end", MPI_Put(&value, 1, MPI_INT64_T, 0, kWords, 1, MPI_INT64_T, win),
-               MPI_ERR_RMA_RANGE);
-  expect_error("get beyond the end", MPI_Get(&value, 1, MPI_INT64_T, 0, 1 << 20, 1, MPI_INT64_T, win),
-               MPI_ERR_RMA_RANGE);
+  expect_error("put beyond the end",
+               MPI_Put(&value, 1, MPI_INT64_T, 0, kWords, 1, MPI_INT64_T, win), MPI_ERR_RMA_RANGE);
+  expect_error("get beyond the end",
+               MPI_Get(&value, 1, MPI_INT64_T, 0, 1 << 20, 1, MPI_INT64_T, win), MPI_ERR_RMA_RANGE);
   MPI_Win_unlock(0, win);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, win);
   expect_error("lock under lock_all", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC);
   MPI_Win_unlock_all(win);
-  expect_error("negative displacement", MPI_Put(&value, 1, MPI_INT64_T, 0, -1, 1, MPI_INT64_T, win), MPI_ERR_DISP);
+  expect_error("negative displacement", MPI_Put(&value, 1, MPI_INT64_T, 0, -1, 1, MPI_INT64_T, win),
+               MPI_ERR_DISP);
   // A user's operation is refused.
-  expect_error("no such rank", MPI_Put(&value, 1, MPI_INT64_T, ranks, 0, 1, MPI_INT64_T, win), MPI_ERR_RANK);
+  expect_error("no such rank", MPI_Put(&value, 1, MPI_INT64_T, ranks, 0, 1, MPI_INT64_T, win),
+               MPI_ERR_RANK);
 
   MPI_Errhandler own;
   MPI_Win_create_errhandler(handler, &own);
@@ -201,7 +205,8 @@ static void odd_windows(void) {
   }
   MPI_Win_fence(0, odd);
   for (int origin = 0; me % 2 && origin < ranks; ++origin)
-    require(base[origin] == 1000 + origin, "unit 8: word %d is %lld", origin, (long long)base[origin]);
+    require(base[origin] == 1000 + origin, "unit 8: word %d is %lld", origin,
+            (long long)base[origin]);
   MPI_Win_free(&odd);
 
   doing("no_locks");
@@ -216,7 +221,8 @@ static void odd_windows(void) {
   MPI_Win_set_errhandler(odd, MPI_ERRORS_RETURN);
   MPI_Win_get_info(odd, &shown);
   MPI_Info_get(shown, "no_locks", sizeof text - 1, text, &found);
-  require(found && strcmp(text, "true") == 0, "no_locks is '%s' in the window's info", found ? text : "not");
+  require(found && strcmp(text, "true") == 0, "no_locks is '%s' in the window's info",
+          found ? text : "not");
   MPI_Info_free(&shown);
   MPI_Info_free(&info);
   expect_error("lock with no_locks", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, odd), MPI_ERR_RMA_SYNC);
@@ -251,7 +257,8 @@ static void dynamic_windows(void) {
   MPI_Win_attach(dynamic, second, 800);
   MPI_Get_address(first, &places[0]);
   MPI_Get_address(second, &places[1]);
-  MPI_Sendrecv(places, 2, MPI_AINT, left, 0, theirs, 2, MPI_AINT, right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(places, 2, MPI_AINT, left, 0, theirs, 2, MPI_AINT, right, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   // One operation on two attached pieces.
   MPI_Datatype both;
   const int lengths[2] = {1, 1};
@@ -263,10 +270,11 @@ static void dynamic_windows(void) {
   MPI_Win_flush(right, dynamic);
   MPI_Get(back, 2, MPI_INT64_T, right, 0, 1, both, dynamic);
   MPI_Win_unlock(right, dynamic);
-  require(back[0] == value && back[1] == value + 1, "two pieces: %lld %lld", (long long)back[0], (long long)back[1]);
+  require(back[0] == value && back[1] == value + 1, "two pieces: %lld %lld", (long long)back[0],
+          (long long)back[1]);
   MPI_Barrier(MPI_COMM_WORLD);
-  require(*first == 4711 + left && *second == 4712 + left, "two pieces: %lld %lld came", (long long)*first,
-          (long long)*second);
+  require(*first == 4711 + left && *second == 4712 + left, "two pieces: %lld %lld came",
+          (long long)*first, (long long)*second);
   MPI_Type_free(&both);
   // What is detached is refused: the target tells, at the latest when the epoch ends.
   MPI_Win_detach(dynamic, second);
@@ -311,7 +319,8 @@ static void shared_windows(void) {
     for (int other = size > 1; other < size; ++other) {
       MPI_Win_shared_query(shared, other, &bytes, &unit, &at);
       require(bytes == 24 && unit == 8 && at[2] == other * 10 + 2, "shared_query of %d", other);
-      require(apart || expected_next == NULL || at == expected_next, "the parts are not contiguous");
+      require(apart || expected_next == NULL || at == expected_next,
+              "the parts are not contiguous");
       expected_next = at + 3;
     }
     MPI_Win_shared_query(shared, MPI_PROC_NULL, &bytes, &unit, &at);
@@ -333,7 +342,8 @@ static void shared_windows(void) {
   if (size < all) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     expect_error("shared window across hosts",
-                 MPI_Win_allocate_shared(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &shared), MPI_ERR_RMA_SHARED);
+                 MPI_Win_allocate_shared(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &shared),
+                 MPI_ERR_RMA_SHARED);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   }
   MPI_Comm_free(&host);

@@ -14,6 +14,8 @@ enum { kSharedBytes = 4096, kMostOps = 12, kMostBlocks = 24, kMostElements = 800
 
 // --- Elements. Not long double, which has bytes without meaning: tests/rma/operations.c ---
 
+// The formatter does not take the macros below for what they are.
+// clang-format off
 #define INTEGERS(X) \
   X(int8_t, MPI_INT8_T) X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T) \
   X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) X(uint64_t, MPI_UINT64_T)
@@ -189,6 +191,8 @@ static void draw_element(Element e, void* to, uint64_t* state) {
   }
 }
 
+// clang-format on
+
 // --- Layouts: where the elements of a datatype lie, and the datatype ---
 
 typedef struct {
@@ -251,9 +255,7 @@ static void draw_layout(Layout* l, size_t total, uint64_t* state) {
         return;
       }
       l->shape = contiguous;  // fall through
-    default:
-      l->count = (int)total;
-      l->span = total;
+    default: l->count = (int)total; l->span = total;
   }
 }
 
@@ -333,7 +335,7 @@ typedef struct {
 
 static size_t slice;  // bytes of each origin's part of each window
 static size_t window_bytes;
-static char** model;  // of each rank's window
+static char** model;     // of each rank's window
 static uint16_t** used;  // what the open epoch has done to each byte
 static Phase phase;
 
@@ -421,7 +423,8 @@ static char* fill_origin(const Operation* op, const Layout* l) {
   char* buffer = allocate(l->span * size);
   uint64_t state = op->contents;
   memset(buffer, 0x5a, l->span * size);
-  for (size_t i = 0; i < l->total; ++i) draw_element(op->element, buffer + place_of(l, i) * size, &state);
+  for (size_t i = 0; i < l->total; ++i)
+    draw_element(op->element, buffer + place_of(l, i) * size, &state);
   return buffer;
 }
 
@@ -491,36 +494,40 @@ static void execute(const Operation* op, MPI_Win win, bool passive) {
   switch ((int)op->kind) {
     case put:
       if (request)
-        MPI_Rput(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win, &r->request);
+        MPI_Rput(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win,
+                 &r->request);
       else
         MPI_Put(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win);
       break;
     case get:
       if (request)
-        MPI_Rget(r->result, op->result.count, result, op->target, disp, op->there.count, there, win, &r->request);
+        MPI_Rget(r->result, op->result.count, result, op->target, disp, op->there.count, there, win,
+                 &r->request);
       else
         MPI_Get(r->result, op->result.count, result, op->target, disp, op->there.count, there, win);
       break;
     case accumulate:
       if (request)
-        MPI_Raccumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there, mpi, win,
-                        &r->request);
+        MPI_Raccumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                        mpi, win, &r->request);
       else
-        MPI_Accumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there, mpi, win);
+        MPI_Accumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                       mpi, win);
       break;
     case get_accumulate:
       if (request)
-        MPI_Rget_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result, op->target, disp,
-                            op->there.count, there, mpi, win, &r->request);
+        MPI_Rget_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                            op->target, disp, op->there.count, there, mpi, win, &r->request);
       else
-        MPI_Get_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result, op->target, disp,
-                           op->there.count, there, mpi, win);
+        MPI_Get_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                           op->target, disp, op->there.count, there, mpi, win);
       break;
     case fetch_and_op:
       MPI_Fetch_and_op(r->origin, r->result, element_type(op->element), op->target, disp, mpi, win);
       break;
     default:
-      MPI_Compare_and_swap(r->origin, r->compare, r->result, element_type(op->element), op->target, disp, win);
+      MPI_Compare_and_swap(r->origin, r->compare, r->result, element_type(op->element), op->target,
+                           disp, win);
   }
   drop_type(&op->here, &here);
   drop_type(&op->there, &there);
@@ -528,8 +535,8 @@ static void execute(const Operation* op, MPI_Win win, bool passive) {
 }
 
 static const char* kind_name(Kind kind) {
-  static const char* const names[] = {"put", "get", "accumulate", "get_accumulate", "fetch_and_op",
-                                      "compare_and_swap"};
+  static const char* const names[] = {
+      "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
   return names[kind];
 }
 
@@ -542,10 +549,12 @@ static void check_results(int index) {
     if (r->request != MPI_REQUEST_NULL) MPI_Wait(&r->request, MPI_STATUS_IGNORE);
     for (size_t b = 0; b < bytes; ++b)
       require(r->result[b] == r->expected[b],
-              "phase %d (%s): %s at %d, element %d, op %d, %zu elements in shape %d: byte %zu of the result is %02x, "
+              "phase %d (%s): %s at %d, element %d, op %d, %zu elements in shape %d: byte %zu of "
+              "the result is %02x, "
               "not %02x",
-              index, sync_names[phase.sync], kind_name(op->kind), op->target, op->element, op->op, op->there.total,
-              op->there.shape, b, (unsigned char)r->result[b], (unsigned char)r->expected[b]);
+              index, sync_names[phase.sync], kind_name(op->kind), op->target, op->element, op->op,
+              op->there.total, op->there.shape, b, (unsigned char)r->result[b],
+              (unsigned char)r->expected[b]);
     free(r->origin), free(r->result), free(r->expected);
   }
   running_count = 0;
@@ -592,8 +601,8 @@ static void run_phase(int index) {
   }
   for (int i = 0; i < phase.count; ++i) {
     const Operation* op = &phase.ops[i];
-    doing("phase %d (%s): %s from %d at %d, %zu elements", index, sync_names[phase.sync], kind_name(op->kind),
-          op->origin, op->target, op->there.total);
+    doing("phase %d (%s): %s from %d at %d, %zu elements", index, sync_names[phase.sync],
+          kind_name(op->kind), op->origin, op->target, op->there.total);
     if (op->origin != me) {
       play(op, NULL);
       continue;
@@ -636,17 +645,21 @@ static void tell_operations(size_t byte) {
   for (int i = 0; i < phase.count; ++i) {
     const Operation* op = &phase.ops[i];
     const size_t size = element_size(op->element);
-    if (op->target != me || byte < op->offset || byte >= op->offset + op->there.span * size) continue;
-    fprintf(stderr, "%s%s from %d: element %d, op %d, %zu elements at %zu, shapes %d here, %d there%s\n",
-            op->request ? "r" : "", kind_name(op->kind), op->origin, op->element, op->op, op->there.total, op->offset,
-            op->here.shape, op->there.shape, op->flush_after ? ", flush" : "");
+    if (op->target != me || byte < op->offset || byte >= op->offset + op->there.span * size)
+      continue;
+    fprintf(stderr,
+            "%s%s from %d: element %d, op %d, %zu elements at %zu, shapes %d here, %d there%s\n",
+            op->request ? "r" : "", kind_name(op->kind), op->origin, op->element, op->op,
+            op->there.total, op->offset, op->here.shape, op->there.shape,
+            op->flush_after ? ", flush" : "");
   }
 }
 
 static void check_memory(const char* memory, int index) {
   for (size_t b = 0; b < window_bytes; ++b) {
     if (memory[b] != model[me][b]) tell_operations(b);
-    require(memory[b] == model[me][b], "phase %d (%s): byte %zu (of %s) of the window is %02x, not %02x", index,
+    require(memory[b] == model[me][b],
+            "phase %d (%s): byte %zu (of %s) of the window is %02x, not %02x", index,
             sync_names[phase.sync], b, b < shared_at() ? "an origin's slice" : "the common part",
             (unsigned char)memory[b], (unsigned char)model[me][b]);
   }
