@@ -64,8 +64,7 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
     std::memcpy(to, slices[i].data, slices[i].size);
     to += slices[i].size;
   }
-  // Pairs with the acquire in RingReader::peek.
-  word_of(slot(next_)).store(RingWord::pack(next_, meta, length), std::memory_order_release);
+  show(next_, meta, length);
   ++next_;
   prefetch<1>(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
   return SendStatus::sent;
@@ -95,10 +94,10 @@ RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
 }
 
 void RingReader::publish() noexcept {
-  slots_published_ = static_cast<std::uint32_t>(next_);
+  publish_at_ = next_ + slot_count_ / 4;
   bulk_published_ = bulk_next_;
   // Pairs with the acquire in RingWriter::refresh.
-  progress_->consumed.store(pack_progress(slots_published_, bulk_published_),
+  progress_->consumed.store(pack_progress(static_cast<std::uint32_t>(next_), bulk_published_),
                             std::memory_order_release);
 }
 

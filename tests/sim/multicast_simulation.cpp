@@ -143,8 +143,7 @@ void MulticastSimulation::make_group(std::uint64_t key, const std::vector<Node>&
     for (std::uint32_t other = 0; other < nodes.size(); ++other)
       if (other != self) peers[other] = world_.peer(nodes[self], nodes[other]);
     member.host->members.push_back(&member);
-    member.group =
-        member.host->multicast->join(key, Membership(names, places), self, peers, member);
+    member.host->multicast->join(member.group, key, Membership(names, places), self, peers, member);
   }
 }
 

@@ -191,11 +191,13 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
     tell(session, rail);
 }
 
-// Tells the peer what has arrived, if the rail has room; if not, a later frame will.
+// Tells the peer what has arrived; if the rail has no room, attend() tries again.
 void BondLink::tell(Session& session, std::uint8_t rail) noexcept {
-  if (session.state == Session::State::over || !session.rails[rail].usable()) return;
-  static_cast<void>(
-      send_note(session, rail, {NoteKind::arrived, rail, 0, session.rails[rail].received}));
+  const Note note{NoteKind::arrived, rail, 0, session.rails[rail].received};
+  session.tell_due =
+      session.state != Session::State::over &&
+      (!session.rails[rail].usable() || send_note(session, rail, note) != SendStatus::sent);
+  if (session.tell_due) stir(session);
 }
 
 // False: the peer acknowledges what was not sent.

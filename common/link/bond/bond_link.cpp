@@ -352,6 +352,10 @@ bool BondLink::settle(Session& session) {
       rest |= state.leave_due;
     }
   }
+  if (session.tell_due) {
+    tell(session, lowest_usable(session));
+    rest |= session.tell_due;
+  }
   if (session.goodbye_due) rest |= !say_goodbye(session);
   // With puts and gets under way there is no waiting: their memory goes back to the caller.
   if (session.state == Session::State::ending && (session.goodbye_sent || session.chunks != 0)) {

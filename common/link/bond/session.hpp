@@ -89,6 +89,7 @@ struct Session {
   bool restless = false;   // in the bond's list of sessions that want something done
   bool goodbye_due = false;
   bool goodbye_sent = false;
+  bool tell_due = false;        // what has arrived is to be acknowledged
   bool connect_due = false;     // waits for the end of an older session with the same process
   std::uint8_t lead = kNoRail;  // that carries small frames
   std::uint8_t usable = 0;      // rails that carry something, or may soon

@@ -60,7 +60,9 @@ struct Outgoing {
       : writer(place_.ring(), place_.shape()),
         owner(name),
         place(std::move(place_)),
-        watch(std::move(watch_)) {}
+        watch(std::move(watch_)) {
+    writer.set_cord(place.cord());
+  }
 
   // Nothing more goes into the ring, also not from those who write it directly.
   void end(State how) noexcept {
@@ -102,9 +104,20 @@ class ShmLink final : public Link {
   RingWriter* ring(PeerId peer) noexcept override { return &outgoing(peer)->writer; }
   int poll() noexcept override;
 
+  void wait_fds(std::vector<int>& out) const override {
+    if (segment_.bell() != nullptr) out.push_back(segment_.bell()->fd());
+  }
+  Armed arm() noexcept override;
+  void disarm() noexcept override {
+    if (segment_.bell() != nullptr) segment_.bell()->withdraw();
+  }
+
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
+  }
+  std::size_t remote_memory_from(PeerId) const noexcept override {
+    return options_.single_copy_from;
   }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
     out.base = reinterpret_cast<std::uintptr_t>(data);
@@ -231,6 +244,20 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   return status;
 }
 
+// Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
+ShmLink::Armed ShmLink::arm() noexcept {
+  if (segment_.bell() == nullptr) return Armed::partly;
+  segment_.bell()->announce();
+  RingFrame frame;
+  const bool busy = segment_.changes() != seen_changes_ ||
+                    std::any_of(active_.begin(), active_.end(), [&](const auto& in) {
+                      return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
+                    });
+  if (!busy) return Armed::fully;
+  disarm();
+  return Armed::busy;
+}
+
 [[gnu::flatten]] int ShmLink::poll() noexcept {
   if (segment_.changes() != seen_changes_) [[unlikely]]
     attend();
@@ -263,7 +290,7 @@ int ShmLink::drain(Incoming& in, int limit) noexcept {
     }
     if (in.peer == kNoPeer) [[unlikely]]
       break;  // closed by the sink with the last frame, or refused
-    sink_.on_frame(in.peer, frame.meta, frame.payload);
+    sink_.on_frame(in.peer, frame.meta(), frame.payload);
     in.reader.pop();
   } while (++events < limit && in.reader.has_next());
   return events;
@@ -435,7 +462,8 @@ void ShmLink::check_lives() {
 
 std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
                                     std::string& why_not) {
-  std::optional<OwnSegment> segment = OwnSegment::create(options.ring, options.places, why_not);
+  std::optional<OwnSegment> segment =
+      OwnSegment::create(options.ring, options.places, options.bell, why_not);
   if (!segment) return nullptr;
   return std::make_unique<ShmLink>(options, std::move(*segment), sink);
 }
