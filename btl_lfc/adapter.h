@@ -66,7 +66,11 @@ struct lfc_host {
 struct lfc_options {
   uint32_t job, rank;
   bool threads; /* several threads call at the same time */
-  const char *links, *provider, *interfaces, *policy;
+  const char *links, *provider, *interfaces, *policy, *idle;
+  bool upcalls;
+  unsigned intr_delay, watch_interval; /* us */
+  size_t queue_memory;
+  unsigned neighbours, neighbour; /* processes of the job on this host; which of them this is */
   unsigned initial_window, max_window;
   size_t window_cap;
   unsigned shm_slots;

@@ -134,6 +134,13 @@ bool lfc_btl_module_open(bool threads) {
   }
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
+  options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
+  options->neighbour = (unsigned)opal_process_info.my_local_rank;
+  /* The thread calls ob1 back: as with several threads of the application's own. */
+  if (options->upcalls) {
+    opal_set_using_threads(true);
+    lfc_btl.super.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
+  }
   options->threads = threads || opal_using_threads();
   lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
   if (lfc_btl.adapter == NULL) {
@@ -149,7 +156,7 @@ bool lfc_btl_module_open(bool threads) {
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
-  if (!lfc_modex_publish(address, size)) {
+  if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
     opal_output(0, "btl lfc: declines: cannot publish the address of this process");
   } else if (!make_lists()) {
     opal_output(0, "btl lfc: declines: out of memory");
@@ -179,7 +186,7 @@ static uint32_t find_peer(const opal_proc_t* proc, void* endpoint, char* why, si
   }
   uint8_t* address = NULL;
   size_t size = 0;
-  if (!lfc_modex_find(&proc->proc_name, &address, &size)) {
+  if (!lfc_modex_find(LFC_MODEX_ADDRESS, &proc->proc_name, &address, &size)) {
     snprintf(why, why_size, "it published no LFC address");
     return LFC_NO_PEER;
   }

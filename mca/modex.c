@@ -1,5 +1,7 @@
 #include "modex.h"
 
+#include <stdlib.h>
+
 #if OPAL_MAJOR_VERSION == 4
 /* Data that 5.0's libraries do not have: without this the loader would refuse the component there
  * before it could say why it declines. */
@@ -7,18 +9,27 @@
 #pragma weak opal_value_t_class
 #endif
 
-static char key[] = "lfc.address";
-
-bool lfc_modex_publish(const void* address, size_t size) {
+bool lfc_modex_publish(const char* key, const void* bytes, size_t size) {
   int status = OPAL_ERROR;
-  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, key, (void*)(uintptr_t)address, size);
+  OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)key, (void*)(uintptr_t)bytes,
+                         size);
   return status == OPAL_SUCCESS;
 }
 
-bool lfc_modex_find(const opal_process_name_t* process, uint8_t** address, size_t* size) {
+bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
+                    size_t* size) {
   int status = OPAL_ERROR;
-  *address = NULL;
+  *bytes = NULL;
   *size = 0;
-  OPAL_MODEX_RECV_STRING(status, key, (opal_process_name_t*)(uintptr_t)process, address, size);
-  return status == OPAL_SUCCESS && *address != NULL;
+  OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)key, (opal_process_name_t*)(uintptr_t)process,
+                         bytes, size);
+  return status == OPAL_SUCCESS && *bytes != NULL;
+}
+
+bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
+  uint8_t* bytes = NULL;
+  size_t size = 0;
+  const bool found = lfc_modex_find(key, process, &bytes, &size);
+  free(bytes);
+  return found;
 }

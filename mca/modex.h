@@ -1,16 +1,24 @@
-/* The start-up exchange: each process publishes one address, and finds those of its peers.
+/* The start-up exchange: each process publishes a few pieces of bytes, and finds those of its peers.
  *
- *   lfc_modex_publish(bytes, size);                     during btl_init, before Open MPI's fence
+ *   lfc_modex_publish(LFC_MODEX_ADDRESS, bytes, size);     in open or btl_init, before Open MPI's fence
  *   uint8_t *address; size_t size;
- *   if (lfc_modex_find(&proc->proc_name, &address, &size)) { ...; free(address); }
+ *   if (lfc_modex_find(LFC_MODEX_ADDRESS, &proc->proc_name, &address, &size)) { ...; free(address); }
  */
 #ifndef LFC_MCA_MODEX_H
 #define LFC_MCA_MODEX_H
 
 #include "ompi_version.h"
 
-bool lfc_modex_publish(const void* address, size_t size);
+#define LFC_MODEX_ADDRESS "lfc.address" /* of the network interface, by btl lfc */
+#define LFC_MODEX_COLL "lfc.coll"       /* what coll lfc has to know of a process */
+#define LFC_MODEX_OSC "lfc.osc"         /* osc neon is open there */
+
+bool lfc_modex_publish(const char* key, const void* bytes, size_t size);
 /* False: that process published none. May ask its server and so take a while. */
-bool lfc_modex_find(const opal_process_name_t* process, uint8_t** address, size_t* size);
+bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
+                    size_t* size);
+
+/* Whether that process published something under the key. */
+bool lfc_modex_has(const char* key, const opal_process_name_t* process);
 
 #endif

@@ -34,12 +34,14 @@
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
+#define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
 /* Our put reports completion only when the target's memory has changed. */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0
+#define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif

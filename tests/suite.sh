@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The list of tests that scripts/test runs, at its end, and what each does. A test is a function that returns 0, or 77
 # after printing why it cannot run here. Adding a test: a function, and an `entry WHEN SECONDS NAME FUNCTION ARGS...`.
-# Programs in tests/mpi, tests/fault, tests/apps and tests/scripts are found by name.
+# Programs in tests/mpi, tests/fault, tests/apps, tests/scripts and perf/apps are found by name.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -98,11 +98,25 @@ mpi_on_host() { # mpi_on_host RANKS PROGRAM
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+rma_on_host() { # rma_on_host RANKS PROGRAM ARGS...: with osc neon
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
 # One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
 need_lab() {
   [[ $EUID == 0 ]] || skip "the lab needs root"
   unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
   env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
+}
+
+kernel_on_host() { # kernel_on_host RANKS PROGRAM: a small problem of an application kernel, which checks its result
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/perf/apps/$2" --quick
 }
 
 mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
@@ -111,6 +125,17 @@ mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+}
+
+rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
+rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
+  OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
 }
 
 script() { # script FILE: a test that is a program of its own
@@ -156,6 +181,13 @@ mpi5_on_host() {
   use_plugin /build
   # shellcheck disable=SC2046
   says_ok in5 mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "/build/default/tests/mpi/$2" $(arguments_of "$2")
+}
+
+rma5_on_host() {
+  need_build5
+  as_root_is_fine
+  use_plugin /build
+  says_ok in5 mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca osc neon "/build/default/tests/${2%%_*}/$2" "${@:3}"
 }
 
 mpi5_on_lab() {
@@ -222,6 +254,29 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
+  for ranks in 2 3; do
+    when=full
+    ((ranks > 2)) || when=quick
+    for name in epochs operations churn threads; do entry $when 180 "rma/$name.$ranks" rma_on_host $ranks "rma_$name"; done
+    entry $when 180 "rma/onesided.$ranks" rma_on_host $ranks mpi_onesided --swap-everywhere --dynamic
+    entry $when 300 "rma/random.$ranks" rma_on_host $ranks rma_random --programs 100
+  done
+  entry full 300 rma/random.6 rma_on_host 6 rma_random --programs 30 --seed 10000
+  entry full 180 rma/compute rma_with_policy rma_on_host floating 2 rma_compute --independent
+  entry full 180 rma/compute-single rma_with_policy rma_on_host single 2 rma_compute
+  entry full 300 rma/random-floating rma_with_policy rma_on_host floating 3 rma_random --programs 60 --seed 30000
+  entry full 180 rma/lab/compute rma_with_policy rma_on_lab floating 2 rma_compute --independent
+  entry full 180 rma/lab/epochs rma_on_lab 4 rma_epochs
+  entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
+  entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
+  entry nightly 3600 rma/random-many rma_on_host 4 rma_random --programs 10000 --seed 100000
+  entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
+  entry nightly 900 rma/churn-many rma_on_host 4 rma_churn --long --limit 800
+  entry nightly 300 rma/large rma_on_host 2 rma_large
+  for name in "$tree"/perf/apps/*.cpp; do
+    name=$(basename "$name" .cpp)
+    for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done
+  done
   for name in $(found fault sh); do
     [[ $name == other_version ]] || entry full 300 "fault/$name" script "tests/fault/$name.sh"
   done
@@ -242,6 +297,7 @@ suite() {
     entry full5 180 "ompi5/$name.4" mpi5_on_host 4 "mpi_$name"
     entry $when 180 "ompi5/$name.lab.2" mpi5_on_lab 2 "mpi_$name"
   done
+  for name in epochs operations random; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
 }
 
 # scripts/test starts each test as a process of its own:  suite.sh run COMMAND

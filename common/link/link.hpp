@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -115,6 +116,21 @@ class Link {
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
+  // --- Waiting without polling (for ni/ni_thread.hpp). Optional. ---
+
+  enum class Armed : std::uint8_t {
+    busy,    // not armed: poll() has something to do
+    partly,  // as far as it goes; what no descriptor tells, poll() finds now and then
+    fully,
+  };
+  // Appends the descriptors to wait on for reading while armed; always the same.
+  virtual void wait_fds(std::vector<int>& /*out*/) const {}
+  // From now until disarm() whatever there is for poll() to do makes one of them readable. poll()
+  // may be called all the same.
+  virtual Armed arm() noexcept { return Armed::partly; }
+  // May be called when not armed.
+  virtual void disarm() noexcept {}
+
   // True when everything accepted by send() has left this process (or is in the peer's memory).
   virtual bool drained() const noexcept { return true; }
   // Bytes of buffers that this link holds now, for sending and receiving.

@@ -64,8 +64,7 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
     std::memcpy(to, slices[i].data, slices[i].size);
     to += slices[i].size;
   }
-  // Pairs with the acquire in RingReader::peek.
-  word_of(slot(next_)).store(RingWord::pack(next_, meta, length), std::memory_order_release);
+  show(next_, meta, length);
   ++next_;
   prefetch<1>(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
   return SendStatus::sent;

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 
+#include "link/bell.hpp"
 #include "link/link.hpp"
 #include "wire/frame.hpp"
 
@@ -165,8 +166,7 @@ class RingWriter : private RingView {
     copy_short(to + sizeof(std::uint64_t), head.data, head.size);
     copy_short(to + sizeof(std::uint64_t) + head.size, body.data, body.size);
     next_ = number + 1;
-    // Pairs with the acquire in RingReader::peek.
-    word_of(to).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    show(number, meta, length);
     // The next frame is probably as long. Its lines are the reader's from the lap before; the word
     // could not become visible before they are ours. The word's own line stays where it is polled.
     if (length > kCacheLine - sizeof(std::uint64_t))
@@ -177,6 +177,8 @@ class RingWriter : private RingView {
   // ring is shut.
   SendStatus send(Meta meta, const Slice* slices, int count) noexcept;
 
+  // From now on the cord is pulled after each frame: the reader may sleep.
+  void set_cord(const BellCord* cord) noexcept { cord_ = cord; }
   // From now on every send answers `broken`.
   void shut() noexcept {
     shut_ = true;
@@ -184,6 +186,12 @@ class RingWriter : private RingView {
   }
 
  private:
+  // Makes a frame visible, and wakes a reader that sleeps.
+  [[gnu::always_inline]] void show(std::uint64_t number, Meta meta, std::size_t length) noexcept {
+    // Pairs with the acquire in RingReader::peek.
+    word_of(slot(number)).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    if (cord_ != nullptr) cord_->pull();
+  }
   static std::uint32_t reserve(Meta meta) noexcept {
     return is_data(meta.type) ? kControlReserve : 0;
   }
@@ -196,6 +204,7 @@ class RingWriter : private RingView {
   std::uint32_t bulk_next_ = 0;      // units, modulo 2^32
   std::uint32_t bulk_consumed_ = 0;  // units that the reader is known to have consumed, likewise
   bool shut_ = false;
+  const BellCord* cord_ = nullptr;
 };
 
 struct RingFrame {

@@ -67,16 +67,16 @@ Multicast::~Multicast() {
 
 // --- Groups ---
 
-Multicast::Group* Multicast::join(std::uint64_t key, Membership membership, std::uint32_t self,
-                                  std::vector<PeerId> peers, Receiver& receiver) {
+void Multicast::join(Group*& group, std::uint64_t key, Membership membership, std::uint32_t self,
+                     std::vector<PeerId> peers, Receiver& receiver) {
   auto made = std::make_unique<Group>();
-  Group* group = made.get();
-  group->key = key;
-  group->membership = std::move(membership);
-  group->self = self;
-  group->peers = std::move(peers);
-  group->receiver = &receiver;
+  made->key = key;
+  made->membership = std::move(membership);
+  made->self = self;
+  made->peers = std::move(peers);
+  made->receiver = &receiver;
   const Ni::Access access(ni_);
+  group = made.get();
   groups_[key] = std::move(made);
   const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
     return peer != kNoPeer && ni_.peer_state(peer)->state == Peer::State::broken;
@@ -88,7 +88,6 @@ Multicast::Group* Multicast::join(std::uint64_t key, Membership membership, std:
     early_.erase(early);
     replay(*group, list);
   }
-  return group;
 }
 
 void Multicast::leave(Group* group) noexcept {
@@ -99,6 +98,22 @@ void Multicast::leave(Group* group) noexcept {
   }
   if (last_ == group) last_ = nullptr;
   groups_.erase(group->key);
+}
+
+void Multicast::wake(Receiver& receiver) {
+  if (std::find(awake_.begin(), awake_.end(), &receiver) == awake_.end())
+    awake_.push_back(&receiver);
+  ni_.service_wake(kId);
+}
+
+void Multicast::forget(Receiver& receiver) noexcept { std::erase(awake_, &receiver); }
+
+bool Multicast::work() {
+  std::vector<Receiver*> list;
+  list.swap(awake_);
+  for (Receiver* receiver : list)
+    if (receiver->work()) wake(*receiver);
+  return !awake_.empty();
 }
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) noexcept {

@@ -8,8 +8,9 @@
 // has room for: a slow host delays its own delivery only, never its children.
 //
 //   Multicast multicast(ni, {});
-//   Multicast::Group* group = multicast.join(key, membership, self, peers, receiver);
-//   multicast.send({.group = group, .header = {...}, .bytes = bytes, .unsent = &unsent});
+//   Multicast::Group* group;
+//   multicast.join(group, key, membership, self, peers, receiver);
+//   { const Ni::Access access(ni); multicast.send(*group, header, bytes, unsent); }
 //   while (unsent.load() != 0) ni.progress();               // then the bytes may be reused
 //   multicast.leave(group);
 //
@@ -83,6 +84,8 @@ class Multicast final : public Service {
     virtual void keep(Packet& packet) = 0;
     // A member is lost: what it should have sent or forwarded will not come.
     virtual void lost() = 0;
+    // Called in the next pass of the control program after wake(). True: again in the one after.
+    virtual bool work() { return false; }
   };
   struct Group;
 
@@ -93,9 +96,9 @@ class Multicast final : public Service {
   std::size_t max_packet() const noexcept { return ni_.max_message() - sizeof(MulticastHeader); }
 
   // `peers[i]` is member i, kNoPeer for those that never talk to this one; self among them.
-  // Delivers what has come before, from inside the call. The receiver lives until leave().
-  Group* join(std::uint64_t key, Membership membership, std::uint32_t self,
-              std::vector<PeerId> peers, Receiver& receiver);
+  // Sets `group`, then delivers what has come before. The receiver lives until leave().
+  void join(Group*& group, std::uint64_t key, Membership membership, std::uint32_t self,
+            std::vector<PeerId> peers, Receiver& receiver);
   // Packets still to be sent are sent; packets kept must have been released.
   void leave(Group* group) noexcept;
   static const Membership& membership(const Group& group) noexcept;
@@ -114,6 +117,8 @@ class Multicast final : public Service {
   void release(Packet& packet);
   // With Options::forward_in_host: forwards and delivers what has arrived for the group.
   void serve(Group& group);
+  void wake(Receiver& receiver);
+  void forget(Receiver& receiver) noexcept;  // undoes wake()
   const Stats& stats() const noexcept { return stats_; }
   // Packets in buffers now; 0 when nothing is under way.
   std::size_t packets() const noexcept { return packets_; }
@@ -125,6 +130,7 @@ class Multicast final : public Service {
 
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
   void on_lost(PeerId peer) override;
+  bool work() override;
 
   Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
                  std::span<const std::byte> bytes);
@@ -148,6 +154,7 @@ class Multicast final : public Service {
   std::unordered_map<std::uint64_t, std::vector<Packet*>> early_;
   std::size_t pooled_ = 0;  // bytes of packets that keep no credit
   std::size_t packets_ = 0;
+  std::vector<Receiver*> awake_;
   Send* free_sends_ = nullptr;
   std::array<std::vector<Packet*>, 2> free_packets_;  // small and large
 };

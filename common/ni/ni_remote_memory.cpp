@@ -203,7 +203,7 @@ void Ni::finish(RemoteOp& op, Result result) noexcept {
   op.stage = RemoteOp::Stage::finished;
   op.result = result;
   --at(op.peer).outstanding;
-  finished_.push(op);
+  hand_over(op);
 }
 
 std::size_t Ni::outstanding(PeerId id) noexcept {

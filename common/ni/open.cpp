@@ -1,6 +1,8 @@
 #include "ni/open.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,12 +14,15 @@
 #include "link/shm/calibration.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/tcp_link.hpp"
+#include "place/cores.hpp"
+#include "place/placement.hpp"
 
 namespace lfc {
 namespace {
 
 // What a receive window may be: more would only hide a receiver that does not keep up.
 constexpr std::uint32_t kMaxWindow = 65536;
+constexpr std::uint32_t kMaxMicroseconds = 1'000'000;
 
 RingShape ring_shape(const NiOptions& options) noexcept {
   RingShape shape;
@@ -30,6 +35,7 @@ RingShape ring_shape(const NiOptions& options) noexcept {
 // One attempt to open the links of one kind.
 struct Opening {
   const NiOptions& options;
+  Policy policy;
   Ni& ni;
   std::vector<std::string> open;  // names of the links added so far
   std::string rails{};            // of the bond, when there is one
@@ -59,13 +65,17 @@ struct Opening {
 };
 
 bool open_loop(Opening& opening) {
-  return opening.add(make_loop_link({}, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+  LoopOptions loop;
+  loop.bell = opening.policy != Policy::single;
+  return opening.add(
+      make_loop_link(loop, opening.ni.identity(), opening.ni.sink(), opening.why_not));
 }
 
 bool open_shm(Opening& opening) {
   ShmOptions shm;
   shm.ring = ring_shape(opening.options);
   shm.cma = opening.options.cma;
+  shm.bell = opening.policy != Policy::single;
   if (shm.cma) shm.single_copy_from = opening.choose_single_copy();
   shm.notice = opening.options.notice;
   return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
@@ -146,12 +156,31 @@ std::vector<std::string_view> split(std::string_view list) {
   return items;
 }
 
+std::optional<Idle> find_idle(std::string_view name) noexcept {
+  if (name == "spin") return Idle::spin;
+  if (name == "yield") return Idle::yield;
+  if (name == "backoff") return Idle::backoff;
+  if (name == "block") return Idle::block;
+  return std::nullopt;
+}
+
 // What is wrong with the options that no link looks at; empty: nothing.
 std::string find_fault(const NiOptions& options) {
   const auto quoted = [](std::string_view value) { return "'" + std::string(value) + "'"; };
   const std::string bounds = " (accepted: 1 to " + std::to_string(kMaxWindow) + ")";
-  if (options.policy != "single")
-    return "policy: there is no policy " + quoted(options.policy) + " (accepted: single)";
+  constexpr std::string_view kPolicies[] = {"single", "fixed", "floating", "auto"};
+  if (std::find(std::begin(kPolicies), std::end(kPolicies), options.policy) == std::end(kPolicies))
+    return "policy: there is no policy " + quoted(options.policy) +
+           " (accepted: single, fixed, floating, auto)";
+  if (!find_idle(options.idle))
+    return "idle: there is no strategy " + quoted(options.idle) +
+           " (accepted: spin, yield, backoff, block)";
+  if (options.longest_rest > kMaxMicroseconds)
+    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 0 to 1000000)";
+  if (options.delay > kMaxMicroseconds)
+    return "intr_delay: " + std::to_string(options.delay) + " (accepted: 0 to 1000000)";
+  if (options.upcalls && options.policy == "single")
+    return "upcalls: need the NI thread, but policy is 'single'";
   if (options.initial_window == 0 || options.initial_window > kMaxWindow)
     return "initial_window: " + std::to_string(options.initial_window) + bounds;
   if (options.max_window < options.initial_window || options.max_window > kMaxWindow)
@@ -182,6 +211,38 @@ std::string find_fault(const NiOptions& options) {
     return "interfaces: " + quoted(options.interfaces) +
            " needs the link tcp or ofi, but links is " + quoted(options.links);
   return {};
+}
+
+// Fills the part of the configuration that says who drives the NI; returns it in words.
+std::string decide_policy(const NiOptions& options, Config& config) {
+  config.idle = *find_idle(options.idle);
+  config.upcalls = options.upcalls;
+  config.delay = std::chrono::microseconds(options.delay);
+  config.queue_memory = options.queue_memory;
+  if (options.policy == "single") return "policy single";
+  const Cores cores = count_cores();
+  config.longest_rest = options.longest_rest != 0 ? std::chrono::microseconds(options.longest_rest)
+                                                  : watch_interval(cores, options.neighbours);
+  // With a processor to spare the thread need not stay on its host's.
+  if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
+  config.policy = Policy::floating;
+  if (options.policy == "auto") {
+    const Choice choice = choose_policy(cores, options.neighbours);
+    if (!choice.floating) config.policy = Policy::single;
+    return std::string("policy ") + (choice.floating ? "floating" : "single") +
+           " (auto: " + choice.reason + ")";
+  }
+  if (options.policy == "floating") return "policy floating";
+  const Place place =
+      place_thread(read_machine(cores.allowed), cores, options.neighbours, options.neighbour);
+  if (place.cpus.empty()) {
+    const std::string refusal = "policy fixed refused (" + place.reason + "), floating instead";
+    if (options.notice != nullptr) options.notice(refusal);
+    return refusal;
+  }
+  config.policy = Policy::fixed;
+  config.cpus = place.cpus;
+  return "policy fixed (" + place.reason + ")";
 }
 
 std::string describe(const Opening& opening, const std::string& left_out) {
@@ -218,11 +279,12 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.maximum_window = options.max_window;
   config.window_cap = options.window_cap;
   config.threads = options.threads;
+  const std::string policy = decide_policy(options, config);
   auto ni = std::make_unique<Ni>(config);
 
   const bool by_default =
       options.links == kDefaultLinks && options.interfaces.empty() && options.provider.empty();
-  Opening opening{options, *ni, {}};
+  Opening opening{options, config.policy, *ni, {}};
   std::string left_out;
   for (const std::string_view name : split(options.links)) {
     if (opening.full()) break;
@@ -240,7 +302,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     error = "links: none can be opened: " + left_out;
     return nullptr;
   }
-  notes = describe(opening, left_out);
+  notes = policy + "; " + describe(opening, left_out);
   return ni;
 }
 

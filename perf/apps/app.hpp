@@ -66,6 +66,21 @@ void require(bool condition, const char* format, Arguments... arguments) {
     fail(format, arguments...);
 }
 
+// What the user must give otherwise, the same on all ranks: ends the job with exit code 2.
+template <class... Arguments>
+void want(bool condition, const char* format, Arguments... arguments) {
+  if (condition) return;
+  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);  // rank 0 ends us
+  std::fprintf(stderr, "%s: ", name);
+  if constexpr (sizeof...(arguments) == 0)
+    std::fputs(format, stderr);
+  else
+    std::fprintf(stderr, format, arguments...);
+  std::fputs("; see --help\n", stderr);
+  MPI_Abort(MPI_COMM_WORLD, 2);
+  std::_Exit(2);
+}
+
 extern "C" inline void app_on_alarm(int) {
   char line[96];
   const int n = std::snprintf(line, sizeof line, "HANG %s rank %d of %d\n", name, rank, ranks);
@@ -85,6 +100,7 @@ class Options {
     quick_ = flag("--quick", "a small problem: seconds at most, to check and not to measure");
     seed = static_cast<std::uint64_t>(number("--seed", 1, 1, "of everything random"));
     repeats_ = number("--repeats", 5, 1, "timed runs");
+    if (repeats_ < 1) refuse("--repeats: one at least");
     limit_ = number("--limit", 300, 60, "seconds after which the program gives up");
   }
 
@@ -252,11 +268,12 @@ class Run {
     series_.push_back(series);
     if (rank != 0) return;
     const auto at = [&](double q) { return quantile(series.values, q); };
-    std::printf("{\"bench\":\"%s\",\"size\":%ld,\"depth\":1,\"ranks\":%d,\"seed\":%llu,"
-                "\"median\":%.6g,\"min\":%.6g,\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%zu,"
-                "\"unit\":\"%s\"",
-                series.bench.c_str(), series.size, ranks, static_cast<unsigned long long>(seed),
-                at(0.5), at(0), at(0.25), at(0.75), series.values.size(), series.unit.c_str());
+    std::printf(
+        "{\"bench\":\"%s\",\"size\":%ld,\"depth\":1,\"ranks\":%d,\"seed\":%llu,"
+        "\"median\":%.6g,\"min\":%.6g,\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%zu,"
+        "\"unit\":\"%s\"",
+        series.bench.c_str(), series.size, ranks, static_cast<unsigned long long>(seed), at(0.5),
+        at(0), at(0.25), at(0.75), series.values.size(), series.unit.c_str());
     for (const auto& [key, value] : series.counts) std::printf(",\"%s\":%.10g", key.c_str(), value);
     for (std::size_t i = 0; i < series.against.size(); ++i)
       std::printf("%s\"%s\"%s", i == 0 ? ",\"against\":[" : ",", series.against[i].c_str(),
@@ -327,9 +344,7 @@ class Random {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   }
-  int below(int bound) {
-    return static_cast<int>(next() % static_cast<std::uint64_t>(bound));
-  }
+  int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
   double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 

@@ -21,8 +21,10 @@ std::vector<int> distances(int n) {
     for (int j = 0; j < n; ++j) {
       const int weight = 1 + random.below(1000);
       const bool edge = random.below(8) == 0;
-      all[static_cast<std::size_t>(i) * static_cast<std::size_t>(n) +
-          static_cast<std::size_t>(j)] = i == j ? 0 : edge ? weight : kFar;
+      all[static_cast<std::size_t>(i) * static_cast<std::size_t>(n) + static_cast<std::size_t>(j)] =
+          i == j ? 0
+          : edge ? weight
+                 : kFar;
     }
   return all;
 }
@@ -69,12 +71,11 @@ int main(int argc, char** argv) {
                        "All-pairs shortest paths: one row broadcast per iteration, moving root.");
   Problem problem{};
   problem.vertices = options.number("--vertices", 512, 128, "vertices of the graph");
-  problem.host =
-      options.choice("--forwarding", app::kForwarding, app::kForwardingHelp) == "host";
+  problem.host = options.choice("--forwarding", app::kForwarding, app::kForwardingHelp) == "host";
   problem.probe = options.number("--probe", 0, 0, "MPI_Iprobe after so many rows; 0: never");
   app::Run run(options);
   const int n = problem.vertices;
-  app::require(n >= app::ranks, "%d vertices are too few", n);
+  app::want(n >= app::ranks, "%d vertices are too few", n);
 
   const app::Block block = app::block_of(n, app::rank, app::ranks);
   const auto width = static_cast<std::size_t>(n);

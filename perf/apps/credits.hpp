@@ -24,9 +24,9 @@ namespace slb {
 enum class Algorithm { kPlain, kLowWaterMark, kSoft, kDynamicSoft, kDpr, kWeights };
 
 struct Parameters {
-  int places = 100;      // of a server's queue, the request in service included
-  int interval = 10;     // served requests between two looks
-  int low_mark = 10;     // LWM reports when the dispatcher has fewer credits
+  int places = 100;       // of a server's queue, the request in service included
+  int interval = 10;      // served requests between two looks
+  int low_mark = 10;      // LWM reports when the dispatcher has fewer credits
   int least_credit = 20;  // and it has so many to give
 };
 
@@ -38,7 +38,9 @@ struct Credits {
 class Reporter {
  public:
   Reporter(Algorithm algorithm, Parameters parameters)
-      : algorithm_(algorithm), p_(parameters), expected_(parameters.places),
+      : algorithm_(algorithm),
+        p_(parameters),
+        expected_(parameters.places),
         next_(parameters.interval) {}
 
   // A request has come into the queue.
@@ -74,8 +76,7 @@ class Reporter {
         if (algorithm_ == Algorithm::kDpr) next_ = std::max(p_.interval, queue);
         return credits;
       }
-      case Algorithm::kWeights:
-        break;
+      case Algorithm::kWeights: break;
     }
     return std::nullopt;
   }
@@ -112,7 +113,8 @@ class Dispatcher {
   Dispatcher(Algorithm algorithm, std::vector<double> weights, Parameters parameters)
       : weighted_(algorithm == Algorithm::kWeights),
         soft_(algorithm != Algorithm::kPlain && algorithm != Algorithm::kLowWaterMark),
-        weights_(std::move(weights)), turn_(weights_.size(), 0.0),
+        weights_(std::move(weights)),
+        turn_(weights_.size(), 0.0),
         credits_(weights_.size(), Credits{parameters.places, parameters.places}) {}
 
   void credit(std::size_t server, Credits credits) {

@@ -133,13 +133,12 @@ class Rank {
       if (how == "send") exchange(kind);
       if (how == "get") fetch(kind);
       for (int node = 0; node < graph_.nodes; ++node)
-        nodes(kind)[node] = summed(graph_, kind, app::rank, node, nodes(kind)[node],
-                                   [&](const Edge& edge) {
-                                     if (edge.owner == app::rank)
-                                       return nodes(1 - kind)[edge.index];
-                                     if (how == "get1") return fetch_one(kind, edge);
-                                     return ghosts(kind)[slot_[kind].at({edge.owner, edge.index})];
-                                   });
+        nodes(kind)[node] =
+            summed(graph_, kind, app::rank, node, nodes(kind)[node], [&](const Edge& edge) {
+              if (edge.owner == app::rank) return nodes(1 - kind)[edge.index];
+              if (how == "get1") return fetch_one(kind, edge);
+              return ghosts(kind)[slot_[kind].at({edge.owner, edge.index})];
+            });
       if (how == "put") push(1 - kind);
       if (how == "send") continue;  // the next exchange is all the order that is needed
       MPI_Win_sync(window_.get());
@@ -166,9 +165,7 @@ class Rank {
   double* base() { return reinterpret_cast<double*>(window_.memory()); }
   double* ghosts(int kind) { return base() + ghosts_at(kind); }
   // In the same place on every rank.
-  [[nodiscard]] int ghosts_at(int kind) const {
-    return graph_.nodes * (2 + kind * app::ranks);
-  }
+  [[nodiscard]] int ghosts_at(int kind) const { return graph_.nodes * (2 + kind * app::ranks); }
 
   double fetch_one(int kind, const Edge& edge) {
     double value = 0;
@@ -243,7 +240,7 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 20, 4, "iterations");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::require(nodes > 0 && degree > 0 && iterations > 0, "the graph is empty");
+  app::want(nodes > 0 && degree > 0 && iterations > 0, "the graph is empty");
 
   const Graph graph = make_graph(nodes, degree, remote / 100);
   Values right[2];

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   const bool host =
       options.choice("--forwarding", app::kForwarding, app::kForwardingHelp) == "host";
   app::Run run(options);
-  app::require(n >= app::ranks, "%d unknowns are too few", n);
+  app::want(n >= app::ranks, "%d unknowns are too few", n);
 
   std::vector<double> values;
   double worst = 0;

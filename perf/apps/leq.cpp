@@ -41,8 +41,7 @@ std::vector<double> sequential(const System& system, int iterations) {
   std::vector<double> x(static_cast<std::size_t>(system.n), 0.0);
   std::vector<double> next = x;
   for (int k = 0; k < iterations; ++k) {
-    for (int i = 0; i < system.n; ++i)
-      next[static_cast<std::size_t>(i)] = next_value(system, x, i);
+    for (int i = 0; i < system.n; ++i) next[static_cast<std::size_t>(i)] = next_value(system, x, i);
     x.swap(next);
   }
   return x;
@@ -97,7 +96,7 @@ int main(int argc, char** argv) {
       options.choice("--exchange", {"allgather", "bcast", "host"},
                      "by MPI_Allgatherv, one MPI_Bcast per rank, or this program's own trees");
   app::Run run(options);
-  app::require(n >= app::ranks, "%d unknowns are too few", n);
+  app::want(n >= app::ranks, "%d unknowns are too few", n);
   const System system = make_system(n);
   const auto exchange = how == "allgather" ? Exchange::kAllgather
                         : how == "bcast"   ? Exchange::kBroadcasts

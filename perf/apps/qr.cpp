@@ -34,8 +34,12 @@ Share make_share(int n) {
   const auto width = static_cast<std::size_t>(n);
   const int count = n / app::ranks + (app::rank < n % app::ranks ? 1 : 0);
   const auto columns = static_cast<std::size_t>(count);
-  Share share{n, count, std::vector<double>(columns * width), std::vector<double>(columns * width),
-              std::vector<bool>(columns), std::vector<double>(width * width)};
+  Share share{n,
+              count,
+              std::vector<double>(columns * width),
+              std::vector<double>(columns * width),
+              std::vector<bool>(columns),
+              std::vector<double>(width * width)};
   for (int c = 0; c < count; ++c) fill_column(share.column(c), n, c * app::ranks + app::rank);
   return share;
 }
@@ -119,7 +123,7 @@ int main(int argc, char** argv) {
   const bool host =
       options.choice("--forwarding", app::kForwarding, app::kForwardingHelp) == "host";
   app::Run run(options);
-  app::require(n >= app::ranks, "%d columns are too few", n);
+  app::want(n >= app::ranks, "%d columns are too few", n);
 
   std::vector<double> values;
   std::pair<double, double> worst;

@@ -19,8 +19,8 @@ struct Grid {
 };
 
 double start_value(int i, int j, int columns) {
-  app::Random random(app::seed + static_cast<std::uint64_t>(i + 1) *
-                                     static_cast<std::uint64_t>(columns) +
+  app::Random random(app::seed +
+                     static_cast<std::uint64_t>(i + 1) * static_cast<std::uint64_t>(columns) +
                      static_cast<std::uint64_t>(j));
   return random.uniform();
 }
@@ -29,8 +29,7 @@ Grid make_grid(app::Block block, int columns) {
   Grid grid{block.first, block.count, columns, {}};
   grid.cells.resize(static_cast<std::size_t>(block.count + 2) * static_cast<std::size_t>(columns));
   for (int i = -1; i <= block.count; ++i)
-    for (int j = 0; j < columns; ++j)
-      grid.row(i)[j] = start_value(block.first + i, j, columns);
+    for (int j = 0; j < columns; ++j) grid.row(i)[j] = start_value(block.first + i, j, columns);
   return grid;
 }
 
@@ -68,8 +67,7 @@ double iterate(Grid& grid, int iterations, double omega, bool alone) {
       if (!alone) exchange(grid);
       change = std::max(change, relax(grid, colour, omega));
     }
-    if (!alone)
-      MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (!alone) MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   }
   return change;
 }
@@ -84,7 +82,7 @@ int main(int argc, char** argv) {
   const int iterations = options.number("--iterations", 42, 10, "iterations");
   const double omega = options.real("--omega", 1.5, 1.5, "relaxation, below 2");
   app::Run run(options);
-  app::require(rows >= app::ranks && columns >= 3 && iterations > 0, "the grid is too small");
+  app::want(rows >= app::ranks && columns >= 3 && iterations > 0, "the grid is too small");
 
   Grid whole = make_grid({0, rows}, columns);
   const double right = iterate(whole, iterations, omega, true);
@@ -93,17 +91,17 @@ int main(int argc, char** argv) {
   for (int repeat = 0; repeat < options.repeats(); ++repeat) {
     Grid grid = make_grid(block, columns);
     double change = 0;
-    const double seconds =
-        app::longest([&] { change = iterate(grid, iterations, omega, false); });
+    const double seconds = app::longest([&] { change = iterate(grid, iterations, omega, false); });
     values.push_back(seconds * 1e6 / iterations);
     app::require(change == right, "the last change is %.17g, not %.17g", change, right);
     for (int i = 0; i < block.count; ++i)
       app::require(std::equal(grid.row(i), grid.row(i) + columns, whole.row(block.first + i)),
                    "row %d is wrong", block.first + i);
   }
-  run.report({.bench = "sor",
-              .size = columns,
-              .values = values,
-              .counts = {{"rows", rows}, {"iterations", iterations}, {"bytes_each", columns * 8.0}}});
+  run.report(
+      {.bench = "sor",
+       .size = columns,
+       .values = values,
+       .counts = {{"rows", rows}, {"iterations", iterations}, {"bytes_each", columns * 8.0}}});
   return run.finish();
 }

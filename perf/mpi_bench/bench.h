@@ -66,6 +66,10 @@ double run_both_ways(Point* p, long units);
 double run_many(Point* p, long units);
 double run_allreduce(Point* p, long units);
 
+double run_bcast(Point* p, long units);
+double run_ibcast(Point* p, long units);
+double run_barrier(Point* p, long units);
+
 int begin_window(Point* p);
 void end_window(Point* p);
 double run_put(Point* p, long units);

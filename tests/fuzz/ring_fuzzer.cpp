@@ -36,7 +36,9 @@ class RingFuzzer final : public Fuzzer {
     writer_.emplace(memory_.get(), shape_);
     reader_.emplace(memory_.get(), shape_);
   }
-  std::size_t size() const { return (shape_.bytes() + kRingAlignment - 1) / kRingAlignment * kRingAlignment; }
+  std::size_t size() const {
+    return (shape_.bytes() + kRingAlignment - 1) / kRingAlignment * kRingAlignment;
+  }
 
   // The other side writes what it likes: a control word, the progress, or any byte.
   void scribble() {

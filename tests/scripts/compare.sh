@@ -6,6 +6,7 @@ set -euo pipefail
 perf=${LFC_BUILD:-$tree/build}/default/perf
 
 python3 "$tree/tests/scripts/test_compare.py"
+python3 "$tree/tests/scripts/test_policy_model.py"
 
 bench() { # bench RANKS ARGS...
   timeout 120 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"

@@ -60,8 +60,8 @@ Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHea
     simulation->fail("group " + std::to_string(key) + " member " + std::to_string(self) +
                      ": packet " + std::to_string(header.number) + " of member " +
                      std::to_string(header.origin) + " is out of order");
-  const auto right = content(pattern(key, header.origin, header.number),
-                             host->multicast->max_packet());
+  const auto right =
+      content(pattern(key, header.origin, header.number), host->multicast->max_packet());
   if (!std::equal(bytes.begin(), bytes.end(), right.begin(), right.end()))
     simulation->fail("the contents of a packet are not what was sent");
   ++simulation->counts_.deliveries;
@@ -143,8 +143,7 @@ void MulticastSimulation::make_group(std::uint64_t key, const std::vector<Node>&
     for (std::uint32_t other = 0; other < nodes.size(); ++other)
       if (other != self) peers[other] = world_.peer(nodes[self], nodes[other]);
     member.host->members.push_back(&member);
-    member.group =
-        member.host->multicast->join(key, Membership(names, places), self, peers, member);
+    member.host->multicast->join(member.group, key, Membership(names, places), self, peers, member);
   }
 }
 

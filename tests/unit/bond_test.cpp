@@ -196,10 +196,10 @@ struct Traffic {
     std::byte* memory = here[node].data() + from[node];
     const auto address = reinterpret_cast<std::uint64_t>(there[1 - node].data()) + to[node];
     const LinkRegion& remote = region[1 - node];
-    const Link::Start start =
-        put ? link.put(world.peer(node), memory, {}, address, remote, size[node], flight[node].get())
-            : link.get(world.peer(node), memory, {}, address, remote, size[node],
-                       flight[node].get());
+    const Link::Start start = put ? link.put(world.peer(node), memory, {}, address, remote,
+                                             size[node], flight[node].get())
+                                  : link.get(world.peer(node), memory, {}, address, remote,
+                                             size[node], flight[node].get());
     REQUIRE(start == Link::Start::started);
   }
 
@@ -305,9 +305,9 @@ TEST_CASE("retained frames are dropped by number and go again by rail", "[bond]"
       retained.forsake(rail);
       REQUIRE(retained.on_rail(rail) == 0);
       while (Retained::Frame* frame = retained.first_unsent()) {
-        const bool same = bytes_of(frame->size, frame->number) ==
-                          std::vector<std::byte>(retained.bytes(*frame),
-                                                 retained.bytes(*frame) + frame->size);
+        const bool same =
+            bytes_of(frame->size, frame->number) ==
+            std::vector<std::byte>(retained.bytes(*frame), retained.bytes(*frame) + frame->size);
         REQUIRE(same);
         retained.sent(*frame, 7);
       }

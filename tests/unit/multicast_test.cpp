@@ -57,7 +57,7 @@ struct Chain {
       places.push_back(node);
       peers.push_back(node == self ? kNoPeer : world.peer(self, node));
     }
-    groups[self] = services[self]->join(9, Membership(names, places), self, peers, *receivers[self]);
+    services[self]->join(groups[self], 9, Membership(names, places), self, peers, *receivers[self]);
   }
   void send(std::uint64_t number) {
     MulticastHeader header;

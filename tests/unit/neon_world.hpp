@@ -44,12 +44,15 @@ class World {
     bool can_write(Rank) const override { return world_.fabric.writes; }
     Token expose(const Announcement& buffer) override {
       Token token;
-      token.words[0] = reinterpret_cast<std::uint64_t>(buffer.address);
+      token.size = sizeof buffer.address;
+      std::memcpy(token.bytes, &buffer.address, sizeof buffer.address);
       return token;
     }
     bool write(Rank, const Token& token, std::uint64_t offset, Operation& op) override {
       if (world_.chance(world_.fabric.refuse)) return false;
-      world_.writes.push_back({rank_, reinterpret_cast<std::byte*>(token.words[0]) + offset, &op});
+      std::byte* address = nullptr;
+      std::memcpy(&address, token.bytes, sizeof address);
+      world_.writes.push_back({rank_, address + offset, &op});
       return true;
     }
     std::byte* window(std::uint64_t displacement, std::uint64_t within,

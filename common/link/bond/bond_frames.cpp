@@ -150,8 +150,7 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
   if (session.plain) return sink_.on_frame(session.peer, meta, payload);
   life(session, rail);
   const bool is_note = meta.type == FrameType::rail;
-  if (payload.size() < sizeof(Head) ||
-      (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
+  if (payload.size() < sizeof(Head) || (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
     return violation(session, "a frame without its head");
   const auto head = read_as<Head>(payload);
   payload = payload.subspan(sizeof head);
@@ -192,11 +191,13 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
     tell(session, rail);
 }
 
-// Tells the peer what has arrived, if the rail has room; if not, a later frame will.
+// Tells the peer what has arrived; if the rail has no room, attend() tries again.
 void BondLink::tell(Session& session, std::uint8_t rail) noexcept {
-  if (session.state == Session::State::over || !session.rails[rail].usable()) return;
-  static_cast<void>(
-      send_note(session, rail, {NoteKind::arrived, rail, 0, session.rails[rail].received}));
+  const Note note{NoteKind::arrived, rail, 0, session.rails[rail].received};
+  session.tell_due =
+      session.state != Session::State::over &&
+      (!session.rails[rail].usable() || send_note(session, rail, note) != SendStatus::sent);
+  if (session.tell_due) stir(session);
 }
 
 // False: the peer acknowledges what was not sent.
@@ -241,8 +242,7 @@ void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& not
       if (state.answer_due != 0) stir(session);
       return;
     case NoteKind::answer:
-      if (distance(session.witnessed, note.value) > 0 &&
-          distance(note.value, session.round) >= 0)
+      if (distance(session.witnessed, note.value) > 0 && distance(note.value, session.round) >= 0)
         session.witnessed = note.value;
       return;
     default: return;

@@ -9,9 +9,9 @@ namespace lfc::bond {
 namespace {
 
 constexpr const char* kSection = "bond";
-constexpr std::uint32_t kAttentive = 4096;    // polls without an event until a rail is polled rarely
-constexpr std::uint64_t kQuietPeriod = 16;    // and then only each so many
-constexpr std::uint64_t kTimePeriod = 16;     // polls between looks at the clock
+constexpr std::uint32_t kAttentive = 4096;  // polls without an event until a rail is polled rarely
+constexpr std::uint64_t kQuietPeriod = 16;  // and then only each so many
+constexpr std::uint64_t kTimePeriod = 16;   // polls between looks at the clock
 
 }  // namespace
 
@@ -62,8 +62,8 @@ Session& BondLink::begin(const Address& address, PeerId peer) {
   session.id = static_cast<PeerId>(sessions_.size() - 1);
   session.peer = peer;
   const auto section = address.section(kSection);
-  session.plain = section.size() != sizeof(Section) ||
-                  section[0] != static_cast<std::byte>(kBondVersion);
+  session.plain =
+      section.size() != sizeof(Section) || section[0] != static_cast<std::byte>(kBondVersion);
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1);
   by_peer_[peer] = &session;
   by_name_[address.identity().name.packed()] = &session;
@@ -351,6 +351,10 @@ bool BondLink::settle(Session& session) {
       state.leave_due = send_numbered(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;
       rest |= state.leave_due;
     }
+  }
+  if (session.tell_due) {
+    tell(session, lowest_usable(session));
+    rest |= session.tell_due;
   }
   if (session.goodbye_due) rest |= !say_goodbye(session);
   // With puts and gets under way there is no waiting: their memory goes back to the caller.

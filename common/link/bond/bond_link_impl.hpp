@@ -39,6 +39,9 @@ class BondLink final : public Bond {
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
+  void wait_fds(std::vector<int>& out) const override;
+  Armed arm() noexcept override;
+  void disarm() noexcept override;
   bool drained() const noexcept override;
   std::size_t memory() const noexcept override;
 

@@ -73,6 +73,37 @@ bool BondLink::has_work(const Session& session, std::uint8_t rail) const noexcep
   return session.rails[rail].chunks != 0 || session.retained.on_rail(rail) != 0;
 }
 
+// --- Waiting without polling ---
+
+void BondLink::wait_fds(std::vector<int>& out) const {
+  for (const Rail& rail : rails_) rail.link->wait_fds(out);
+}
+
+Link::Armed BondLink::arm() noexcept {
+  if (!cancelled_.empty()) return Armed::busy;
+  // Whether a rail still carries what it was given is found by the clock.
+  bool timed = !restless_.empty() || over_;
+  for (const auto& session : sessions_) {
+    if (session == nullptr || session->plain) continue;
+    for (std::uint8_t rail = 0; rail < rails_.size(); ++rail) timed |= has_work(*session, rail);
+  }
+  Armed least = timed ? Armed::partly : Armed::fully;
+  for (Rail& rail : rails_) {
+    rail.quiet = 0;  // whatever wakes may be on any of them
+    const Armed armed = rail.link->arm();
+    if (armed == Armed::busy) {
+      disarm();
+      return Armed::busy;
+    }
+    least = std::min(least, armed);
+  }
+  return least;
+}
+
+void BondLink::disarm() noexcept {
+  for (const Rail& rail : rails_) rail.link->disarm();
+}
+
 void BondLink::check_time() {
   const Clock::time_point now = options_.now();
   if (now < next_check_) return;

@@ -28,8 +28,7 @@ bool BondLink::remote_memory(PeerId peer) const noexcept {
   if (session->plain)
     return session->lead != kNoRail && rails_[session->lead].link->remote_memory(session->id);
   const std::uint8_t rail = lowest_usable(*session);
-  return session->connect_due ||
-         (rail != kNoRail && rails_[rail].link->remote_memory(session->id));
+  return session->connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session->id));
 }
 
 bool BondLink::register_memory(void* data, std::size_t size, LinkRegion& out) {

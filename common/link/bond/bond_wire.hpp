@@ -35,9 +35,9 @@ enum class NoteKind : std::uint8_t { arrived = 1, probe, answer, leave, goodbye 
 
 struct Note {
   NoteKind kind;
-  std::uint8_t rail;       // leave: which
+  std::uint8_t rail;  // leave: which
   std::uint16_t reserved;
-  std::uint32_t value;     // arrived: numbered frames on this rail so far; probe, answer: the round
+  std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, answer: the round
 };
 static_assert(sizeof(Note) == 8);
 

@@ -71,7 +71,9 @@ class Retained {
   std::size_t memory() const noexcept { return bytes_.size() + frames_.size() * sizeof(Frame); }
 
  private:
-  Frame& frame(std::size_t index) noexcept { return frames_[(head_ + index) & (frames_.size() - 1)]; }
+  Frame& frame(std::size_t index) noexcept {
+    return frames_[(head_ + index) & (frames_.size() - 1)];
+  }
   Frame& front() noexcept { return frame(0); }
   void pop() noexcept;
   void make_room(std::size_t size);

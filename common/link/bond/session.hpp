@@ -55,12 +55,12 @@ struct RailState {
   // out of reach, for good.
   enum class State : std::uint8_t { none, joining, up, lost };
   State state = State::none;
-  bool leave_due = false;   // the peer is to be told that we have closed it
-  bool close_due = false;   // it was found to be lost just now
-  bool peer_left = false;   // the peer has closed it: nothing of ours arrives there any more
-  std::uint32_t chunks = 0;            // under way on it
-  std::size_t chunk_bytes = 0;         // of these
-  std::deque<Chunk*> put_back;         // puts that it lost, until peer_left
+  bool leave_due = false;       // the peer is to be told that we have closed it
+  bool close_due = false;       // it was found to be lost just now
+  bool peer_left = false;       // the peer has closed it: nothing of ours arrives there any more
+  std::uint32_t chunks = 0;     // under way on it
+  std::size_t chunk_bytes = 0;  // of these
+  std::deque<Chunk*> put_back;  // puts that it lost, until peer_left
   // Large frames, which are spread over the rails: those on it that are not known to have arrived,
   // and those that came on it.
   std::deque<std::uint32_t> in_flight;  // sizes
@@ -70,12 +70,12 @@ struct RailState {
   // Whether it still works: see bond_rails.cpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
-  Clock::time_point since{};      // that number was seen first, or there was nothing to do
-  std::uint32_t asked = 0;        // the round in which it has to answer; 0: none
-  Clock::time_point limit{};      // to make progress, since another rail has answered that round
-  std::uint32_t probed = 0;       // the last round whose probe was sent on it
-  std::uint32_t answer_due = 0;   // the round of the peer's probe that we owe an answer
-  std::string why;                // it was lost
+  Clock::time_point since{};     // that number was seen first, or there was nothing to do
+  std::uint32_t asked = 0;       // the round in which it has to answer; 0: none
+  Clock::time_point limit{};     // to make progress, since another rail has answered that round
+  std::uint32_t probed = 0;      // the last round whose probe was sent on it
+  std::uint32_t answer_due = 0;  // the round of the peer's probe that we owe an answer
+  std::string why;               // it was lost
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
@@ -85,11 +85,12 @@ struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
   bool plain = false;
-  bool announced = false;    // on_connect() was called for it
-  bool restless = false;     // in the bond's list of sessions that want something done
+  bool announced = false;  // on_connect() was called for it
+  bool restless = false;   // in the bond's list of sessions that want something done
   bool goodbye_due = false;
   bool goodbye_sent = false;
-  bool connect_due = false;  // waits for the end of an older session with the same process
+  bool tell_due = false;        // what has arrived is to be acknowledged
+  bool connect_due = false;     // waits for the end of an older session with the same process
   std::uint8_t lead = kNoRail;  // that carries small frames
   std::uint8_t usable = 0;      // rails that carry something, or may soon
   std::uint8_t live = 0;        // rails that are not lost; those that the peer may connect included
@@ -100,17 +101,17 @@ struct Session {
   std::uint32_t next_number = 1;
   Retained retained;
   Arrivals arrivals;
-  std::uint32_t told = 0;       // the last number acknowledged to the peer
+  std::uint32_t told = 0;        // the last number acknowledged to the peer
   std::size_t untold_bytes = 0;  // received since
 
-  std::deque<Transfer*> waiting;  // transfers of which some bytes are not cut into chunks
-  std::size_t waiting_bytes = 0;  // these
-  std::deque<Chunk*> again;       // chunks that a rail has lost
+  std::deque<Transfer*> waiting;     // transfers of which some bytes are not cut into chunks
+  std::size_t waiting_bytes = 0;     // these
+  std::deque<Chunk*> again;          // chunks that a rail has lost
   std::vector<Transfer*> transfers;  // all that are not completed
-  std::uint32_t chunks = 0;       // in rails
+  std::uint32_t chunks = 0;          // in rails
 
-  std::uint32_t round = 0;              // of probes
-  std::uint32_t witnessed = 0;          // the latest round that any rail has answered
+  std::uint32_t round = 0;      // of probes
+  std::uint32_t witnessed = 0;  // the latest round that any rail has answered
 
   std::array<RailState, kMaxRails> rails;
 

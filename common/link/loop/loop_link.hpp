@@ -13,6 +13,7 @@
 namespace lfc {
 
 struct LoopOptions {
+  bool bell = false;  // wait_fds() and arm(): the poller may sleep, and send() wakes it
   RingShape ring;
 };
 

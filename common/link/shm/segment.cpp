@@ -1,5 +1,7 @@
 #include "link/shm/segment.hpp"
 
+#include "link/shm/host.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -50,33 +52,6 @@ SegmentHead& head_of(const Mapping& segment) noexcept {
 std::atomic<std::uint64_t>& claim_of(const Mapping& segment, std::uint32_t place) noexcept {
   auto* table = reinterpret_cast<std::atomic<std::uint64_t>*>(segment.data() + sizeof(SegmentHead));
   return table[place];
-}
-
-// Hash of the kernel's boot id, the same in all containers of a host; 0 when it cannot be read.
-std::uint64_t boot_hash() {
-  char text[64];
-  const FileDescriptor file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.is_open() ? read(file.get(), text, sizeof text) : 0;
-  if (size <= 0) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (ssize_t i = 0; i < size; ++i)
-    hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3u;
-  return hash;
-}
-
-// The inode of the pid namespace that /proc shows, if that is the one this process counts in.
-std::optional<std::uint64_t> pid_namespace(std::string& why_not) {
-  char self[16] = {};
-  if (readlink("/proc/self", self, sizeof self - 1) <= 0) {
-    why_not = with_errno("/proc cannot be read");
-  } else if (self != std::to_string(getpid())) {
-    why_not = "/proc shows another pid namespace than this process's";
-  } else if (struct stat info; stat("/proc/self/ns/pid", &info) != 0) {
-    why_not = with_errno("/proc/self/ns/pid");
-  } else {
-    return info.st_ino;
-  }
-  return std::nullopt;
 }
 
 // Opens the segment file of a peer; not open when it is not there or is something else.
@@ -138,10 +113,6 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not)
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Mapping::Mapping(int fd, std::size_t offset, std::size_t size) noexcept : size_(size) {
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                     static_cast<off_t>(offset));
@@ -174,7 +145,7 @@ bool is_present(const SegmentName& peer, std::string& why_not) {
 // --- The owner ---
 
 std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32_t places,
-                                             std::string& why_not) {
+                                             bool bell, std::string& why_not) {
   if (!shape.valid(why_not)) return std::nullopt;
   if (places == 0 || places > kMaxPlaces) {
     why_not = "places must be from 1 to " + std::to_string(kMaxPlaces) + ", not " +
@@ -216,6 +187,10 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
   head->version = kSegmentVersion;
   head->places = places;
   head->shape = shape;
+  if (bell) {
+    own.bell_ = Bell::create(head->bell, why_not);
+    if (own.bell_ == nullptr) return std::nullopt;
+  }
   return own;
 }
 
@@ -308,6 +283,8 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_word.store(Claim{PlaceState::ready, pid}.packed(), std::memory_order_release);
   head_of(remote.segment_).changes.fetch_add(1, std::memory_order_release);
+  remote.cord_ = BellCord(head_of(remote.segment_).bell, peer.pid);
+  if (remote.cord_) remote.cord_.pull();
   return remote;
 }
 
@@ -317,6 +294,7 @@ RemotePlace::~RemotePlace() {
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_of(segment_, index_).store(closing.packed(), std::memory_order_release);
   head_of(segment_).changes.fetch_add(1, std::memory_order_release);
+  if (cord_) cord_.pull();
 }
 
 PlaceHead& RemotePlace::head() const noexcept {

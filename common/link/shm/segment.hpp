@@ -25,6 +25,7 @@
 #include <string>
 #include <utility>
 
+#include "link/bell.hpp"
 #include "link/ring.hpp"
 #include "wire/address.hpp"
 
@@ -48,23 +49,6 @@ inline constexpr std::uint32_t kSegmentVersion = 2;
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
 // Whether the segment of that name can be opened and is the one that is meant: the process lives.
 bool is_present(const SegmentName& peer, std::string& why_not);
-
-// Closes a file descriptor; moves, does not copy.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const noexcept { return fd_; }
-  bool is_open() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // A mapping that is undone with its owner.
 class Mapping {
@@ -121,11 +105,14 @@ struct SegmentHead {
   // Raised after each change of a claim that the owner should look at; alone on its line, since
   // the owner's poll() loads it every time.
   alignas(kCacheLine) std::atomic<std::uint32_t> changes;
+  // Whether the owner sleeps: every sender looks after each frame, so it too has its own line.
+  alignas(kCacheLine) BellState bell;
 };
 
 class OwnSegment {
  public:
-  static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places,
+  // With a bell, senders wake the owner when it says that it sleeps.
+  static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places, bool bell,
                                           std::string& why_not);
   OwnSegment(OwnSegment&&) noexcept = default;
   OwnSegment& operator=(OwnSegment&&) = delete;
@@ -150,6 +137,8 @@ class OwnSegment {
   void free(std::uint32_t place) noexcept;
   // Frees the places whose claimant died before they were ready.
   void free_stillborn() noexcept;
+  // Null without one.
+  Bell* bell() const noexcept { return bell_.get(); }
 
  private:
   OwnSegment() = default;
@@ -160,6 +149,7 @@ class OwnSegment {
   FileDescriptor fd_;
   Mapping mapping_;
   std::unique_ptr<std::uint64_t> probe_;  // where name_.probe points
+  std::unique_ptr<Bell> bell_;
 };
 
 // A claimed place in a neighbour's segment.
@@ -179,6 +169,8 @@ class RemotePlace {
   const RingShape& shape() const noexcept { return shape_; }
   // The owner has closed its side, of this place or of all.
   bool abandoned() const noexcept;
+  // To be pulled after each frame; null: the owner never sleeps.
+  const BellCord* cord() const noexcept { return cord_ ? &cord_ : nullptr; }
 
  private:
   RemotePlace() = default;
@@ -189,6 +181,7 @@ class RemotePlace {
   std::uint32_t index_ = 0;
   Mapping segment_;  // head and claim table
   Mapping place_;
+  BellCord cord_;
 };
 
 }  // namespace lfc

@@ -60,7 +60,9 @@ struct Outgoing {
       : writer(place_.ring(), place_.shape()),
         owner(name),
         place(std::move(place_)),
-        watch(std::move(watch_)) {}
+        watch(std::move(watch_)) {
+    writer.set_cord(place.cord());
+  }
 
   // Nothing more goes into the ring, also not from those who write it directly.
   void end(State how) noexcept {
@@ -103,6 +105,13 @@ class ShmLink final : public Link {
   int poll() noexcept override;
 
   std::size_t memory() const noexcept override { return segment_.memory(); }
+  void wait_fds(std::vector<int>& out) const override {
+    if (segment_.bell() != nullptr) out.push_back(segment_.bell()->fd());
+  }
+  Armed arm() noexcept override;
+  void disarm() noexcept override {
+    if (segment_.bell() != nullptr) segment_.bell()->withdraw();
+  }
 
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
@@ -234,6 +243,20 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   if (status == SendStatus::broken) [[unlikely]]
     fail(*out, "the peer's ring is corrupt");
   return status;
+}
+
+// Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
+ShmLink::Armed ShmLink::arm() noexcept {
+  if (segment_.bell() == nullptr) return Armed::partly;
+  segment_.bell()->announce();
+  RingFrame frame;
+  const bool busy = segment_.changes() != seen_changes_ ||
+                    std::any_of(active_.begin(), active_.end(), [&](const auto& in) {
+                      return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
+                    });
+  if (!busy) return Armed::fully;
+  disarm();
+  return Armed::busy;
 }
 
 [[gnu::flatten]] int ShmLink::poll() noexcept {
@@ -440,7 +463,8 @@ void ShmLink::check_lives() {
 
 std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
                                     std::string& why_not) {
-  std::optional<OwnSegment> segment = OwnSegment::create(options.ring, options.places, why_not);
+  std::optional<OwnSegment> segment =
+      OwnSegment::create(options.ring, options.places, options.bell, why_not);
   if (!segment) return nullptr;
   return std::make_unique<ShmLink>(options, std::move(*segment), sink);
 }

@@ -239,6 +239,7 @@ void TcpLink::sent_something(Connection& connection) noexcept {
   connection.unsent = true;
   unsent_.push_back(&connection);
   any_unsent_.store(true, std::memory_order_relaxed);
+  if (armed_) watch_both(connection);
 }
 
 void TcpLink::fail(Connection& connection, int error) noexcept {

@@ -70,9 +70,10 @@ static_assert(sizeof(Header) == 48);
 
 // What an origin needs to write to announced memory by itself; the carrier's, opaque here.
 struct Token {
-  std::uint64_t words[4] = {};
+  static constexpr std::size_t kRoom = 224;
+  std::uint32_t size = 0;  // on the wire the bytes alone
+  alignas(8) std::byte bytes[kRoom] = {};
 };
-static_assert(sizeof(Token) == 32);
 
 // Sizes, the same on all ranks of a window. Bytes.
 struct Limits {

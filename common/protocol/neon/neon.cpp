@@ -1,5 +1,6 @@
 #include "protocol/neon/neon.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -39,9 +40,9 @@ void Neon::no_room(Rank to) {
 
 void Neon::control(Rank to, const Header& header, const Token* token) {
   Peer& peer = peers_[to];
-  Control item{header, token != nullptr ? *token : Token{}, token != nullptr};
+  Control item{header, token != nullptr ? *token : Token{}};
   if (peer.controls.empty() &&
-      send(to, item.header, &item.token, item.has_token ? sizeof item.token : 0))
+      send(to, item.header, item.token.bytes, item.token.size))
     return;
   // What is owed waits by itself.
   if (header.kind == Kind::refund && !peer.controls.empty() &&
@@ -54,8 +55,7 @@ bool Neon::pump(Rank to) {
   Peer& peer = peers_[to];
   while (!peer.controls.empty()) {
     Control& first = peer.controls.front();
-    if (!send(to, first.header, &first.token, first.has_token ? sizeof first.token : 0))
-      return false;
+    if (!send(to, first.header, first.token.bytes, first.token.size)) return false;
     peer.controls.pop_front();
   }
   return target_.pump(to) && origin_.pump(to);
@@ -71,7 +71,8 @@ bool Neon::pump() {
 }
 
 bool Neon::on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
-  if (from >= peers_.size() || size > limits_.frame) return false;
+  if (from >= peers_.size() || size > std::max<std::size_t>(limits_.frame, Token::kRoom))
+    return false;
   if (peers_[from].lost) return true;
   if (peers_[from].controls.size() > kMaxControls) return false;
   if (header.refund != 0 && !origin_.on_refund(from, header.refund)) return false;
@@ -86,8 +87,9 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
     case Kind::want: return size == 0 && target_.on_want(from, header);
     case Kind::grant: {
       Token token;
-      if (size != sizeof token) return false;
-      std::memcpy(&token, payload, sizeof token);
+      if (size > Token::kRoom) return false;
+      token.size = static_cast<std::uint32_t>(size);
+      if (size > 0) std::memcpy(token.bytes, payload, size);
       return origin_.on_grant(from, header, token);
     }
     case Kind::refund: return size == 0;

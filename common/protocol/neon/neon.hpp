@@ -48,7 +48,6 @@ class Neon final : private Outlet {
   struct Control {
     Header header;
     Token token;
-    bool has_token;
   };
   struct Peer {
     std::deque<Control> controls;  // found no room

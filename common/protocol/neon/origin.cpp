@@ -181,7 +181,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
   if (overrun) op.status = Status::range;
   const bool large = op.size > limits_.eager;
   if (large && !overrun && op.moved == 0 && to.granted == op.generation &&
-      carrier_.can_write(to.target)) {
+      to.token.size > 0 && carrier_.can_write(to.target)) {
     const Step step = start_write(to, op);
     if (step != Step::done) return step;
   }

@@ -1,0 +1,111 @@
+// Board: where the ranks of one communicator on one node meet: flags and payload in shared memory.
+//
+// Each rank has a lane that it alone writes (on the lane of a node's head, its NI may write for it).
+// Work on a communicator is cut into steps, numbered alike by all ranks, since all issue the same
+// operations in the same order. Step s uses slot s % kSlots of the lanes that are written in it: a
+// cache line with a flag and up to kInline bytes, and for more a room of kRoom bytes. A rank says how
+// many steps it has finished; a slot is written again when all have finished its step before.
+//
+//   if (board.writable(step, size)) {
+//     std::memcpy(board.room(lane, step, size), data, size);
+//     board.publish(lane, step);
+//   }
+//   if (board.ready(lane, step)) read(board.room(lane, step, size), size);
+//   board.finish(step + 1);
+//
+// So a hand-over is one cache line for small payloads, without a system call or any other rank's
+// help, and nothing is ever overwritten unread. Memory: size(lanes), virtual until used.
+// Threads: one writer and reader at a time for each Board object; two objects on the same memory
+// may be used at the same time if they write different steps.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lfc {
+
+class Board {
+ public:
+  static constexpr std::size_t kLine = 64;
+  static constexpr std::uint64_t kSlots = 32;
+  static constexpr std::uint64_t kRooms = 8;
+  static constexpr std::size_t kInline = kLine - sizeof(std::uint64_t);
+  static constexpr std::size_t kRoom = std::size_t{64} * 1024;
+
+  Board() = default;
+  Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;
+  static std::size_t size(std::uint32_t lanes) noexcept;
+  // Makes fresh memory a board that `lanes` ranks will detach from.
+  static void format(std::byte* memory, std::uint32_t lanes) noexcept;
+
+  bool is_open() const noexcept { return memory_ != nullptr; }
+  std::uint32_t lanes() const noexcept { return lanes_; }
+  std::uint32_t self() const noexcept { return self_; }
+
+  // Whether the slot (and, for more than kInline bytes, the room) of this step may be written.
+  bool writable(std::uint64_t step, std::size_t size) noexcept {
+    const std::uint64_t depth = size <= kInline ? kSlots : kRooms;
+    return step < all_finished_ + depth || (look_again() && step < all_finished_ + depth);
+  }
+  std::byte* room(std::uint32_t lane, std::uint64_t step, std::size_t size) const noexcept {
+    if (size <= kInline) return slot(lane, step).bytes;
+    return memory_ + rooms_ + (lane * kRooms + step % kRooms) * kRoom;
+  }
+  // Pairs with ready().
+  void publish(std::uint32_t lane, std::uint64_t step) noexcept {
+    slot(lane, step).ready.store(step + 1, std::memory_order_release);
+  }
+  bool ready(std::uint32_t lane, std::uint64_t step) const noexcept {
+    return flag(lane, step).load(std::memory_order_acquire) == step + 1;
+  }
+  // Becomes step + 1 when the lane is ready.
+  const std::atomic<std::uint64_t>& flag(std::uint32_t lane, std::uint64_t step) const noexcept {
+    return slot(lane, step).ready;
+  }
+  // This rank has read all that it has to of all steps below `steps`. Pairs with look_again().
+  void finish(std::uint64_t steps) noexcept {
+    line(self_).finished.store(steps, std::memory_order_release);
+  }
+
+  // A member of the communicator is lost; every rank here will see it.
+  void set_lost() noexcept;
+  bool lost() const noexcept;
+  // This rank will not come back. True: it was the last one, the memory may be used anew.
+  bool detach() noexcept;
+  static bool is_free(const std::byte* memory) noexcept;
+
+ private:
+  struct alignas(kLine) Head {
+    std::atomic<std::uint32_t> attached;
+    std::atomic<std::uint32_t> lost;
+  };
+  struct alignas(kLine) Line {
+    std::atomic<std::uint64_t> finished;
+  };
+  struct alignas(kLine) Slot {
+    std::atomic<std::uint64_t> ready;
+    std::byte bytes[kInline];
+  };
+  static_assert(sizeof(Slot) == kLine);
+
+  static std::size_t slots_offset(std::uint32_t lanes) noexcept;
+  static std::size_t rooms_offset(std::uint32_t lanes) noexcept;
+  Head& head() const noexcept { return *reinterpret_cast<Head*>(memory_); }
+  Line& line(std::uint32_t lane) const noexcept {
+    return reinterpret_cast<Line*>(memory_ + sizeof(Head))[lane];
+  }
+  Slot& slot(std::uint32_t lane, std::uint64_t step) const noexcept {
+    return reinterpret_cast<Slot*>(memory_ + slots_)[lane * kSlots + step % kSlots];
+  }
+  bool look_again() noexcept;
+
+  std::byte* memory_ = nullptr;
+  std::size_t slots_ = 0;
+  std::size_t rooms_ = 0;
+  std::uint32_t lanes_ = 1;
+  std::uint32_t self_ = 0;
+  std::uint64_t all_finished_ = 0;  // every rank has finished so many steps, or more
+};
+
+}  // namespace lfc

@@ -1,0 +1,87 @@
+/* The component `coll lfc`: MPI's collectives on trees that the network interface forwards.
+ *
+ * component.c    life of the component: parameters, open, start, close
+ * module.c       one communicator: whether LFC serves it, what it falls back to
+ * collectives.c  the blocking and nonblocking calls, translated
+ *
+ * What a call does is decided from facts that are the same at all ranks: the number of bytes, the
+ * operation and the type of a reduction. Layouts of buffers are each rank's own business.
+ */
+#ifndef LFC_COLL_LFC_H
+#define LFC_COLL_LFC_H
+
+#include "engine.h"
+#include "ompi_version.h"
+
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+
+typedef struct lfc_coll_component {
+  mca_coll_base_component_t super;
+  struct lfc_coll_options options;
+  unsigned priority;
+  bool stats;
+  unsigned verbose;
+} lfc_coll_component;
+extern lfc_coll_component mca_coll_lfc_component;
+
+/* What the component below offers, for calls that LFC does not take. */
+struct lfc_coll_below {
+  mca_coll_base_module_reduce_fn_t reduce;
+  mca_coll_base_module_t* reduce_module;
+  mca_coll_base_module_allreduce_fn_t allreduce;
+  mca_coll_base_module_t* allreduce_module;
+  mca_coll_base_module_ireduce_fn_t ireduce;
+  mca_coll_base_module_t* ireduce_module;
+  mca_coll_base_module_iallreduce_fn_t iallreduce;
+  mca_coll_base_module_t* iallreduce_module;
+};
+
+typedef struct lfc_coll_module {
+  mca_coll_base_module_t super;
+  lfc_coll_group* group;
+  struct lfc_coll_below below;
+} lfc_coll_module;
+OBJ_CLASS_DECLARATION(lfc_coll_module);
+
+mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
+
+/* The same number at all ranks of the communicator, and, with its members, nobody else's. */
+static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
+#if OPAL_MAJOR_VERSION == 4
+  return comm->c_contextid;
+#else
+  const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  return (comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index;
+#endif
+}
+
+/* Learns which MPI types are which plain numbers. */
+void lfc_coll_learn_types(void);
+
+int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
+                   ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                    int root, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                       ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
+                    ompi_communicator_t* comm, ompi_request_t** request,
+                    mca_coll_base_module_t* module);
+int lfc_coll_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
+                      mca_coll_base_module_t* module);
+int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                     int root, ompi_communicator_t* comm, ompi_request_t** request,
+                     mca_coll_base_module_t* module);
+int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                        ompi_communicator_t* comm, ompi_request_t** request,
+                        mca_coll_base_module_t* module);
+
+#endif

@@ -1,0 +1,521 @@
+#include "engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "arena.hpp"
+#include "group.hpp"
+#include "link/shm/process_watch.hpp"
+#include "ni/process_ni.hpp"
+
+namespace lfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kFactsVersion = 1;
+constexpr auto kWatchPeriod = std::chrono::milliseconds(200);
+// Rounds of waiting without events before Open MPI's other business is looked after, and, on one
+// node, before the clock is.
+constexpr unsigned kSpins = 128;
+constexpr unsigned kClockSpins = 1024;
+
+// What each process publishes. All members of a group must agree on `parameters`.
+struct Facts {
+  std::uint32_t version = kFactsVersion;
+  std::uint32_t unused = 0;
+  std::uint64_t parameters = 0;
+  ArenaName arena;
+};
+
+struct Process {
+  std::optional<Facts> facts;  // none: takes no part
+  std::vector<std::byte> address;
+  std::unique_ptr<NeighbourArena> arena;
+};
+
+// Bijective (MurmurHash3's finalizer): what goes in different comes out different.
+std::uint64_t scramble(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
+  value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return value ^ (value >> 33);
+}
+
+// Adds to a hash. The hash is scrambled first: small numbers must not make up for each other.
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
+  return scramble(scramble(hash + 0x9e3779b97f4a7c15u) + value);
+}
+
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+class Engine;
+Engine* engine = nullptr;
+
+}  // namespace
+}  // namespace lfc
+
+struct lfc_coll_group {
+  std::unique_ptr<lfc::CollGroup> group;
+  std::vector<std::uint32_t> members;  // by rank
+  std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
+  lfc::Clock::time_point watched{};
+  bool active = false;  // in the engine's list: has operations that go on by themselves
+  std::atomic<int> users = 1;  // the communicator, and whoever advances it just now
+};
+
+namespace lfc {
+namespace {
+
+class Engine {
+ public:
+  explicit Engine(const lfc_coll_options& options) : options_(options) {
+    facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
+                            options.host_forwarding ? 1 : 0);
+    std::string why_not;
+    arena_ = OwnArena::create(why_not);
+    if (arena_ != nullptr) facts_.arena = arena_->name();
+  }
+  ~Engine() {
+    multicast_.reset();
+    ni_.reset();
+  }
+
+  const Facts& facts() const noexcept { return facts_; }
+  const lfc_coll_options& options() const noexcept { return options_; }
+  CollOptions group_options() const noexcept {
+    return {options_.packet, options_.window, options_.fan, options_.host_forwarding, threads_};
+  }
+
+  bool start_service(bool threads) {
+    threads_ = threads;
+    ni_ = process_ni();
+    if (ni_ == nullptr) return false;
+    multicast_ = std::make_unique<Multicast>(
+        *ni_, Multicast::Options{.forward_in_host = options_.host_forwarding});
+    return true;
+  }
+
+  bool knows(ProcessName name) {
+    const std::lock_guard guard(mutex_);
+    return processes_.contains(name.packed());
+  }
+  void introduce(ProcessName name, std::span<const std::byte> facts,
+                 std::span<const std::byte> address) {
+    const std::lock_guard guard(mutex_);
+    Process& process = processes_[name.packed()];
+    Facts read;
+    if (facts.size() != sizeof read || address.empty()) return;
+    std::memcpy(&read, facts.data(), sizeof read);
+    if (read.version != kFactsVersion) return;
+    process.facts = read;
+    process.address.assign(address.begin(), address.end());
+  }
+
+  lfc_coll_group* join(std::uint64_t key, const lfc_coll_process* processes, int count, int self,
+                       std::string& why_not);
+  void leave(lfc_coll_group* group);
+  void release(lfc_coll_group* group);
+
+  // The memory of a board that process `first` makes for its neighbours.
+  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool& failed) {
+    const std::lock_guard guard(mutex_);
+    if (first == ni_->identity().name) {
+      std::byte* const memory = arena_ == nullptr ? nullptr : arena_->make(key, lanes);
+      failed = memory == nullptr;
+      return memory;
+    }
+    Process& process = processes_[first.packed()];
+    if (process.arena == nullptr)
+      process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
+    std::byte* const memory = process.arena->find(key, lanes);
+    if (memory == nullptr && !process.arena->why_not().empty()) {
+      if (!failed)
+        std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
+                     process.arena->why_not().c_str());
+      failed = true;
+    }
+    return memory;
+  }
+
+  PeerId peer(ProcessName name) {
+    std::vector<std::byte> address;
+    {
+      const std::lock_guard guard(mutex_);
+      address = processes_[name.packed()].address;
+    }
+    {
+      const Ni::Access access(*ni_);
+      const PeerId known = ni_->find_peer(name);
+      if (known != kNoPeer) return known;
+    }
+    const std::optional<Address> parsed = Address::parse(address);
+    std::string why_not;
+    return parsed ? ni_->add_peer(*parsed, why_not) : kNoPeer;
+  }
+
+  Ni* ni() noexcept { return ni_.get(); }
+  // Open MPI's other business, now and then where nobody has to wait for anything.
+  void visit() {
+    const unsigned visits = visits_.load(std::memory_order_relaxed) + 1;
+    visits_.store(visits, std::memory_order_relaxed);
+    if (visits % kSpins == 0) options_.progress();
+  }
+  // How often to look for the others before waiting in earnest.
+  unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
+
+  CollOperation& describe(lfc_coll_group& group, const lfc_coll_call& call,
+                          CollOperation& operation) {
+    operation.kind = static_cast<CollOperation::Kind>(call.kind);
+    operation.root =
+        operation.kind == CollOperation::Kind::allreduce ? 0 : group.members[static_cast<std::size_t>(call.root)];
+    operation.in = static_cast<const std::byte*>(call.in);
+    operation.out = static_cast<std::byte*>(call.out);
+    operation.bytes = call.bytes;
+    operation.op = static_cast<CombineOp>(call.op);
+    operation.type = static_cast<CombineType>(call.type);
+    return operation;
+  }
+
+  void wait(lfc_coll_group& group, CollOperation& operation);
+  void start(lfc_coll_group& group, CollOperation& operation);
+  int progress();
+  void finished() noexcept { running_.fetch_sub(1, std::memory_order_relaxed); }
+  void watch(lfc_coll_group& group);
+  void describe(char* text, std::size_t size);
+
+ private:
+  std::uint64_t node_of(ProcessName name, const Facts& facts) const noexcept {
+    const ArenaName& arena = facts.arena;
+    if (arena.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
+    return mix(mix(2, arena.boot), arena.space);
+  }
+
+  const lfc_coll_options options_;
+  bool threads_ = false;
+  std::atomic<unsigned> visits_ = 0;
+  Facts facts_;
+  std::unique_ptr<OwnArena> arena_;
+  std::shared_ptr<Ni> ni_;
+  std::unique_ptr<Multicast> multicast_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Process> processes_;
+  std::mutex active_mutex_;
+  std::vector<lfc_coll_group*> active_;
+  std::atomic<std::uint32_t> running_ = 0;
+  std::uint64_t groups_ = 0;
+  std::uint64_t groups_made_ = 0;
+  std::atomic<std::uint64_t> operations_ = 0;
+};
+
+// What a group asks of the engine.
+class EnginePlace final : public CollGroup::Place {
+ public:
+  EnginePlace(std::uint64_t key, Membership members, std::uint32_t self)
+      : key_(key), members_(std::move(members)) {
+    first_ = members_.first(members_.node(self));
+    for (std::uint32_t member = 0; member < members_.size(); ++member)
+      lanes_ += members_.node(member) == members_.node(self) ? 1 : 0;
+  }
+  std::byte* board(bool& failed) override {
+    return engine->board(members_.name(first_), key_, lanes_, failed);
+  }
+  PeerId peer(std::uint32_t member) override { return engine->peer(members_.name(member)); }
+  Ni* ni() override { return engine->ni(); }
+
+ private:
+  std::uint64_t key_;
+  Membership members_;
+  std::uint32_t first_ = 0;
+  std::uint32_t lanes_ = 0;
+};
+
+lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processes, int count,
+                             int self, std::string& why_not) {
+  const auto size = static_cast<std::uint32_t>(count);
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint32_t> order(size);
+  std::iota(order.begin(), order.end(), 0u);
+  const auto name_of = [&](std::uint32_t rank) {
+    return ProcessName{processes[rank].job, processes[rank].rank};
+  };
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return name_of(a).packed() < name_of(b).packed();
+  });
+  auto made = std::make_unique<lfc_coll_group>();
+  made->members.resize(size);
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const ProcessName name = name_of(order[member]);
+    made->members[order[member]] = member;
+    key = mix(mix(key, name.packed()), order[member]);
+    const std::lock_guard guard(mutex_);
+    const Process& process = processes_[name.packed()];
+    if (!process.facts) {
+      why_not = "a rank has no LFC network interface";
+      return nullptr;
+    }
+    if (process.facts->parameters != facts_.parameters) {
+      why_not = "ranks have different parameters";
+      return nullptr;
+    }
+    names.push_back(name);
+    nodes.push_back(node_of(name, *process.facts));
+  }
+  const std::uint32_t own = made->members[static_cast<std::size_t>(self)];
+  const Membership members(names, nodes);
+  std::unique_ptr<GroupNetwork> network;
+  if (members.nodes() > 1) {
+    network = std::make_unique<GroupNetwork>(*multicast_);
+    std::vector<PeerId> peers(size, kNoPeer);
+    for (std::uint32_t node = 0; node < members.nodes(); ++node) {
+      const std::uint32_t first = members.first(node);
+      if (first != own) peers[first] = peer(members.name(first));
+    }
+    network->join(key, members, own, std::move(peers));
+  }
+  made->group = std::make_unique<CollGroup>(members, own, std::move(network),
+                                            std::make_unique<EnginePlace>(key, members, own),
+                                            group_options());
+  const std::lock_guard guard(mutex_);
+  ++groups_;
+  ++groups_made_;
+  return made.release();
+}
+
+void Engine::leave(lfc_coll_group* group) {
+  {
+    const std::lock_guard guard(active_mutex_);
+    std::erase(active_, group);
+  }
+  release(group);
+}
+
+void Engine::release(lfc_coll_group* group) {
+  if (group->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  delete group;
+  const std::lock_guard guard(mutex_);
+  --groups_;
+}
+
+// Whether the ranks of this node still live; asked now and then while waiting.
+void Engine::watch(lfc_coll_group& group) {
+  const Clock::time_point now = Clock::now();
+  if (now - group.watched < kWatchPeriod) return;
+  const bool first = group.watched == Clock::time_point{};
+  group.watched = now;
+  if (first) return;
+  CollGroup& coll = *group.group;
+  if (group.neighbours.empty()) {
+    for (const std::uint32_t member : coll.local()) {
+      const std::lock_guard guard(mutex_);
+      const Process& process = processes_[coll.members().name(member).packed()];
+      group.neighbours.push_back(std::make_unique<ProcessWatch>(process.facts->arena.pid));
+    }
+  }
+  for (const auto& neighbour : group.neighbours)
+    if (neighbour->dead()) coll.set_lost();
+}
+
+void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
+  CollGroup& coll = *group.group;
+  const bool network = coll.members().nodes() > 1;
+  unsigned idle = 0;
+  while (!operation.finished.load(std::memory_order_acquire)) {
+    if (coll.advance()) {
+      idle = 0;
+      continue;
+    }
+    ++idle;
+    if (operation.flag != nullptr && !options_.crowded) {
+      // Nothing else matters for a moment; a pause would cost as much as the hand-over.
+      unsigned spins = 0;
+      while (operation.flag->load(std::memory_order_acquire) != operation.flag_value &&
+             ++spins < kSpins) {
+      }
+      if (spins < kSpins) continue;
+    }
+    if (options_.crowded) {
+      // Somebody else has to run before anything can change.
+      if (network || idle % 8 == 0) options_.progress();
+      sched_yield();
+    } else if (network || idle % 16 == 0) {
+      options_.progress();
+    } else {
+      relax();
+    }
+    if (idle % (options_.crowded ? kSpins : kClockSpins) == 0) watch(group);
+  }
+  group.watched = {};
+}
+
+// Puts the group among those that lfc_coll_progress() advances.
+void Engine::start(lfc_coll_group& group, CollOperation& operation) {
+  running_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard guard(active_mutex_);
+    if (!std::exchange(group.active, true)) active_.push_back(&group);
+  }
+  group.group->submit(operation);
+}
+
+int Engine::progress() {
+  if (running_.load(std::memory_order_relaxed) == 0) return 0;
+  std::vector<lfc_coll_group*> list;
+  {
+    const std::lock_guard guard(active_mutex_);
+    std::erase_if(active_, [](lfc_coll_group* group) {
+      if (!group->group->idle()) return false;
+      group->active = false;
+      return true;
+    });
+    list = active_;
+    for (lfc_coll_group* group : list) group->users.fetch_add(1, std::memory_order_relaxed);
+  }
+  int events = 0;
+  for (lfc_coll_group* group : list) {
+    events += group->group->advance() ? 1 : 0;
+    watch(*group);
+    release(group);
+  }
+  return events;
+}
+
+void Engine::describe(char* text, std::size_t size) {
+  Multicast::Stats stats;
+  std::size_t packets = 0;
+  if (multicast_ != nullptr) {
+    const Ni::Access access(*ni_);
+    stats = multicast_->stats();
+    packets = multicast_->packets();
+  }
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::snprintf(text, size,
+                "groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
+                "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
+                number(groups_), number(groups_made_),
+                number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent),
+                number(stats.forwarded), number(stats.taken), number(stats.copied),
+                number(stats.blocked), number(stats.early), number(packets));
+}
+
+// A CollOperation in the caller's room, with the caller's way to be told.
+struct Started : CollOperation {
+  lfc_coll_done told = nullptr;
+};
+static_assert(sizeof(Started) <= sizeof(lfc_coll_operation));
+
+void tell(CollOperation* operation) {
+  auto* started = static_cast<Started*>(operation);
+  const lfc_coll_done told = started->told;
+  const auto status = static_cast<lfc_coll_status>(started->status);
+  engine->finished();
+  std::destroy_at(started);
+  told(reinterpret_cast<lfc_coll_operation*>(operation), status);
+}
+
+}  // namespace
+}  // namespace lfc
+
+using lfc::engine;
+
+const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
+  try {
+    engine = new lfc::Engine(*options);
+  } catch (const std::exception&) {
+    *size = 0;
+    return nullptr;
+  }
+  *size = sizeof(lfc::Facts);
+  return &engine->facts();
+}
+
+void lfc_coll_close(void) {
+  delete engine;
+  engine = nullptr;
+}
+
+bool lfc_coll_start_service(bool threads) {
+  return engine != nullptr && engine->start_service(threads);
+}
+
+bool lfc_coll_knows(lfc_coll_process process) {
+  return engine->knows({process.job, process.rank});
+}
+
+void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t facts_size,
+                        const void* address, size_t address_size) {
+  engine->introduce({process.job, process.rank},
+                    {static_cast<const std::byte*>(facts), facts_size},
+                    {static_cast<const std::byte*>(address), address_size});
+}
+
+lfc_coll_group* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, int count, int self,
+                              char* why, size_t why_size) {
+  try {
+    std::string why_not;
+    lfc_coll_group* const group = engine->join(key, processes, count, self, why_not);
+    if (group == nullptr) std::snprintf(why, why_size, "%s", why_not.c_str());
+    return group;
+  } catch (const std::exception& failure) {
+    std::snprintf(why, why_size, "%s", failure.what());
+    return nullptr;
+  }
+}
+
+void lfc_coll_leave(lfc_coll_group* group) { engine->leave(group); }
+
+bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
+  return lfc::find_combine(static_cast<lfc::CombineOp>(op), static_cast<lfc::CombineType>(type)) !=
+         nullptr;
+}
+
+lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
+  if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE) return LFC_COLL_OK;
+  lfc::CollOperation operation;
+  engine->describe(*group, *call, operation);
+  if (group->group->try_at_once(operation, engine->looks())) {
+    engine->visit();
+    return LFC_COLL_OK;
+  }
+  group->group->submit(operation);
+  engine->wait(*group, operation);
+  return static_cast<lfc_coll_status>(operation.status);
+}
+
+void lfc_coll_start(lfc_coll_group* group, const lfc_coll_call* call, lfc_coll_operation* room,
+                    lfc_coll_done done) {
+  if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE) {
+    done(room, LFC_COLL_OK);
+    return;
+  }
+  auto* operation = new (room) lfc::Started;
+  operation->told = done;
+  operation->done = lfc::tell;
+  engine->start(*group, engine->describe(*group, *call, *operation));
+}
+
+int lfc_coll_progress(void) { return engine == nullptr ? 0 : engine->progress(); }
+
+unsigned lfc_coll_nodes(const lfc_coll_group* group) { return group->group->members().nodes(); }
+
+void lfc_coll_describe(char* text, size_t size) {
+  *text = '\0';
+  if (engine != nullptr) engine->describe(text, size);
+}

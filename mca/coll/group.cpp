@@ -1,0 +1,505 @@
+#include "group.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+using Kind = CollOperation::Kind;
+using Status = CollOperation::Status;
+
+// Up to so many bytes in all lanes everybody combines everything.
+constexpr std::size_t kDirectBytes = std::size_t{16} * 1024;
+// Chunk of what goes over a board only: small enough to be copied in while others copy out.
+constexpr std::size_t kLocalChunk = std::size_t{32} * 1024;
+// Packets up to this size cost a hop's latency to pass on, but little to send again.
+constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
+// Packets of one operation that may wait in the NI.
+constexpr std::uint32_t kUnsent = 16;
+// Chunks that a head may have contributed and not got back.
+constexpr std::uint64_t kAhead = 16;
+// What a packet costs at most besides its bytes.
+constexpr std::size_t kPacketCost = 512;
+
+// The fan-out with which `chunks` packets are at the last node first: the first packet passes
+// `depth` nodes, each of which sends it to its children in turn; every other packet follows after
+// what one node needs to send one to all its children. In units of a quarter of a hop.
+std::uint32_t best_fan(std::uint32_t nodes, std::uint64_t chunks, std::size_t size) noexcept {
+  const std::uint64_t again = size <= kLightPacket ? 1 : 4;
+  std::uint32_t best = 1;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const std::uint32_t fan : {1u, 2u, 4u, 8u}) {
+    std::uint64_t depth = 0;
+    std::uint64_t reached = 1;
+    for (std::uint64_t level = 1; reached < nodes; reached += level, ++depth) level *= fan;
+    const std::uint64_t children = std::min(fan, nodes - 1);
+    const std::uint64_t time =
+        depth * (4 + (children - 1) * again) + (chunks - 1) * children * again;
+    if (time >= least) continue;
+    least = time;
+    best = fan;
+  }
+  return best;
+}
+
+}  // namespace
+
+CollGroup::CollGroup(Membership membership, std::uint32_t self,
+                     std::unique_ptr<GroupNetwork> network, std::unique_ptr<Place> place,
+                     const CollOptions& options)
+    : members_(std::move(membership)),
+      self_(self),
+      options_(options),
+      network_(std::move(network)),
+      place_(std::move(place)) {
+  for (std::uint32_t member = 0; member < members_.size(); ++member) {
+    if (members_.node(member) != members_.node(self)) continue;
+    if (member == self) lane_ = static_cast<std::uint32_t>(local_.size());
+    local_.push_back(member);
+  }
+  tree_root_ = members_.first(members_.nodes() / 2);
+}
+
+CollGroup::~CollGroup() {
+  if (network_ != nullptr) network_->leave();
+  if (board_.is_open()) board_.detach();
+}
+
+bool CollGroup::lost() const noexcept {
+  return lost_.load(std::memory_order_relaxed) || (network_ != nullptr && network_->failed()) ||
+         (board_.is_open() && board_.lost());
+}
+
+void CollGroup::set_lost() noexcept {
+  lost_.store(true, std::memory_order_relaxed);
+  if (board_.is_open()) board_.set_lost();
+}
+
+// --- Issuing ---
+
+// What all ranks decide alike: chunks, steps, the way.
+void CollGroup::prepare(CollOperation& operation) noexcept {
+  const bool one_node = members_.nodes() == 1;
+  const auto lanes = static_cast<std::uint32_t>(local_.size());
+  std::size_t chunk = one_node ? kLocalChunk : options_.packet;
+  if (operation.kind != Kind::bcast && operation.bytes > 0) {
+    operation.combine = find_combine(operation.op, operation.type);
+    chunk -= chunk % combine_size(operation.type);
+  }
+  operation.direct = operation.kind == Kind::allreduce && one_node &&
+                     (lanes == 2 || operation.bytes * lanes <= kDirectBytes);
+  operation.chunk = chunk;
+  operation.chunks = operation.bytes <= chunk ? 1 : (operation.bytes + chunk - 1) / chunk;
+  if (operation.kind == Kind::allreduce) {
+    operation.root = tree_root_;
+    operation.per_chunk = operation.direct ? 1 : 2;
+  }
+  operation.steps = operation.chunks * operation.per_chunk;
+  if (one_node) return;
+  const std::size_t chunk_size = std::min(chunk, operation.bytes);
+  operation.fan = static_cast<std::uint8_t>(
+      options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
+}
+
+void CollGroup::append(CollOperation& operation) {
+  prepare(operation);
+  operation.first = next_step_;
+  next_step_ += operation.steps;
+  *tail_ = &operation;
+  tail_ = &operation.next;
+}
+
+// Inserts a barrier where otherwise somebody could come to be more than a window ahead.
+void CollGroup::bound_lead(const CollOperation& operation) {
+  if (operation.kind == Kind::allreduce) {
+    lead_ = 0;
+    return;
+  }
+  const std::size_t packets = operation.bytes / options_.packet + 1;
+  const std::size_t cost = operation.bytes + packets * kPacketCost;
+  if (lead_ + cost > options_.window) {
+    auto* barrier = new CollOperation;
+    barrier->kind = Kind::allreduce;
+    barrier->done = [](CollOperation* self) { delete self; };
+    append(*barrier);
+    lead_ = 0;
+  }
+  lead_ += cost;
+}
+
+void CollGroup::submit(CollOperation& operation) {
+  while (!enter()) {
+  }
+  if (network_ != nullptr) bound_lead(operation);
+  append(operation);
+  advance_inside();
+}
+
+// The lane of a rank of this node.
+std::uint32_t CollGroup::lane_of(std::uint32_t member) const noexcept {
+  return static_cast<std::uint32_t>(std::lower_bound(local_.begin(), local_.end(), member) -
+                                    local_.begin());
+}
+
+// --- Small operations on one node ---
+
+bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
+  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline ||
+      operation.kind == Kind::reduce || !enter())
+    return false;
+  const bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes) &&
+                    (operation.kind == Kind::bcast ? bcast_at_once(operation, looks)
+                                                   : allreduce_at_once(operation, looks));
+  if (done) board_.finish(++next_step_);
+  exit();
+  return done;
+}
+
+bool CollGroup::bcast_at_once(const CollOperation& operation, unsigned looks) {
+  if (operation.root == self_) {
+    write(next_step_, operation.in, operation.bytes);
+    return true;
+  }
+  const std::uint32_t lane = lane_of(operation.root);
+  while (!board_.ready(lane, next_step_))
+    if (looks-- == 0) return false;
+  std::memcpy(operation.out, board_.room(lane, next_step_, operation.bytes), operation.bytes);
+  return true;
+}
+
+bool CollGroup::allreduce_at_once(const CollOperation& operation, unsigned looks) {
+  write(next_step_, operation.in, operation.bytes);
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
+    while (lane != lane_ && !board_.ready(lane, next_step_))
+      if (looks-- == 0) return false;
+  if (operation.bytes > 0)
+    combine_all(operation, next_step_, 0, operation.bytes,
+                find_combine(operation.op, operation.type));
+  return true;
+}
+
+// What all ranks have written in this step, in the order of lanes: everybody gets the same bits.
+void CollGroup::combine_all(const CollOperation& operation, std::uint64_t step, std::size_t offset,
+                            std::size_t size, Combine combine) const {
+  const std::size_t count = size / combine_size(operation.type);
+  std::byte* const out = operation.out + offset;
+  if (board_.lanes() == 2) {
+    const std::byte* const own = operation.in + offset;
+    const std::byte* const other = board_.room(1 - lane_, step, size);
+    combine(lane_ == 0 ? own : other, lane_ == 0 ? other : own, out, count);
+    return;
+  }
+  const std::byte* sum = board_.room(0, step, size);
+  for (std::uint32_t lane = 1; lane < board_.lanes(); ++lane) {
+    combine(sum, board_.room(lane, step, size), out, count);
+    sum = out;
+  }
+}
+
+// --- Progress ---
+
+bool CollGroup::advance() { return enter() && advance_inside(); }
+
+// Leaves before it tells anybody that an operation has finished.
+bool CollGroup::advance_inside() {
+  bool moved = false;
+  CollOperation* done = nullptr;
+  CollOperation** done_tail = &done;
+  while (queue_ != nullptr) {
+    CollOperation& operation = *queue_;
+    if (!begin(operation) || !walk(operation, moved)) {
+      // What the NI still reads must stay: those whom it is for take it, or are lost.
+      const bool failed = lost() || board_failed_;
+      if (!failed || operation.unsent.load(std::memory_order_acquire) != 0) break;
+      operation.status = board_failed_ ? Status::no_memory : Status::lost;
+    }
+    if (network_ != nullptr) {
+      if (network_->mismatch()) operation.status = Status::mismatch;
+      const Ni::Access access(*place_->ni());
+      network_->expect(nullptr);
+    }
+    queue_ = operation.next;
+    if (queue_ == nullptr) tail_ = &queue_;
+    operation.next = nullptr;
+    moved = true;
+    if (operation.done == nullptr) {
+      operation.finished.store(true, std::memory_order_release);
+    } else {
+      *done_tail = &operation;
+      done_tail = &operation.next;
+    }
+  }
+  exit();
+  while (done != nullptr) {
+    CollOperation* const operation = std::exchange(done, done->next);
+    operation->finished.store(true, std::memory_order_release);
+    operation->done(operation);
+  }
+  return moved;
+}
+
+// False: it cannot begin yet.
+bool CollGroup::begin(CollOperation& operation) {
+  if (operation.begun) return true;
+  if (local_.size() > 1 && !board_.is_open()) {
+    std::byte* const memory = place_->board(board_failed_);
+    if (memory == nullptr) return false;
+    board_ = Board(memory, static_cast<std::uint32_t>(local_.size()), lane_);
+    if (network_ != nullptr) {
+      const Ni::Access access(*place_->ni());
+      network_->set_board(board_);
+    }
+  }
+  if (network_ != nullptr) {
+    const bool knows_root = operation.root == self_ || !members_.in_tree(operation.root, self_) ||
+                            network_->peer(operation.root) != kNoPeer;
+    if (!knows_root) {
+      const PeerId root = place_->peer(operation.root);
+      const Ni::Access access(*place_->ni());
+      network_->set_peer(operation.root, root);
+    }
+    const Ni::Access access(*place_->ni());
+    network_->expect(&operation);
+    if (options_.host_forwarding) network_->serve();
+  }
+  operation.begun = true;
+  return true;
+}
+
+// True: the operation is over here.
+bool CollGroup::walk(CollOperation& operation, bool& moved) {
+  if (network_ != nullptr && options_.host_forwarding) {
+    const Ni::Access access(*place_->ni());
+    network_->serve();
+  }
+  switch (operation.kind) {
+    case Kind::bcast:
+      return self_ == operation.root ? bcast_root(operation, moved) : bcast_other(operation, moved);
+    case Kind::reduce:
+      return members_.in_tree(operation.root, self_) ? reduce_head(operation, moved)
+                                                     : reduce_other(operation, moved);
+    case Kind::allreduce:
+      if (operation.direct) return allreduce_direct(operation, moved);
+      return network_ == nullptr ? allreduce_parts(operation, moved)
+                                 : allreduce_nodes(operation, moved);
+  }
+  return true;
+}
+
+void CollGroup::write(std::uint64_t step, const std::byte* bytes, std::size_t size) noexcept {
+  if (size > 0) std::memcpy(board_.room(lane_, step, size), bytes, size);
+  board_.publish(lane_, step);
+}
+
+bool CollGroup::is_ready(CollOperation& operation, std::uint32_t lane,
+                         std::uint64_t step) const noexcept {
+  if (board_.ready(lane, step)) return true;
+  operation.flag = &board_.flag(lane, step);
+  operation.flag_value = step + 1;
+  return false;
+}
+
+bool CollGroup::others_ready(CollOperation& operation, std::uint64_t step) const noexcept {
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
+    if (lane != lane_ && !is_ready(operation, lane, step)) return false;
+  return true;
+}
+
+// --- Broadcast ---
+
+bool CollGroup::bcast_root(CollOperation& operation, bool& moved) {
+  const bool shared = board_.is_open();
+  for (; operation.written < operation.chunks; ++operation.written) {
+    const std::uint64_t step = operation.first + operation.written;
+    const std::size_t size = operation.size_of(operation.written);
+    const std::byte* bytes = operation.in + operation.offset_of(operation.written);
+    if (shared && !board_.writable(step, size)) return false;
+    if (network_ != nullptr) {
+      if (operation.unsent.load(std::memory_order_acquire) >= kUnsent) return false;
+      const Ni::Access access(*place_->ni());
+      network_->multicast(operation, step, {bytes, size});
+    }
+    if (shared) {
+      write(step, bytes, size);
+      board_.finish(step + 1);
+    }
+    moved = true;
+  }
+  return operation.unsent.load(std::memory_order_acquire) == 0;
+}
+
+bool CollGroup::bcast_other(CollOperation& operation, bool& moved) {
+  const bool with_root = members_.node(operation.root) == members_.node(self_);
+  return read_results(operation, with_root ? lane_of(operation.root) : 0, moved);
+}
+
+// Results lie on the board, or the NI places them in the buffer.
+bool CollGroup::read_results(CollOperation& operation, std::uint32_t lane, bool& moved) {
+  if (!board_.is_open()) {
+    const std::uint64_t arrived = operation.arrived.load(std::memory_order_acquire);
+    moved = moved || arrived != operation.read;
+    operation.read = arrived;
+    return arrived == operation.chunks;
+  }
+  for (; operation.read < operation.chunks; ++operation.read) {
+    const std::uint64_t step = operation.first + (operation.read + 1) * operation.per_chunk - 1;
+    const std::size_t size = operation.size_of(operation.read);
+    if (!is_ready(operation, lane, step)) return false;
+    if (size > 0)
+      std::memcpy(operation.out + operation.offset_of(operation.read),
+                  board_.room(lane, step, size), size);
+    board_.finish(step + 1);
+    moved = true;
+  }
+  return true;
+}
+
+// --- Reductions ---
+
+// This rank's and its neighbours' parts of one chunk, combined; in `target`, unless there is nothing
+// to combine.
+const std::byte* CollGroup::combine_local(CollOperation& operation, std::uint64_t index,
+                                          std::uint64_t step, std::byte* target) {
+  const std::size_t size = operation.size_of(index);
+  const std::byte* own = operation.in + operation.offset_of(index);
+  if (size == 0) return own;
+  const std::size_t count = size / combine_size(operation.type);
+  const std::byte* sum = own;  // first: `target` may be the same memory
+  for (std::uint32_t lane = 0; lane < local_.size(); ++lane) {
+    if (lane == lane_) continue;
+    operation.combine(sum, board_.room(lane, step, size), target, count);
+    sum = target;
+  }
+  return sum;
+}
+
+bool CollGroup::reduce_head(CollOperation& operation, bool& moved) {
+  const bool is_root = self_ == operation.root;
+  for (; operation.combined < operation.chunks; ++operation.combined) {
+    const std::uint64_t index = operation.combined;
+    const std::uint64_t step = operation.first + index;
+    const std::size_t size = operation.size_of(index);
+    if (board_.is_open() && !others_ready(operation, step)) return false;
+    // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
+    if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
+    std::byte* const place = is_root && network_ == nullptr
+                                 ? operation.out + operation.offset_of(index)
+                                 : scratch_.data();
+    const std::byte* sum = combine_local(operation, index, step, place);
+    if (board_.is_open()) board_.finish(step + 1);
+    moved = true;
+    if (network_ == nullptr) continue;
+    const Ni::Access access(*place_->ni());
+    network_->contribute(operation, step, {sum, size});
+  }
+  if (network_ == nullptr || !is_root) return true;
+  const std::uint64_t arrived = operation.arrived.load(std::memory_order_acquire);
+  operation.read = arrived;
+  return arrived == operation.chunks;
+}
+
+bool CollGroup::reduce_other(CollOperation& operation, bool& moved) {
+  for (; operation.written < operation.chunks; ++operation.written) {
+    const std::uint64_t step = operation.first + operation.written;
+    const std::size_t size = operation.size_of(operation.written);
+    if (!board_.writable(step, size)) return false;
+    write(step, operation.in + operation.offset_of(operation.written), size);
+    board_.finish(step + 1);
+    moved = true;
+  }
+  return true;
+}
+
+bool CollGroup::allreduce_direct(CollOperation& operation, bool& moved) {
+  while (operation.read < operation.chunks) {
+    for (; operation.written < operation.chunks; ++operation.written) {
+      const std::uint64_t step = operation.first + operation.written;
+      const std::size_t size = operation.size_of(operation.written);
+      if (!board_.writable(step, size)) break;
+      write(step, operation.in + operation.offset_of(operation.written), size);
+      moved = true;
+    }
+    const std::uint64_t step = operation.first + operation.read;
+    if (operation.read == operation.written || !others_ready(operation, step)) return false;
+    const std::size_t size = operation.size_of(operation.read);
+    if (size > 0)
+      combine_all(operation, step, operation.offset_of(operation.read), size, operation.combine);
+    board_.finish(step + 1);
+    ++operation.read;
+    moved = true;
+  }
+  return true;
+}
+
+// Chunk by chunk: all write theirs, each combines its part of all, all read all parts.
+bool CollGroup::allreduce_parts(CollOperation& operation, bool& moved) {
+  const std::size_t width = combine_size(operation.type);
+  const std::uint32_t lanes = board_.lanes();
+  while (operation.read < operation.chunks) {
+    for (; operation.written < operation.chunks; ++operation.written) {
+      const std::uint64_t step = operation.first + 2 * operation.written;
+      const std::size_t size = operation.size_of(operation.written);
+      if (!board_.writable(step + 1, size)) break;  // of both steps
+      write(step, operation.in + operation.offset_of(operation.written), size);
+      moved = true;
+    }
+    while (operation.combined < operation.written) {
+      const std::uint64_t step = operation.first + 2 * operation.combined;
+      if (!others_ready(operation, step)) break;
+      const std::size_t size = operation.size_of(operation.combined);
+      const std::size_t count = size / width;
+      const std::size_t begin = count * lane_ / lanes;
+      const std::size_t end = count * (lane_ + 1) / lanes;
+      std::byte* const out = board_.room(lane_, step + 1, size) + begin * width;
+      const std::byte* sum = board_.room(0, step, size) + begin * width;
+      for (std::uint32_t lane = 1; lane < lanes; ++lane) {
+        operation.combine(sum, board_.room(lane, step, size) + begin * width, out, end - begin);
+        sum = out;
+      }
+      board_.publish(lane_, step + 1);
+      ++operation.combined;
+      moved = true;
+    }
+    const std::uint64_t step = operation.first + 2 * operation.read + 1;
+    if (operation.read == operation.combined || !others_ready(operation, step)) return false;
+    const std::size_t size = operation.size_of(operation.read);
+    const std::size_t count = size / width;
+    std::byte* const out = operation.out + operation.offset_of(operation.read);
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::size_t begin = count * lane / lanes * width;
+      const std::size_t end = count * (lane + 1) / lanes * width;
+      std::memcpy(out + begin, board_.room(lane, step, size) + begin, end - begin);
+    }
+    board_.finish(step + 1);
+    ++operation.read;
+    moved = true;
+  }
+  return true;
+}
+
+bool CollGroup::allreduce_nodes(CollOperation& operation, bool& moved) {
+  const bool head = members_.in_tree(operation.root, self_);
+  const bool shared = board_.is_open();
+  for (; operation.written < operation.chunks; ++operation.written) {
+    const std::uint64_t index = operation.written;
+    const std::uint64_t step = operation.first + 2 * index;
+    const std::size_t size = operation.size_of(index);
+    if (!head) {
+      if (!board_.writable(step, size)) break;
+      write(step, operation.in + operation.offset_of(index), size);
+      moved = true;
+      continue;
+    }
+    if (index >= operation.read + kAhead || (shared && !others_ready(operation, step))) break;
+    if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
+    const std::byte* sum = combine_local(operation, index, step, scratch_.data());
+    moved = true;
+    const Ni::Access access(*place_->ni());
+    network_->contribute(operation, step, {sum, size});
+  }
+  return read_results(operation, 0, moved);
+}
+
+}  // namespace lfc

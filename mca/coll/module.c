@@ -1,0 +1,103 @@
+/* One communicator: whether LFC serves it, decided alike by all its ranks. */
+#include <stdlib.h>
+
+#include "coll_lfc.h"
+#include "modex.h"
+
+static void construct(lfc_coll_module* module) {
+  module->group = NULL;
+  module->below = (struct lfc_coll_below){0};
+}
+
+static void release(mca_coll_base_module_t* module) {
+  if (module != NULL) OBJ_RELEASE(module);
+}
+
+static void destruct(lfc_coll_module* module) {
+  if (module->group != NULL) lfc_coll_leave(module->group);
+  release(module->below.reduce_module);
+  release(module->below.allreduce_module);
+  release(module->below.ireduce_module);
+  release(module->below.iallreduce_module);
+}
+
+OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
+
+static struct lfc_coll_process name_of(const opal_process_name_t* name) {
+  return (struct lfc_coll_process){name->jobid, name->vpid};
+}
+
+/* What the process has published; nothing at all is an answer, too. */
+static void introduce(const ompi_proc_t* proc) {
+  const opal_process_name_t* name = &proc->super.proc_name;
+  uint8_t* facts = NULL;
+  uint8_t* address = NULL;
+  size_t facts_size = 0;
+  size_t address_size = 0;
+  if (lfc_modex_find(LFC_MODEX_COLL, name, &facts, &facts_size))
+    (void)lfc_modex_find(LFC_MODEX_ADDRESS, name, &address, &address_size);
+  const bool same_bytes = proc->super.proc_arch == ompi_proc_local()->super.proc_arch;
+  lfc_coll_introduce(name_of(name), facts, same_bytes ? facts_size : 0, address, address_size);
+  free(facts);
+  free(address);
+}
+
+static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_size) {
+  const int size = ompi_comm_size(comm);
+  struct lfc_coll_process* processes = malloc((size_t)size * sizeof *processes);
+  if (processes == NULL) return NULL;
+  for (int rank = 0; rank < size; ++rank) {
+    const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+    processes[rank] = name_of(&proc->super.proc_name);
+    if (!lfc_coll_knows(processes[rank])) introduce(proc);
+  }
+  lfc_coll_group* group = lfc_coll_join(lfc_communicator_key(comm), processes, size,
+                                        ompi_comm_rank(comm), why, why_size);
+  free(processes);
+  return group;
+}
+
+#define TAKE(what)                                                \
+  do {                                                            \
+    own->below.what = comm->c_coll->coll_##what;                  \
+    own->below.what##_module = comm->c_coll->coll_##what##_module; \
+    if (own->below.what == NULL) return OMPI_ERR_NOT_FOUND;       \
+    OBJ_RETAIN(own->below.what##_module);                         \
+  } while (0)
+
+/* Components are enabled from low to high priority: what is there now is what we fall back to. */
+static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
+  lfc_coll_module* own = (lfc_coll_module*)module;
+  TAKE(reduce);
+  TAKE(allreduce);
+  TAKE(ireduce);
+  TAKE(iallreduce);
+  return OMPI_SUCCESS;
+}
+
+mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority) {
+  const lfc_coll_component* component = &mca_coll_lfc_component;
+  char why[256] = "it has one rank, or is an inter-communicator";
+  lfc_coll_group* group = NULL;
+  if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
+    group = join(comm, why, sizeof why);
+  if (component->verbose > 0)
+    opal_output(0, "coll lfc: %s: %s%s", comm->c_name, group == NULL ? "not served: " : "served",
+                group == NULL ? why : "");
+  if (group == NULL) return NULL;
+
+  lfc_coll_module* module = OBJ_NEW(lfc_coll_module);
+  module->group = group;
+  mca_coll_base_module_t* super = &module->super;
+  super->coll_module_enable = enable;
+  super->coll_bcast = lfc_coll_bcast;
+  super->coll_barrier = lfc_coll_barrier;
+  super->coll_reduce = lfc_coll_reduce;
+  super->coll_allreduce = lfc_coll_allreduce;
+  super->coll_ibcast = lfc_coll_ibcast;
+  super->coll_ibarrier = lfc_coll_ibarrier;
+  super->coll_ireduce = lfc_coll_ireduce;
+  super->coll_iallreduce = lfc_coll_iallreduce;
+  *priority = (int)component->priority;
+  return super;
+}

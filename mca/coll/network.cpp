@@ -1,0 +1,179 @@
+#include "network.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+// MulticastHeader::tag.
+enum : std::uint8_t { kResult, kContribution };
+
+}  // namespace
+
+GroupNetwork::~GroupNetwork() = default;
+
+void GroupNetwork::join(std::uint64_t key, Membership membership, std::uint32_t self,
+                        std::vector<PeerId> peers) {
+  self_ = self;
+  multicast_.join(group_, key, std::move(membership), self, std::move(peers), *this);
+}
+
+void GroupNetwork::leave() noexcept {
+  {
+    const Ni::Access access(multicast_.ni());
+    for (auto& [step, packet] : kept_) multicast_.release(*packet);
+    kept_.clear();
+    multicast_.forget(*this);
+  }
+  multicast_.leave(group_);
+}
+
+void GroupNetwork::fail_size() noexcept {
+  mismatch_.store(true, std::memory_order_relaxed);
+  failed_.store(true, std::memory_order_release);
+}
+
+// --- Results ---
+
+void GroupNetwork::multicast(CollOperation& operation, std::uint64_t step,
+                             std::span<const std::byte> bytes) {
+  MulticastHeader header;
+  header.number = step;
+  header.tag = kResult;
+  header.fan = operation.fan;
+  multicast_.send(*group_, header, bytes, operation.unsent);
+}
+
+Multicast::Receiver::Answer GroupNetwork::take(const MulticastHeader& header,
+                                               std::span<const std::byte> bytes) {
+  if (bytes.size() > Board::kRoom) return Answer::malformed;
+  if (header.tag == kResult && header.kind == MulticastHeader::Kind::tree) {
+    if (place(header.number, bytes)) return Answer::taken;
+    kept_step_ = header.number;
+    return Answer::keep;
+  }
+  const auto up = std::bit_cast<Up>(header.word);
+  if (header.tag != kContribution || header.kind != MulticastHeader::Kind::direct ||
+      up.root >= Multicast::membership(*group_).size() || up.op > CombineOp::last_ ||
+      up.type > CombineType::last_ || header.fan == 0 || header.fan > kMaxFan ||
+      !Multicast::membership(*group_).in_tree(up.root, self_))
+    return Answer::malformed;
+  return add(header.number, up, {header.shape, header.fan}, bytes) ? Answer::taken
+                                                                   : Answer::malformed;
+}
+
+// True: it is where the ranks of this node look for it.
+bool GroupNetwork::place(std::uint64_t step, std::span<const std::byte> bytes) {
+  if (!board_.is_open()) return place_in_buffer(step, bytes);
+  if (!board_.writable(step, bytes.size())) {
+    multicast_.wake(*this);
+    return false;
+  }
+  if (!bytes.empty())
+    std::memcpy(board_.room(board_.self(), step, bytes.size()), bytes.data(), bytes.size());
+  board_.publish(board_.self(), step);
+  return true;
+}
+
+bool GroupNetwork::place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes) {
+  CollOperation* const operation = expected_;
+  if (operation == nullptr || step < operation->first ||
+      step >= operation->first + operation->steps)
+    return false;
+  const std::uint64_t index = (step - operation->first) / operation->per_chunk;
+  if (bytes.size() != operation->size_of(index)) {
+    fail_size();
+    return true;
+  }
+  if (!bytes.empty())
+    std::memcpy(operation->out + operation->offset_of(index), bytes.data(), bytes.size());
+  operation->arrived.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void GroupNetwork::expect(CollOperation* operation) {
+  expected_ = operation;
+  if (!kept_.empty() || !own_results_.empty()) work();
+}
+
+// Later steps find no room either, nor does an operation that is still to come.
+bool GroupNetwork::work() {
+  while (!own_results_.empty()) {
+    const auto first = own_results_.begin();
+    if (!place(first->first, first->second)) return board_.is_open();
+    own_results_.erase(first);
+  }
+  for (auto entry = kept_.begin(); entry != kept_.end();) {
+    Multicast::Packet& packet = *entry->second;
+    if (!place(entry->first, Multicast::bytes(packet))) return board_.is_open();
+    entry = kept_.erase(entry);
+    multicast_.release(packet);
+  }
+  return false;
+}
+
+void GroupNetwork::serve() { multicast_.serve(*group_); }
+
+// --- Reductions ---
+
+void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
+                              std::span<const std::byte> bytes) {
+  const bool all = operation.kind == CollOperation::Kind::allreduce;
+  const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all)};
+  if (!add(step, up, {TreeShape::monotone, operation.fan}, bytes)) fail_size();
+}
+
+// One part of a step's result. False: its size is not that of the others.
+bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape,
+                       std::span<const std::byte> bytes) {
+  // Results that have been sent on are no longer needed.
+  std::erase_if(results_, [&](const auto& result) {
+    if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
+    partials_.erase(result.first);
+    return true;
+  });
+  Partial& partial = partials_[step];
+  if (partial.parts++ == 0) {
+    partial.bytes.assign(bytes.begin(), bytes.end());
+  } else if (partial.bytes.size() != bytes.size()) {
+    return false;
+  } else if (!bytes.empty()) {
+    const Combine combine = find_combine(up.op, up.type);
+    const std::size_t width = combine_size(up.type);
+    if (combine == nullptr || bytes.size() % width != 0) return false;
+    combine(partial.bytes.data(), bytes.data(), partial.bytes.data(), bytes.size() / width);
+  }
+  const auto children = Multicast::membership(*group_).children(shape, up.root, self_).size();
+  if (partial.parts == children + 1) complete(step, up, shape, partial);
+  return true;
+}
+
+void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, Partial& partial) {
+  const Membership& members = Multicast::membership(*group_);
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
+  if (up.root != self_) {
+    header.number = step;
+    header.tag = kContribution;
+    header.word = std::bit_cast<std::uint64_t>(up);
+    multicast_.send_direct(*group_, members.parent(shape, up.root, self_), header, partial.bytes);
+    partials_.erase(step);
+    return;
+  }
+  if (up.all == 0) {
+    place_in_buffer(step, partial.bytes);  // the root waits for it: it has contributed itself
+    partials_.erase(step);
+    return;
+  }
+  header.number = step + 1;
+  header.tag = kResult;
+  multicast_.send(*group_, header, partial.bytes, partial.unsent);
+  if (!place(step + 1, partial.bytes)) own_results_.emplace(step + 1, partial.bytes);
+  results_.push_back({step, &partial});
+}
+
+}  // namespace lfc

@@ -1,0 +1,99 @@
+// GroupNetwork: the NI's part in one communicator's collectives: places what is multicast to this
+// node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
+//
+//   network.expect(operation);                          // results go straight to its buffer
+//   network.multicast(operation, step, bytes);          // the root's
+//   network.contribute(operation, step, bytes);         // this node's part of a reduction
+//   if (operation.arrived.load() == operation.chunks) ...
+//
+// Results of a node with several ranks go onto the board, once for all of them. A reduction waits
+// as a continuation: whoever brings the last part, the host or a packet, combines and sends on.
+// What comes before it is expected stays in the NI's buffers; the group bounds it (group.hpp).
+// Threads: all but failed() and packets() want Ni::Access held, which Multicast::Receiver's functions have.
+// Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "board.hpp"
+#include "ni/multicast.hpp"
+#include "operation.hpp"
+
+namespace lfc {
+
+class GroupNetwork final : public Multicast::Receiver {
+ public:
+  explicit GroupNetwork(Multicast& multicast) noexcept : multicast_(multicast) {}
+  ~GroupNetwork() override;
+
+  // At creation, without Access: joins; `peers` as in Multicast::join().
+  void join(std::uint64_t key, Membership membership, std::uint32_t self,
+            std::vector<PeerId> peers);
+  // When the last operation has finished, without Access.
+  void leave() noexcept;
+
+  // The board of this node, once it is there; results go to this rank's lane.
+  void set_board(const Board& board) noexcept { board_ = board; }
+  // From now on results for the operation go to operation.out, or contributions for its root.
+  void expect(CollOperation* operation);
+  void multicast(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
+  void contribute(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
+  void set_peer(std::uint32_t member, PeerId peer) noexcept {
+    multicast_.set_peer(*group_, member, peer);
+  }
+  PeerId peer(std::uint32_t member) const noexcept { return multicast_.peer(*group_, member); }
+  // With forwarding by the host: now is the time.
+  void serve();
+  // Tries again what found no room on the board. True: some is left.
+  bool work() override;
+
+  // A member is lost.
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  bool mismatch() const noexcept { return mismatch_.load(std::memory_order_relaxed); }
+
+ private:
+  // What a packet that goes up tells those who combine it.
+  struct Up {
+    std::uint32_t root;
+    CombineOp op;
+    CombineType type;
+    std::uint8_t all;  // the result is multicast
+    std::uint8_t unused = 0;
+  };
+  static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
+  struct Partial {
+    std::uint32_t parts = 0;
+    std::vector<std::byte> bytes;
+    std::atomic<std::uint32_t> unsent = 0;
+  };
+
+  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  void keep(Multicast::Packet& packet) override { kept_.insert({kept_step_, &packet}); }
+  void lost() override { failed_.store(true, std::memory_order_release); }
+
+  bool place(std::uint64_t step, std::span<const std::byte> bytes);
+  bool place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes);
+  bool add(std::uint64_t step, Up up, Membership::Shape shape, std::span<const std::byte> bytes);
+  void complete(std::uint64_t step, Up up, Membership::Shape shape, Partial& partial);
+  void fail_size() noexcept;
+
+  Multicast& multicast_;
+  Multicast::Group* group_ = nullptr;
+  std::uint32_t self_ = 0;
+  Board board_;  // the NI's own view: it writes while the host reads
+  CollOperation* expected_ = nullptr;
+  std::uint64_t kept_step_ = 0;
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
+  std::map<std::uint64_t, Partial> partials_;              // by step
+  std::vector<std::pair<std::uint64_t, Partial*>> results_;  // sent, but perhaps not to all
+  std::map<std::uint64_t, std::vector<std::byte>> own_results_;  // that the board has no room for
+  std::atomic<bool> failed_ = false;
+  std::atomic<bool> mismatch_ = false;
+};
+
+}  // namespace lfc

@@ -1,0 +1,62 @@
+// CollOperation: one collective operation of this rank on one communicator, from call to completion.
+//
+// It lives with its caller until `finished` (or until `done` has been called). Buffers are plain
+// bytes; what type they have matters to reductions only.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "combine.hpp"
+
+namespace lfc {
+
+struct CollOperation {
+  enum class Kind : std::uint8_t { bcast, reduce, allreduce };
+  enum class Status : std::uint8_t { ok, lost, mismatch, no_memory };
+
+  // --- By the caller ---
+  Kind kind = Kind::bcast;
+  std::uint32_t root = 0;         // member, in the order of names; not of allreduce
+  const std::byte* in = nullptr;  // what this rank gives
+  std::byte* out = nullptr;       // what it gets; may be `in`
+  std::size_t bytes = 0;          // a barrier is an allreduce of none
+  CombineOp op = CombineOp::max;  // of reductions with bytes
+  CombineType type = CombineType::uint8;
+  void (*done)(CollOperation* self) = nullptr;  // called at the end if there is one
+
+  // --- The result ---
+  Status status = Status::ok;
+  std::atomic<bool> finished = false;
+
+  // --- By the group ---
+  Combine combine = nullptr;
+  bool begun = false;
+  bool direct = false;      // everybody reads everybody's lane
+  std::uint8_t fan = 1;
+  std::uint64_t first = 0;  // step
+  std::uint64_t steps = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t per_chunk = 1;  // steps
+  std::size_t chunk = 0;  // bytes of each but the last
+  std::uint64_t written = 0;
+  std::uint64_t combined = 0;
+  std::uint64_t read = 0;
+  std::atomic<std::uint32_t> unsent = 0;     // packets of `in` that the NI still needs
+  std::atomic<std::uint64_t> arrived = 0;    // chunks that the NI has placed in `out`
+  // What it waits for, if that is a flag on the board: until *flag is flag_value.
+  const std::atomic<std::uint64_t>* flag = nullptr;
+  std::uint64_t flag_value = 0;
+  CollOperation* next = nullptr;
+
+  std::size_t size_of(std::uint64_t index) const noexcept {
+    const std::size_t offset = static_cast<std::size_t>(index) * chunk;
+    return bytes - offset < chunk ? bytes - offset : chunk;
+  }
+  std::size_t offset_of(std::uint64_t index) const noexcept {
+    return static_cast<std::size_t>(index) * chunk;
+  }
+};
+
+}  // namespace lfc

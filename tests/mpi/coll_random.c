@@ -1,0 +1,363 @@
+// Collectives drawn at random on communicators drawn at random, with many alive at a time; blocking
+// and nonblocking, several under way at once, with delays, in place, with types whose layout differs
+// from rank to rank. Every element of every result is checked against what each rank works out for
+// itself, and all results enter a digest that two runs with different components must agree on.
+//
+//   coll_random [--cases N] [--alike]     prints "digest N cases X" before "ok"
+//
+// --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
+#include "check.h"
+
+enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxRanks = 64 };
+
+static uint64_t state;  // the same at all ranks
+static uint64_t digest = 0xcbf29ce484222325u;
+
+static uint64_t draw(uint64_t bound) {
+  state += 0x9e3779b97f4a7c15u;
+  uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return (z ^ (z >> 31)) % bound;
+}
+
+static void note(const void* data, size_t size) {
+  const unsigned char* bytes = data;
+  for (size_t i = 0; i < size; ++i) digest = (digest ^ bytes[i]) * 0x100000001b3u;
+}
+
+static bool alike;
+static MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
+
+// --- Numbers ---
+
+enum { kTypes = 7, kOps = 10 };
+static const MPI_Datatype types[kTypes] = {MPI_INT,           MPI_LONG,     MPI_SHORT, MPI_FLOAT, MPI_DOUBLE,
+                                           MPI_UNSIGNED_CHAR, MPI_UINT64_T};
+static const int sizes[kTypes] = {4, 8, 2, 4, 8, 1, 8};
+static bool is_float(int type) { return type == 3 || type == 4; }
+
+static MPI_Op op_of(int op) {
+  const MPI_Op ops[kOps] = {MPI_MAX,  MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND,
+                            MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR};
+  return ops[op];
+}
+
+// Small enough for every operation to be exact in every type, whatever the order.
+static int element(uint64_t key, int rank, int index, int op) {
+  const uint64_t mixed = (key * 31 + (uint64_t)rank * 977 + (uint64_t)index * 131) ^ (key >> 7);
+  if (op == 3) return 1 + (mixed % 11 == 0 && rank < 6);
+  return (int)(mixed % 16) % (op >= 4 && op % 2 == 0 ? 2 : 16);
+}
+
+static int combined(uint64_t key, int size, int index, int op) {
+  int value = element(key, 0, index, op);
+  for (int rank = 1; rank < size; ++rank) {
+    const int other = element(key, rank, index, op);
+    switch (op) {
+      case 0: value = other > value ? other : value; break;
+      case 1: value = other < value ? other : value; break;
+      case 2: value += other; break;
+      case 3: value *= other; break;
+      case 4: value = value && other; break;
+      case 5: value &= other; break;
+      case 6: value = value || other; break;
+      case 7: value |= other; break;
+      case 8: value = !value != !other; break;
+      default: value ^= other; break;
+    }
+  }
+  return value;
+}
+
+static void put(void* data, int type, int index, int value) {
+  switch (type) {
+    case 0: ((int*)data)[index] = value; break;
+    case 1: ((long*)data)[index] = value; break;
+    case 2: ((short*)data)[index] = (short)value; break;
+    case 3: ((float*)data)[index] = (float)value; break;
+    case 4: ((double*)data)[index] = value; break;
+    case 5: ((unsigned char*)data)[index] = (unsigned char)value; break;
+    default: ((uint64_t*)data)[index] = (uint64_t)value; break;
+  }
+}
+
+// --- One collective ---
+
+typedef struct Case {
+  enum { kBcast, kReduce, kAllreduce, kBarrier, kAllgather, kGather, kScatter, kCalls } call;
+  uint64_t key;
+  MPI_Comm comm;
+  int rank, size, root, count, type, op;
+  bool in_place, nonblocking;
+  int layout;  // of this rank's buffer: 0 plain, 1 every other element, 2 bytes
+  void *in, *out;
+  MPI_Datatype made;
+  MPI_Request request;
+} Case;
+
+static void* memory(size_t bytes) {
+  void* data = malloc(bytes + 64);
+  require(data != NULL, "no memory for %zu bytes", bytes);
+  memset(data, 0x5a, bytes + 64);
+  return data;
+}
+
+static size_t bytes_of(const Case* c, int count) { return (size_t)count * (size_t)sizes[c->type]; }
+
+static void begin_bcast(Case* c) {
+  const int stride = c->layout == 1 ? 2 : 1;
+  c->out = memory(bytes_of(c, c->count * stride));
+  for (int i = 0; c->rank == c->root && i < c->count; ++i)
+    put(c->out, c->type, i * stride, element(c->key, c->root, i, 0));
+  MPI_Datatype type = types[c->type];
+  int count = c->count;
+  if (c->layout == 1) {
+    MPI_Type_vector(c->count, 1, 2, types[c->type], &c->made);
+    MPI_Type_commit(&c->made);
+    type = c->made;
+    count = 1;
+  } else if (c->layout == 2) {
+    MPI_Type_contiguous(sizes[c->type], MPI_BYTE, &c->made);
+    MPI_Type_commit(&c->made);
+    type = c->made;
+  }
+  if (c->nonblocking)
+    MPI_Ibcast(c->out, count, type, c->root, c->comm, &c->request);
+  else
+    MPI_Bcast(c->out, count, type, c->root, c->comm);
+}
+
+static void fill_own(const Case* c, void* data, int offset) {
+  for (int i = 0; i < c->count; ++i)
+    put(data, c->type, offset + i, element(c->key, c->rank, i, c->op));
+}
+
+static void begin_reduction(Case* c) {
+  const bool all = c->call == kAllreduce;
+  const bool gets = all || c->rank == c->root;
+  const bool in_place = c->in_place && gets;
+  c->in = memory(bytes_of(c, c->count));
+  c->out = memory(bytes_of(c, c->count));
+  fill_own(c, in_place ? c->out : c->in, 0);
+  const void* in = in_place ? MPI_IN_PLACE : c->in;
+  void* out = gets ? c->out : NULL;
+  MPI_Datatype type = types[c->type];
+  const MPI_Op op = op_of(c->op);
+  if (all && c->nonblocking)
+    MPI_Iallreduce(in, out, c->count, type, op, c->comm, &c->request);
+  else if (all)
+    MPI_Allreduce(in, out, c->count, type, op, c->comm);
+  else if (c->nonblocking)
+    MPI_Ireduce(in, out, c->count, type, op, c->root, c->comm, &c->request);
+  else
+    MPI_Reduce(in, out, c->count, type, op, c->root, c->comm);
+}
+
+static void begin_gather(Case* c) {
+  const bool all = c->call == kAllgather;
+  const bool gets = all || c->rank == c->root;
+  const bool in_place = c->in_place && gets;
+  MPI_Datatype type = types[c->type];
+  c->in = memory(bytes_of(c, c->count));
+  c->out = memory(bytes_of(c, c->count * c->size));
+  fill_own(c, in_place ? c->out : c->in, in_place ? c->rank * c->count : 0);
+  const void* in = in_place ? MPI_IN_PLACE : c->in;
+  if (all && c->nonblocking)
+    MPI_Iallgather(in, c->count, type, c->out, c->count, type, c->comm, &c->request);
+  else if (all)
+    MPI_Allgather(in, c->count, type, c->out, c->count, type, c->comm);
+  else if (c->nonblocking)
+    MPI_Igather(in, c->count, type, c->out, c->count, type, c->root, c->comm, &c->request);
+  else
+    MPI_Gather(in, c->count, type, c->out, c->count, type, c->root, c->comm);
+}
+
+static void begin_scatter(Case* c) {
+  MPI_Datatype type = types[c->type];
+  c->in = memory(bytes_of(c, c->count * c->size));
+  c->out = memory(bytes_of(c, c->count));
+  for (int to = 0; to < c->size; ++to)
+    for (int i = 0; i < c->count; ++i)
+      put(c->in, c->type, to * c->count + i, element(c->key, to, i, c->op));
+  if (c->nonblocking)
+    MPI_Iscatter(c->in, c->count, type, c->out, c->count, type, c->root, c->comm, &c->request);
+  else
+    MPI_Scatter(c->in, c->count, type, c->out, c->count, type, c->root, c->comm);
+}
+
+static const char* const names[kCalls] = {"bcast",     "reduce", "allreduce", "barrier",
+                                          "allgather", "gather", "scatter"};
+
+static void begin(Case* c) {
+  doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d", c->nonblocking ? "i" : "",
+        names[c->call], (unsigned long long)c->key, c->size, c->root, c->count, c->type, c->op);
+  c->request = MPI_REQUEST_NULL;
+  c->made = MPI_DATATYPE_NULL;
+  c->in = c->out = NULL;
+  switch (c->call) {
+    case kBcast: begin_bcast(c); break;
+    case kReduce:
+    case kAllreduce: begin_reduction(c); break;
+    case kAllgather:
+    case kGather: begin_gather(c); break;
+    case kScatter: begin_scatter(c); break;
+    default:
+      if (c->nonblocking)
+        MPI_Ibarrier(c->comm, &c->request);
+      else
+        MPI_Barrier(c->comm);
+  }
+}
+
+static void expect(const Case* c, int index, int value) {
+  unsigned char right[8];
+  put(right, c->type, 0, value);
+  const unsigned char* is = (unsigned char*)c->out + (size_t)index * (size_t)sizes[c->type];
+  note(is, (size_t)sizes[c->type]);
+  require(memcmp(is, right, (size_t)sizes[c->type]) == 0,
+          "%s%s no. %llu, rank %d of %d, root %d, %d elements of type %d, op %d%s: element %d is wrong",
+          c->nonblocking ? "i" : "", names[c->call], (unsigned long long)c->key, c->rank, c->size,
+          c->root, c->count, c->type, c->op, c->in_place ? ", in place" : "", index);
+}
+
+static void check_result(const Case* c) {
+  switch (c->call) {
+    case kBcast:
+      for (int i = 0; i < c->count; ++i)
+        expect(c, i * (c->layout == 1 ? 2 : 1), element(c->key, c->root, i, 0));
+      break;
+    case kReduce:
+    case kAllreduce:
+      for (int i = 0; (c->call == kAllreduce || c->rank == c->root) && i < c->count; ++i)
+        expect(c, i, combined(c->key, c->size, i, c->op));
+      break;
+    case kAllgather:
+    case kGather:
+      for (int from = 0; (c->call == kAllgather || c->rank == c->root) && from < c->size; ++from)
+        for (int i = 0; i < c->count; ++i)
+          expect(c, from * c->count + i, element(c->key, from, i, c->op));
+      break;
+    case kScatter:
+      for (int i = 0; i < c->count; ++i) expect(c, i, element(c->key, c->rank, i, c->op));
+      break;
+    default: break;
+  }
+}
+
+static void end(Case* c) {
+  doing("end of %s%s no. %llu, %d ranks, root %d", c->nonblocking ? "i" : "", names[c->call],
+        (unsigned long long)c->key, c->size, c->root);
+  if (c->nonblocking) MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+  check_result(c);
+  if (c->made != MPI_DATATYPE_NULL) MPI_Type_free(&c->made);
+  free(c->in);
+  free(c->out);
+}
+
+static int draw_count(void) {
+  switch (draw(8)) {
+    case 0: return 0;
+    case 1: return kMaxCount / 8 + (int)draw(kMaxCount);
+    case 2:
+    case 3: return 1 + (int)draw(3000);
+    default: return 1 + (int)draw(16);
+  }
+}
+
+// Everybody draws the same; only members take part. False: not a member.
+static bool draw_case(Case* c, uint64_t key) {
+  const int which = (int)draw(kComms);
+  c->key = key;
+  c->call = draw(kCalls);
+  c->count = draw_count();
+  if (c->call >= kAllgather) c->count /= 8;
+  c->type = (int)draw(kTypes);
+  c->op = (int)draw(is_float(c->type) ? 4 : kOps);
+  if (c->call == kReduce || c->call == kAllreduce) {
+    if (c->type == 5 && c->op == 3) c->op = 2;
+  }
+  c->in_place = draw(4) == 0;
+  c->nonblocking = draw(3) == 0;
+  const uint64_t root = draw(1 << 20);
+  const uint64_t layouts = draw(1 << 20);
+  c->comm = comms[which];
+  if (c->comm == MPI_COMM_NULL) return false;
+  MPI_Comm_rank(c->comm, &c->rank);
+  MPI_Comm_size(c->comm, &c->size);
+  c->root = (int)(root % (uint64_t)c->size);
+  c->layout = (int)((layouts + (alike ? 0 : (uint64_t)me)) % 5 % 3);
+  return true;
+}
+
+// --- Communicators ---
+
+static void replace_communicator(void) {
+  const int which = (int)draw(kComms);
+  const int how = (int)draw(4);
+  const int from = (int)draw(kComms);
+  const int colours = 1 + (int)draw(3);
+  const bool reverse = draw(2) == 0;
+  const uint64_t members = draw(1u << 20) | 1u << draw((uint64_t)ranks);
+  doing("communicator %d: way %d", which, how);
+  if (comms[which] != MPI_COMM_NULL) MPI_Comm_free(&comms[which]);
+  if (how == 0) {
+    MPI_Comm_split(MPI_COMM_WORLD, me % colours, reverse ? -me : me, &comms[which]);
+  } else if (how == 1) {
+    const bool in = (members >> (me % 20) & 1) != 0;
+    MPI_Comm_split(MPI_COMM_WORLD, in ? 1 : MPI_UNDEFINED, reverse ? -me : me, &comms[which]);
+  } else if (how == 2 && from != which) {
+    if (comms[from] != MPI_COMM_NULL) MPI_Comm_dup(comms[from], &comms[which]);
+  } else {
+    MPI_Request request;
+    MPI_Comm_idup(MPI_COMM_WORLD, &comms[which], &request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+int main(int argc, char** argv) {
+  long cases = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc) cases = atol(argv[i + 1]);
+    alike = alike || strcmp(argv[i], "--alike") == 0;
+  }
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  if (cases == 0) cases = long_run ? 10000 : 400;
+  state = seed * 1000003;
+  uint64_t own = seed + 77 * (uint64_t)me;  // delays are each rank's own
+  for (int i = 0; i < kComms; ++i) comms[i] = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+
+  Case pending[kPending];
+  int waiting = 0;
+  for (long number = 0; number < cases; ++number) {
+    if (draw(12) == 0) {
+      while (waiting > 0) end(&pending[--waiting]);
+      replace_communicator();
+    }
+    own = own * 6364136223846793005u + 1442695040888963407u;
+    if ((own >> 33 & 15) == 0) {
+      const struct timespec pause = {.tv_nsec = (long)(own >> 40) % 500000};
+      nanosleep(&pause, NULL);
+    }
+    Case c;
+    if (!draw_case(&c, (uint64_t)number + 1)) continue;
+    begin(&c);
+    if (c.nonblocking) {
+      pending[waiting++] = c;
+      // In whatever order: here the last one first.
+      if (waiting == kPending) while (waiting > 0) end(&pending[--waiting]);
+    } else {
+      end(&c);
+    }
+  }
+  while (waiting > 0) end(&pending[--waiting]);
+  for (int i = 0; i < kComms; ++i)
+    if (comms[i] != MPI_COMM_NULL) MPI_Comm_free(&comms[i]);
+
+  uint64_t all = 0;
+  MPI_Reduce(&digest, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
+  if (me == 0) printf("digest %ld cases %016llx\n", cases, (unsigned long long)all);
+  return check_end();
+}
