@@ -249,7 +249,8 @@ TEST_CASE("ring: writer and reader on two threads", "[ring][threads]") {
       continue;
     }
     const bool right =
-        found == RingReader::Peek::frame && frame.meta().tag == static_cast<std::uint8_t>(received) &&
+        found == RingReader::Peek::frame &&
+        frame.meta().tag == static_cast<std::uint8_t>(received) &&
         frame.payload.size() == size_of(received) &&
         std::memcmp(frame.payload.data(), bytes.data() + received % 256, frame.payload.size()) == 0;
     if (!right) problem = "wrong frame";
