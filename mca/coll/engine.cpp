@@ -93,6 +93,8 @@ class Engine {
     if (arena_ != nullptr) facts_.arena = arena_->name();
   }
   ~Engine() {
+    for (const auto& network : lingering_) network->leave();
+    lingering_.clear();
     multicast_.reset();
     ni_.reset();
   }
@@ -132,6 +134,7 @@ class Engine {
                        std::string& why_not);
   void leave(lfc_coll_group* group);
   void release(lfc_coll_group* group);
+  void sweep();
 
   // The memory of a board that process `first` makes for its neighbours.
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool& failed) {
@@ -215,6 +218,7 @@ class Engine {
   std::unique_ptr<OwnArena> arena_;
   std::shared_ptr<Ni> ni_;
   std::unique_ptr<Multicast> multicast_;
+  std::vector<std::unique_ptr<GroupNetwork>> lingering_;  // of communicators that are gone
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Process> processes_;
   std::mutex active_mutex_;
@@ -283,6 +287,10 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   const Membership members(names, nodes);
   std::unique_ptr<GroupNetwork> network;
   if (members.nodes() > 1) {
+    {
+      const std::lock_guard guard(mutex_);
+      sweep();
+    }
     network = std::make_unique<GroupNetwork>(*multicast_);
     std::vector<PeerId> peers(size, kNoPeer);
     for (std::uint32_t node = 0; node < members.nodes(); ++node) {
@@ -310,9 +318,21 @@ void Engine::leave(lfc_coll_group* group) {
 
 void Engine::release(lfc_coll_group* group) {
   if (group->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::unique_ptr<GroupNetwork> network = group->group->take_network();
   delete group;
   const std::lock_guard guard(mutex_);
   --groups_;
+  if (network != nullptr) lingering_.push_back(std::move(network));
+  sweep();
+}
+
+// Before a key is used again: then all members have finished with the old communicator.
+void Engine::sweep() {
+  std::erase_if(lingering_, [](const auto& old) {
+    if (!old->drained()) return false;
+    old->leave();
+    return true;
+  });
 }
 
 // Whether the ranks of this node still live; asked now and then while waiting.
