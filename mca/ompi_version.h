@@ -34,6 +34,7 @@
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
+typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
@@ -41,6 +42,7 @@
 /* Our put reports completion only when the target's memory has changed. */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0
+typedef const char lfc_info_text;
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"

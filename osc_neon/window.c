@@ -141,7 +141,8 @@ static void tell(const neon_module* module) {
 }
 
 /* MPI_Win_get_info shows it, and what the user gave. */
-static char* no_locks_info(opal_infosubscriber_t* object, char* key, char* value) {
+static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text* key,
+                                    lfc_info_text* value) {
   ompi_win_t* win = (ompi_win_t*)object;
   (void)key;
   const bool no_locks = value != NULL && strcmp(value, "true") == 0;

@@ -201,11 +201,12 @@ WindowStatus Window::test(bool& flag) {
   {
     const Ni::Access access(ni_);
     flag = exposure_ended();
-    if (!flag) return lost_ ? WindowStatus::lost : WindowStatus::ok;
+    if (lost_) return WindowStatus::lost;
+    if (!flag) return WindowStatus::ok;
   }
   exposure_open_ = false;
   order_memory();
-  return WindowStatus::ok;
+  return take_error();
 }
 
 // --- Lock ---

@@ -5,11 +5,11 @@
 // in the calls, and in the NI where something had to wait (for a lock, a post, a credit).
 //
 //   auto windows = Windows::of_process(host);               // null: no NI is open
-//   std::unique_ptr<Window> window = windows->create(shape);
-//   WindowFacts mine = window->facts();                      // exchanged among all ranks
-//   window->connect(all_facts, peers);                       // by rank
-//   window->lock(target, true, 0);
-//   window->put(target, {origin, runs}, {displacement, runs}, nullptr);
+//   std::unique_ptr<Window> window = windows->create(std::move(shape));
+//   allgather(window->facts(), facts);                      // of all ranks
+//   window->connect(facts, peers, neighbours);              // each by rank
+//   window->lock(target, true, false);
+//   window->put(target, origin, there, nullptr);            // Views: local memory, displacement
 //   window->unlock(target);
 //
 // How an operation travels: by loads, stores and CPU atomics where the target's memory is mapped
@@ -270,7 +270,7 @@ class Window {
 
   Window(Windows& windows, Shape shape);
 
-  // Origin: ni/window_origin.cpp
+  // Origin: ni/window_origin.cpp (which way), ni/window_fragments.cpp (in frames)
   WindowStatus issue(WindowOp& model);
   bool issue_in_frames(WindowPeer& peer, WindowOp& model);
   WindowStatus check_range(const WindowPeer& peer, const View& there) const noexcept;

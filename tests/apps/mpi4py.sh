@@ -87,8 +87,12 @@ else
   compare modules 2 .
   compare modules 4 .
 fi
+two_sided=("${lfc[@]}")
+lfc=("${two_sided[@]}" --mca osc neon)
+compare modules 2 '^test_(rma|rma_nb|win)$'
+[[ $quick == yes ]] || compare modules 4 '^test_(rma|rma_nb|win)$'
 # 4.1 looks for btl lfc by this parameter; 5.0 knows it too.
-lfc+=(--mca osc rdma --mca osc_rdma_btls lfc)
+lfc=("${two_sided[@]}" --mca osc rdma --mca osc_rdma_btls lfc)
 compare modules 2 '^test_(rma|rma_nb|win)$'
 [[ $quick == yes ]] || compare modules 4 '^test_(rma|rma_nb|win)$'
 finish
