@@ -4,7 +4,7 @@
 // Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush, and
 // NEON's announced puts and puts with counters.
 // Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4).
-#include "ring.hpp"
+#include "ring_ways.hpp"
 
 namespace {
 

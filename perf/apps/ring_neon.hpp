@@ -4,6 +4,8 @@
 
 #include <mpix_neon.h>
 
+#include "ring.hpp"
+
 namespace ring {
 
 // Halos are announced to the neighbour that writes them; its put notifies.

@@ -5,7 +5,7 @@
 // stands what a model of the same delays says: an iteration ends when the own part and the
 // neighbours' data (fence: everybody's) are there.
 // Source: Schneidenbach 2009, 4.3.6 and 4.4.4; the model is a max-plus recursion.
-#include "ring.hpp"
+#include "ring_ways.hpp"
 
 namespace {
 
