@@ -285,6 +285,8 @@ void lfc_adapter_dropped(lfc_adapter* adapter) {
   adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
 }
 
+size_t lfc_adapter_memory(const lfc_adapter* adapter) { return adapter->ni->memory(); }
+
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }
 const char* lfc_adapter_counter_help(size_t which) { return lfc::counter_info()[which].help; }

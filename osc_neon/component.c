@@ -37,6 +37,10 @@ static int finalize_component(void) {
 
 static void progress(void) { opal_progress(); }
 
+static const char no_interface[] =
+    "needs the network interface of btl lfc in all processes of a window: "
+    "run with --mca pml ob1 --mca btl lfc --mca osc neon";
+
 /* Says once, on one rank, why windows are left to others. */
 static int decline(ompi_communicator_t* comm, const char* why) {
   if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0)
@@ -59,14 +63,14 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   char why[512] = "";
   int possible = neon_open_windows();
   bool same_host = true;
+  /* One that has no network interface has published no address, and nobody finds one of it. */
+  if (!possible) return decline(comm, no_interface);
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
     same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
     if (!lfc_modex_has(LFC_MODEX_OSC, &proc->super.proc_name) ||
         !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
-      return decline(comm,
-                     "needs the network interface of btl lfc in all processes of a window: "
-                     "run with --mca pml ob1 --mca btl lfc --mca osc neon");
+      return decline(comm, no_interface);
     if (possible && rank != ompi_comm_rank(comm) &&
         neon_peer_of(comm, rank, why, sizeof why) == NEON_NO_PEER)
       possible = 0;

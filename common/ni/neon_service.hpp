@@ -70,7 +70,7 @@ class NeonWindow final : private neon::Carrier {
   // By rank; this process's own peer is not looked at.
   void connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids);
 
-  Ni& ni() noexcept { return service_->ni(); }
+  Ni& ni() const noexcept { return service_->ni(); }
   neon::Neon& neon() noexcept { return neon_; }
 
   // Finds out whether puts to that rank can go straight into its memory. Without Access, by the host,

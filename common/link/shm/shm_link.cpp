@@ -111,6 +111,7 @@ class ShmLink final : public Link {
   void disarm() noexcept override {
     if (segment_.bell() != nullptr) segment_.bell()->withdraw();
   }
+  std::size_t memory() const noexcept override { return segment_.memory(); }
 
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
