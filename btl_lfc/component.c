@@ -72,8 +72,8 @@ static int register_component(void) {
                          OPAL_INFO_LVL_5, &options->intr_delay);
   lfc_parameter_unsigned(version, "watch_interval",
                          "Microseconds after which the thread notices at the latest that the "
-                         "process has left MPI (up to 1000000). 0: 50 where a processor is to "
-                         "spare, 200 where each has its process, 2000 where there are too few",
+                         "process has left MPI (up to 1000000); sooner if it was there for a "
+                         "shorter time. 0: 200 where a processor is to spare, else 5000",
                          OPAL_INFO_LVL_5, &options->watch_interval);
   lfc_parameter_size(version, "queue_memory",
                      "Bytes of messages that the thread keeps for a process that computes before "

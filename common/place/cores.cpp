@@ -58,9 +58,7 @@ bool has_spare(const Cores& cores, unsigned neighbours) noexcept {
 
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept {
   using std::chrono::microseconds;
-  if (has_spare(cores, neighbours)) return microseconds(50);
-  const bool short_of = cores.usable() < static_cast<int>(neighbours);
-  return short_of ? microseconds(2000) : microseconds(200);
+  return has_spare(cores, neighbours) ? microseconds(200) : microseconds(5000);
 }
 
 Choice choose_policy(const Cores& cores, unsigned neighbours) {
