@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ni/ni.hpp"
+#include "ni/ni_thread.hpp"
 #include "ni/open.hpp"
 #include "ni/process_ni.hpp"
 
@@ -59,19 +60,22 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
 }
 
 void deliver(void* context, const lfc::Delivery& delivery) {
-  auto* adapter = static_cast<lfc_adapter*>(context);
-  if (!adapter->host.receive(delivery.peer_context, delivery.tag, delivery.bytes.data(),
-                             delivery.bytes.size()))
-    adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+  static_cast<lfc_adapter*>(context)->host.receive(delivery.peer_context, delivery.tag,
+                                                   delivery.bytes.data(), delivery.bytes.size());
 }
 
 // The NI has one host, and tells it also before it exists.
 void (*host_notice)(const char* line) = nullptr;
-void notice(std::string_view line) { host_notice(std::string(line).c_str()); }
+void notice(std::string_view line) {
+  const std::string text(line);
+  if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
+  // The host's own way of saying something is not for other threads.
+  std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
+}
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
   auto* adapter = static_cast<lfc_adapter*>(context);
-  adapter->host.broken(adapter->ni->peer_state(peer)->context, std::string(why).c_str());
+  adapter->host.broken(adapter->ni->peer_context(peer), std::string(why).c_str());
 }
 
 void message_done(lfc::Message* message, Result result) {
@@ -114,12 +118,21 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.provider = text(from.provider);
   to.interfaces = text(from.interfaces);
   to.policy = text(from.policy);
+  to.idle = text(from.idle);
+  to.upcalls = from.upcalls;
+  to.delay = from.intr_delay;
+  to.longest_rest = from.watch_interval;
+  to.queue_memory = from.queue_memory;
+  to.neighbours = from.neighbours;
+  to.neighbour = from.neighbour;
   to.initial_window = from.initial_window;
   to.max_window = from.max_window;
   to.window_cap = from.window_cap;
   to.shm_slots = from.shm_slots;
+  to.rail_timeout = from.rail_timeout;
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
+  to.single_copy_from = from.single_copy_from;
   to.notice = notice;
   return to;
 }
@@ -150,6 +163,8 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
+  if (const auto cost = adapter->ni->wake_up_cost(); cost.count() != 0)
+    notes += "; a wake-up takes " + std::to_string(cost.count() / 1000) + " us";
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return adapter.release();
@@ -216,6 +231,10 @@ void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lf
   adapter->ni->post(peer, *held);
 }
 
+bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size) {
+  return adapter->ni->fetch_is_faster(peer, size);
+}
+
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region) {
   auto* handle = new (region) lfc::RegionHandle{};
@@ -262,6 +281,12 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
 
+void lfc_adapter_dropped(lfc_adapter* adapter) {
+  adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+}
+
+size_t lfc_adapter_memory(const lfc_adapter* adapter) { return adapter->ni->memory(); }
+
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }
 const char* lfc_adapter_counter_help(size_t which) { return lfc::counter_info()[which].help; }
@@ -278,7 +303,7 @@ void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size)
   std::map<std::string, int> peers;
   for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {
     const auto peer = static_cast<PeerId>(i);
-    if (adapter->ni->peer_state(peer)->admitted) ++peers[std::string(adapter->ni->link_name(peer))];
+    if (adapter->ni->has_talked(peer)) ++peers[std::string(adapter->ni->link_name(peer))];
   }
   std::string list;
   for (const auto& [link, count] : peers)

@@ -53,8 +53,8 @@ enum lfc_atomic { LFC_ADD, LFC_AND, LFC_OR, LFC_XOR, LFC_SWAP, LFC_MIN, LFC_MAX,
 
 /* What the adapter calls, from inside lfc_adapter_progress() and the calls that say so. */
 struct lfc_host {
-  /* A message arrived; `endpoint` is NULL until the peer was added. False: nobody wants it. */
-  bool (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
+  /* A message arrived; `endpoint` is NULL until the peer was added. */
+  void (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
   /* A posted message has been sent, or never will be. */
   void (*sent)(lfc_message* message, enum lfc_result result);
   /* The peer is lost. */
@@ -66,12 +66,18 @@ struct lfc_host {
 struct lfc_options {
   uint32_t job, rank;
   bool threads; /* several threads call at the same time */
-  const char *links, *provider, *interfaces, *policy;
+  const char *links, *provider, *interfaces, *policy, *idle;
+  bool upcalls;
+  unsigned intr_delay, watch_interval; /* us */
+  size_t queue_memory;
+  unsigned neighbours, neighbour; /* processes of the job on this host; which of them this is */
   unsigned initial_window, max_window;
   size_t window_cap;
   unsigned shm_slots;
+  unsigned rail_timeout; /* ms */
   size_t shm_bulk;
   bool cma;
+  size_t single_copy_from;
 };
 
 /* Opens the NI. NULL: `text` is one line that says which option is wrong, and why. Otherwise `text`
@@ -98,6 +104,8 @@ bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
                       const struct lfc_slice* slices, int count, lfc_message* message);
 
+/* Whether a message of this size is there sooner when its receiver gets it from registered memory. */
+bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size);
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region);
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
@@ -120,6 +128,12 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer);
 
 /* One bounded pass of the control program; the number of events. */
 int lfc_adapter_progress(lfc_adapter* adapter);
+
+/* Counts a message that nobody wants. */
+void lfc_adapter_dropped(lfc_adapter* adapter);
+
+/* Bytes of buffers and state that the NI and its links hold now. */
+size_t lfc_adapter_memory(const lfc_adapter* adapter);
 
 /* Counters: names and help are there without an adapter; without one every value is 0. */
 size_t lfc_adapter_counter_count(void);

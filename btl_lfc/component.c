@@ -9,7 +9,8 @@
 static const char* links = "loop,shm,tcp";
 static const char* interfaces = "";
 static const char* provider = "";
-static const char* policy = "single";
+static const char* policy = "auto";
+static const char* idle = "block";
 
 static unsigned long long read_counter(size_t which) {
   return lfc_adapter_counter(lfc_btl.adapter, which);
@@ -25,7 +26,9 @@ static int register_component(void) {
                                   .max_window = 64,
                                   .window_cap = 4096,
                                   .shm_slots = 64,
+                                  .rail_timeout = 1500,
                                   .shm_bulk = 256 * 1024,
+                                  .queue_memory = 16 * 1024 * 1024,
                                   .cma = true};
   own->peer_fragments = 128;
   (void)mca_base_var_group_component_register(
@@ -48,10 +51,34 @@ static int register_component(void) {
       "libfabric provider for the link ofi, as fi_info names it. Empty: the best one "
       "that can do what LFC needs",
       OPAL_INFO_LVL_3, &provider);
-  lfc_parameter_text(version, "policy",
-                     "Who drives the network interface. single: the MPI process itself, inside MPI "
-                     "calls (the only one so far)",
-                     OPAL_INFO_LVL_5, &policy);
+  lfc_parameter_text(
+      version, "policy",
+      "Who drives the network interface. single: the process itself, inside MPI calls; "
+      "floating: likewise, and a thread, woken by arrivals, while it computes; fixed: a "
+      "thread with a processor of its own; auto: floating unless processors are short",
+      OPAL_INFO_LVL_3, &policy);
+  lfc_parameter_text(version, "idle",
+                     "What the thread of policy fixed does when nothing arrives: spin, yield, "
+                     "backoff or block",
+                     OPAL_INFO_LVL_5, &idle);
+  lfc_parameter_flag(version, "upcalls",
+                     "Whether the thread of policies floating and fixed also runs Open MPI's "
+                     "callbacks, so that rendezvous and matching go on while the process computes; "
+                     "turns on Open MPI's protection for threads",
+                     OPAL_INFO_LVL_4, &options->upcalls);
+  lfc_parameter_unsigned(version, "intr_delay",
+                         "Microseconds that what arrives may wait for the process before the "
+                         "thread is woken for it. 0: twice what a wake-up is measured to take",
+                         OPAL_INFO_LVL_5, &options->intr_delay);
+  lfc_parameter_unsigned(version, "watch_interval",
+                         "Microseconds after which the thread notices at the latest that the "
+                         "process has left MPI (up to 1000000). 0: 50 where a processor is to "
+                         "spare, 200 where each has its process, 2000 where there are too few",
+                         OPAL_INFO_LVL_5, &options->watch_interval);
+  lfc_parameter_size(version, "queue_memory",
+                     "Bytes of messages that the thread keeps for a process that computes before "
+                     "it stalls their senders",
+                     OPAL_INFO_LVL_5, &options->queue_memory);
   lfc_parameter_unsigned(version, "initial_window",
                          "Receive buffers promised to a peer when it begins to talk (1 to 65536)",
                          OPAL_INFO_LVL_5, &options->initial_window);
@@ -72,10 +99,20 @@ static int register_component(void) {
                      "Bytes of the shared-memory ring of one local sender for what does not fit "
                      "into a slot (a power of two)",
                      OPAL_INFO_LVL_5, &options->shm_bulk);
+  lfc_parameter_unsigned(version, "rail_timeout",
+                         "Milliseconds after which a network interface that makes no progress is "
+                         "given up, when the same peer answers over another one",
+                         OPAL_INFO_LVL_5, &options->rail_timeout);
   lfc_parameter_flag(version, "cma",
                      "Whether large transfers on one host go in one copy (process_vm_readv) where "
                      "the kernel permits it",
                      OPAL_INFO_LVL_4, &options->cma);
+  lfc_parameter_size(
+      version, "single_copy_from",
+      "Bytes of a message on one host from which on it goes in a single copy instead "
+      "of fragments through shared memory; 0: as measured on this machine at first "
+      "use (see verbose), 1: always",
+      OPAL_INFO_LVL_4, &options->single_copy_from);
   lfc_parameter_unsigned(version, "peer_fragments",
                          "Send fragments that may be on their way to one peer; ob1 keeps what is "
                          "beyond, and sends to other peers go on (1 or more)",
@@ -111,6 +148,7 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
   options->interfaces = interfaces;
   options->provider = provider;
   options->policy = policy;
+  options->idle = idle;
 
   /* When it declines it still shows a module, one that reaches nobody: with no module at all, Open
    * MPI 4.1 crashes instead of reporting that processes are unreachable. */

@@ -31,9 +31,11 @@ void lfc_btl_module_defaults(void) {
         .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
     .btl_rdma_pipeline_frag_size = 1024 * 1024, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
     .btl_latency = 1, .btl_bandwidth = 40000,
-    .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA |
-                 MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
-                 LFC_BTL_REMOTE_COMPLETION,
+    /* Not SEND_INPLACE: with it ob1 prepares a fragment for each message above 256 bytes instead of
+     * trying btl_sendi, which sends from where the message lies as well. */
+        .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
+                     MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
+                     LFC_BTL_REMOTE_COMPLETION,
     .btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
                         MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
                         MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
@@ -59,12 +61,13 @@ void lfc_btl_module_defaults(void) {
 
 /* --- What the NI tells us --- */
 
-static bool receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
-  if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL)
-    return false;
+static void receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
+  if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL) {
+    lfc_adapter_dropped(lfc_btl.adapter);
+    return;
+  }
   mca_btl_base_segment_t segment = {.seg_addr.pval = (void*)(uintptr_t)data, .seg_len = size};
   lfc_btl_deliver(&lfc_btl.super, endpoint, tag, &segment);
-  return true;
 }
 
 /* ob1 ends the job: a message that was promised will never come. */
@@ -131,6 +134,13 @@ bool lfc_btl_module_open(bool threads) {
   }
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
+  options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
+  options->neighbour = (unsigned)opal_process_info.my_local_rank;
+  /* The thread calls ob1 back: as with several threads of the application's own. */
+  if (options->upcalls) {
+    opal_set_using_threads(true);
+    lfc_btl.super.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
+  }
   options->threads = threads || opal_using_threads();
   lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
   if (lfc_btl.adapter == NULL) {
@@ -242,8 +252,9 @@ static void print_stats(void) {
   char line[2048];
   char links[128];
   lfc_adapter_links(lfc_btl.adapter, links, sizeof links);
-  int used = snprintf(line, sizeof line, "lfc-stats rank=%u links=%s",
-                      mca_btl_lfc_component.options.rank, links);
+  int used =
+      snprintf(line, sizeof line, "lfc-stats rank=%u links=%s memory=%zu",
+               mca_btl_lfc_component.options.rank, links, lfc_adapter_memory(lfc_btl.adapter));
   for (size_t i = 0; i < lfc_adapter_counter_count() && used < (int)sizeof line - 80; ++i)
     used +=
         snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),

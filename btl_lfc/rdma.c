@@ -143,7 +143,11 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
                                                          struct mca_btl_base_endpoint_t* endpoint,
                                                          void* base, size_t size, uint32_t flags) {
   (void)btl;
-  (void)endpoint;
+  /* Exactly this is asked for by ob1 alone, for a message that its receiver shall get. Refused, it
+   * sends the message in fragments. Windows of osc/rdma are always registered. */
+  if (flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL &&
+      !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size))
+    return NULL;
   const unsigned access = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? LFC_READ : 0u) |
                           ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? LFC_WRITE : 0u) |
                           ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? LFC_ATOMIC : 0u);

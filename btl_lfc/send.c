@@ -111,12 +111,11 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
   const mca_btl_base_segment_t* segments = descriptor->des_segments;
   const int count = (int)descriptor->des_segment_count;
-  struct lfc_slice slices[2];
+  struct lfc_slice slices[2] = {{segments[0].seg_addr.pval, segments[0].seg_len}, {NULL, 0}};
   (void)btl;
-  for (int i = 0; i < count; ++i)
-    slices[i] = (struct lfc_slice){segments[i].seg_addr.pval, segments[i].seg_len};
+  if (count > 1) slices[1] = (struct lfc_slice){segments[1].seg_addr.pval, segments[1].seg_len};
 
-  if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, count)) {
+  if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2)) {
     complete(fragment, OPAL_SUCCESS);
     return 1;
   }
@@ -134,9 +133,7 @@ int lfc_btl_sendi(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* en
     struct lfc_slice slices[2] = {{header, header_size}, {NULL, payload_size}};
     if (payload_size != 0)
       opal_convertor_get_current_pointer(convertor, (void**)(uintptr_t)&slices[1].data);
-    if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices,
-                             payload_size == 0 ? 1 : 2))
-      return OPAL_SUCCESS;
+    if (lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2)) return OPAL_SUCCESS;
   }
   if (descriptor != NULL)
     *descriptor = lfc_btl_alloc(btl, endpoint, order, header_size + payload_size, flags);

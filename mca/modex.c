@@ -1,5 +1,7 @@
 #include "modex.h"
 
+#include <stdlib.h>
+
 #if OPAL_MAJOR_VERSION == 4
 /* Data that 5.0's libraries do not have: without this the loader would refuse the component there
  * before it could say why it declines. */
@@ -22,4 +24,12 @@ bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t
   OPAL_MODEX_RECV_STRING(status, (char*)(uintptr_t)key, (opal_process_name_t*)(uintptr_t)process,
                          bytes, size);
   return status == OPAL_SUCCESS && *bytes != NULL;
+}
+
+bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
+  uint8_t* bytes = NULL;
+  size_t size = 0;
+  const bool found = lfc_modex_find(key, process, &bytes, &size);
+  free(bytes);
+  return found;
 }

@@ -63,7 +63,12 @@ static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
                                    mca_btl_base_segment_t* segment) {
   const mca_btl_active_message_callback_t* receiver = mca_btl_base_active_message_trigger + tag;
 #if OPAL_MAJOR_VERSION == 4
-  mca_btl_base_descriptor_t descriptor = {.des_segments = segment, .des_segment_count = 1};
+  /* Of a received descriptor only these are looked at; to clear it all would take longer than to
+   * deliver a short message. */
+  mca_btl_base_descriptor_t descriptor;
+  descriptor.des_segments = segment;
+  descriptor.des_segment_count = 1;
+  descriptor.des_flags = 0;
   (void)endpoint;
   receiver->cbfunc(module, tag, &descriptor, receiver->cbdata);
 #else

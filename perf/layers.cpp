@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 #include "link/shm/shm_link.hpp"
 #include "ni/ni.hpp"
 

@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 #include "link/shm/shm_link.hpp"
 
 namespace {

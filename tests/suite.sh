@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The list of tests that scripts/test runs, at its end, and what each does. A test is a function that returns 0, or 77
 # after printing why it cannot run here. Adding a test: a function, and an `entry WHEN SECONDS NAME FUNCTION ARGS...`.
-# Programs in tests/mpi, tests/fault, tests/apps and tests/scripts are found by name.
+# Programs in tests/mpi, tests/fault, tests/apps, tests/scripts and perf/apps are found by name.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -38,6 +38,9 @@ program() {
   sanitizer_options
   "$LFC_BUILD/$1/tests/$2" "${@:3}"
 }
+
+# 10^7 notified puts and 2 * 10^6 re-announcements, out of order.
+many_neon_frames() { LFC_TEST_EFFORT=100 program default lfc_unit '[neon]'; }
 
 catch() { # catch PRESET NAME: a Catch2 program; no test cases is no success
   local output=$LFC_TEST_STATE/output.$$
@@ -98,11 +101,25 @@ mpi_on_host() { # mpi_on_host RANKS PROGRAM
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+rma_on_host() { # rma_on_host RANKS PROGRAM ARGS...: with osc neon
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
 # One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
 need_lab() {
   [[ $EUID == 0 ]] || skip "the lab needs root"
   unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
   env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
+}
+
+kernel_on_host() { # kernel_on_host RANKS PROGRAM: a small problem of an application kernel, which checks its result
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/perf/apps/$2" --quick
 }
 
 mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
@@ -125,6 +142,47 @@ coll_against_stock() { # coll_against_stock RANKS CASES
     echo "$transport: ${digests[-1]}"
   done
   [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
+}
+
+# Programs with NEON calls. HOW: native (served by osc neon), emulated (LFC is there, and is not asked), policy=P (native
+# under that policy).
+neon_options() { # neon_options HOW
+  case $1 in
+    native) echo --mca pml ob1 --mca btl lfc --mca osc neon ;;
+    policy=*) echo --mca pml ob1 --mca btl lfc --mca osc neon --mca btl_lfc_policy "${1#*=}" ;;
+    emulated) echo --mca pml ob1 --mca osc '^neon' ;;
+    *) echo "neon_options: $1?" >&2; return 1 ;;
+  esac
+}
+neon_on_host() { # neon_on_host HOW RANKS PROGRAM ARGS...
+  local options
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  [[ -x $LFC_BUILD/default/tests/neon/neon_$3 || $3 != halo ]] || skip "no Fortran compiler with MPI's module"
+  read -ra options <<<"$(neon_options "$1")"
+  says_ok mpirun -n "$2" --map-by slot:OVERSUBSCRIBE "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
+}
+neon_on_lab() { # neon_on_lab HOW RANKS PROGRAM ARGS...
+  local options
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  read -ra options <<<"$(neon_options "$1")"
+  # Of Debian's own components only this one, which has to be named, serves windows between hosts.
+  [[ $1 != emulated ]] || options=(--mca pml ob1 --mca osc pt2pt)
+  says_ok "$tree/scripts/lab" mpirun -n "$2" "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
+}
+
+rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
+rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
+  OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
 }
 
 script() { # script FILE: a test that is a program of its own
@@ -172,6 +230,13 @@ mpi5_on_host() {
   says_ok in5 mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "/build/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+rma5_on_host() {
+  need_build5
+  as_root_is_fine
+  use_plugin /build
+  says_ok in5 mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca osc neon "/build/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
 mpi5_on_lab() {
   need_lab
   need_build5
@@ -198,7 +263,7 @@ found() { # found FOLDER EXTENSION: the names of the files in tests/FOLDER
 }
 
 suite() {
-  local name ranks when
+  local name ranks when how
   entry quick 900 build need_build default
   entry quick 120 unit catch default lfc_unit
   entry quick 120 conformance catch default lfc_conformance
@@ -246,6 +311,48 @@ suite() {
   entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random
   entry full 180 coll/stock.4 coll_against_stock 4 400
   entry nightly 1800 coll/stock.8 coll_against_stock 8 10000
+  for ranks in 2 4; do
+    for how in native emulated; do
+      for name in thesis notified halo; do
+        entry full 90 "neon/$name.$how.$ranks" neon_on_host $how $ranks $name
+        [[ $name == halo ]] || entry full 90 "neon/lab/$name.$how.$ranks" neon_on_lab $how $ranks $name
+      done
+      entry full 120 "neon/lab/scenarios.$how.$ranks" neon_on_lab $how $ranks scenarios --delay 500
+    done
+  done
+  entry quick 120 neon/scenarios.native.4 neon_on_host native 4 scenarios
+  entry quick 120 neon/scenarios.emulated.4 neon_on_host emulated 4 scenarios --expect 1
+  for how in policy=single policy=floating emulated; do
+    entry full 120 "neon/scenarios.$how.8" neon_on_host $how 8 scenarios --delay 1000
+    entry full 120 "neon/scenarios.$how.threads" neon_on_host $how 4 scenarios --threads
+  done
+  for how in native emulated; do
+    entry nightly 1800 "neon/long.$how" neon_on_host $how 2 scenarios --long --limit 1700
+  done
+  entry nightly 600 neon/unit-long many_neon_frames
+  for ranks in 2 3; do
+    when=full
+    ((ranks > 2)) || when=quick
+    for name in epochs operations churn threads; do entry $when 180 "rma/$name.$ranks" rma_on_host $ranks "rma_$name"; done
+    entry $when 180 "rma/onesided.$ranks" rma_on_host $ranks mpi_onesided --swap-everywhere --dynamic
+    entry $when 300 "rma/random.$ranks" rma_on_host $ranks rma_random --programs 100
+  done
+  entry full 300 rma/random.6 rma_on_host 6 rma_random --programs 30 --seed 10000
+  entry full 180 rma/compute rma_with_policy rma_on_host floating 2 rma_compute --independent
+  entry full 180 rma/compute-single rma_with_policy rma_on_host single 2 rma_compute
+  entry full 300 rma/random-floating rma_with_policy rma_on_host floating 3 rma_random --programs 60 --seed 30000
+  entry full 180 rma/lab/compute rma_with_policy rma_on_lab floating 2 rma_compute --independent
+  entry full 180 rma/lab/epochs rma_on_lab 4 rma_epochs
+  entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
+  entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
+  entry nightly 3600 rma/random-many rma_on_host 4 rma_random --programs 10000 --seed 100000
+  entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
+  entry nightly 900 rma/churn-many rma_on_host 4 rma_churn --long --limit 800
+  entry nightly 300 rma/large rma_on_host 2 rma_large
+  for name in "$tree"/perf/apps/*.cpp; do
+    name=$(basename "$name" .cpp)
+    for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done
+  done
   for name in $(found fault sh); do
     [[ $name == other_version ]] || entry full 300 "fault/$name" script "tests/fault/$name.sh"
   done
@@ -266,6 +373,7 @@ suite() {
     entry full5 180 "ompi5/$name.4" mpi5_on_host 4 "mpi_$name"
     entry $when 180 "ompi5/$name.lab.2" mpi5_on_lab 2 "mpi_$name"
   done
+  for name in epochs operations random; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
 }
 
 # scripts/test starts each test as a process of its own:  suite.sh run COMMAND

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -75,6 +76,8 @@ class FrameSink {
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
 
+class RingWriter;
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -100,12 +103,34 @@ class Link {
   // Ends the connection in both directions and forgets the peer. Frames already sent are still
   // delivered, unless the peer is dead.
   virtual void close(PeerId peer) noexcept = 0;
+  // Likewise, but at once: what was sent and has not arrived need not arrive any more. For a
+  // connection that is believed to be dead, on which an orderly end would wait in vain.
+  virtual void abandon(PeerId peer) noexcept { close(peer); }
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
+  // The ring that send() puts frames for a connected peer into, where that is all that send() does;
+  // else null. Whoever has it may write frames to it without asking the link, and calls send() for
+  // a frame that the ring does not take. Valid until close().
+  virtual RingWriter* ring(PeerId) noexcept { return nullptr; }
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
+  // --- Waiting without polling (for ni/ni_thread.hpp). Optional. ---
+
+  enum class Armed : std::uint8_t {
+    busy,    // not armed: poll() has something to do
+    partly,  // as far as it goes; what no descriptor tells, poll() finds now and then
+    fully,
+  };
+  // Appends the descriptors to wait on for reading while armed; always the same.
+  virtual void wait_fds(std::vector<int>& /*out*/) const {}
+  // From now until disarm() whatever there is for poll() to do makes one of them readable. poll()
+  // may be called all the same.
+  virtual Armed arm() noexcept { return Armed::partly; }
+  // May be called when not armed.
+  virtual void disarm() noexcept {}
+
   // True when everything accepted by send() has left this process (or is in the peer's memory).
   virtual bool drained() const noexcept { return true; }
   // Bytes of buffers that this link holds now, for sending and receiving.
@@ -115,6 +140,8 @@ class Link {
 
   // True when put()/get() reach this peer's memory natively.
   virtual bool remote_memory(PeerId) const noexcept { return false; }
+  // The size in bytes from which on that is faster than frames, for a host that has the choice.
+  virtual std::size_t remote_memory_from(PeerId) const noexcept { return 1; }
   // Makes [data, data+size) reachable to peers; false when that failed (why is logged once).
   virtual bool register_memory(void* /*data*/, std::size_t /*size*/, LinkRegion& /*out*/) {
     return true;

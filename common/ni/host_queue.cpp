@@ -2,7 +2,7 @@
 
 namespace lfc {
 
-void HostQueue::enqueue(const Delivery& delivery) {
+bool HostQueue::enqueue(const Delivery& delivery) {
   const std::lock_guard guard(mutex_);
   Item item;
   if (!spares_.empty()) {
@@ -15,14 +15,22 @@ void HostQueue::enqueue(const Delivery& delivery) {
   memory_ -= item.bytes.capacity();
   item.bytes.assign(delivery.bytes.begin(), delivery.bytes.end());
   memory_ += item.bytes.capacity();
+  bytes_ += delivery.bytes.size();
+  item.holds_buffer = !away_ || bytes_ > limit_;
+  const bool released = !item.holds_buffer;
   items_.push_back(std::move(item));
+  count_.store(items_.size(), std::memory_order_relaxed);
+  return released;
 }
 
 bool HostQueue::pop(Item& out) {
+  if (empty()) return false;
   const std::lock_guard guard(mutex_);
   if (items_.empty()) return false;
   out = std::move(items_.front());
   items_.pop_front();
+  bytes_ -= out.bytes.size();
+  count_.store(items_.size(), std::memory_order_relaxed);
   return true;
 }
 

@@ -6,14 +6,21 @@
 //   into a buffer of the NI's and waits until the host drains; only then is its buffer released
 //   and the sender's credit owed. Buffers in use never exceed the credits granted.
 //
-//   HostQueue queue(HostQueue::Mode::direct);
+// While the host is known to be away (set_away), `direct` queues as well, and a message is dealt
+// with as soon as it is copied, as long as no more than `limit` bytes wait: senders to a host that
+// computes are not stalled before that. What comes beyond waits with its sender's credit.
+//
+//   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
 //   queue.set_handler({deliver, context});
 //   bool released = queue.deliver(peer, peer_context, tag, payload);   // control program
 //   queue.drain(64, [](PeerId peer) { release(peer); });               // host
 //
-// Threads: deliver() by the control program, drain() by the host; callers serialise within each.
+// Order: with `direct` the host drains until empty() before it lets the control program deliver.
+// Threads: deliver() and set_away() by the control program, drain() by the host; callers serialise
+// within each.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,23 +49,29 @@ class HostQueue {
  public:
   enum class Mode : std::uint8_t { direct, queued };
 
-  explicit HostQueue(Mode mode) noexcept : mode_(mode) {}
+  explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept : mode_(mode), limit_(limit) {}
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
-  // True: the host has dealt with it. False: it waits; drain() will report its peer.
+  // True: its receive buffer is free. False: it waits with it; drain() will report its peer.
   bool deliver(const Delivery& delivery) {
-    if (mode_ == Mode::queued) return enqueue(delivery), false;
+    if (mode_ == Mode::queued || away_) [[unlikely]]
+      return enqueue(delivery);
     if (handler_.deliver != nullptr) handler_.deliver(handler_.context, delivery);
     return true;
   }
-  // Hands up to `limit` waiting messages to the host; calls released(peer) after each.
+  // Whether the host is away, so that messages have to wait for it.
+  void set_away(bool away) noexcept { away_ = away; }
+  // A hint for another thread, certain for the one that drains when nobody delivers.
+  bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+  // Hands up to `limit` waiting messages to the host; calls released(peer) after each whose receive
+  // buffer was still held.
   template <class Released>
   int drain(int limit, Released released) {
     int count = 0;
     Item item;
     while (count < limit && pop(item)) {
       handler_.deliver(handler_.context, {item.peer, item.peer_context, item.tag, item.bytes});
-      released(item.peer);
+      if (item.holds_buffer) released(item.peer);
       recycle(std::move(item));
       ++count;
     }
@@ -74,20 +87,25 @@ class HostQueue {
     PeerId peer = kNoPeer;
     void* peer_context = nullptr;
     std::uint8_t tag = 0;
+    bool holds_buffer = true;
     std::vector<std::byte> bytes;
   };
   static constexpr std::size_t kSpares = 64;
 
-  void enqueue(const Delivery& delivery);
+  bool enqueue(const Delivery& delivery);
   bool pop(Item& out);
   void recycle(Item item);
 
   const Mode mode_;
+  const std::size_t limit_;
+  bool away_ = false;
   MessageHandler handler_;
+  std::atomic<std::size_t> count_{0};  // of items_
   mutable std::mutex mutex_;
   std::deque<Item> items_;
   std::vector<Item> spares_;  // whose buffers the next messages reuse
   std::size_t memory_ = 0;
+  std::size_t bytes_ = 0;  // of the messages that wait
 };
 
 }  // namespace lfc

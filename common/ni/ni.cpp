@@ -1,10 +1,13 @@
 #include "ni/ni.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <random>
 #include <utility>
+
+#include "ni/ni_thread.hpp"
 
 namespace lfc {
 namespace {
@@ -12,8 +15,20 @@ namespace {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// What Meta::credits can say.
+constexpr std::uint32_t kMaxPiggyback = 255;
+
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
+
+SendLock::Kind lock_kind(const Config& config) noexcept {
+  if (config.threads || config.policy == Policy::fixed) return SendLock::Kind::shared;
+  return config.policy == Policy::floating ? SendLock::Kind::biased : SendLock::Kind::none;
+}
+
+std::string_view name_of(const Link* link) noexcept {
+  return link == nullptr ? std::string_view("none") : link->name();
+}
 
 Identity make_identity(const Config& config) {
   std::uint32_t key = config.key;
@@ -26,11 +41,12 @@ Identity make_identity(const Config& config) {
 Ni::Ni(const Config& config)
     : config_(config),
       identity_(make_identity(config)),
-      lock_(config.threads),
+      lock_(lock_kind(config)),
       budget_(std::max(config.maximum_window, identity_.initial_window), config.window_cap),
-      host_(config.threads ? HostQueue::Mode::queued : config.delivery) {}
+      host_(lock_.kind() == SendLock::Kind::shared ? HostQueue::Mode::queued : config.delivery,
+            config.queue_memory) {}
 
-Ni::~Ni() = default;
+Ni::~Ni() { thread_.reset(); }
 
 void Ni::add_link(std::unique_ptr<Link> link) {
   max_message_ = links_.empty() ? link->max_payload() : std::min(max_message_, link->max_payload());
@@ -42,6 +58,12 @@ std::vector<std::byte> Ni::open() {
   for (const auto& link : links_) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   for (const auto& link : links_) link->set_own_address(address);
+  for (const auto& link : links_) {
+    std::vector<int> fds;
+    link->wait_fds(fds);
+    all_wake_ &= !fds.empty();
+  }
+  if (config_.policy != Policy::single) thread_ = std::make_unique<NiThread>(*this);
   return address;
 }
 
@@ -104,8 +126,9 @@ bool Ni::idle(PeerId id) noexcept {
 }
 
 std::string_view Ni::link_name(PeerId id) const noexcept {
-  const Peer& peer = *peers_[id];
-  return peer.link == nullptr ? std::string_view("none") : peer.link->name();
+  const SendLock::Guard guard(lock_);
+  const Peer& peer = at(id);
+  return name_of(peer.link);
 }
 
 // The peer talks, or is about to: its receive buffers are promised from now on.
@@ -129,6 +152,7 @@ bool Ni::ensure_connected(Peer& peer) {
     if (&link != peer.link && !link.reach(peer.address, why)) continue;
     if (link.connect(peer.id, peer.address, why)) {
       peer.link = &link;
+      peer.ring = link.ring(peer.id);
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
       admit(peer, link);
@@ -164,6 +188,7 @@ void Ni::on_broken(PeerId id, Link&, std::string_view why) {
 void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   const bool lost_before = is_lost(peer);
   peer.state = state;
+  peer.ring = nullptr;
   if (lost_before) return;
   if (peer.admitted) budget_.dismiss(peer.window.window());
   fail_pending(peer);
@@ -172,6 +197,7 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   if (state == Peer::State::broken) {
     counters_.add(Counter::peers_broken);
     losses_.push_back({peer.id, std::string(why)});
+    news_.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -202,16 +228,35 @@ void Ni::fail_pending(Peer& peer) {
 
 // --- Sending ---
 
+// A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
+// that it is in line where messages are sent. False: nothing was done.
+[[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices,
+                                                  int count) noexcept {
+  if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
+    return false;
+  const std::uint32_t owed = std::min(peer.window.owed(), kMaxPiggyback);
+  const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
+  const std::size_t bytes = slices[0].size + slices[1].size;
+  if (!peer.ring->send_short(meta, slices[0], slices[1])) [[unlikely]]
+    return false;
+  peer.credits.take();
+  peer.window.collect(owed);
+  counters_.add(Counter::frames_sent);
+  counters_.add(Counter::bytes_sent, bytes);
+  counters_.add(Counter::messages_sent);
+  return true;
+}
+
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(255))};
-  const SendStatus status = peer.link->send(peer.id, meta, slices, count);
-  if (status == SendStatus::sent) [[likely]] {
-    std::size_t bytes = 0;
-    for (int i = 0; i < count; ++i) bytes += slices[i].size;
+  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(kMaxPiggyback))};
+  SendStatus status = SendStatus::again;
+  if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
+  if (status != SendStatus::sent) status = peer.link->send(peer.id, meta, slices, count);
+  if (status == SendStatus::sent) {
     counters_.add(Counter::frames_sent);
-    counters_.add(Counter::bytes_sent, bytes);
+    counters_.add(Counter::bytes_sent, total_size(slices, count));
     peer.stall_counted = false;
     return Attempt::sent;
   }
@@ -224,7 +269,8 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
                       std::size_t size) noexcept {
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(piggyback ? peer.window.collect(255) : 0)};
+  Meta meta{type, tag,
+            static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {
@@ -251,10 +297,20 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  if (lock_.try_enter()) [[likely]] {
+    const bool sent = at(id).waiting.empty() && send_short(at(id), tag, slices, count);
+    lock_.leave();
+    if (sent) [[likely]]
+      return true;
+  }
+  return try_send_locked(id, tag, slices, count);
+}
+
+bool Ni::try_send_locked(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
-  if (peer.state != Peer::State::connected || !peer.waiting.empty()) [[unlikely]]
-    return false;
+  if (peer.state != Peer::State::connected || !peer.waiting.empty()) return false;
+  if (send_short(peer, tag, slices, count)) return true;
   if (send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent) return false;
   counters_.add(Counter::messages_sent);
   return true;
@@ -335,7 +391,7 @@ void Ni::finish(Message& message, Result result) {
     return;
   }
   if (result == Result::ok) counters_.add(Counter::messages_sent);
-  finished_.push(message);
+  hand_over(message);
 }
 
 // Counts, once for each item, why the head of the queue cannot go, and arranges for its retry. A
@@ -362,6 +418,7 @@ void Ni::retry_later(Peer& peer) noexcept {
   peer.stalled = true;
   peer.next_stalled = stalled_;
   stalled_ = &peer;
+  wake_sleeper();
 }
 
 void Ni::retry_stalled() {
@@ -424,7 +481,7 @@ void Ni::return_credits(Peer& peer) noexcept {
 
 // --- Receiving ---
 
-void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
+[[gnu::flatten]] void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   if (id >= peers_.size() || is_lost(at(id))) [[unlikely]] {
     counters_.add(Counter::frames_dropped);
     return;
@@ -432,23 +489,35 @@ void Ni::on_frame(PeerId id, Meta meta, std::span<const std::byte> payload) {
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  bool valid = meta.credits == 0 || credits_arrived(peer, meta.credits);
-  if (valid && !is_lost(peer)) valid = accept_frame(peer, meta, payload);
-  if (!valid) {
-    counters_.add(Counter::frames_dropped);
-    peer.link->close(id);
-    lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
+  bool valid = true;
+  if (meta.credits != 0) {
+    valid = credits_arrived(peer, meta.credits);
+    if (is_lost(peer)) [[unlikely]]
+      return;  // what these credits let go found the peer gone
   }
+  if (!valid || !accept_frame(peer, meta, payload)) [[unlikely]]
+    refuse_frame(peer, meta);
+}
+
+void Ni::refuse_frame(Peer& peer, Meta meta) {
+  counters_.add(Counter::frames_dropped);
+  peer.link->close(peer.id);
+  lose_peer(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
 }
 
 // False when the frame breaks the protocol.
-bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+inline bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+  if (meta.type != FrameType::message) [[unlikely]]
+    return accept_other_frame(peer, meta, payload);
+  if (!peer.window.accept()) return false;
+  counters_.add(Counter::messages_received);
+  if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
+  return true;
+}
+
+bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (needs_credit(meta.type) && !peer.window.accept()) return false;
   switch (meta.type) {
-    case FrameType::message:
-      counters_.add(Counter::messages_received);
-      if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
-      return true;
     case FrameType::credit: {
       CreditPayload credit{};
       if (payload.size() != sizeof credit) return false;
@@ -470,58 +539,89 @@ bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload)
 
 // --- The control program ---
 
+// Flat, as is what it calls when there is nothing to do.
+[[gnu::flatten]] int Ni::progress() noexcept {
+  if (config_.policy == Policy::single) [[likely]]
+    return run_control() + serve_host();
+  note_poll();
+  return (config_.policy == Policy::fixed ? 0 : run_control()) + serve_host();
+}
+
 int Ni::run_control() noexcept {
-  if (!lock_.try_lock()) return 0;
-  if (polling_) {
-    lock_.unlock();
+  if (!lock_.try_lock()) [[unlikely]] {
+    lock_.await_release();
     return 0;
   }
-  polling_ = true;
-  int events = poll_links();
-  if (stalled_ != nullptr) retry_stalled();
-  if (services_awake_ != 0) run_services();
-  polling_ = false;
+  int events = 0;
+  if (!polling_) {
+    polling_ = true;
+    // What came while the host was away is older than anything that may be delivered now.
+    if (host_.mode() == HostQueue::Mode::direct && !host_.empty()) [[unlikely]]
+      events = drain_host(INT_MAX);
+    const int found = run_pass(false);
+    // The thread was to be woken by it. It is told instead that the host is back: so while the links
+    // are armed the host never leaves anything half done.
+    if (found != 0 && armed_) [[unlikely]] {
+      disarm_links();
+      thread_->wake();
+    }
+    events += found;
+    polling_ = false;
+  }
   lock_.unlock();
   return events;
 }
 
+int Ni::run_pass(bool all_links) noexcept {
+  const int events = all_links ? poll_all_links() : poll_links();
+  if (stalled_ != nullptr) retry_stalled();
+  if (services_awake_ != 0) run_services();
+  return events;
+}
+
+int Ni::drain_host(int limit) noexcept {
+  return host_.drain(limit, [this](PeerId id) {
+    const SendLock::Guard guard(lock_);
+    release_buffer(at(id));
+  });
+}
+
 int Ni::serve_host() noexcept {
-  int events = 0;
-  if (host_.mode() == HostQueue::Mode::queued &&
-      !draining_.test_and_set(std::memory_order_acquire)) {
-    events = host_.drain(64, [this](PeerId id) {
-      const SendLock::Guard guard(lock_);
-      release_buffer(at(id));
-    });
-    draining_.clear(std::memory_order_release);  // pairs with the acquire above
-  }
+  const int events = host_.mode() == HostQueue::Mode::queued ? drain_host_queue() : 0;
   complete_finished();
+  return events;
+}
+
+int Ni::drain_host_queue() noexcept {
+  if (host_.empty() || draining_.test_and_set(std::memory_order_acquire)) return 0;
+  const int events = drain_host(64);
+  draining_.clear(std::memory_order_release);  // pairs with the acquire above
+  return events;
+}
+
+int Ni::poll_all_links() noexcept {
+  int events = 0;
+  for (const auto& link : links_) events += link->poll();
   return events;
 }
 
 // A link without connections can only hear a stranger's first words: that may wait a little, so
 // that an unused link costs nothing.
 int Ni::poll_links() noexcept {
+  if (++passes_ % kPassesPerIdlePoll == 0) return poll_all_links();
   int events = 0;
-  if (++passes_ % kPassesPerIdlePoll == 0) {
-    for (const auto& link : links_) events += link->poll();
-  } else {
-    // By index: a callback may add a link to the list.
-    for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();
-  }
+  // By index: a callback may add a link to the list.
+  for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();
   return events;
 }
 
-void Ni::complete_finished() noexcept {
-  if (!config_.threads && finished_.empty() && losses_.empty()) [[likely]]
-    return;
-  for (;;) {
+void Ni::call_back_finished() noexcept {
+  while (news_.load(std::memory_order_relaxed)) {
     WaitingQueue done;
     std::vector<Loss> losses;
     {
       const SendLock::Guard guard(lock_);
-      if (finished_.empty() && losses_.empty()) [[likely]]
-        return;
+      news_.store(false, std::memory_order_relaxed);
       done = std::exchange(finished_, {});
       losses.swap(losses_);
     }
@@ -546,6 +646,7 @@ void Ni::complete_finished() noexcept {
 }
 
 bool Ni::drained() const noexcept {
+  const SendLock::Guard guard(lock_);
   for (const auto& peer : peers_) {
     if (peer->state == Peer::State::connected &&
         (!peer->waiting.empty() || !peer->services.empty() || !peer->control.empty() ||
@@ -559,24 +660,26 @@ bool Ni::drained() const noexcept {
 // --- Observation ---
 
 std::size_t Ni::memory() const noexcept {
+  const SendLock::Guard guard(lock_);
   std::size_t bytes = host_.memory() + peers_.size() * sizeof(Peer);
   for (const auto& link : links_) bytes += link->memory();
   return bytes;
 }
 
 void Ni::describe(std::string& out) const {
+  const SendLock::Guard guard(lock_);
   static constexpr const char* kStates[] = {"known", "connected", "broken", "removed"};
   for (const auto& peer : peers_) {
     const ProcessName name = peer->address.identity().name;
+    const std::string_view link = name_of(peer->link);
     char line[256];
     std::snprintf(line, sizeof line,
                   "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "
                   "control=%zu outstanding=%zu\n",
                   name.job, name.rank, kStates[static_cast<int>(peer->state)],
-                  static_cast<int>(link_name(peer->id).size()), link_name(peer->id).data(),
-                  peer->credits.available(), peer->window.window(), peer->window.owed(),
-                  peer->waiting.size(), peer->services.size(), peer->control.size(),
-                  peer->outstanding);
+                  static_cast<int>(link.size()), link.data(), peer->credits.available(),
+                  peer->window.window(), peer->window.owed(), peer->waiting.size(),
+                  peer->services.size(), peer->control.size(), peer->outstanding);
     out += line;
   }
   char line[160];
@@ -584,6 +687,25 @@ void Ni::describe(std::string& out) const {
                 static_cast<unsigned long long>(budget_.granted()),
                 static_cast<unsigned long long>(budget_.cap()), host_.waiting());
   out += line;
+}
+
+void* Ni::peer_context(PeerId id) const noexcept {
+  const SendLock::Guard guard(lock_);
+  return at(id).context;
+}
+
+bool Ni::has_talked(PeerId id) const noexcept {
+  const SendLock::Guard guard(lock_);
+  return at(id).admitted;
+}
+
+std::size_t Ni::peer_count() const noexcept {
+  const SendLock::Guard guard(lock_);
+  return peers_.size();
+}
+
+std::chrono::nanoseconds Ni::wake_up_cost() const noexcept {
+  return thread_ == nullptr ? std::chrono::nanoseconds(0) : thread_->wake_up_cost();
 }
 
 const Peer* Ni::peer_state(PeerId id) const noexcept {

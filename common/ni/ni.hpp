@@ -12,20 +12,26 @@
 // The host side (every public function but progress) and the control program (progress and what it
 // calls) meet in three places only: the state of sending, under `SendLock`; the list of finished
 // operations, swapped out under that lock and called back without it; and the HostQueue, through
-// which messages reach the host. So a thread of the NI's own can drive the control program without
-// touching anything of the host's.
+// which messages reach the host. So a thread of the NI's own (ni/ni_thread.hpp) can drive the
+// control program without touching anything of the host's. Which of the two does is the policy:
+//
+//   single    the host, inside progress(). There is no thread.
+//   floating  the host, whenever it is there; while it stays away, the thread, woken by arrivals.
+//   fixed     the thread alone; progress() only takes what has arrived.
 //
 // Guarantees: messages are FIFO and exactly once per peer; a message posted is sent, or its `done`
 // says why not; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls
 // only the sends to it.
 // Threads: with Config::threads every function may be called by any thread at any time; without
-// it, by one thread. Callbacks run without any lock held and may call anything; a nested
-// progress() returns 0 at once.
+// it, by one thread at a time. Callbacks run on the thread that calls progress() (with upcalls also
+// on the NI's) and may call anything; a nested progress() returns 0 at once. No lock that another
+// thread of the host could wait for is held meanwhile.
 // Source: LFC thesis ch. 3 and 4.1.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,11 +48,24 @@
 #include "ni/service.hpp"
 #include "protocol/credits.hpp"
 #include "protocol/remote_memory.hpp"
+#include "protocol/watchdog.hpp"
 #include "stats/counters.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {
+
+class NiThread;
+
+enum class Policy : std::uint8_t { single, floating, fixed };
+
+// What the NI thread does when there is nothing to do, with Policy::fixed.
+enum class Idle : std::uint8_t {
+  spin,     // polls on
+  yield,    // lets others have the core between two polls
+  backoff,  // sleeps between two polls, the longer the more of them were in vain
+  block,    // polls for the delay, then sleeps until something arrives
+};
 
 struct Config {
   ProcessName name;
@@ -56,6 +75,18 @@ struct Config {
   std::uint64_t window_cap = 4096;    // credits all peers together may come to hold
   bool threads = false;               // several threads call at the same time; implies queued
   HostQueue::Mode delivery = HostQueue::Mode::direct;
+
+  Policy policy = Policy::single;
+  // The NI thread also calls the host back; needs `threads`.
+  bool upcalls = false;
+  // How long an arrival may wait for the host; 0: twice the measured cost of a wake-up.
+  std::chrono::nanoseconds delay{0};
+  // How long the host may have left before that is noticed, at most.
+  std::chrono::nanoseconds longest_rest{1'000'000};
+  Idle idle = Idle::block;
+  // Bytes of messages that are kept for a host that is away before their senders are stalled.
+  std::size_t queue_memory = std::size_t{16} << 20;
+  std::vector<int> cpus;  // where the NI thread may run; empty: where its creator may
 };
 
 class Ni final : private FrameSink {
@@ -69,7 +100,8 @@ class Ni final : private FrameSink {
   // sink. At most kMaxLinks.
   void add_link(std::unique_ptr<Link> link);
   FrameSink& sink() noexcept { return *this; }
-  // Closes the set-up: tells the links their own address and returns it, to be published.
+  // Closes the set-up: tells the links their own address and returns it, to be published. From here
+  // on the policy's thread runs.
   std::vector<std::byte> open();
   void set_message_handler(MessageHandler handler) noexcept { host_.set_handler(handler); }
   // Called once for each peer that is lost. `peer` stays valid but every operation on it fails.
@@ -119,6 +151,9 @@ class Ni final : private FrameSink {
   std::size_t outstanding(PeerId peer) noexcept;
   // True when put/get to this peer need no help of its NI.
   bool native_remote_memory(PeerId peer) noexcept;
+  // Whether a message of so many bytes gets to this peer sooner when its receiver fetches it by get()
+  // than as a sequence of messages.
+  bool fetch_is_faster(PeerId peer, std::size_t size) noexcept;
 
   // --- Services (ni/service.hpp). All but attach() are called with Access held: by the service,
   // from inside the callbacks of the control program, or by its host side, which takes it. ---
@@ -143,14 +178,17 @@ class Ni final : private FrameSink {
   // Likewise, and answers it with at most sizeof(AckPayload) bytes.
   void service_ack(PeerId peer, ServiceId id, const void* payload, std::size_t size);
   // Has work() called in the next pass of the control program.
-  void service_wake(ServiceId id) noexcept { services_awake_ |= 1u << service_index(id); }
+  void service_wake(ServiceId id) noexcept {
+    services_awake_ |= 1u << service_index(id);
+    wake_sleeper();
+  }
   // The peer with this name, if it is known; kNoPeer if not.
   PeerId find_peer(ProcessName name) noexcept;
 
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept { return run_control() + serve_host(); }
+  int progress() noexcept;
   // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
   // over and callbacks made.
   int run_control() noexcept;
@@ -158,9 +196,31 @@ class Ni final : private FrameSink {
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 
+  // Between the two the NI thread neither drives the control program nor calls the host back,
+  // however long it takes. They may be nested. Cheap: a store and a load.
+  void mask() noexcept;
+  void unmask() noexcept;
+
+  // --- For the NI thread ---
+
+  // Drives the control program in the host's stead until nothing has come for `linger`, and arms the
+  // links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(std::chrono::nanoseconds linger, int& events) noexcept;
+  // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
+  int take_pass() noexcept;
+  // Changes with every poll of the host.
+  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  const Config& config() const noexcept { return config_; }
+  const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
+  bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
+
   // --- Observation ---
 
+  // Several threads may call (Config::threads).
+  bool threads() const noexcept { return config_.threads; }
   const Counters& counters() const noexcept { return counters_; }
+  // What a wake-up of the NI thread was measured to take; 0 without one.
+  std::chrono::nanoseconds wake_up_cost() const noexcept;
   // For the links, which count what they drop.
   Counters& link_counters() noexcept { return counters_; }
   const Identity& identity() const noexcept { return identity_; }
@@ -170,9 +230,12 @@ class Ni final : private FrameSink {
   std::size_t memory() const noexcept;
   // Appends one line per peer: link, credits, window, waiting. For hang reports.
   void describe(std::string& out) const;
+  void* peer_context(PeerId peer) const noexcept;
+  // True once the peer has talked, or we to it.
+  bool has_talked(PeerId peer) const noexcept;
   // For invariant checks in tests: the state of one peer.
   const Peer* peer_state(PeerId peer) const noexcept;
-  std::size_t peer_count() const noexcept { return peers_.size(); }
+  std::size_t peer_count() const noexcept;
 
  private:
   enum class Attempt : std::uint8_t { sent, no_credit, no_room, broken };
@@ -189,21 +252,42 @@ class Ni final : private FrameSink {
 
   // Everything below runs under the lock, except complete_finished().
   Peer& at(PeerId peer) noexcept { return *peers_[peer]; }
+  const Peer& at(PeerId peer) const noexcept { return *peers_[peer]; }
   static bool is_lost(const Peer& peer) noexcept {
     return peer.state == Peer::State::broken || peer.state == Peer::State::removed;
   }
   Peer& insert_peer(const Address& address);
   void admit(Peer& peer, Link& link);
   int poll_links() noexcept;
+  int poll_all_links() noexcept;
+  int drain_host(int limit) noexcept;
+  int run_pass(bool all_links) noexcept;
+  // The host leaves something to be done for which nothing will arrive: the thread, if it sleeps,
+  // has to see to it.
+  void wake_sleeper() noexcept {
+    if (armed_ && !polling_) [[unlikely]]
+      wake_thread();
+  }
+  void wake_thread() noexcept;
+  void note_poll() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void begin_turn() noexcept;
+  void end_turn() noexcept;
+  Link::Armed arm_links() noexcept;
+  void disarm_links() noexcept;
   bool ensure_connected(Peer& peer);
 
+  bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
+                                         int count) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                     std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size);
   void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
-  void pump(Peer& peer);
+  [[gnu::noinline]] void pump(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
   Step send_message(Peer& peer, WaitingQueue& queue, Message& message);
@@ -214,15 +298,18 @@ class Ni final : private FrameSink {
   bool send_get_data(Peer& peer, GetService& service);
   Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
-  void retry_stalled();
+  [[gnu::noinline]] void retry_stalled();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta,
+                                            std::span<const std::byte> payload);
+  [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
   bool credits_arrived(Peer& peer, std::uint32_t count);
   void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
   void release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                            std::size_t size);
-  void return_credits(Peer& peer) noexcept;
+  [[gnu::noinline]] void return_credits(Peer& peer) noexcept;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
                   const RegionHandle& remote, std::size_t size, Operation* operation);
@@ -236,20 +323,35 @@ class Ni final : private FrameSink {
   bool serve_get(Peer& peer, std::span<const std::byte> payload);
   bool serve_atomic(Peer& peer, std::span<const std::byte> payload);
   bool accept_service(Peer& peer, Meta meta, std::span<const std::byte> payload);
-  void run_services();
+  [[gnu::noinline]] void run_services();
   bool accept_get_data(Peer& peer, std::span<const std::byte> payload);
   bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload);
 
   void lose_peer(Peer& peer, Peer::State state, std::string_view why);
   void fail_pending(Peer& peer);
+  void hand_over(Waiting& item) noexcept {
+    finished_.push(item);
+    news_.store(true, std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] int drain_host_queue() noexcept;
   // Calls back for what has finished; without the lock.
-  void complete_finished() noexcept;
+  void complete_finished() noexcept {
+    if (news_.load(std::memory_order_relaxed)) [[unlikely]]
+      call_back_finished();
+  }
+  [[gnu::noinline]] void call_back_finished() noexcept;
 
   const Config config_;
   const Identity identity_;
   Counters counters_;
-  SendLock lock_;
+  mutable SendLock lock_;
   bool polling_ = false;
+  bool all_wake_ = true;  // no link has to be polled
+  bool armed_ = false;    // the links; the NI thread sleeps, or is about to
+  // Alone on its line: the host writes it with every poll.
+  alignas(64) std::atomic<std::uint64_t> polls_{0};
+  std::atomic<std::uint32_t> masks_{0};
+  std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> busy_links_;  // with a connection; the others are polled now and then
@@ -265,9 +367,11 @@ class Ni final : private FrameSink {
   RemoteOpTable operations_;
   WaitingQueue finished_;
   std::vector<Loss> losses_;
+  std::atomic<bool> news_{false};  // one of the two has something for the host; a hint
   std::size_t max_message_ = 0;
   BrokenHandler broken_handler_ = nullptr;
   void* broken_context_ = nullptr;
+  std::unique_ptr<NiThread> thread_;  // last: it ends before what it uses
 };
 
 }  // namespace lfc

@@ -203,7 +203,7 @@ void Ni::finish(RemoteOp& op, Result result) noexcept {
   op.stage = RemoteOp::Stage::finished;
   op.result = result;
   --at(op.peer).outstanding;
-  finished_.push(op);
+  hand_over(op);
 }
 
 std::size_t Ni::outstanding(PeerId id) noexcept {
@@ -214,6 +214,13 @@ std::size_t Ni::outstanding(PeerId id) noexcept {
 bool Ni::native_remote_memory(PeerId id) noexcept {
   const SendLock::Guard guard(lock_);
   return ensure_connected(at(id)) && at(id).link->remote_memory(id);
+}
+
+bool Ni::fetch_is_faster(PeerId id, std::size_t size) noexcept {
+  const SendLock::Guard guard(lock_);
+  Peer& peer = at(id);
+  return !ensure_connected(peer) || !peer.link->remote_memory(id) ||
+         size >= peer.link->remote_memory_from(id);
 }
 
 // --- Target ---

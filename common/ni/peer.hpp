@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "link/link.hpp"
+#include "link/ring.hpp"
 #include "protocol/credits.hpp"
 #include "protocol/remote_memory.hpp"
 #include "protocol/waiting.hpp"
@@ -19,7 +20,8 @@
 
 namespace lfc {
 
-struct Peer {
+// The fields that every message touches come first and share a line or two.
+struct alignas(kCacheLine) Peer {
   enum class State : std::uint8_t { known, connected, broken, removed };
 
   // A control frame that the link had no room for. Bounded: each answers a data frame whose
@@ -40,11 +42,12 @@ struct Peer {
   bool credit_overdue = false;  // an explicit credit frame found no room
   bool admitted = false;        // its receive window is charged to the budget
   std::uint8_t link_index = 0;
-  Link* link = nullptr;
   SendCredits credits;
+  RingWriter* ring = nullptr;  // of `link`, if that has one to be written to directly
   ReceiveWindow window;
   void* context = nullptr;  // the host's
   WaitingQueue waiting;
+  Link* link = nullptr;
   WaitingQueue services;  // answers to the peer's gets; they need no credit
   Peer* next_stalled = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished

@@ -22,7 +22,8 @@ Tree::Children Tree::children(std::uint32_t position) const noexcept {
   if (shape == TreeShape::monotone) {
     // Two heaps with the root as node 0 of both; node k is the k-th member above or below it.
     const auto feed = [&](std::uint64_t node, std::uint32_t last, bool above) {
-      for (std::uint64_t child = node * fan + 1; child <= node * fan + fan && child <= last; ++child)
+      for (std::uint64_t child = node * fan + 1; child <= node * fan + fan && child <= last;
+           ++child)
         out.add(static_cast<std::uint32_t>(above ? root + child : root - child));
     };
     if (position >= root) feed(position - root, n - 1 - root, true);
@@ -48,7 +49,8 @@ Tree::Children Tree::children(std::uint32_t position) const noexcept {
 std::uint32_t Tree::parent(std::uint32_t position) const noexcept {
   if (position == root) return root;
   if (shape == TreeShape::monotone) {
-    return position > root ? root + (position - root - 1) / fan : root - (root - position - 1) / fan;
+    return position > root ? root + (position - root - 1) / fan
+                           : root - (root - position - 1) / fan;
   }
   const std::uint32_t node = position > root ? position - root : position + size - root;
   const std::uint32_t up =

@@ -44,7 +44,8 @@ struct Tree {
    private:
     friend struct Tree;
     void add(std::uint32_t position) noexcept { list_[count_++] = position; }
-    std::array<std::uint32_t, std::size_t{2} * kMaxFan> list_;  // 32: also enough for a binomial tree
+    std::array<std::uint32_t, std::size_t{2} * kMaxFan>
+        list_;  // 32: also enough for a binomial tree
     std::uint32_t count_ = 0;
   };
 

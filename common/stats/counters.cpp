@@ -22,6 +22,20 @@ const std::array<CounterInfo, kCounters>& counter_info() noexcept {
       {"connections", "connections opened, by us or by a peer"},
       {"frames_dropped", "malformed or foreign frames dropped"},
       {"peers_broken", "peers lost: died, unreachable or broke the protocol"},
+      {"thread_wakeups", "times an arrival woke the NI thread"},
+      {"thread_turns", "times the NI thread did the absent host's work"},
+      {"thread_looks", "times the NI thread looked, by the clock, whether the host is still there"},
+      {"rails_lost", "rails given up while others of the same peer went on"},
+      {"rail_frames_again", "frames sent again because the rail that carried them was lost"},
+      {"rail_duplicates", "frames dropped because they had come over another rail before"},
+      {"rail0_bytes", "bytes of frames sent, puts and gets over the first of several rails"},
+      {"rail1_bytes", "likewise, the second"},
+      {"rail2_bytes", "likewise, the third"},
+      {"rail3_bytes", "likewise, the fourth"},
+      {"rail4_bytes", "likewise, the fifth"},
+      {"rail5_bytes", "likewise, the sixth"},
+      {"rail6_bytes", "likewise, the seventh"},
+      {"rail7_bytes", "likewise, the eighth"},
   }};
   return info;
 }

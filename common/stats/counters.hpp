@@ -33,8 +33,26 @@ enum class Counter : std::uint8_t {
   connections,
   frames_dropped,
   peers_broken,
+  thread_wakeups,
+  thread_turns,
+  thread_looks,
+  rails_lost,
+  rail_frames_again,
+  rail_duplicates,
+  rail0_bytes,
+  rail1_bytes,
+  rail2_bytes,
+  rail3_bytes,
+  rail4_bytes,
+  rail5_bytes,
+  rail6_bytes,
+  rail7_bytes,
   count_,
 };
+// The counter of one rail of several.
+constexpr Counter rail_bytes(std::size_t rail) noexcept {
+  return static_cast<Counter>(static_cast<std::size_t>(Counter::rail0_bytes) + rail);
+}
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::count_);
 
 struct CounterInfo {

@@ -24,6 +24,7 @@ const char* to_string(FrameType type) noexcept {
     case FrameType::service: return "service";
     case FrameType::service_data: return "service_data";
     case FrameType::service_ack: return "service_ack";
+    case FrameType::rail: return "rail";
   }
   return "unknown";
 }

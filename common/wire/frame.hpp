@@ -20,7 +20,8 @@
 // | service      | data    | an NI service, as it likes             | (credit)     | the service's|
 // | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
 // | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
-// Payload X is struct XPayload of protocol/remote_memory.hpp.
+// | rail         | control | link bond, about its rails             | see there    | Note         |
+// Payload X is struct XPayload of protocol/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
 // Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
@@ -55,7 +56,8 @@ enum class FrameType : std::uint8_t {
   service,
   service_data,
   service_ack,
-  last_ = service_ack,
+  rail,
+  last_ = rail,
 };
 
 constexpr bool is_valid(FrameType type) noexcept {
@@ -86,17 +88,24 @@ constexpr bool needs_credit(FrameType type) noexcept {
 const char* to_string(FrameType type) noexcept;
 
 // Everything about a frame but its payload.
-struct Meta {
+struct alignas(std::uint32_t) Meta {
   FrameType type;
   std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
+  std::uint8_t unused = 0;   // no padding: a Meta is one word, and moved as one
 };
+static_assert(sizeof(Meta) == sizeof(std::uint32_t));
 
 // A piece of a gathered payload. The bytes stay the caller's.
 struct Slice {
   const void* data;
   std::size_t size;
 };
+inline std::size_t total_size(const Slice* slices, int count) noexcept {
+  std::size_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += slices[i].size;
+  return sum;
+}
 
 // Header of a frame on a shared channel. Little-endian on the wire.
 struct Header {

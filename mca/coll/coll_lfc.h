@@ -13,10 +13,10 @@
 #include "engine.h"
 #include "ompi_version.h"
 
-#include "ompi/mca/coll/coll.h"
-#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"

@@ -76,7 +76,7 @@ struct lfc_coll_group {
   std::vector<std::uint32_t> members;  // by rank
   std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
   lfc::Clock::time_point watched{};
-  bool active = false;  // in the engine's list: has operations that go on by themselves
+  bool active = false;         // in the engine's list: has operations that go on by themselves
   std::atomic<int> users = 1;  // the communicator, and whoever advances it just now
 };
 
@@ -186,8 +186,9 @@ class Engine {
   CollOperation& describe(lfc_coll_group& group, const lfc_coll_call& call,
                           CollOperation& operation) {
     operation.kind = static_cast<CollOperation::Kind>(call.kind);
-    operation.root =
-        operation.kind == CollOperation::Kind::allreduce ? 0 : group.members[static_cast<std::size_t>(call.root)];
+    operation.root = operation.kind == CollOperation::Kind::allreduce
+                         ? 0
+                         : group.members[static_cast<std::size_t>(call.root)];
     operation.in = static_cast<const std::byte*>(call.in);
     operation.out = static_cast<std::byte*>(call.out);
     operation.bytes = call.bytes;
@@ -475,14 +476,11 @@ bool lfc_coll_start_service(bool threads) {
   return engine != nullptr && engine->start_service(threads);
 }
 
-bool lfc_coll_knows(lfc_coll_process process) {
-  return engine->knows({process.job, process.rank});
-}
+bool lfc_coll_knows(lfc_coll_process process) { return engine->knows({process.job, process.rank}); }
 
 void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size) {
-  engine->introduce({process.job, process.rank},
-                    {static_cast<const std::byte*>(facts), facts_size},
+  engine->introduce({process.job, process.rank}, {static_cast<const std::byte*>(facts), facts_size},
                     {static_cast<const std::byte*>(address), address_size});
 }
 

@@ -91,9 +91,9 @@ class GroupNetwork final : public Multicast::Receiver {
   Board board_;  // the NI's own view: it writes while the host reads
   CollOperation* expected_ = nullptr;
   std::uint64_t kept_step_ = 0;
-  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
-  std::map<std::uint64_t, Partial> partials_;              // by step
-  std::vector<std::pair<std::uint64_t, Partial*>> results_;  // sent, but perhaps not to all
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;        // by step
+  std::map<std::uint64_t, Partial> partials_;                    // by step
+  std::vector<std::pair<std::uint64_t, Partial*>> results_;      // sent, but perhaps not to all
   std::map<std::uint64_t, std::vector<std::byte>> own_results_;  // that the board has no room for
   std::atomic<bool> failed_ = false;
   std::atomic<bool> mismatch_ = false;

@@ -46,8 +46,9 @@ def ratios(of_point, unit, names):
         return {}, None
     found = {}
     for other in others:
-        count = min(len(of_point[first]), len(of_point[other]))
-        found[other] = paired_ratio(of_point[first][:count], of_point[other][:count])
+        pairs = [(ours, theirs) for ours, theirs in zip(of_point[first], of_point[other]) if theirs]
+        if pairs:  # by nothing but zeros there is no ratio
+            found[other] = paired_ratio(*zip(*pairs))
     best = others[0]
     for other in others[1:]:
         if better(unit, spread(of_point[other]).median, spread(of_point[best]).median):

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 # Units of which more is better; of all others (us) less is.
-RATES = ("MB/s", "M/s")
+RATES = ("MB/s", "M/s", "%")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "link/bond/bond_link.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
 #include "link/shm/shm_link.hpp"
@@ -62,6 +63,23 @@ std::unique_ptr<Link> make_tcp(const std::string&, End& end, std::string& why_no
   return make_tcp_link(options, end.identity, end, end.counters, why_not);
 }
 
+// Two rails of tcp over two loopback addresses.
+std::unique_ptr<Link> make_bond(const std::string&, End& end, std::string& why_not) {
+  std::vector<Interface> chosen;
+  if (!select_interfaces("127.0.0.1", list_interfaces(), chosen, why_not)) return nullptr;
+  auto bond = make_bond_link({}, end.identity, end, end.counters);
+  for (const char* name : {"tcp", "tcp1"}) {
+    TcpOptions options;
+    options.name = name;
+    options.interface = chosen.front();
+    auto rail = make_tcp_link(options, end.identity, bond->rail_sink(), end.counters, why_not);
+    if (rail == nullptr) return nullptr;
+    bond->add_rail(name, std::move(rail));
+    chosen.front().address.bytes[3] = 2;  // 127.0.0.2
+  }
+  return bond;
+}
+
 std::unique_ptr<Link> make_ofi(const std::string& provider, End& end, std::string& why_not) {
   OfiOptions options;
   options.provider = provider;
@@ -90,6 +108,7 @@ const std::vector<Kind>& kinds() {
     list.push_back(free_kind("shm", make_shm));
     list.push_back(free_kind("shm-cma", make_shm_without_cma));
     list.push_back(free_kind("tcp", make_tcp));
+    list.push_back(free_kind("bond", make_bond));
     for (const std::string& provider : ofi_providers()) {
       Kind kind{"ofi:" + provider,
                 [provider] { return std::make_unique<Free>(make_ofi, provider); }};

@@ -95,8 +95,8 @@ constexpr Meta kControl{FrameType::credit, 0, 0};
 
 }  // namespace
 
-TEST_CASE("at least sim, loop, shm and tcp are under test", "[conformance]") {
-  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp"}) {
+TEST_CASE("at least sim, loop, shm, tcp and bond are under test", "[conformance]") {
+  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp", "bond"}) {
     INFO(name);
     CHECK(std::any_of(available().begin(), available().end(),
                       [&](const Kind& kind) { return kind.name == name; }));
@@ -142,7 +142,7 @@ TEST_CASE("send copies: the bytes are the caller's again at once", "[conformance
     const int b = lan.other();
     REQUIRE(lan.connect(0, b));
     const std::size_t limit = lan[0].link->max_payload();
-    std::vector<std::size_t> sizes{1, 8, 100, 248, 249, 2000, limit / 2, limit};
+    std::vector<std::size_t> sizes{1, 8, 100, 632, 633, 2000, limit / 2, limit};
     for (std::size_t& size : sizes) size = std::min(size, limit);
     for (std::size_t size : sizes) {
       std::vector<std::byte> bytes(size);

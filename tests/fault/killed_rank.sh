@@ -29,6 +29,8 @@ for links in loop,shm loop,tcp; do
   victim mpirun 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
 done
 victim 1 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_onesided --rounds 100000
+victim 1 2 --mca btl lfc --mca osc neon mpi_onesided --rounds 100000
+victim 2 4 --mca btl lfc --mca osc neon --mca btl_lfc_links loop,tcp mpi_onesided --rounds 100000
 # The next job starts as if nothing had happened.
 run_job 60 4 --mca btl lfc mpi_ring
 job_is_ok "a job after the killed ones"

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "fuzz/fuzzer.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 namespace {
@@ -31,12 +31,14 @@ class RingFuzzer final : public Fuzzer {
     shape_.slots = 16;
     shape_.bulk = 4096;
     shape_.max_payload = 1024;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kSlotBytes, size())));
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kRingAlignment, size())));
     std::memset(memory_.get(), 0, size());
     writer_.emplace(memory_.get(), shape_);
     reader_.emplace(memory_.get(), shape_);
   }
-  std::size_t size() const { return (shape_.bytes() + kSlotBytes - 1) / kSlotBytes * kSlotBytes; }
+  std::size_t size() const {
+    return (shape_.bytes() + kRingAlignment - 1) / kRingAlignment * kRingAlignment;
+  }
 
   // The other side writes what it likes: a control word, the progress, or any byte.
   void scribble() {
@@ -44,7 +46,7 @@ class RingFuzzer final : public Fuzzer {
     std::size_t at = random_.below(shape_.bytes() - sizeof word);
     if (random_.chance(700)) {
       const std::size_t slot = random_.below(shape_.slots);
-      at = random_.chance(300) ? 0 : kCacheLine + slot * kSlotBytes;
+      at = random_.chance(300) ? 0 : kRingHead + slot * kSlotBytes;
       const Meta meta{static_cast<FrameType>(random_.below(14)), 0, 0};
       if (random_.chance(700))
         word = RingWord::pack(random_.below(64), meta, static_cast<std::size_t>(odd_number()));

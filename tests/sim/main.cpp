@@ -142,8 +142,8 @@ int run_multicast(const CommandLine& command) {
               " deliveries=%" PRIu64 " unicasts=%" PRIu64 " forwarded=%" PRIu64 " copied=%" PRIu64
               " blocked=%" PRIu64 " deadlocks=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
               command.seeds, failed, options.nodes, options.window, options.groups, shape.c_str(),
-              sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied,
-              sum.blocked, sum.deadlocks, sum.ticks, seconds.count());
+              sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied, sum.blocked,
+              sum.deadlocks, sum.ticks, seconds.count());
   return failed == 0 ? 0 : 1;
 }
 

@@ -60,8 +60,8 @@ Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHea
     simulation->fail("group " + std::to_string(key) + " member " + std::to_string(self) +
                      ": packet " + std::to_string(header.number) + " of member " +
                      std::to_string(header.origin) + " is out of order");
-  const auto right = content(pattern(key, header.origin, header.number),
-                             host->multicast->max_packet());
+  const auto right =
+      content(pattern(key, header.origin, header.number), host->multicast->max_packet());
   if (!std::equal(bytes.begin(), bytes.end(), right.begin(), right.end()))
     simulation->fail("the contents of a packet are not what was sent");
   ++simulation->counts_.deliveries;

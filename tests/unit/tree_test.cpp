@@ -150,9 +150,9 @@ TEST_CASE("the overlap example of the thesis is a circle with its trees only", "
 
 TEST_CASE("one group: the seed's rule holds for its heap and binomial trees, not for chains",
           "[tree]") {
-  for (const auto& [shape, cyclic] : {std::pair{TreeShape::binary, false},
-                                      std::pair{TreeShape::binomial, false},
-                                      std::pair{TreeShape::chain, true}}) {
+  for (const auto& [shape, cyclic] :
+       {std::pair{TreeShape::binary, false}, std::pair{TreeShape::binomial, false},
+        std::pair{TreeShape::chain, true}}) {
     Members members;
     for (std::uint32_t id = 0; id < 13; ++id) members.push_back(id);
     Waits waits;

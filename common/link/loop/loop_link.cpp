@@ -1,5 +1,7 @@
 #include "link/loop/loop_link.hpp"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <new>
 
@@ -7,7 +9,7 @@ namespace lfc {
 namespace {
 
 constexpr int kFramesPerPoll = 64;
-constexpr std::align_val_t kAlignment{kSlotBytes};
+constexpr std::align_val_t kAlignment{kRingAlignment};
 
 struct FreeAligned {
   void operator()(std::byte* memory) const noexcept { ::operator delete(memory, kAlignment); }
@@ -23,6 +25,15 @@ class LoopLink final : public Link {
         writer_(memory_.get(), shape_),
         reader_(memory_.get(), shape_) {
     std::memset(memory_.get(), 0, shape_.bytes());
+  }
+
+  bool hang_bell(std::string& why_not) {
+    bell_ = Bell::create(bell_state_, why_not);
+    if (bell_ == nullptr) return false;
+    cord_ = BellCord(bell_state_, static_cast<std::uint32_t>(getpid()));
+    if (cord_) writer_.set_cord(&cord_);
+    if (!cord_) why_not = "/proc does not show this process's own pipes";
+    return static_cast<bool>(cord_);
   }
 
   std::string_view name() const noexcept override { return "loop"; }
@@ -56,12 +67,26 @@ class LoopLink final : public Link {
     while (events < kFramesPerPoll && reader_.peek(frame) == RingReader::Peek::frame) {
       if (announcement_) announce();
       ++events;
-      if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta, frame.payload);
+      if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta(), frame.payload);
       reader_.pop();
     }
     return events;
   }
   bool drained() const noexcept override { return true; }
+  void wait_fds(std::vector<int>& out) const override {
+    if (bell_ != nullptr) out.push_back(bell_->fd());
+  }
+  Armed arm() noexcept override {
+    if (bell_ == nullptr) return Armed::partly;
+    bell_->announce();
+    RingFrame frame;
+    if (reader_.peek(frame) != RingReader::Peek::frame) return Armed::fully;
+    bell_->withdraw();
+    return Armed::busy;
+  }
+  void disarm() noexcept override {
+    if (bell_ != nullptr) bell_->withdraw();
+  }
 
   bool remote_memory(PeerId) const noexcept override { return true; }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
@@ -95,6 +120,9 @@ class LoopLink final : public Link {
   std::unique_ptr<std::byte, FreeAligned> memory_;
   RingWriter writer_;
   RingReader reader_;
+  BellState bell_state_{};
+  std::unique_ptr<Bell> bell_;
+  BellCord cord_;
   bool open_ = false;
   PeerId self_ = kNoPeer;
   std::optional<Address> announcement_;
@@ -105,7 +133,9 @@ class LoopLink final : public Link {
 std::unique_ptr<Link> make_loop_link(const LoopOptions& options, const Identity& identity,
                                      FrameSink& sink, std::string& why_not) {
   if (!options.ring.valid(why_not)) return nullptr;
-  return std::make_unique<LoopLink>(options, identity, sink);
+  auto link = std::make_unique<LoopLink>(options, identity, sink);
+  if (options.bell && !link->hang_bell(why_not)) return nullptr;
+  return link;
 }
 
 }  // namespace lfc

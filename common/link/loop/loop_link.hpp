@@ -8,11 +8,12 @@
 #include <string>
 
 #include "link/link.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 
 struct LoopOptions {
+  bool bell = false;  // wait_fds() and arm(): the poller may sleep, and send() wakes it
   RingShape ring;
 };
 

@@ -113,10 +113,6 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not)
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Mapping::Mapping(int fd, std::size_t offset, std::size_t size) noexcept : size_(size) {
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                     static_cast<off_t>(offset));
@@ -149,7 +145,7 @@ bool is_present(const SegmentName& peer, std::string& why_not) {
 // --- The owner ---
 
 std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32_t places,
-                                             std::string& why_not) {
+                                             bool bell, std::string& why_not) {
   if (!shape.valid(why_not)) return std::nullopt;
   if (places == 0 || places > kMaxPlaces) {
     why_not = "places must be from 1 to " + std::to_string(kMaxPlaces) + ", not " +
@@ -191,6 +187,10 @@ std::optional<OwnSegment> OwnSegment::create(const RingShape& shape, std::uint32
   head->version = kSegmentVersion;
   head->places = places;
   head->shape = shape;
+  if (bell) {
+    own.bell_ = Bell::create(head->bell, why_not);
+    if (own.bell_ == nullptr) return std::nullopt;
+  }
   return own;
 }
 
@@ -198,9 +198,10 @@ OwnSegment::~OwnSegment() {
   if (mapping_.is_open()) head_of(mapping_).closed.store(1, std::memory_order_relaxed);
 }
 
-std::uint32_t OwnSegment::changes() const noexcept {
-  // Pairs with the releases in RemotePlace: the changed claims are visible.
-  return head_of(mapping_).changes.load(std::memory_order_acquire);
+std::size_t OwnSegment::memory() const noexcept {
+  struct stat info {};
+  constexpr std::size_t kStatBlock = 512;  // as stat(2) says, whatever the file system's block is
+  return fstat(fd_.get(), &info) == 0 ? static_cast<std::size_t>(info.st_blocks) * kStatBlock : 0;
 }
 
 Claim OwnSegment::claim(std::uint32_t place) const noexcept {
@@ -282,6 +283,8 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_word.store(Claim{PlaceState::ready, pid}.packed(), std::memory_order_release);
   head_of(remote.segment_).changes.fetch_add(1, std::memory_order_release);
+  remote.cord_ = BellCord(head_of(remote.segment_).bell, peer.pid);
+  if (remote.cord_) remote.cord_.pull();
   return remote;
 }
 
@@ -291,6 +294,7 @@ RemotePlace::~RemotePlace() {
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_of(segment_, index_).store(closing.packed(), std::memory_order_release);
   head_of(segment_).changes.fetch_add(1, std::memory_order_release);
+  if (cord_) cord_.pull();
 }
 
 PlaceHead& RemotePlace::head() const noexcept {

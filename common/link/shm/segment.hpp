@@ -25,7 +25,8 @@
 #include <string>
 #include <utility>
 
-#include "link/shm/ring.hpp"
+#include "link/bell.hpp"
+#include "link/ring.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -42,29 +43,12 @@ struct SegmentName {
   std::uint32_t version = 0;
 };
 static_assert(sizeof(SegmentName) == 56);
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
 // Whether the segment of that name can be opened and is the one that is meant: the process lives.
 bool is_present(const SegmentName& peer, std::string& why_not);
-
-// Closes a file descriptor; moves, does not copy.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const noexcept { return fd_; }
-  bool is_open() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // A mapping that is undone with its owner.
 class Mapping {
@@ -103,8 +87,8 @@ struct Claim {
   }
 };
 
-// In front of the ring in each place. As large as a multiple of a slot, so that slots are aligned.
-struct alignas(kSlotBytes) PlaceHead {
+// In front of the ring in each place. Of a size that keeps the ring aligned.
+struct alignas(kRingAlignment) PlaceHead {
   // The owner no longer reads here: set once, looked at by the claimant now and then.
   std::atomic<std::uint32_t> abandoned;
   std::uint32_t address_size;  // the claimant's, complete when the place is ready
@@ -121,11 +105,14 @@ struct SegmentHead {
   // Raised after each change of a claim that the owner should look at; alone on its line, since
   // the owner's poll() loads it every time.
   alignas(kCacheLine) std::atomic<std::uint32_t> changes;
+  // Whether the owner sleeps: every sender looks after each frame, so it too has its own line.
+  alignas(kCacheLine) BellState bell;
 };
 
 class OwnSegment {
  public:
-  static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places,
+  // With a bell, senders wake the owner when it says that it sleeps.
+  static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places, bool bell,
                                           std::string& why_not);
   OwnSegment(OwnSegment&&) noexcept = default;
   OwnSegment& operator=(OwnSegment&&) = delete;
@@ -136,14 +123,22 @@ class OwnSegment {
   const RingShape& shape() const noexcept { return shape_; }
   std::uint32_t places() const noexcept { return places_; }
   // Grows when a claim has changed; one load.
-  std::uint32_t changes() const noexcept;
+  std::uint32_t changes() const noexcept {
+    // Pairs with the releases in RemotePlace: the changed claims are visible.
+    return reinterpret_cast<const SegmentHead*>(mapping_.data())
+        ->changes.load(std::memory_order_acquire);
+  }
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
+  // Bytes of the segment that are really there: what claimants have used, in pages.
+  std::size_t memory() const noexcept;
   // Erases the place, gives its pages back to the kernel, and makes it free.
   void free(std::uint32_t place) noexcept;
   // Frees the places whose claimant died before they were ready.
   void free_stillborn() noexcept;
+  // Null without one.
+  Bell* bell() const noexcept { return bell_.get(); }
 
  private:
   OwnSegment() = default;
@@ -154,6 +149,7 @@ class OwnSegment {
   FileDescriptor fd_;
   Mapping mapping_;
   std::unique_ptr<std::uint64_t> probe_;  // where name_.probe points
+  std::unique_ptr<Bell> bell_;
 };
 
 // A claimed place in a neighbour's segment.
@@ -173,6 +169,8 @@ class RemotePlace {
   const RingShape& shape() const noexcept { return shape_; }
   // The owner has closed its side, of this place or of all.
   bool abandoned() const noexcept;
+  // To be pulled after each frame; null: the owner never sleeps.
+  const BellCord* cord() const noexcept { return cord_ ? &cord_ : nullptr; }
 
  private:
   RemotePlace() = default;
@@ -183,6 +181,7 @@ class RemotePlace {
   std::uint32_t index_ = 0;
   Mapping segment_;  // head and claim table
   Mapping place_;
+  BellCord cord_;
 };
 
 }  // namespace lfc

@@ -21,6 +21,7 @@ constexpr int kFramesPerPlace = 16;  // before the next place has its turn
 // Reading the clock costs about as much as ten idle polls; yet on a crowded machine, where a poll
 // is followed by other processes' time slices, the count must not be large either.
 constexpr std::uint32_t kPollsPerClock = 128;
+constexpr std::uint64_t kAttention = std::uint64_t{1} << 32;  // no number of changes
 constexpr auto kCheckInterval = std::chrono::milliseconds(200);
 
 std::optional<SegmentName> segment_name(const Address& address) {
@@ -34,15 +35,15 @@ std::optional<SegmentName> segment_name(const Address& address) {
 // A place in our segment that somebody has claimed.
 struct Incoming {
   Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, std::uint32_t pid)
-      : place(place_), reader(ring, shape), watch(pid) {}
+      : reader(ring, shape), place(place_), watch(pid) {}
 
-  PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
-  std::uint32_t place;
-  bool ending = false;   // the sender has said goodbye or died
-  bool died = false;     // which of the two
-  bool drained = false;  // ending, and nothing is left
-  bool corrupt = false;
   RingReader reader;
+  PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
+  bool ending = false;    // the sender has said goodbye or died
+  bool died = false;      // which of the two
+  bool drained = false;   // ending, and nothing is left
+  bool corrupt = false;
+  std::uint32_t place;
   ProcessWatch watch;
 };
 
@@ -59,7 +60,15 @@ struct Outgoing {
       : writer(place_.ring(), place_.shape()),
         owner(name),
         place(std::move(place_)),
-        watch(std::move(watch_)) {}
+        watch(std::move(watch_)) {
+    writer.set_cord(place.cord());
+  }
+
+  // Nothing more goes into the ring, also not from those who write it directly.
+  void end(State how) noexcept {
+    state = how;
+    writer.shut();
+  }
 
   RingWriter writer;
   State state = State::open;
@@ -92,11 +101,24 @@ class ShmLink final : public Link {
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
+  RingWriter* ring(PeerId peer) noexcept override { return &outgoing(peer)->writer; }
   int poll() noexcept override;
+
+  void wait_fds(std::vector<int>& out) const override {
+    if (segment_.bell() != nullptr) out.push_back(segment_.bell()->fd());
+  }
+  Armed arm() noexcept override;
+  void disarm() noexcept override {
+    if (segment_.bell() != nullptr) segment_.bell()->withdraw();
+  }
+  std::size_t memory() const noexcept override { return segment_.memory(); }
 
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
+  }
+  std::size_t remote_memory_from(PeerId) const noexcept override {
+    return options_.single_copy_from;
   }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
     out.base = reinterpret_cast<std::uintptr_t>(data);
@@ -129,8 +151,11 @@ class ShmLink final : public Link {
   void lose(PeerId peer, const char* why);
   void abandon(Incoming& in) noexcept;
   void try_cma(Outgoing& out);
-  // The slow paths of poll().
-  void attend();
+  // The slow paths of poll(), kept out of its way.
+  [[gnu::noinline]] void look_after(Incoming& in, RingReader::Peek found) noexcept;
+  // For what no claim tells.
+  void call_attention() noexcept { seen_changes_ = kAttention; }
+  [[gnu::noinline]] void attend();
   void look_at_claims();
   template <class Visit>
   void for_each_new_claim(Visit visit);
@@ -139,7 +164,7 @@ class ShmLink final : public Link {
   bool admit(Incoming& in, const Address& from);
   void sort_out_incoming();
   void report_failures();
-  void check_lives();
+  [[gnu::noinline]] void check_lives();
 
   const ShmOptions options_;
   OwnSegment segment_;
@@ -147,9 +172,8 @@ class ShmLink final : public Link {
   // Read by every poll().
   std::vector<std::unique_ptr<Incoming>> active_;
   std::size_t turn_ = 0;
-  std::uint32_t seen_changes_ = 0;
+  std::uint64_t seen_changes_ = 0;  // of claims, which attend() looks at; or kAttention
   std::uint32_t polls_ = 0;
-  bool attention_ = false;  // attend() has something to do that no claim tells
 
   std::vector<std::unique_ptr<Outgoing>> outgoing_;   // by PeerId
   std::vector<std::unique_ptr<Incoming>> abandoned_;  // until their sender lets go of them
@@ -221,48 +245,74 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   return status;
 }
 
-int ShmLink::poll() noexcept {
-  if (segment_.changes() != seen_changes_ || attention_) [[unlikely]]
+// Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
+ShmLink::Armed ShmLink::arm() noexcept {
+  if (segment_.bell() == nullptr) return Armed::partly;
+  segment_.bell()->announce();
+  RingFrame frame;
+  const bool busy = segment_.changes() != seen_changes_ ||
+                    std::any_of(active_.begin(), active_.end(), [&](const auto& in) {
+                      return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
+                    });
+  if (!busy) return Armed::fully;
+  disarm();
+  return Armed::busy;
+}
+
+[[gnu::flatten]] int ShmLink::poll() noexcept {
+  if (segment_.changes() != seen_changes_) [[unlikely]]
     attend();
   if (++polls_ % kPollsPerClock == 0) [[unlikely]]
     check_lives();
   int events = 0;
-  for (std::size_t n = active_.size(); n != 0 && events < kFramesPerPoll; --n) {
-    if (turn_ >= active_.size()) turn_ = 0;
-    events += drain(*active_[turn_++], std::min(kFramesPerPlace, kFramesPerPoll - events));
+  const std::size_t count = active_.size();
+  std::size_t at = turn_ < count ? turn_ : 0;
+  for (std::size_t n = count; n != 0; --n) {
+    Incoming& in = *active_[at];
+    if (++at == count) at = 0;
+    if (in.reader.still_empty() && !in.ending) [[likely]]
+      continue;
+    events += drain(in, std::min(kFramesPerPlace, kFramesPerPoll - events));
+    if (events >= kFramesPerPoll) break;
   }
+  turn_ = at;
   return events;
 }
 
 // Delivers up to `limit` frames.
 int ShmLink::drain(Incoming& in, int limit) noexcept {
   RingFrame frame;
-  for (int events = 0; events < limit; ++events) {
+  int events = 0;
+  do {
     const RingReader::Peek found = in.reader.peek(frame);
-    // The sink may have closed this peer with the last frame.
-    if (found != RingReader::Peek::frame || in.peer == kNoPeer) {
-      if (found == RingReader::Peek::corrupt || in.ending) [[unlikely]] {
-        in.corrupt = found == RingReader::Peek::corrupt;
-        in.drained = in.ending;
-        attention_ = true;
-      }
-      return events;
+    if (found != RingReader::Peek::frame) [[unlikely]] {
+      look_after(in, found);
+      break;
     }
-    sink_.on_frame(in.peer, frame.meta, frame.payload);
+    if (in.peer == kNoPeer) [[unlikely]]
+      break;  // closed by the sink with the last frame, or refused
+    sink_.on_frame(in.peer, frame.meta(), frame.payload);
     in.reader.pop();
-  }
-  return limit;
+  } while (++events < limit && in.reader.has_next());
+  return events;
+}
+
+// A place without a frame: it may have come to its end.
+void ShmLink::look_after(Incoming& in, RingReader::Peek found) noexcept {
+  in.corrupt = found == RingReader::Peek::corrupt;
+  in.drained = in.ending;
+  if (in.corrupt || in.ending) call_attention();
 }
 
 // Called where the sink must not be: poll() will report it.
 void ShmLink::fail(Outgoing& out, const char* why) noexcept {
-  out.state = Outgoing::State::failing;
+  out.end(Outgoing::State::failing);
   out.why = why;
-  attention_ = true;
+  call_attention();
 }
 
 void ShmLink::lose(PeerId peer, const char* why) {
-  if (Outgoing* out = outgoing(peer)) out->state = Outgoing::State::broken;
+  if (Outgoing* out = outgoing(peer)) out->end(Outgoing::State::broken);
   if (Incoming* in = incoming(peer)) abandon(*in);
   sink_.on_broken(peer, *this, why);
 }
@@ -271,11 +321,10 @@ void ShmLink::lose(PeerId peer, const char* why) {
 void ShmLink::abandon(Incoming& in) noexcept {
   segment_.head(in.place).abandoned.store(1, std::memory_order_relaxed);
   in.peer = kNoPeer;
-  attention_ = true;
+  call_attention();
 }
 
 void ShmLink::attend() {
-  attention_ = false;
   seen_changes_ = segment_.changes();
   sort_out_incoming();
   look_at_claims();
@@ -313,7 +362,7 @@ void ShmLink::look_at_claims() {
     for (const auto& in : *list) {
       if (in->ending || segment_.claim(in->place).state != PlaceState::closing) continue;
       in->ending = true;
-      attention_ = true;
+      call_attention();
     }
   }
   for_each_new_claim(
@@ -395,14 +444,14 @@ void ShmLink::check_lives() {
       // An orderly goodbye just before is found in the claim.
       in->died = segment_.claim(in->place).state != PlaceState::closing;
       in->ending = true;
-      attention_ = true;
+      call_attention();
     }
   }
   for (PeerId peer = 0; peer < outgoing_.size(); ++peer) {
     Outgoing* out = outgoing(peer);
     if (out == nullptr || out->state != Outgoing::State::open) continue;
     if (out->place.abandoned()) {
-      out->state = Outgoing::State::gone;
+      out->end(Outgoing::State::gone);
     } else if (out->watch.dead() && incoming(peer) == nullptr) {
       // With an incoming place its last frames come first, then the loss.
       fail(*out, "the peer died");
@@ -414,7 +463,8 @@ void ShmLink::check_lives() {
 
 std::unique_ptr<Link> make_shm_link(const ShmOptions& options, FrameSink& sink,
                                     std::string& why_not) {
-  std::optional<OwnSegment> segment = OwnSegment::create(options.ring, options.places, why_not);
+  std::optional<OwnSegment> segment =
+      OwnSegment::create(options.ring, options.places, options.bell, why_not);
   if (!segment) return nullptr;
   return std::make_unique<ShmLink>(options, std::move(*segment), sink);
 }

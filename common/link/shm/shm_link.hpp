@@ -15,20 +15,23 @@
 // by poll() within about a fifth of a second of polling; what it had sent is delivered first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "link/link.hpp"
-#include "link/shm/ring.hpp"
+#include "link/ring.hpp"
 
 namespace lfc {
 
 struct ShmOptions {
-  RingShape ring;              // of the rings in which this process receives
-  std::uint32_t places = 256;  // processes that can be connected to this one at the same time
-  bool cma = true;             // use single copy where it is permitted
+  RingShape ring;                    // of the rings in which this process receives
+  std::uint32_t places = 256;        // processes that can be connected to this one at the same time
+  bool cma = true;                   // use single copy where it is permitted
+  bool bell = false;                 // wait_fds() and arm(): the owner may sleep, and senders wake it
+  std::size_t single_copy_from = 1;  // bytes of a message from which on it is the faster way
   // Receives one line for the user, at most once per link: why there is no single copy.
   void (*notice)(std::string_view line) = nullptr;
 };

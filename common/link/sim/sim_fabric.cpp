@@ -9,6 +9,12 @@
 
 namespace lfc {
 
+namespace {
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+}  // namespace
+
 SimFabric::SimFabric(const SimOptions& options) : options_(options), random_(options.seed) {}
 SimFabric::~SimFabric() = default;
 
@@ -42,6 +48,28 @@ void SimFabric::cut(Node a, Node b) {
     pair(from, to).cut = true;
     if (nodes_[to].alive) send_news(from, to);
   }
+}
+
+void SimFabric::silence(Node a, Node b) {
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    pair(from, to).silent = true;
+    // Frames are gone, though they still take room; copies of `to` that concern `from` never arrive.
+    auto& inbox = nodes_[to].inbox;
+    std::vector<Event> copies;
+    for (auto it = inbox.begin(); it != inbox.end();) {
+      const bool copy = it->second.kind == Event::Kind::copy && it->second.copy.target == from;
+      if (copy) copies.push_back(std::move(it->second));
+      const bool frame = it->second.kind == Event::Kind::frame && it->second.from == from;
+      if (frame) --under_way_;
+      it = copy || frame ? inbox.erase(it) : std::next(it);
+    }
+    for (Event& copy : copies) inbox.emplace(kNever, std::move(copy));
+  }
+}
+
+std::uint64_t SimFabric::copy_arrival(Node origin, Node target) noexcept {
+  const std::uint64_t delay = random_.between(options_.minimum_delay, options_.maximum_delay);
+  return pair(origin, target).silent ? kNever : now_ + delay;
 }
 
 // The receiver learns that nothing more comes from `from`, after what is still under way.
@@ -124,6 +152,7 @@ void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
   for (int copies = twice ? 2 : 1; copies > 0; --copies) {
     ++channel.frames;
     ++totals_.frames;
+    if (channel.silent) continue;
     Event event;
     event.from = from;
     event.bytes = frame;

@@ -75,6 +75,8 @@ class SimFabric {
   void kill(Node node);
   // The cable between two nodes breaks; both learn of it later.
   void cut(Node a, Node b);
+  // The cable between two nodes falls silent: what is on it vanishes, and nobody is told.
+  void silence(Node a, Node b);
 
   // --- Observation, for invariant checks ---
 
@@ -120,6 +122,7 @@ class SimFabric {
     std::uint64_t last_arrival = 0;  // keeps the pair FIFO
     std::uint64_t delivered_messages = 0;
     bool cut = false;
+    bool silent = false;
   };
   struct NodeState {
     bool alive = true;
@@ -141,6 +144,7 @@ class SimFabric {
   bool take(Node node, Event& out);
   std::vector<Operation*> take_copies(Node origin, Node target);
   std::uint64_t frame_arrival(Pair& pair) noexcept;
+  std::uint64_t copy_arrival(Node origin, Node target) noexcept;
   void send_news(Node from, Node to);
   Pair& pair(Node from, Node to);
   bool refuse() noexcept;

@@ -240,10 +240,7 @@ Link::Start SimLink::start_copy(PeerId peer, SimFabric::Copy copy) noexcept {
   SimFabric::Event event;
   event.kind = SimFabric::Event::Kind::copy;
   event.copy = copy;
-  const auto& options = fabric_.options_;
-  fabric_.enqueue(
-      node_, fabric_.now_ + fabric_.random_.between(options.minimum_delay, options.maximum_delay),
-      std::move(event));
+  fabric_.enqueue(node_, fabric_.copy_arrival(node_, remote.node), std::move(event));
   ++fabric_.totals_.copies;
   return Start::started;
 }

@@ -184,12 +184,23 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
   return true;
 }
 
-void TcpLink::close(PeerId peer) noexcept {
-  const SendLock::Guard guard(lock_);
-  if (peer >= slots_.size()) return;
-  Connection* connection = std::exchange(slots_[peer], Slot{}).connection;
+// Forgets the peer; its operations end with the next poll(). Returns its connection, if it has one.
+Connection* TcpLink::release(PeerId peer) noexcept {
+  if (peer >= slots_.size()) return nullptr;
   operations_.take_all(peer, cancelled_);
   attention_.store(true, std::memory_order_relaxed);
+  return std::exchange(slots_[peer], Slot{}).connection;
+}
+
+void TcpLink::abandon(PeerId peer) noexcept {
+  const SendLock::Guard guard(lock_);
+  Connection* connection = release(peer);
+  if (connection != nullptr) connection->state.store(State::dead, std::memory_order_release);
+}
+
+void TcpLink::close(PeerId peer) noexcept {
+  const SendLock::Guard guard(lock_);
+  Connection* connection = release(peer);
   if (connection == nullptr) return;
   if (!connection->is(State::established)) {
     connection->state.store(State::dead, std::memory_order_release);
@@ -228,6 +239,7 @@ void TcpLink::sent_something(Connection& connection) noexcept {
   connection.unsent = true;
   unsent_.push_back(&connection);
   any_unsent_.store(true, std::memory_order_relaxed);
+  if (armed_) watch_both(connection);
 }
 
 void TcpLink::fail(Connection& connection, int error) noexcept {

@@ -32,8 +32,12 @@ class TcpLink final : public Link {
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
   void close(PeerId peer) noexcept override;
+  void abandon(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
+  void wait_fds(std::vector<int>& out) const override { out.push_back(epoll_.fd()); }
+  Armed arm() noexcept override;
+  void disarm() noexcept override;
   bool drained() const noexcept override;
 
   bool remote_memory(PeerId peer) const noexcept override;
@@ -69,6 +73,7 @@ class TcpLink final : public Link {
   void watch(Connection& connection, std::uint32_t events) noexcept;
   void sent_something(Connection& connection) noexcept;
   void fail(Connection& connection, int error) noexcept;
+  Connection* release(PeerId peer) noexcept;
   Start start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept;
 
   // tcp_poll.cpp
@@ -78,6 +83,8 @@ class TcpLink final : public Link {
   int poll_cold();
   int attend();
   int check_time(Clock::time_point now);
+  void disarm_unlocked() noexcept;
+  void watch_both(Connection& connection) noexcept;
   void promote(Connection& connection) noexcept;
   void demote(Connection& connection) noexcept;
   int drain(Connection& connection) noexcept;
@@ -135,7 +142,8 @@ class TcpLink final : public Link {
   std::atomic<bool> attention_ = false;  // a failed send, a closed peer, a dead connection
   std::atomic<bool> timed_ = false;      // something has a deadline
 
-  // The poller's own.
+  // The poller's own, but that senders read the first under the lock.
+  bool armed_ = false;  // every connection is in the epoll set, for writing, too, where it waits
   std::vector<Connection*> hot_;
   std::uint64_t ticks_ = 0;
   std::uint32_t until_cold_ = 0;

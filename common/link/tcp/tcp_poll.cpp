@@ -50,6 +50,7 @@ int TcpLink::flush_unsent() noexcept {
     if (moved > 0) ++events;
     if (!connection->out.idle()) return false;
     connection->unsent = false;
+    if (armed_ && !connection->hot) watch(*connection, EPOLLIN);
     if (connection->is(State::closing)) attention_.store(true, std::memory_order_relaxed);
     return true;
   });
@@ -120,6 +121,41 @@ void TcpLink::demote(Connection& connection) noexcept {
   connection.hot = false;
   std::erase(hot_, &connection);
   watch(connection, EPOLLIN);
+}
+
+// Everything that could happen is then an event of the epoll set, which reports what has happened
+// before as well; only timeouts are not.
+Link::Armed TcpLink::arm() noexcept {
+  while (!hot_.empty()) demote(*hot_.back());
+  const SendLock::Guard guard(lock_);
+  armed_ = true;
+  for (Connection* connection : unsent_) watch_both(*connection);
+  until_cold_ = 0;
+  if (attention_.load(std::memory_order_relaxed)) {
+    disarm_unlocked();
+    return Armed::busy;
+  }
+  return timed_.load(std::memory_order_relaxed) ? Armed::partly : Armed::fully;
+}
+
+void TcpLink::disarm() noexcept {
+  const SendLock::Guard guard(lock_);
+  disarm_unlocked();
+}
+
+void TcpLink::disarm_unlocked() noexcept {
+  if (!armed_) return;
+  armed_ = false;
+  for (Connection* connection : unsent_)
+    if (connection->is(State::established) || connection->is(State::closing))
+      watch(*connection, EPOLLIN);
+}
+
+// While armed: for a connection that has something to write. One that is being set up has its own
+// events, and a timeout.
+void TcpLink::watch_both(Connection& connection) noexcept {
+  if (connection.is(State::established) || connection.is(State::closing))
+    watch(connection, EPOLLIN | EPOLLOUT);
 }
 
 // Reads and forgets what a closed peer still sends.

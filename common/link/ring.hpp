@@ -1,7 +1,7 @@
 // Ring: frames from one writer to one reader through a piece of memory that both see.
 //
-// Fixed slots of 256 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
-// of up to 248 bytes lies behind the word: the flag and a short payload share one cache line, so a
+// Fixed slots of 640 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
+// of up to 632 bytes lies behind the word: the flag and a short payload share one cache line, so a
 // short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, at
 // a position that both sides compute by the same rule and that is therefore never on the wire.
 //
@@ -19,6 +19,7 @@
 //  - The reader publishes its progress only every quarter of the slots or of the bulk: what it
 //    keeps to itself never fills the ring, so the writer cannot wait for it in vain.
 //  - Whatever the other side writes is checked before use; a lie is `broken` or `corrupt`.
+// Threads: one writer and one reader, which may be different processes.
 #pragma once
 
 #include <algorithm>
@@ -30,18 +31,22 @@
 #include <span>
 #include <string>
 
+#include "link/bell.hpp"
 #include "link/link.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::size_t kSlotBytes = 256;
+// Half a KiB and its header fit; an odd number of pairs of lines, to spread over the cache.
+inline constexpr std::size_t kSlotBytes = 640;
 inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
 inline constexpr std::uint32_t kControlReserve = 8;
-// In front of the slots: the reader's progress. As large as a slot, so that no slot shares a pair
-// of lines, which processors like to fetch together, with anything else.
-inline constexpr std::size_t kRingHead = kSlotBytes;
+// Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
+// with anything else.
+inline constexpr std::size_t kRingAlignment = 256;
+// In front of the slots: the reader's progress.
+inline constexpr std::size_t kRingHead = kRingAlignment;
 
 struct RingShape {
   std::uint32_t slots = 64;               // a power of two
@@ -70,8 +75,7 @@ struct RingWord {
     return static_cast<std::uint16_t>(word);
   }
   static Meta meta(std::uint64_t word) noexcept {
-    return {static_cast<FrameType>(word >> 16 & 0xff), static_cast<std::uint8_t>(word >> 24),
-            static_cast<std::uint8_t>(word >> 32)};
+    return std::bit_cast<Meta>(static_cast<std::uint32_t>(word >> 16 & 0xffffff));
   }
   static std::size_t length(std::uint64_t word) noexcept { return word >> 40; }
 };
@@ -148,88 +152,107 @@ inline void prefetch(const std::byte* from, std::size_t size) noexcept {
 
 class RingWriter : private RingView {
  public:
-  RingWriter(std::byte* memory, const RingShape& shape) noexcept : RingView(memory, shape) {}
+  RingWriter(std::byte* memory, const RingShape& shape) noexcept
+      : RingView(memory, shape), full_at_(shape.slots) {}
 
-  // `again`: no room. `broken`: the reader's progress is nonsense, or the payload is too long.
-  SendStatus send(Meta meta, const Slice* slices, int count) noexcept {
-    const std::uint32_t reserve = is_data(meta.type) ? kControlReserve : 0;
-    if (free_slots() <= reserve) [[unlikely]] {
-      if (!refresh()) return SendStatus::broken;
-      if (free_slots() <= reserve) return SendStatus::again;
-    }
-    std::size_t length = 0;
-    for (int i = 0; i < count; ++i) length += slices[i].size;
-    std::byte* const to = slot(next_);
-    if (length <= kInlinePayload) {
-      std::byte* at = to + sizeof(std::uint64_t);
-      for (int i = 0; i < count; ++i) {
-        copy_short(at, slices[i].data, slices[i].size);
-        at += slices[i].size;
-      }
-    } else {
-      const SendStatus status = write_bulk(slices, count, length);
-      if (status != SendStatus::sent) return status;
-    }
-    // Pairs with the acquire in RingReader::peek.
-    word_of(to).store(RingWord::pack(next_, meta, length), std::memory_order_release);
-    ++next_;
+  // The common case, in line and without a call: there is known to be room, and the payload, `head`
+  // and `body`, either of which may be empty, fits into a slot. False: nothing was done, ask send().
+  [[gnu::always_inline]] bool send_short(Meta meta, Slice head, Slice body) noexcept {
+    const std::uint64_t number = next_;
+    const std::size_t length = head.size + body.size;
+    if (number + reserve(meta) >= full_at_ || length > kInlinePayload) [[unlikely]]
+      return false;
+    std::byte* const to = slot(number);
+    copy_short(to + sizeof(std::uint64_t), head.data, head.size);
+    copy_short(to + sizeof(std::uint64_t) + head.size, body.data, body.size);
+    next_ = number + 1;
+    show(number, meta, length);
     // The next frame is probably as long. Its lines are the reader's from the lap before; the word
     // could not become visible before they are ours. The word's own line stays where it is polled.
-    if (length > kInlinePayload) {
-      prefetch<1>(bulk(place_bulk(bulk_next_, units(length))), length);
-    } else if (length > kCacheLine - sizeof(std::uint64_t)) {
-      prefetch<1>(slot(next_) + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
-    }
-    return SendStatus::sent;
+    if (length > kCacheLine - sizeof(std::uint64_t))
+      prefetch<1>(slot(number + 1) + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
+    return true;
+  }
+  // `again`: no room. `broken`: the reader's progress is nonsense, the payload is too long, or the
+  // ring is shut.
+  SendStatus send(Meta meta, const Slice* slices, int count) noexcept;
+
+  // From now on the cord is pulled after each frame: the reader may sleep.
+  void set_cord(const BellCord* cord) noexcept { cord_ = cord; }
+  // From now on every send answers `broken`.
+  void shut() noexcept {
+    shut_ = true;
+    full_at_ = 0;
   }
 
  private:
-  std::uint32_t free_slots() const noexcept {
-    return slot_count_ - static_cast<std::uint32_t>(next_ - consumed_);
+  // Makes a frame visible, and wakes a reader that sleeps.
+  [[gnu::always_inline]] void show(std::uint64_t number, Meta meta, std::size_t length) noexcept {
+    // Pairs with the acquire in RingReader::peek.
+    word_of(slot(number)).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    if (cord_ != nullptr) cord_->pull();
   }
-  SendStatus write_bulk(const Slice* slices, int count, std::size_t length) noexcept;
+  static std::uint32_t reserve(Meta meta) noexcept {
+    return is_data(meta.type) ? kControlReserve : 0;
+  }
+  SendStatus send_long(Meta meta, const Slice* slices, int count, std::size_t length) noexcept;
   // Reads the reader's progress; false when it cannot be true.
   bool refresh() noexcept;
 
   std::uint64_t next_ = 0;           // number of the next slot
-  std::uint64_t consumed_ = 0;       // slots that the reader is known to have consumed
+  std::uint64_t full_at_;            // the slot number that the reader is not known to have freed
   std::uint32_t bulk_next_ = 0;      // units, modulo 2^32
-  std::uint32_t bulk_consumed_ = 0;  // likewise
+  std::uint32_t bulk_consumed_ = 0;  // units that the reader is known to have consumed, likewise
+  bool shut_ = false;
+  const BellCord* cord_ = nullptr;
 };
 
 struct RingFrame {
-  Meta meta{};
+  std::uint64_t word = 0;
   std::span<const std::byte> payload;
+
+  Meta meta() const noexcept { return RingWord::meta(word); }
 };
 
 class RingReader : private RingView {
  public:
   enum class Peek : std::uint8_t { empty, frame, corrupt };
 
-  RingReader(std::byte* memory, const RingShape& shape) noexcept : RingView(memory, shape) {}
+  RingReader(std::byte* memory, const RingShape& shape) noexcept
+      : RingView(memory, shape), at_(slot(0)), publish_at_(shape.slots / 4) {}
 
-  // The oldest frame; it stays in the ring until pop(). One load when there is none.
+  // True when peek() has seen the next slot empty and it still is: one load and one comparison.
+  bool still_empty() const noexcept {
+    return word_of(at_).load(std::memory_order_relaxed) == empty_word_;
+  }
+  // True when there is a frame, or something that looks like one.
+  bool has_next() const noexcept {
+    return RingWord::sequence(word_of(at_).load(std::memory_order_relaxed)) ==
+           static_cast<std::uint16_t>(next_ + 1);
+  }
+  // The oldest frame; it stays in the ring until pop().
   Peek peek(RingFrame& out) noexcept {
-    std::byte* const at = slot(next_);
     // Pairs with the release in RingWriter::send.
-    const std::uint64_t word = word_of(at).load(std::memory_order_acquire);
-    if (RingWord::sequence(word) != static_cast<std::uint16_t>(next_ + 1))
-      return is_stale(word) ? Peek::empty : Peek::corrupt;
-    out.meta = RingWord::meta(word);
+    const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);
+    if (RingWord::sequence(word) != static_cast<std::uint16_t>(next_ + 1)) [[unlikely]]
+      return look_at_stale(word);
     const std::size_t length = RingWord::length(word);
-    if (!is_valid(out.meta.type) || length > max_payload_) [[unlikely]]
+    if (!is_valid(RingWord::meta(word).type)) [[unlikely]]
       return Peek::corrupt;
-    if (length <= kInlinePayload) {
-      out.payload = {at + sizeof word, length};
-      bulk_after_ = bulk_next_;
+    out.word = word;
+    if (length <= kInlinePayload) [[likely]] {
+      out.payload = {at_ + sizeof word, length};
       // All lines on their way at once, while the host looks at the first.
       if (length > kCacheLine - sizeof word)
-        prefetch<0>(at + kCacheLine, length + sizeof word - kCacheLine);
+        prefetch<0>(at_ + kCacheLine, length + sizeof word - kCacheLine);
     } else {
+      if (length > max_payload_) [[unlikely]]
+        return Peek::corrupt;
       const std::uint32_t need = units(length);
       const std::uint32_t start = place_bulk(bulk_next_, need);
       out.payload = {bulk(start), length};
       bulk_after_ = start + need;
+      if (bulk_after_ - bulk_published_ >= bulk_units_ / 4) publish_at_ = next_ + 1;
       prefetch<0>(out.payload.data(), length);
     }
     return Peek::frame;
@@ -238,24 +261,24 @@ class RingReader : private RingView {
   // Releases the frame of the last peek.
   void pop() noexcept {
     ++next_;
+    at_ = slot(next_);
+    empty_word_ = 0;
     bulk_next_ = bulk_after_;
-    if (static_cast<std::uint32_t>(next_) - slots_published_ >= slot_count_ / 4 ||
-        bulk_next_ - bulk_published_ >= bulk_units_ / 4)
+    if (next_ >= publish_at_) [[unlikely]]
       publish();
   }
 
  private:
-  // What a slot holds before its frame of this lap: the frame of the lap before, or nothing.
-  bool is_stale(std::uint64_t word) const noexcept {
-    if (next_ < slot_count_) return word == 0;
-    return RingWord::sequence(word) == static_cast<std::uint16_t>(next_ + 1 - slot_count_);
-  }
+  // The word of a slot whose frame of this lap has not come.
+  Peek look_at_stale(std::uint64_t word) noexcept;
   void publish() noexcept;
 
-  std::uint64_t next_ = 0;        // number of the slot to read next
+  std::byte* at_;                 // the slot to read next
+  std::uint64_t empty_word_ = 0;  // what was found in it when it was empty; 0 is never a frame
+  std::uint64_t next_ = 0;        // its number
+  std::uint64_t publish_at_;      // the slot number with which progress is worth publishing
   std::uint32_t bulk_next_ = 0;   // units, modulo 2^32
   std::uint32_t bulk_after_ = 0;  // bulk_next_ once the frame of the last peek is popped
-  std::uint32_t slots_published_ = 0;
   std::uint32_t bulk_published_ = 0;
 };
 

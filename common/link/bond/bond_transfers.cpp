@@ -1,0 +1,257 @@
+// Puts and gets: cut into chunks, which the rails take when they have room.
+#include <algorithm>
+
+#include "link/bond/bond_link_impl.hpp"
+
+namespace lfc::bond {
+namespace {
+
+// A chunk is part of what is left, so that the rails finish at about the same time.
+constexpr std::size_t kLargest = 256 * 1024;
+constexpr std::size_t kSmallest = 64 * 1024;
+constexpr std::size_t kAlignment = 4096;
+constexpr std::uint32_t kDepth = 3;  // chunks under way on one rail
+constexpr std::size_t kMaxTransfers = 1024;
+
+}  // namespace
+
+Chunk& BondLink::take_chunk() {
+  if (spare_chunks_.empty()) return chunks_.emplace_back();
+  Chunk& chunk = *spare_chunks_.back();
+  spare_chunks_.pop_back();
+  return chunk;
+}
+
+bool BondLink::remote_memory(PeerId peer) const noexcept {
+  const Session* session = of(peer);
+  if (session == nullptr) return false;
+  if (session->plain)
+    return session->lead != kNoRail && rails_[session->lead].link->remote_memory(session->id);
+  const std::uint8_t rail = lowest_usable(*session);
+  return session->connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session->id));
+}
+
+bool BondLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    LinkRegion region;
+    bool same = rails_[i].link->register_memory(data, size, region);
+    if (i == 0) out = region;
+    same = same && region.key == out.key && region.base == out.base && region.local == nullptr;
+    if (same) continue;
+    for (std::size_t done = 0; done <= i; ++done) rails_[done].link->deregister_memory(out);
+    return false;
+  }
+  return true;
+}
+
+void BondLink::deregister_memory(LinkRegion& region) noexcept {
+  for (const Rail& rail : rails_) {
+    LinkRegion copy = region;
+    rail.link->deregister_memory(copy);
+  }
+  region = {};
+}
+
+Link::Start BondLink::put(PeerId peer, const void* source, const LinkRegion& local,
+                          std::uint64_t address, const LinkRegion& remote, std::size_t size,
+                          Operation* operation) noexcept {
+  const Session* session = of(peer);
+  if (session != nullptr && session->plain && session->state == Session::State::open)
+    return rails_[session->lead].link->put(session->id, source, local, address, remote, size,
+                                           operation);
+  return start(peer, true, const_cast<void*>(source), address, remote, size, operation);
+}
+
+Link::Start BondLink::get(PeerId peer, void* destination, const LinkRegion& local,
+                          std::uint64_t address, const LinkRegion& remote, std::size_t size,
+                          Operation* operation) noexcept {
+  const Session* session = of(peer);
+  if (session != nullptr && session->plain && session->state == Session::State::open)
+    return rails_[session->lead].link->get(session->id, destination, local, address, remote, size,
+                                           operation);
+  return start(peer, false, destination, address, remote, size, operation);
+}
+
+Link::Start BondLink::start(PeerId peer, bool is_put, void* memory, std::uint64_t address,
+                            const LinkRegion& remote, std::size_t size,
+                            Operation* operation) noexcept {
+  Session* session = of(peer);
+  if (session == nullptr || session->state != Session::State::open) return Start::failed;
+  if (!remote_memory(peer)) return Start::failed;
+  if (session->transfers.size() >= kMaxTransfers) return Start::again;
+  if (size == 0) return Start::done;
+  Transfer* transfer = nullptr;
+  if (spare_transfers_.empty()) {
+    transfer = &transfers_.emplace_back();
+  } else {
+    transfer = spare_transfers_.back();
+    spare_transfers_.pop_back();
+  }
+  *transfer = {operation, is_put, static_cast<std::byte*>(memory), address, remote, size};
+  session->transfers.push_back(transfer);
+  session->waiting.push_back(transfer);
+  session->waiting_bytes += size;
+  if (feed(*session)) stir(*session);
+  return Start::started;
+}
+
+// Lets the rails take chunks. True: there are chunks that no rail takes now, and no end of another
+// chunk will ask for them.
+bool BondLink::feed(Session& session) {
+  std::uint32_t tried = 0;  // rails that take nothing now
+  while (!session.again.empty() || !session.waiting.empty()) {
+    const std::uint8_t rail = rail_with_room(session, tried);
+    if (rail == kNoRail) return tried != 0;
+    Chunk* chunk = next_chunk(session);
+    switch (start_chunk(session, *chunk, rail)) {
+      case Start::started: break;
+      case Start::done: account(*chunk, Result::ok); break;
+      case Start::failed: suspect(session, rail, "takes no put or get"); [[fallthrough]];
+      case Start::again:
+        session.again.push_front(chunk);
+        tried |= 1u << rail;
+        break;
+    }
+  }
+  return false;
+}
+
+// The usable rail with the least under way, if any has room; the lead among equals.
+std::uint8_t BondLink::rail_with_room(const Session& session, std::uint32_t tried) const noexcept {
+  std::uint8_t best = kNoRail;
+  for (std::uint8_t step = 0; step < rails_.size(); ++step) {
+    const std::uint8_t first = session.lead == kNoRail ? 0 : session.lead;
+    const auto i = static_cast<std::uint8_t>((first + step) % rails_.size());
+    const RailState& rail = session.rails[i];
+    if (!rail.usable() || rail.chunks >= kDepth || (tried >> i & 1) != 0) continue;
+    if (best == kNoRail || rail.chunk_bytes < session.rails[best].chunk_bytes) best = i;
+  }
+  return best;
+}
+
+Chunk* BondLink::next_chunk(Session& session) {
+  if (!session.again.empty()) {
+    Chunk* chunk = session.again.front();
+    session.again.pop_front();
+    return chunk;
+  }
+  Transfer& transfer = *session.waiting.front();
+  const std::size_t left = transfer.size - transfer.issued;
+  std::size_t size = left;
+  if (session.live > 1) {
+    const std::size_t share = session.waiting_bytes / (2u * session.live);
+    size = std::clamp(share / kAlignment * kAlignment, kSmallest, kLargest);
+    if (left < size + kSmallest / 2) size = left;  // no crumbs
+  }
+  Chunk& chunk = take_chunk();
+  chunk.done = &BondLink::chunk_done;
+  chunk.bond = this;
+  chunk.session = &session;
+  chunk.transfer = &transfer;
+  chunk.offset = transfer.issued;
+  chunk.size = size;
+  chunk.rail = kNoRail;
+  transfer.issued += size;
+  ++transfer.outstanding;
+  session.waiting_bytes -= size;
+  if (transfer.issued == transfer.size) session.waiting.pop_front();
+  return &chunk;
+}
+
+Link::Start BondLink::start_chunk(Session& session, Chunk& chunk, std::uint8_t rail) noexcept {
+  const Transfer& transfer = *chunk.transfer;
+  std::byte* memory = transfer.memory + chunk.offset;
+  const std::uint64_t address = transfer.address + chunk.offset;
+  RailState& state = session.rails[rail];
+  // Noted before: an operation may end inside the call that starts it.
+  chunk.rail = rail;
+  ++state.chunks;
+  state.chunk_bytes += chunk.size;
+  ++session.chunks;
+  Link& link = *rails_[rail].link;
+  const Start start =
+      transfer.is_put
+          ? link.put(session.id, memory, {}, address, transfer.remote, chunk.size, &chunk)
+          : link.get(session.id, memory, {}, address, transfer.remote, chunk.size, &chunk);
+  if (start == Start::started) return start;
+  --state.chunks;
+  state.chunk_bytes -= chunk.size;
+  --session.chunks;
+  return start;
+}
+
+void BondLink::chunk_done(Operation* self, Result result) {
+  auto& chunk = static_cast<Chunk&>(*self);
+  chunk.bond->chunk_ended(chunk, result);
+}
+
+// A rail has finished a chunk, or has lost it.
+void BondLink::chunk_ended(Chunk& chunk, Result result) {
+  Session& session = *chunk.session;
+  RailState& rail = session.rails[chunk.rail];
+  --rail.chunks;
+  rail.chunk_bytes -= chunk.size;
+  --session.chunks;
+  if (result == Result::unreachable) {
+    suspect(session, chunk.rail, "it lost a put or get");
+    if (chunk.transfer->operation == nullptr) return account(chunk, result);
+    // A get can go again at once: our end of the rail is closed. A put may still be on its way.
+    if (chunk.transfer->is_put && !rail.peer_left) {
+      rail.put_back.push_back(&chunk);
+    } else {
+      session.again.push_back(&chunk);
+      stir(session);
+    }
+    return;
+  }
+  life(session, chunk.rail);
+  if (result == Result::ok) counters_.add(rail_bytes(chunk.rail), chunk.size);
+  account(chunk, result);
+  if (!session.waiting.empty() || !session.again.empty())
+    if (feed(session)) stir(session);
+}
+
+// One chunk less of its transfer; the last completes it.
+void BondLink::account(Chunk& chunk, Result result) {
+  Session& session = *chunk.session;
+  Transfer& transfer = *chunk.transfer;
+  spare_chunks_.push_back(&chunk);
+  --transfer.outstanding;
+  if (result != Result::ok && transfer.result == Result::ok) {
+    transfer.result = result;
+    const auto entry = std::find(session.waiting.begin(), session.waiting.end(), &transfer);
+    if (entry != session.waiting.end()) {  // the rest would fail likewise
+      session.waiting_bytes -= transfer.size - transfer.issued;
+      transfer.issued = transfer.size;
+      session.waiting.erase(entry);
+    }
+  }
+  if (transfer.outstanding != 0 || transfer.issued != transfer.size) return;
+  Operation* operation = transfer.operation;
+  if (operation != nullptr) std::erase(session.transfers, &transfer);
+  const Result ended = transfer.result;
+  transfer.operation = nullptr;
+  spare_transfers_.push_back(&transfer);
+  if (operation != nullptr) operation->done(operation, ended);
+}
+
+// The rails are closed, or will be before the caller takes its memory back; the next poll() tells it.
+void BondLink::abandon_transfers(Session& session) {
+  for (Transfer* transfer : session.transfers) {
+    cancelled_.push_back(transfer->operation);
+    transfer->operation = nullptr;
+    transfer->issued = transfer->size;
+    if (transfer->outstanding == 0) spare_transfers_.push_back(transfer);
+  }
+  session.transfers.clear();
+  session.waiting.clear();
+  session.waiting_bytes = 0;
+  std::deque<Chunk*> lost = std::exchange(session.again, {});
+  for (RailState& rail : session.rails) {
+    lost.insert(lost.end(), rail.put_back.begin(), rail.put_back.end());
+    rail.put_back.clear();
+  }
+  for (Chunk* chunk : lost) account(*chunk, Result::unreachable);
+}
+
+}  // namespace lfc::bond

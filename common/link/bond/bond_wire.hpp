@@ -1,0 +1,61 @@
+// What travels between two bonds: a Head in front of every payload, and notes about rails.
+//
+// Every frame of the NI, and the notes marked so, has a number in the stream from one process to
+// the other, whichever rail carries it: the receiver delivers in the order of numbers and drops what
+// it has had. Every frame, numbered or not, acknowledges what has arrived in the other direction.
+//
+// | note     | numbered | sent when                                    | answered by         |
+// |----------|----------|----------------------------------------------|---------------------|
+// | arrived  | no       | much has arrived on a rail; on that rail     | -                   |
+// | probe    | no       | a rail that has work makes no progress; on   | answer, same rail   |
+// |          |          | all rails                                    |                     |
+// | answer   | no       | a probe has come; on its rail                | -                   |
+// | leave    | yes      | the sender has closed a rail: nothing that   | leave, unless sent  |
+// |          |          | comes on it is placed or delivered any more  | before              |
+// | goodbye  | yes      | the sender has closed the peer; last         | goodbye, likewise   |
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lfc::bond {
+
+inline constexpr std::size_t kMaxRails = 8;
+inline constexpr std::uint8_t kNoRail = 0xff;
+inline constexpr std::uint8_t kBondVersion = 1;
+
+// Numbers begin with 1 and wrap around; they are compared by their difference.
+struct Head {
+  std::uint32_t number;        // 0 and meaningless in notes that are not numbered
+  std::uint32_t acknowledged;  // all up to here have arrived
+};
+static_assert(sizeof(Head) == 8);  // the payload behind it stays aligned to 8
+
+enum class NoteKind : std::uint8_t { arrived = 1, probe, answer, leave, goodbye };
+
+struct Note {
+  NoteKind kind;
+  std::uint8_t rail;  // leave: which
+  std::uint16_t reserved;
+  std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, answer: the round
+};
+static_assert(sizeof(Note) == 8);
+
+constexpr bool is_numbered(NoteKind kind) noexcept {
+  return kind == NoteKind::leave || kind == NoteKind::goodbye;
+}
+
+// The bond's section of an address. A process without it has one rail and no bond.
+struct Section {
+  std::uint8_t version;
+  std::uint8_t rails;
+  std::uint16_t reserved;
+};
+static_assert(sizeof(Section) == 4);
+
+// How many numbers lie from `base` to `number`; negative when it comes before.
+constexpr std::int32_t distance(std::uint32_t base, std::uint32_t number) noexcept {
+  return static_cast<std::int32_t>(number - base);
+}
+
+}  // namespace lfc::bond

@@ -1,0 +1,121 @@
+// Session: what a bond knows of one peer, from the first connect to the last goodbye.
+//
+//   open -> closing -> over       we closed: goodbye sent, the peer's is awaited
+//   open -> ending -> over        the peer closed: our goodbye is on its way
+//   open -> broken                every rail is lost
+//
+// A plain session is one with a process that has no bond: one rail, nothing added to its frames.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "link/bond/arrivals.hpp"
+#include "link/bond/bond_wire.hpp"
+#include "link/bond/retained.hpp"
+#include "link/link.hpp"
+
+namespace lfc::bond {
+
+using Clock = std::chrono::steady_clock;
+
+class BondLink;
+struct Session;
+
+// A put or get of the NI's; it moves in chunks, each over the rail that has room for it.
+struct Transfer {
+  Operation* operation = nullptr;  // null: completed, but some chunk has not come back yet
+  bool is_put = false;
+  std::byte* memory = nullptr;
+  std::uint64_t address = 0;
+  LinkRegion remote{};
+  std::size_t size = 0;
+  std::size_t issued = 0;         // bytes cut into chunks
+  std::uint32_t outstanding = 0;  // chunks that are not finished, wherever they are
+  Result result = Result::ok;
+};
+
+struct Chunk : Operation {
+  BondLink* bond = nullptr;
+  Session* session = nullptr;
+  Transfer* transfer = nullptr;
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  std::uint8_t rail = kNoRail;
+};
+
+// One rail of one session.
+struct RailState {
+  // none: neither side has connected it. joining: not known to carry anything yet. lost: closed, or
+  // out of reach, for good.
+  enum class State : std::uint8_t { none, joining, up, lost };
+  State state = State::none;
+  bool leave_due = false;       // the peer is to be told that we have closed it
+  bool close_due = false;       // it was found to be lost just now
+  bool peer_left = false;       // the peer has closed it: nothing of ours arrives there any more
+  std::uint32_t chunks = 0;     // under way on it
+  std::size_t chunk_bytes = 0;  // of these
+  std::deque<Chunk*> put_back;  // puts that it lost, until peer_left
+  // Large frames, which are spread over the rails: those on it that are not known to have arrived,
+  // and those that came on it.
+  std::deque<std::uint32_t> in_flight;  // sizes
+  std::size_t in_flight_bytes = 0;
+  std::uint32_t arrived = 0;  // of ours, as the peer has told
+  std::uint32_t received = 0;
+  // Whether it still works: see bond_rails.cpp.
+  std::uint64_t progress = 0;  // signs of life so far
+  std::uint64_t progress_seen = 0;
+  Clock::time_point since{};     // that number was seen first, or there was nothing to do
+  std::uint32_t asked = 0;       // the round in which it has to answer; 0: none
+  Clock::time_point limit{};     // to make progress, since another rail has answered that round
+  std::uint32_t probed = 0;      // the last round whose probe was sent on it
+  std::uint32_t answer_due = 0;  // the round of the peer's probe that we owe an answer
+  std::string why;               // it was lost
+
+  bool usable() const noexcept { return state == State::joining || state == State::up; }
+  bool live() const noexcept { return state != State::lost; }
+};
+
+struct Session {
+  enum class State : std::uint8_t { open, closing, ending, over, broken };
+  State state = State::open;
+  bool plain = false;
+  bool announced = false;  // on_connect() was called for it
+  bool restless = false;   // in the bond's list of sessions that want something done
+  bool goodbye_due = false;
+  bool goodbye_sent = false;
+  bool tell_due = false;        // what has arrived is to be acknowledged
+  bool connect_due = false;     // waits for the end of an older session with the same process
+  std::uint8_t lead = kNoRail;  // that carries small frames
+  std::uint8_t usable = 0;      // rails that carry something, or may soon
+  std::uint8_t live = 0;        // rails that are not lost; those that the peer may connect included
+  PeerId id = kNoPeer;          // by which the rails know the peer
+  PeerId peer = kNoPeer;        // by which the NI does; kNoPeer once it has closed it
+  Address address;
+
+  std::uint32_t next_number = 1;
+  Retained retained;
+  Arrivals arrivals;
+  std::uint32_t told = 0;        // the last number acknowledged to the peer
+  std::size_t untold_bytes = 0;  // received since
+
+  std::deque<Transfer*> waiting;     // transfers of which some bytes are not cut into chunks
+  std::size_t waiting_bytes = 0;     // these
+  std::deque<Chunk*> again;          // chunks that a rail has lost
+  std::vector<Transfer*> transfers;  // all that are not completed
+  std::uint32_t chunks = 0;          // in rails
+
+  std::uint32_t round = 0;      // of probes
+  std::uint32_t witnessed = 0;  // the latest round that any rail has answered
+
+  std::array<RailState, kMaxRails> rails;
+
+  explicit Session(const Address& address_) : address(address_) {}
+};
+
+}  // namespace lfc::bond

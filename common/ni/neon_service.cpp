@@ -1,0 +1,275 @@
+#include "ni/neon_service.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "ni/process_ni.hpp"
+
+namespace lfc {
+namespace {
+
+constexpr std::uint32_t kIndexBits = 16;
+constexpr std::uint32_t kIndexMask = (1u << kIndexBits) - 1;
+constexpr neon::Rank kNoRank = 0xffffffffu;
+constexpr std::uint32_t kFrameBytes = 16384;
+
+static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
+
+}  // namespace
+
+struct NeonWindow::Waiting : Message {
+  NeonWindow* window = nullptr;
+  neon::Rank rank = 0;
+  std::vector<std::byte> bytes;
+};
+
+struct NeonWindow::Write : Operation {
+  NeonWindow* window = nullptr;
+  PeerId peer = kNoPeer;
+  neon::Operation* op = nullptr;
+  std::uint64_t address = 0;
+  RegionHandle region;
+};
+
+// --- NeonService ---
+
+std::shared_ptr<NeonService> NeonService::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<NeonService> shared;
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<Ni> ni = process_ni();
+  if (ni == nullptr) return nullptr;
+  std::shared_ptr<NeonService> service = shared.lock();
+  if (service == nullptr) {
+    service = std::make_shared<NeonService>(std::move(ni));
+    shared = service;
+  }
+  return service;
+}
+
+NeonService::NeonService(std::shared_ptr<Ni> ni) : ni_(std::move(ni)) {
+  ni_->attach(ServiceId::neon, this);
+}
+
+NeonService::~NeonService() { ni_->attach(ServiceId::neon, nullptr); }
+
+std::uint32_t NeonService::frame_bytes() const noexcept {
+  const std::size_t room = ni_->max_message() - sizeof(neon::Header);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(kFrameBytes, room & ~std::size_t{63}));
+}
+
+std::uint32_t NeonService::enter(NeonWindow& window) {
+  const Ni::Access access(*ni_);
+  std::uint32_t index = static_cast<std::uint32_t>(windows_.size());
+  if (free_.empty()) {
+    windows_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  windows_[index].window = &window;
+  return index | (++windows_[index].uses << kIndexBits);
+}
+
+void NeonService::leave(std::uint32_t id) noexcept {
+  const Ni::Access access(*ni_);
+  windows_[id & kIndexMask].window = nullptr;
+  free_.push_back(id & kIndexMask);
+}
+
+Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
+                                       std::span<const std::byte> payload) {
+  neon::Header header;
+  if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
+  std::memcpy(&header, payload.data(), sizeof header);
+  const std::uint32_t index = header.window & kIndexMask;
+  if (index >= windows_.size()) return Verdict::malformed;
+  const Entry& entry = windows_[index];
+  const bool current =
+      entry.window != nullptr && entry.uses << kIndexBits == (header.window & ~kIndexMask);
+  if (!current) return Verdict::release;  // of a window that has been freed
+  return entry.window->receive(peer, header, payload.data() + sizeof header,
+                               payload.size() - sizeof header);
+}
+
+void NeonService::on_lost(PeerId peer) {
+  for (const Entry& each : windows_)
+    if (each.window != nullptr) each.window->lost(peer);
+}
+
+bool NeonService::work() {
+  for (const Entry& each : windows_)
+    if (each.window != nullptr) each.window->deliver_own();
+  return false;
+}
+
+// --- NeonWindow ---
+
+NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
+                       const neon::Limits& limits, const neon::Exposure& exposure,
+                       std::uint32_t ranks)
+    : service_(std::move(service)),
+      exposure_(exposure),
+      rank_(rank),
+      peers_(ranks),
+      sent_(ranks),
+      neon_(ranks, limits, *this) {
+  id_ = service_->enter(*this);
+}
+
+NeonWindow::~NeonWindow() { service_->leave(id_); }
+
+void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
+  const Ni::Access access(ni());
+  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
+    peers_[rank].id = peers[rank];
+    peers_[rank].window = ids[rank];
+    if (rank == rank_) continue;
+    if (peers[rank] >= ranks_.size()) ranks_.resize(peers[rank] + 1, kNoRank);
+    ranks_[peers[rank]] = rank;
+  }
+}
+
+neon::Rank NeonWindow::rank_of(PeerId peer) const noexcept {
+  return peer < ranks_.size() ? ranks_[peer] : kNoRank;
+}
+
+bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* payload,
+                      std::size_t size) {
+  if (closing_) return true;
+  Peer& peer = peers_[to];
+  neon::Header head = header;
+  head.window = peer.window;
+  if (to == rank_) {
+    std::vector<std::byte>& frame = own_.emplace_back(sizeof head + size);
+    std::memcpy(frame.data(), &head, sizeof head);
+    if (size > 0) std::memcpy(frame.data() + sizeof head, payload, size);
+    ni().service_wake(ServiceId::neon);
+    ++sent_[to];
+    return true;
+  }
+  if (peer.busy) return false;
+  const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
+  if (!ni().service_try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
+    if (peer.waiting == nullptr) {
+      peer.waiting = std::make_unique<Waiting>();
+      peer.waiting->window = this;
+      peer.waiting->rank = to;
+    }
+    Waiting& waiting = *peer.waiting;
+    waiting.bytes.resize(sizeof head + size);
+    std::memcpy(waiting.bytes.data(), &head, sizeof head);
+    if (size > 0) std::memcpy(waiting.bytes.data() + sizeof head, payload, size);
+    waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
+    waiting.slice_count = 1;
+    waiting.tag = static_cast<std::uint8_t>(ServiceId::neon);
+    waiting.type = FrameType::service;
+    waiting.done = [](Message* self, Result) {
+      auto& ended = static_cast<Waiting&>(*self);
+      ended.window->peers_[ended.rank].busy = false;
+      ended.window->service_->ni().service_wake(ServiceId::neon);
+    };
+    peer.busy = true;
+    ni().service_post(peer.id, waiting);
+  }
+  ++sent_[to];
+  return true;
+}
+
+Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
+                                     const std::byte* payload, std::size_t size) {
+  const neon::Rank rank = rank_of(from);
+  if (rank == kNoRank) return Service::Verdict::malformed;
+  ++received_;
+  return neon_.on_frame(rank, header, payload, size) ? Service::Verdict::release
+                                                     : Service::Verdict::malformed;
+}
+
+void NeonWindow::lost(PeerId peer) {
+  const neon::Rank rank = rank_of(peer);
+  if (rank != kNoRank) neon_.on_lost(rank);
+}
+
+// In a pass of the control program: frames to ourselves, and what waited for room.
+void NeonWindow::deliver_own() {
+  std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
+  for (const std::vector<std::byte>& frame : frames) {
+    neon::Header header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    ++received_;
+    (void)neon_.on_frame(rank_, header, frame.data() + sizeof header, frame.size() - sizeof header);
+  }
+  if (neon_.stalled()) neon_.pump();
+}
+
+bool NeonWindow::quiet() noexcept {
+  const bool waits =
+      std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.busy; });
+  closing_ = closing_ || (!waits && own_.empty() && writes_.empty() && !neon_.stalled());
+  return closing_;
+}
+
+// --- Straight into memory ---
+
+void NeonWindow::prepare(neon::Rank to) {
+  if (to == rank_ || to >= peers_.size() || peers_[to].native_known) return;
+  const bool native = ni().native_remote_memory(peers_[to].id);
+  const Ni::Access access(ni());
+  peers_[to].native = native;
+  peers_[to].native_known = true;
+}
+
+bool NeonWindow::can_write(neon::Rank to) const { return may_write_ && peers_[to].native; }
+
+bool NeonWindow::write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
+                       neon::Operation& op) {
+  auto write = std::make_unique<Write>();
+  std::memcpy(&write->region, token.bytes, sizeof write->region);
+  write->window = this;
+  write->peer = peers_[to].id;
+  write->op = &op;
+  write->address = write->region.address + offset;
+  write->done = [](Operation* self, Result result) {
+    const std::unique_ptr<Write> ended(static_cast<Write*>(self));
+    NeonWindow& window = *ended->window;
+    const Ni::Access access(window.ni());
+    window.neon_.written(*ended->op, result == Result::ok            ? neon::Status::ok
+                                     : result == Result::unreachable ? neon::Status::unreachable
+                                                                     : neon::Status::range);
+  };
+  writes_.push_back(std::move(write));
+  return true;
+}
+
+void NeonWindow::start_writes() {
+  std::vector<std::unique_ptr<Write>> writes;
+  {
+    const Ni::Access access(ni());
+    writes.swap(writes_);
+  }
+  for (std::unique_ptr<Write>& each : writes) {
+    Write& write = *each.release();
+    ni().put(write.peer, write.op->data, nullptr, write.address, write.region, write.op->size,
+             &write);
+  }
+}
+
+void NeonWindow::expose(neon::Announcement& buffer) {
+  RegionHandle region;
+  if (buffer.size == 0 || !ni().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
+    return;
+  buffer.token.size = sizeof region;
+  std::memcpy(buffer.token.bytes, &region, sizeof region);
+}
+
+void NeonWindow::conceal(neon::Announcement& buffer) {
+  if (buffer.token.size == 0) return;
+  RegionHandle region;
+  std::memcpy(&region, buffer.token.bytes, sizeof region);
+  ni().deregister_memory(region);
+  buffer.token.size = 0;
+}
+
+}  // namespace lfc

@@ -1,0 +1,345 @@
+// Windows: epochs, and the calls that wait.
+#include <algorithm>
+#include <atomic>
+
+#include "ni/window_op.hpp"
+
+namespace lfc {
+namespace {
+
+// Passes over the NI between two over the whole process.
+constexpr unsigned kOwnPasses = 8;
+// Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
+// the others all the same.
+constexpr unsigned kQuietCalls = 64;
+
+// What neighbours have stored is seen, and what we have stored is seen by them, as the epoch says.
+void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+}  // namespace
+
+WindowStatus Window::take_error() noexcept { return std::exchange(error_, WindowStatus::ok); }
+
+void Window::order_stores() noexcept {
+  order_memory();
+  stored_ = unordered_ = false;
+}
+
+// Whether all has been done by stores. The CPU completes them in order, so only loads of this thread
+// could still come before them: order_loads() sees to that, when there are any.
+bool Window::flushed_at_once(const WindowPeer& peer) noexcept {
+  if (!peer.is_mapped() || peer.first != nullptr || lost_ || error_ != WindowStatus::ok ||
+      ++quiet_calls_ % kQuietCalls == 0)
+    return false;
+  if (threads_) {
+    order_memory();
+  } else {
+    std::atomic_thread_fence(std::memory_order_release);
+    if (std::exchange(stored_, false)) unordered_ = true;
+  }
+  return true;
+}
+
+// Waits with everything else of the process going on. `ready` is called with the NI's lock held.
+template <class Ready>
+WindowStatus Window::wait_until(Ready ready) {
+  if (++quiet_calls_ % kQuietCalls == 0) windows_.host().progress();
+  for (unsigned pass = 0;; ++pass) {
+    {
+      const Ni::Access access(ni_);
+      if (ready()) return lost_ ? WindowStatus::lost : take_error();
+      if (lost_) return WindowStatus::lost;
+    }
+    if (windows_.host_wanted_.load(std::memory_order_relaxed)) windows_.serve_host();
+    if (pass % kOwnPasses == kOwnPasses - 1) {
+      windows_.host().progress();
+    } else {
+      ni_.progress();
+    }
+  }
+}
+
+// Origins and results of all operations towards the target are the caller's again.
+bool Window::locally_complete(const WindowPeer& peer) const noexcept {
+  return peer.first == nullptr && peer.replies == 0 && peer.natives == 0;
+}
+
+// And the target's memory has changed.
+bool Window::remotely_complete(const WindowPeer& peer) const noexcept {
+  return locally_complete(peer) && !peer.carrying &&
+         static_cast<std::int32_t>(peer.counted - peer.wanted) >= 0;
+}
+
+WindowStatus Window::drain() {
+  return wait_until([&] {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const WindowPeer& peer) { return remotely_complete(peer); });
+  });
+}
+
+// --- Fence ---
+
+WindowStatus Window::fence_allowed() noexcept {
+  const bool other = locks_ != 0 || lock_all_ || access_open_ || exposure_open_;
+  return other ? WindowStatus::sync : WindowStatus::ok;
+}
+
+WindowStatus Window::fence_leave(std::span<std::uint32_t> sent) {
+  const WindowStatus status = wait_until([&] {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const WindowPeer& peer) { return locally_complete(peer); });
+  });
+  const Ni::Access access(ni_);
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank)
+    sent[rank] = std::exchange(peers_[rank].fence_sent, 0u);
+  order_memory();
+  return status;
+}
+
+WindowStatus Window::fence_arrived(std::uint32_t count) {
+  const std::size_t which = odd_fence_ ? 1 : 0;
+  fence_expected_[which] += count;
+  const WindowStatus status =
+      wait_until([&] { return fence_received_[which] == fence_expected_[which]; });
+  odd_fence_ = !odd_fence_;
+  order_memory();
+  return status;
+}
+
+void Window::fence_enter(bool open) noexcept {
+  fence_open_ = open;
+  order_memory();
+}
+
+// --- Post, start, complete, wait ---
+
+WindowStatus Window::start(std::span<const std::uint32_t> group, bool no_check) {
+  const Ni::Access access(ni_);
+  if (access_open_ || lock_all_ || locks_ != 0) return WindowStatus::sync;
+  access_open_ = true;
+  fence_open_ = false;
+  access_group_.assign(group.begin(), group.end());
+  for (const std::uint32_t rank : group) {
+    WindowPeer& peer = peers_[rank];
+    peer.in_access = true;
+    peer.access_granted = no_check;
+    peer.told_complete = false;
+    if (!no_check) ++peer.posts_used;
+  }
+  return WindowStatus::ok;
+}
+
+WindowStatus Window::complete() {
+  if (!access_open_) return WindowStatus::sync;
+  order_memory();
+  const WindowStatus status = wait_until([&] {
+    bool all = true;
+    for (const std::uint32_t rank : access_group_) {
+      WindowPeer& peer = peers_[rank];
+      if (peer.told_complete) continue;
+      if (!locally_complete(peer)) {
+        all = false;
+        continue;
+      }
+      // Each target hears of it as soon as it can be told, and waits for what was sent before.
+      peer.told_complete = true;
+      if (rank == rank_) {
+        ++peer.completes;
+      } else {
+        signal(peer, WindowKind::complete, 0, peer.sent);
+      }
+    }
+    return all;
+  });
+  const Ni::Access access(ni_);
+  for (const std::uint32_t rank : access_group_) peers_[rank].in_access = false;
+  access_group_.clear();
+  access_open_ = false;
+  return status;
+}
+
+WindowStatus Window::post(std::span<const std::uint32_t> group, bool no_check) {
+  order_memory();
+  const Ni::Access access(ni_);
+  if (exposure_open_) return WindowStatus::sync;
+  exposure_open_ = true;
+  fence_open_ = false;
+  exposure_group_.assign(group.begin(), group.end());
+  for (const std::uint32_t rank : group) {
+    WindowPeer& peer = peers_[rank];
+    ++peer.completes_used;
+    if (no_check) continue;
+    if (rank == rank_) {
+      ++peer.posts;
+      pump(peer);
+    } else {
+      signal(peer, WindowKind::post, 0, 0);
+    }
+  }
+  return WindowStatus::ok;
+}
+
+bool Window::exposure_ended() noexcept {
+  return std::all_of(exposure_group_.begin(), exposure_group_.end(), [&](std::uint32_t rank) {
+    return static_cast<std::int32_t>(peers_[rank].completes - peers_[rank].completes_used) >= 0;
+  });
+}
+
+WindowStatus Window::wait() {
+  if (!exposure_open_) return WindowStatus::sync;
+  const WindowStatus status = wait_until([&] { return exposure_ended(); });
+  exposure_open_ = false;
+  order_memory();
+  return status;
+}
+
+WindowStatus Window::test(bool& flag) {
+  flag = false;
+  if (!exposure_open_) return WindowStatus::sync;
+  ni_.progress();
+  windows_.serve_host();
+  {
+    const Ni::Access access(ni_);
+    flag = exposure_ended();
+    if (!flag) return lost_ ? WindowStatus::lost : WindowStatus::ok;
+  }
+  exposure_open_ = false;
+  order_memory();
+  return WindowStatus::ok;
+}
+
+// --- Lock ---
+
+// Takes the lock of a target whose memory is mapped here. Waits its turn.
+WindowStatus Window::acquire(WindowPeer& peer) {
+  TicketLock& lock = peer.control->lock;
+  const std::uint32_t ticket = lock.draw();
+  const bool exclusive = peer.exclusive;
+  const WindowStatus status = wait_until([&] { return lock.enter(ticket, exclusive); });
+  if (status != WindowStatus::ok) return status;
+  peer.lock = WindowPeer::Lock::held;
+  return WindowStatus::ok;
+}
+
+WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
+  WindowPeer& peer = peers_[target];
+  {
+    const Ni::Access access(ni_);
+    if (lock_all_ || access_open_ || peer.lock != WindowPeer::Lock::none) return WindowStatus::sync;
+    fence_open_ = false;
+    ++locks_;
+    peer.exclusive = exclusive;
+    peer.lock = no_check ? WindowPeer::Lock::assumed : WindowPeer::Lock::wanted;
+  }
+  if (no_check || !peer.is_mapped()) {
+    order_memory();
+    return WindowStatus::ok;
+  }
+  return acquire(peer);
+}
+
+// Everything has got there; then the lock is free again.
+WindowStatus Window::release(WindowPeer& peer) {
+  WindowStatus status = WindowStatus::ok;
+  order_memory();
+  if (peer.lock == WindowPeer::Lock::held && !peer.is_mapped()) {
+    bool asked = false;
+    status = wait_until([&] {
+      if (!asked) {
+        if (!locally_complete(peer) || peer.carrying) return false;
+        asked = true;
+        peer.unlocked = false;
+        signal(peer, WindowKind::unlock, 0, peer.sent);
+        return false;
+      }
+      return peer.unlocked;
+    });
+  } else if (peer.lock == WindowPeer::Lock::held || peer.lock == WindowPeer::Lock::assumed) {
+    status = wait_until([&] { return remotely_complete(peer); });
+    if (peer.lock == WindowPeer::Lock::held) peer.control->lock.leave(peer.exclusive);
+  }
+  const Ni::Access access(ni_);
+  peer.lock = WindowPeer::Lock::none;
+  return status;
+}
+
+WindowStatus Window::unlock(std::uint32_t target) {
+  WindowPeer& peer = peers_[target];
+  if (lock_all_ || peer.lock == WindowPeer::Lock::none) return WindowStatus::sync;
+  const WindowStatus status =
+      flush_local(target);  // the lock has been granted if anything needs it
+  const WindowStatus released = release(peer);
+  --locks_;
+  return status != WindowStatus::ok ? status : released;
+}
+
+WindowStatus Window::lock_all(bool no_check) {
+  {
+    const Ni::Access access(ni_);
+    if (lock_all_ || locks_ != 0 || access_open_) return WindowStatus::sync;
+    fence_open_ = false;
+    lock_all_ = true;
+    lock_all_assumed_ = no_check;
+  }
+  order_memory();
+  if (no_check) return WindowStatus::ok;
+  for (WindowPeer& peer : peers_) {
+    if (!peer.is_mapped()) continue;  // with the first operation
+    peer.exclusive = false;
+    const WindowStatus status = acquire(peer);
+    if (status != WindowStatus::ok) return status;
+  }
+  return WindowStatus::ok;
+}
+
+WindowStatus Window::unlock_all() {
+  if (!lock_all_) return WindowStatus::sync;
+  WindowStatus status = flush_local_all();
+  for (WindowPeer& peer : peers_) {
+    if (peer.lock == WindowPeer::Lock::none) continue;
+    const WindowStatus released = release(peer);
+    if (status == WindowStatus::ok) status = released;
+  }
+  const Ni::Access access(ni_);
+  lock_all_ = false;
+  lock_all_assumed_ = false;
+  return status;
+}
+
+// --- Flush ---
+
+WindowStatus Window::flush(std::uint32_t target) {
+  WindowPeer& peer = peers_[target];
+  if (!passive(peer)) return WindowStatus::sync;
+  if (flushed_at_once(peer)) return WindowStatus::ok;
+  order_stores();
+  return wait_until([&] { return remotely_complete(peer); });
+}
+
+WindowStatus Window::flush_local(std::uint32_t target) {
+  WindowPeer& peer = peers_[target];
+  if (!passive(peer)) return WindowStatus::sync;
+  if (flushed_at_once(peer)) return WindowStatus::ok;
+  order_stores();
+  return wait_until([&] { return locally_complete(peer); });
+}
+
+WindowStatus Window::flush_all() {
+  if (!lock_all_ && locks_ == 0) return WindowStatus::sync;
+  order_memory();
+  return wait_until([&] {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const WindowPeer& peer) { return remotely_complete(peer); });
+  });
+}
+
+WindowStatus Window::flush_local_all() {
+  if (!lock_all_ && locks_ == 0) return WindowStatus::sync;
+  order_memory();
+  return wait_until([&] {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const WindowPeer& peer) { return locally_complete(peer); });
+  });
+}
+
+}  // namespace lfc

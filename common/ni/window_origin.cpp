@@ -1,0 +1,555 @@
+// Windows, the origin's part: how an operation gets to its target.
+#include <algorithm>
+#include <cstring>
+
+#include "ni/window_op.hpp"
+
+namespace lfc {
+namespace {
+
+using Kind = WindowOp::Kind;
+
+// From this size on the link moves contiguous bytes itself if it can; below, a frame is as good and
+// needs no answer of its own.
+constexpr std::uint64_t kNativeBytes = 32 * 1024;
+
+// Copies between two walks.
+void copy(Cursor& from, const std::byte* source, Cursor& to, std::byte* sink, std::uint64_t bytes) {
+  for (Piece piece; from.next(bytes, piece); bytes -= piece.length)
+    scatter(to, sink, source + piece.offset, piece.length);
+}
+
+}  // namespace
+
+void WindowOp::take(const WindowOp& model) {
+  const std::uint32_t own_index = index;
+  const std::uint32_t own_generation = generation;
+  std::vector<Run> own_storage = std::move(storage);
+  *this = model;
+  index = own_index;
+  generation = own_generation;
+  storage = std::move(own_storage);
+  storage.clear();
+  View* const views[] = {&origin, &result, &there};
+  for (const View* view : views)
+    storage.insert(storage.end(), view->runs.begin(), view->runs.end());
+  std::size_t at = 0;
+  for (View* view : views) {
+    view->runs = {storage.data() + at, view->runs.size()};
+    at += view->runs.size();
+  }
+  if (kind == Kind::compare_swap) origin.base = operands.data();
+  start_walks();
+}
+
+// --- The calls ---
+
+WindowStatus Window::put(std::uint32_t target, const View& origin, const View& there,
+                         void* request) {
+  WindowOp op;
+  op.kind = Kind::put;
+  op.target = target;
+  op.origin = origin;
+  op.there = there;
+  op.bytes = origin.bytes();
+  op.request = request;
+  return issue(op);
+}
+
+WindowStatus Window::get(std::uint32_t target, const View& result, const View& there,
+                         void* request) {
+  WindowOp op;
+  op.kind = Kind::get;
+  op.target = target;
+  op.result = result;
+  op.there = there;
+  op.bytes = there.bytes();
+  op.request = request;
+  return issue(op);
+}
+
+WindowStatus Window::accumulate(std::uint32_t target, Accumulation what, const View& origin,
+                                const View& there, void* request) {
+  WindowOp op;
+  op.kind = Kind::accumulate;
+  op.what = what;
+  op.target = target;
+  op.origin = origin;
+  op.there = there;
+  op.bytes = origin.bytes();
+  op.request = request;
+  return issue(op);
+}
+
+WindowStatus Window::fetch(std::uint32_t target, Accumulation what, const View& origin,
+                           const View& result, const View& there, void* request) {
+  WindowOp op;
+  op.kind = Kind::fetch;
+  op.what = what;
+  op.target = target;
+  if (what.operation != Accumulate::no_op) op.origin = origin;
+  op.result = result;
+  op.there = there;
+  op.bytes = there.bytes();
+  op.request = request;
+  return issue(op);
+}
+
+WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare, const void* value,
+                                      void* result, std::size_t size, std::int64_t offset) {
+  if (size == 0 || size > 8) return WindowStatus::invalid;
+  const Run run{0, size, 0, 1};
+  WindowOp op;
+  op.kind = Kind::compare_swap;
+  op.target = target;
+  std::memcpy(op.operands.data(), compare, size);
+  std::memcpy(op.operands.data() + size, value, size);
+  op.result = {static_cast<std::byte*>(result), 0, {&run, 1},
+               static_cast<std::int64_t>(size), 1, size};
+  op.there = {nullptr, offset, {&run, 1}, static_cast<std::int64_t>(size), 1, size};
+  op.bytes = size;
+  return issue(op);
+}
+
+// --- Which way ---
+
+WindowStatus Window::check_range(const WindowPeer& peer, const View& there) const noexcept {
+  if (flavor_ == Flavor::dynamic && !peer.is_mapped()) return WindowStatus::ok;  // it checks
+  if (flavor_ == Flavor::dynamic) {                                              // ourselves
+    std::int64_t base = 0;
+    for (std::uint64_t i = 0; i < there.count; ++i)
+      for (Run run : there.runs) {
+        run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
+        if (resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
+      }
+    return WindowStatus::ok;
+  }
+  Bounds bounds;
+  for (const Run& run : there.runs) {
+    Bounds own;
+    if (!bounds_of({&run, 1}, own)) return WindowStatus::range;
+    bounds.low = &run == there.runs.data() ? own.low : std::min(bounds.low, own.low);
+    bounds.high = &run == there.runs.data() ? own.high : std::max(bounds.high, own.high);
+  }
+  std::int64_t reach = 0;
+  if (__builtin_mul_overflow(there.extent, static_cast<std::int64_t>(there.count - 1), &reach))
+    return WindowStatus::range;
+  std::int64_t& moved = reach < 0 ? bounds.low : bounds.high;
+  if (__builtin_add_overflow(moved, reach, &moved) ||
+      __builtin_add_overflow(bounds.low, there.offset, &bounds.low) ||
+      __builtin_add_overflow(bounds.high, there.offset, &bounds.high))
+    return WindowStatus::range;
+  return bounds.low >= 0 && static_cast<std::uint64_t>(bounds.high) <= peer.size
+             ? WindowStatus::ok
+             : WindowStatus::range;
+}
+
+bool Window::passive(const WindowPeer& peer) const noexcept {
+  return peer.lock != WindowPeer::Lock::none || lock_all_;
+}
+
+// Whether an operation may reach the target now. Asks for the lock when it is the first to need it.
+bool Window::permitted(WindowPeer& peer) {
+  if (passive(peer)) {
+    if (peer.lock == WindowPeer::Lock::none) {
+      peer.lock = lock_all_assumed_ ? WindowPeer::Lock::assumed : WindowPeer::Lock::wanted;
+      peer.exclusive = false;
+    }
+    if (peer.lock == WindowPeer::Lock::wanted) {
+      peer.lock = WindowPeer::Lock::requested;
+      signal(peer, WindowKind::lock, peer.exclusive ? kExclusive : 0, 0);
+    }
+    return peer.lock != WindowPeer::Lock::requested;
+  }
+  if (peer.in_access)
+    return peer.access_granted || static_cast<std::int32_t>(peer.posts - peer.posts_used) >= 0;
+  return true;
+}
+
+bool Window::native_possible(WindowPeer& peer, const WindowOp& op) {
+  if (flavor_ == Flavor::dynamic || peer.is_mapped()) return false;
+  if (op.kind == Kind::get) return op.result.contiguous() && op.there.contiguous();
+  if (op.kind != Kind::put || !op.origin.contiguous() || !op.there.contiguous()) return false;
+  if (!peer.native_known) {
+    peer.native_known = true;
+    peer.native = ni_.native_remote_memory(peer.peer);
+    // One copy by the kernel, or the hardware's: nobody's NI has to do anything.
+    const std::string_view link = ni_.link_name(peer.peer);
+    peer.native_small = peer.native && (link == "shm" || link == "ofi");
+  }
+  return peer.native && (peer.native_small || op.bytes >= kNativeBytes);
+}
+
+WindowStatus Window::issue(WindowOp& op) {
+  op.window = this;
+  WindowPeer& peer = peers_[op.target];
+  if ((op.sends_operands() && op.kind != Kind::compare_swap && op.origin.bytes() < op.bytes) ||
+      (op.has_result() && op.result.bytes() < op.bytes) || op.there.bytes() < op.bytes)
+    return WindowStatus::truncated;
+  if (op.bytes != 0) {
+    const WindowStatus range = check_range(peer, op.there);
+    if (range != WindowStatus::ok) return range;
+  }
+  const bool native = op.bytes != 0 && native_possible(peer, op);
+  bool at_once = false;
+  {
+    const Ni::Access access(ni_);
+    if (!passive(peer) && !peer.in_access && !fence_open_) return WindowStatus::sync;
+    if (lost_) return WindowStatus::lost;
+    if (op.bytes == 0) {
+      at_once = true;
+    } else {
+      const bool ready = peer.first == nullptr && !peer.carrying && permitted(peer);
+      at_once = ready && (peer.is_mapped() || native);
+      op.native = native;
+      if (at_once && native) ++peer.natives;
+      if (!at_once && !(ready && issue_in_frames(peer, op))) {
+        WindowOp& own = windows_.take_op();
+        own.take(op);
+        if (own.has_result()) ++peer.replies;
+        enqueue(peer, own);
+        pump(peer);
+        return WindowStatus::ok;
+      }
+    }
+  }
+  if (op.bytes != 0 && at_once) {
+    if (native) {
+      start_native(peer, op);
+      return WindowStatus::ok;
+    }
+    op.start_walks();
+    execute_mapped(peer, op);
+  }
+  if (op.request != nullptr) windows_.host().finished(op.request, WindowStatus::ok);
+  return WindowStatus::ok;
+}
+
+// Sends an operation that one frame can carry and that gets no result. False: it is another one.
+bool Window::issue_in_frames(WindowPeer& peer, WindowOp& op) {
+  const std::size_t head_bytes = sizeof(WindowHead) + sizeof(Run) * op.there.runs.size();
+  if (op.has_result() || op.there.count != 1 || op.there.runs.size() > 8 ||
+      op.bytes + head_bytes > windows_.frame_bytes_)
+    return false;
+  op.start_walks();
+  send_fragment(peer, op);
+  return op.all_sent();
+}
+
+// --- Mapped memory ---
+
+void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
+  order_loads();
+  std::byte* memory = peer.mapped;
+  if (flavor_ == Flavor::dynamic) {  // ourselves; in the range, as it was when that was checked
+    std::int64_t base = 0;
+    Run first = op.there.runs[0];
+    first.offset += op.there.offset;
+    memory = resolve({&first, 1}, base);
+    if (memory == nullptr) return;
+    op.to.set_base(op.there.offset + base);
+  }
+  ElementLock& lock = peer.control->elements;
+  switch (op.kind) {
+    case Kind::put:
+      note_stores();
+      copy(op.out, op.origin.base, op.to, memory, op.bytes);
+      return;
+    case Kind::get: copy(op.to, memory, op.in, op.result.base, op.bytes); return;
+    case Kind::compare_swap: {
+      std::array<std::byte, 8> old;
+      Piece piece;
+      op.to.next(op.bytes, piece);
+      lfc::compare_and_swap(memory + piece.offset, op.operands.data(),
+                            op.operands.data() + op.bytes, old.data(), op.bytes, lock);
+      scatter(op.in, op.result.base, old.data(), op.bytes);
+      return;
+    }
+    case Kind::accumulate:
+    case Kind::fetch: break;
+  }
+  // Packed operands and results, in place where they are packed already.
+  const bool packed_origin = op.origin.contiguous();
+  const bool packed_result = op.result.contiguous();
+  std::vector<std::byte> operands;
+  std::vector<std::byte> old;
+  const std::byte* from = nullptr;
+  if (op.sends_operands()) {
+    if (packed_origin) {
+      from = op.origin.base + op.origin.offset + op.origin.runs[0].offset;
+    } else {
+      operands.resize(op.bytes);
+      gather(op.out, op.origin.base, operands.data(), op.bytes);
+      from = operands.data();
+    }
+  }
+  std::byte* before = nullptr;
+  if (op.kind == Kind::fetch) {
+    if (packed_result) {
+      before = op.result.base + op.result.offset + op.result.runs[0].offset;
+    } else {
+      old.resize(op.bytes);
+      before = old.data();
+    }
+  }
+  lfc::accumulate(op.what, op.to, memory, from, before, op.bytes, lock);
+  if (op.kind == Kind::fetch && !packed_result) scatter(op.in, op.result.base, before, op.bytes);
+}
+
+// --- By the link itself ---
+
+// Called without the NI's lock; the operation is counted in peer.natives.
+void Window::start_native(WindowPeer& peer, const WindowOp& op) {
+  std::unique_ptr<Windows::Native> native;
+  {
+    const Ni::Access access(ni_);
+    if (!windows_.spare_natives_.empty()) {
+      native = std::move(windows_.spare_natives_.back());
+      windows_.spare_natives_.pop_back();
+    }
+  }
+  if (native == nullptr) native = std::make_unique<Windows::Native>();
+  native->windows = &windows_;
+  native->window = facts_.id;
+  native->rank = op.target;
+  native->request = op.request;
+  native->done = [](Operation* operation, Result result) {
+    std::unique_ptr<Windows::Native> ended(static_cast<Windows::Native*>(operation));
+    Windows& windows = *ended->windows;
+    void* const request = ended->request;
+    const WindowStatus status = result == Result::ok            ? WindowStatus::ok
+                                : result == Result::unreachable ? WindowStatus::lost
+                                                                : WindowStatus::range;
+    {
+      const Ni::Access access(windows.ni());
+      if (Window* window = windows.find(ended->window)) {
+        --window->peers_[ended->rank].natives;
+        if (status != WindowStatus::ok) window->error_ = status;
+      }
+      windows.spare_natives_.push_back(std::move(ended));
+    }
+    if (request != nullptr) windows.host().finished(request, status);
+  };
+  const auto address = peer.base + static_cast<std::uint64_t>(op.there.offset) +
+                       static_cast<std::uint64_t>(op.there.runs[0].offset);
+  if (op.kind == Kind::put) {
+    const std::byte* from = op.origin.base + op.origin.offset + op.origin.runs[0].offset;
+    ni_.put(peer.peer, from, nullptr, address, peer.region, op.bytes, native.release());
+  } else {
+    std::byte* to = op.result.base + op.result.offset + op.result.runs[0].offset;
+    ni_.get(peer.peer, to, nullptr, address, peer.region, op.bytes, native.release());
+  }
+}
+
+// --- In frames ---
+
+WindowHead Window::head(const WindowPeer& peer, WindowKind kind) const noexcept {
+  WindowHead head{};
+  head.window = peer.id;
+  head.rank = rank_;
+  head.kind = static_cast<std::uint8_t>(kind);
+  return head;
+}
+
+// A signal waits for nothing that may wait itself: it names the count that it must not overtake.
+void Window::signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count) {
+  struct Signal : Message {
+    WindowHead head;
+  };
+  WindowHead head = this->head(peer, kind);
+  head.flags = flags;
+  head.count = count;
+  const Slice slice{&head, sizeof head};
+  if (ni_.service_try_send(peer.peer, ServiceId::windows, &slice, 1)) return;
+  auto* held = new Signal;
+  held->head = head;
+  held->type = FrameType::service;
+  held->tag = static_cast<std::uint8_t>(ServiceId::windows);
+  held->slices[0] = {&held->head, sizeof held->head};
+  held->slice_count = 1;
+  held->done = [](Message* self, Result) { delete static_cast<Signal*>(self); };
+  ni_.service_post(peer.peer, *held);
+}
+
+void Window::enqueue(WindowPeer& peer, WindowOp& op) {
+  op.next = nullptr;
+  (peer.first == nullptr ? peer.first : peer.last->next) = &op;
+  peer.last = &op;
+}
+
+// Sends what may go. Runs in the calls and in the control program.
+void Window::pump(WindowPeer& peer) {
+  if (peer.pumping) return;  // a carrier that went at once
+  peer.pumping = true;
+  while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
+    WindowOp& op = *peer.first;
+    if (op.native || peer.is_mapped()) {  // the host's to do
+      host_work_ = true;
+      windows_.host_wanted_.store(true, std::memory_order_release);
+      break;
+    }
+    send_fragment(peer, op);
+    if (!op.all_sent()) continue;
+    peer.first = op.next;
+    if (!op.has_result()) windows_.finish(op, WindowStatus::ok);
+  }
+  peer.pumping = false;
+}
+
+// Called without the NI's lock.
+void Window::run_host_work() {
+  for (WindowPeer& peer : peers_) {
+    for (;;) {
+      WindowOp* op = nullptr;
+      {
+        const Ni::Access access(ni_);
+        if (peer.first == nullptr || peer.carrying || !permitted(peer)) break;
+        op = peer.first;
+        if (!op->native && !peer.is_mapped()) break;
+        peer.first = op->next;
+        if (op->native) {
+          ++peer.natives;
+          if (op->has_result()) --peer.replies;
+        }
+      }
+      if (op->native) {
+        start_native(peer, *op);
+        const Ni::Access access(ni_);
+        windows_.give_back(*op);
+      } else {
+        execute_mapped(peer, *op);
+        const Ni::Access access(ni_);
+        if (op->has_result()) --peer.replies;
+        windows_.finish(*op, WindowStatus::ok);
+      }
+      const Ni::Access access(ni_);
+      pump(peer);
+    }
+  }
+}
+
+// Counts a put or accumulate fragment; returns the flags that say for what.
+std::uint8_t Window::count_fragment(WindowPeer& peer) noexcept {
+  ++peer.sent;
+  if (passive(peer)) {
+    peer.wanted = peer.sent;
+    return kWantAck;
+  }
+  if (peer.in_access) return 0;
+  ++peer.fence_sent;
+  return static_cast<std::uint8_t>(kInFence | (odd_fence_ ? kOddFence : 0));
+}
+
+void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
+  WindowHead head{};
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+  const bool with_data = op.kind != Kind::get && op.sends_operands();
+  switch (op.kind) {
+    case Kind::put: head = this->head(peer, WindowKind::put); break;
+    case Kind::accumulate: head = this->head(peer, WindowKind::accumulate); break;
+    case Kind::get: head = this->head(peer, WindowKind::get); break;
+    case Kind::fetch: head = this->head(peer, WindowKind::fetch); break;
+    case Kind::compare_swap: head = this->head(peer, WindowKind::compare_swap); break;
+  }
+  std::vector<Run>& runs = windows_.runs_scratch_;
+  // The old values that a fetch without operands asks for come back in one frame.
+  std::uint64_t limit = op.bytes - op.sent;
+  if (op.kind == Kind::fetch) limit = std::min(limit, windows_.frame_bytes_ - sizeof(WindowReply));
+  head.offset = op.sent;
+  head.bytes = windows_.cut(op.to, limit, op.unit(), with_data);
+  head.runs = static_cast<std::uint32_t>(runs.size());
+  op.sent += head.bytes;
+  if (op.has_result()) {
+    head.reply = op.name();
+    head.flags = head.bytes == op.bytes ? kWhole : 0;
+  } else {
+    head.flags = count_fragment(peer);
+  }
+  head.operation = static_cast<std::uint8_t>(op.what.operation);
+  head.element = static_cast<std::uint8_t>(op.what.element);
+  if (op.kind == Kind::compare_swap) {
+    data = op.operands.data();
+    size = 2 * head.bytes;
+  } else if (with_data) {
+    Cursor ahead = op.out;
+    Piece piece;
+    ahead.next(head.bytes, piece);
+    size = head.bytes;
+    if (piece.length == head.bytes) {
+      op.out = ahead;
+      data = op.origin.base + piece.offset;
+    } else {
+      std::vector<std::byte>& packed = windows_.bytes_scratch_;
+      packed.resize(head.bytes);
+      gather(op.out, op.origin.base, packed.data(), head.bytes);
+      data = packed.data();
+    }
+  }
+  windows_.send(peer, *this, op.target, head, data, size);
+}
+
+// Fills runs_scratch_ with the next pieces of `to`, as many as one fragment takes of at most `limit`
+// bytes; returns the packed bytes they cover, a multiple of `unit`.
+std::uint64_t Windows::cut(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool with_data) {
+  const std::uint64_t room = frame_bytes_ - sizeof(WindowHead);
+  const Cursor start = to;
+  for (;;) {
+    std::uint64_t covered = 0;
+    runs_scratch_.clear();
+    while (covered < limit) {
+      const std::uint64_t used =
+          sizeof(Run) * (runs_scratch_.size() + 1) + (with_data ? covered : 0);
+      if (used >= room) break;
+      const std::uint64_t free = with_data ? room - used : limit;
+      Piece piece;
+      if (!to.next(std::min(limit - covered, free), piece)) break;
+      append_piece(runs_scratch_, piece);
+      covered += piece.length;
+    }
+    if (covered % unit == 0) return covered;
+    limit = covered - covered % unit;
+    to = start;
+  }
+}
+
+// Sends a fragment whose runs are in runs_scratch_, or has the NI keep a copy until it can go.
+void Windows::send(WindowPeer& peer, const Window& window, std::uint32_t rank,
+                   const WindowHead& head, const std::byte* data, std::size_t size) {
+  const std::size_t runs_bytes = sizeof(Run) * runs_scratch_.size();
+  const Slice slices[] = {{&head, sizeof head}, {runs_scratch_.data(), runs_bytes}, {data, size}};
+  if (ni_->service_try_send(peer.peer, ServiceId::windows, slices, size == 0 ? 2 : 3)) return;
+  std::unique_ptr<Carrier> carrier;
+  if (spare_carriers_.empty()) {
+    carrier = std::make_unique<Carrier>();
+  } else {
+    carrier = std::move(spare_carriers_.back());
+    spare_carriers_.pop_back();
+  }
+  carrier->bytes.clear();
+  for (const Slice& slice : slices) {
+    const auto* from = static_cast<const std::byte*>(slice.data);
+    if (slice.size != 0) carrier->bytes.insert(carrier->bytes.end(), from, from + slice.size);
+  }
+  carrier->windows = this;
+  carrier->window = window.facts_.id;
+  carrier->rank = rank;
+  carrier->type = FrameType::service;
+  carrier->tag = static_cast<std::uint8_t>(ServiceId::windows);
+  carrier->slices[0] = {carrier->bytes.data(), carrier->bytes.size()};
+  carrier->slice_count = 1;
+  carrier->done = [](Message* self, Result result) {
+    std::unique_ptr<Carrier> ended(static_cast<Carrier*>(self));
+    Windows& windows = *ended->windows;
+    Window* const owner = windows.find(ended->window);
+    const std::uint32_t target = ended->rank;
+    windows.spare_carriers_.push_back(std::move(ended));
+    if (owner == nullptr) return;
+    owner->peers_[target].carrying = false;
+    if (result == Result::ok) owner->pump(owner->peers_[target]);
+  };
+  peer.carrying = true;
+  ni_->service_post(peer.peer, *carrier.release());
+}
+
+}  // namespace lfc

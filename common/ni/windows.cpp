@@ -1,0 +1,382 @@
+// Windows: their life, and what is common to all of them.
+#include "ni/windows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "ni/process_ni.hpp"
+#include "ni/window_op.hpp"
+
+namespace lfc {
+namespace {
+
+// Names are {generation, index}: an old name does not mean a new window.
+constexpr std::uint32_t kIndexBits = 20;
+constexpr std::uint32_t kIndexMask = (1u << kIndexBits) - 1;
+constexpr std::uint32_t kGenerationMask = (1u << (32 - kIndexBits)) - 1;
+
+// Payloads larger than that gain nothing more.
+constexpr std::size_t kFrameBytes = 64 * 1024;
+
+std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
+  return (size + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+// --- One for the process ---
+
+std::shared_ptr<Windows> Windows::of_process(const WindowsHost& host) {
+  static std::mutex mutex;
+  static std::weak_ptr<Windows> shared;
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<Ni> ni = process_ni();
+  if (ni == nullptr) return nullptr;
+  std::shared_ptr<Windows> windows = shared.lock();
+  if (windows == nullptr) {
+    windows = std::make_shared<Windows>(std::move(ni), host);
+    shared = windows;
+  }
+  return windows;
+}
+
+Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)
+    : ni_(std::move(ni)), host_(host), frame_bytes_(std::min(ni_->max_message(), kFrameBytes)) {
+  ni_->attach(ServiceId::windows, this);
+}
+
+Windows::~Windows() { ni_->attach(ServiceId::windows, nullptr); }
+
+std::unique_ptr<Window> Windows::create(Window::Shape shape) {
+  return std::unique_ptr<Window>(new Window(*this, std::move(shape)));
+}
+
+std::uint32_t Windows::enter(Window& window) {
+  std::uint32_t index = 0;
+  if (free_slots_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    index = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  slots_[index].window = &window;
+  return (slots_[index].generation & kGenerationMask) << kIndexBits | index;
+}
+
+void Windows::leave(const Window& window) noexcept {
+  const std::uint32_t index = window.facts_.id & kIndexMask;
+  slots_[index].window = nullptr;
+  ++slots_[index].generation;
+  free_slots_.push_back(index);
+  std::erase(working_, &window);
+  for (const auto& op : ops_)
+    if ((op->generation & 1) != 0 && op->window == &window) give_back(*op);
+  std::erase_if(finished_, [](const WindowOp* op) { return (op->generation & 1) == 0; });
+}
+
+Window* Windows::find(std::uint32_t id) noexcept {
+  const std::uint32_t index = id & kIndexMask;
+  if (index >= slots_.size()) return nullptr;
+  const Slot& slot = slots_[index];
+  return (slot.generation & kGenerationMask) == id >> kIndexBits ? slot.window : nullptr;
+}
+
+void Windows::want_work(Window& window) {
+  if (std::find(working_.begin(), working_.end(), &window) == working_.end())
+    working_.push_back(&window);
+  ni_->service_wake(ServiceId::windows);
+}
+
+// --- Operations ---
+
+WindowOp& Windows::take_op() {
+  if (free_ops_.empty()) {
+    ops_.push_back(std::make_unique<WindowOp>());
+    ops_.back()->index = static_cast<std::uint32_t>(ops_.size() - 1);
+    free_ops_.push_back(ops_.back()->index);
+  }
+  WindowOp& op = *ops_[free_ops_.back()];
+  free_ops_.pop_back();
+  op.generation = (op.generation + 1) & kGenerationMask;
+  return op;
+}
+
+void Windows::give_back(WindowOp& op) noexcept {
+  op.generation = (op.generation + 1) & kGenerationMask;
+  op.window = nullptr;
+  free_ops_.push_back(op.index);
+}
+
+// The operation that a target's answer names; null: there is no such one, or not at that target.
+WindowOp* Windows::find_op(std::uint32_t name, PeerId peer) noexcept {
+  const std::uint32_t index = name & kIndexMask;
+  if (index >= ops_.size()) return nullptr;
+  WindowOp& op = *ops_[index];
+  const bool live = (op.generation & 1) != 0 && op.generation == name >> kIndexBits;
+  if (!live || !op.has_result() || op.window->peers_[op.target].peer != peer) return nullptr;
+  return &op;
+}
+
+// Ends an operation of the service's; the host hears of its request in serve_host().
+void Windows::finish(WindowOp& op, WindowStatus status) {
+  if (op.request == nullptr) {
+    if (status != WindowStatus::ok) op.window->error_ = status;
+    give_back(op);
+    return;
+  }
+  op.status = status;
+  finished_.push_back(&op);
+  host_wanted_.store(true, std::memory_order_release);
+}
+
+int Windows::serve_host() {
+  if (!host_wanted_.load(std::memory_order_acquire)) return 0;
+  struct Ended {
+    void* request;
+    WindowStatus status;
+  };
+  std::vector<Ended> ended;
+  std::vector<Window*> waiting;
+  {
+    const Ni::Access access(*ni_);
+    host_wanted_.store(false, std::memory_order_relaxed);
+    for (WindowOp* op : finished_) {
+      ended.push_back({op->request, op->status});
+      give_back(*op);
+    }
+    finished_.clear();
+    for (const Slot& slot : slots_)
+      if (slot.window != nullptr && std::exchange(slot.window->host_work_, false))
+        waiting.push_back(slot.window);
+  }
+  for (Window* window : waiting) window->run_host_work();
+  for (const Ended& item : ended) host_.finished(item.request, item.status);
+  return static_cast<int>(ended.size() + waiting.size());
+}
+
+// --- The service ---
+
+Service::Verdict Windows::on_frame(PeerId peer, FrameType type,
+                                   std::span<const std::byte> payload) {
+  switch (type) {
+    case FrameType::service: return accept_head(peer, payload);
+    case FrameType::service_ack: return accept_ack(peer, payload);
+    default: return accept_reply(peer, payload);
+  }
+}
+
+Service::Verdict Windows::accept_head(PeerId peer, std::span<const std::byte> payload) {
+  WindowHead head{};
+  if (payload.size() < sizeof head) return Verdict::malformed;
+  std::memcpy(&head, payload.data(), sizeof head);
+  Window* const window = find(head.window);
+  if (window == nullptr) return Verdict::release;  // freed while this was on its way
+  if (head.rank >= window->ranks() || window->peers_[head.rank].peer != peer)
+    return Verdict::malformed;
+  return window->accept(window->peers_[head.rank], head, payload.subspan(sizeof head));
+}
+
+Service::Verdict Windows::accept_ack(PeerId peer, std::span<const std::byte> payload) {
+  WindowAck ack{};
+  if (payload.size() != sizeof ack) return Verdict::malformed;
+  std::memcpy(&ack, payload.data(), sizeof ack);
+  const auto status = ack.status <= static_cast<std::uint8_t>(WindowStatus::memory)
+                          ? static_cast<WindowStatus>(ack.status)
+                          : WindowStatus::invalid;
+  if (ack.kind == static_cast<std::uint8_t>(AckKind::result)) {
+    WindowOp* const op = find_op(ack.name, peer);
+    if (op == nullptr) return Verdict::release;
+    if (ack.size > sizeof ack.result || ack.size != op->bytes || op->received != 0 ||
+        op->sent != op->bytes)
+      return Verdict::malformed;
+    if (status == WindowStatus::ok) {
+      scatter(op->in, op->result.base, reinterpret_cast<const std::byte*>(ack.result), ack.size);
+    } else {
+      op->status = status;
+    }
+    received(*op, ack.size);
+    return Verdict::release;
+  }
+  Window* const window = find(ack.name);
+  if (window == nullptr) return Verdict::release;
+  if (ack.counted.rank >= window->ranks()) return Verdict::malformed;
+  WindowPeer& from = window->peers_[ack.counted.rank];
+  if (from.peer != peer) return Verdict::malformed;
+  if (status != WindowStatus::ok) window->error_ = status;
+  // Answers may overtake each other: the count only grows.
+  if (static_cast<std::int32_t>(ack.counted.count - from.counted) > 0)
+    from.counted = ack.counted.count;
+  if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) from.unlocked = true;
+  return Verdict::release;
+}
+
+Service::Verdict Windows::accept_reply(PeerId peer, std::span<const std::byte> payload) {
+  WindowReply reply{};
+  if (payload.size() < sizeof reply) return Verdict::malformed;
+  std::memcpy(&reply, payload.data(), sizeof reply);
+  const std::span<const std::byte> bytes = payload.subspan(sizeof reply);
+  WindowOp* const op = find_op(reply.reply, peer);
+  if (op == nullptr) return Verdict::release;
+  const std::uint64_t due = op->sent - op->received;
+  if (reply.status != static_cast<std::uint32_t>(WindowStatus::ok)) {
+    if (reply.offset == 0 || reply.offset > due) return Verdict::malformed;
+    op->status = WindowStatus::range;
+    received(*op, reply.offset);
+    return Verdict::release;
+  }
+  if (bytes.empty() || bytes.size() > due || reply.offset > op->bytes - bytes.size())
+    return Verdict::malformed;
+  if (reply.offset == op->received) {
+    scatter(op->in, op->result.base, bytes.data(), bytes.size());
+  } else {  // over another rail
+    Cursor at = op->result.cursor();
+    std::uint64_t skip = reply.offset;
+    for (Piece piece; at.next(skip, piece); skip -= piece.length) continue;
+    scatter(at, op->result.base, bytes.data(), bytes.size());
+  }
+  received(*op, bytes.size());
+  return Verdict::release;
+}
+
+// More of a result is here, or will never be.
+void Windows::received(WindowOp& op, std::uint64_t bytes) {
+  op.received += bytes;
+  if (op.received != op.bytes) return;
+  --op.window->peers_[op.target].replies;
+  finish(op, op.status);
+}
+
+void Windows::on_lost(PeerId peer) {
+  for (const Slot& slot : slots_)
+    if (slot.window != nullptr) slot.window->member_lost(peer);
+  for (const auto& op : ops_) {
+    if ((op->generation & 1) == 0 || op->window->peers_[op->target].peer != peer) continue;
+    if (op->request != nullptr &&
+        std::find(finished_.begin(), finished_.end(), op.get()) == finished_.end())
+      finish(*op, WindowStatus::lost);
+  }
+}
+
+bool Windows::work() {
+  // A window that has still something to see to enters itself again.
+  for (Window* window : std::exchange(working_, {})) {
+    window->send_acks();
+    window->grant_locks();
+  }
+  return !working_.empty();
+}
+
+// --- One window ---
+
+Window::Window(Windows& windows, Shape shape)
+    : windows_(windows),
+      ni_(windows.ni()),
+      rank_(shape.rank),
+      flavor_(shape.flavor),
+      size_(shape.size),
+      peers_(shape.ranks),
+      threads_(ni_.threads()) {
+  facts_.displacement_unit = shape.displacement_unit;
+  facts_.control_offset = shape.control_offset;
+  facts_.memory_offset = shape.memory_offset;
+  if (flavor_ == Flavor::allocate) {
+    const std::size_t control = round_up(sizeof(WindowControl), 4096);
+    segment_ = SharedMemory::create(control + size_);
+    if (!segment_) throw std::bad_alloc();
+    facts_.memory_offset = control;
+  } else if (flavor_ == Flavor::shared) {
+    segment_ = std::move(shape.segment);
+  }
+  if (segment_) {
+    facts_.segment = segment_->name();
+    control_ = reinterpret_cast<WindowControl*>(segment_->data() + facts_.control_offset);
+    memory_ = segment_->data() + facts_.memory_offset;
+  } else {
+    memory_ = static_cast<std::byte*>(shape.base);
+  }
+  facts_.base = reinterpret_cast<std::uint64_t>(memory_);
+  facts_.size = size_;
+  if (flavor_ != Flavor::dynamic && size_ != 0 &&
+      !ni_.register_memory(memory_, size_, kRemoteRead | kRemoteWrite, facts_.region))
+    throw std::bad_alloc();
+  const Ni::Access access(ni_);
+  facts_.id = windows_.enter(*this);
+}
+
+Window::~Window() {
+  {
+    const Ni::Access access(ni_);
+    windows_.leave(*this);
+  }
+  if (flavor_ != Flavor::dynamic && size_ != 0) ni_.deregister_memory(facts_.region);
+}
+
+bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId> ids,
+                     std::span<const bool> neighbours) {
+  const Ni::Access access(ni_);
+  bool mapped = true;
+  all_mapped_ = true;
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    WindowPeer& peer = peers_[rank];
+    const WindowFacts& its = facts[rank];
+    peer.peer = ids[rank];
+    peer.id = its.id;
+    peer.displacement_unit = its.displacement_unit;
+    peer.base = its.base;
+    peer.size = its.size;
+    peer.region = its.region;
+    if (rank == rank_) {
+      peer.mapped = memory_;
+      peer.control = control_;
+    } else if (neighbours[rank] && its.segment.size != 0) {
+      std::byte* segment = nullptr;
+      if (flavor_ == Flavor::shared) {
+        segment = segment_->data();  // all parts lie in one
+      } else if ((peer.segment = SharedMemory::open(its.segment))) {
+        segment = peer.segment->data();
+      }
+      if (segment != nullptr) {
+        peer.mapped = segment + its.memory_offset;
+        peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);
+      } else {
+        mapped = false;
+      }
+    }
+    if (peer.control == nullptr) all_mapped_ = false;
+  }
+  return mapped;
+}
+
+void Window::close_segment() noexcept {
+  if (segment_) segment_->close();
+}
+
+bool Window::member_lost(PeerId lost) noexcept {
+  for (WindowPeer& peer : peers_) {
+    if (peer.peer != lost) continue;
+    peer.first = peer.last = nullptr;
+    return lost_ = true;
+  }
+  return false;
+}
+
+WindowStatus Window::attach(void* base, std::uint64_t size) {
+  const Ni::Access access(ni_);
+  attached_.push_back({reinterpret_cast<std::uint64_t>(base), size});
+  return WindowStatus::ok;
+}
+
+WindowStatus Window::detach(const void* base) {
+  const Ni::Access access(ni_);
+  const auto address = reinterpret_cast<std::uint64_t>(base);
+  const auto found = std::find_if(attached_.begin(), attached_.end(),
+                                  [&](const Region& region) { return region.address == address; });
+  if (found == attached_.end()) return WindowStatus::invalid;
+  attached_.erase(found);
+  return WindowStatus::ok;
+}
+
+}  // namespace lfc

@@ -1,0 +1,39 @@
+// Cores: how many processors this process and its neighbours on the host may use together, and what
+// that means for the policy. Without hwloc, in microseconds: for every start.
+//
+//   Cores cores = count_cores();                  // {allowed 8, bound 1}
+//   Choice choice = choose_policy(cores, 4);    // 4 processes of the job on this host
+//   say(choice.reason);                           // "4 processes on 8 processors: ..."
+//
+// Threads: count_cores() moves the calling thread over the processors for a moment.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace lfc {
+
+struct Cores {
+  std::vector<int> allowed;  // by the control group, whatever this process is bound to
+  std::vector<int> bound;    // where this process may run
+  int quota = 0;             // processors' worth of time by the control group; 0: no limit
+  // How many the processes of the host have together.
+  int usable() const noexcept;
+};
+Cores count_cores();
+
+struct Choice {
+  bool floating;  // else single
+  std::string reason;
+};
+// Whether there are more processors than processes that compute.
+bool has_spare(const Cores& cores, unsigned neighbours) noexcept;
+// How often the thread of `floating` looks whether its host is still in MPI, at most: a look costs some
+// microseconds, of the host itself unless a processor is to spare.
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept;
+
+// `auto`: floating where a wake-up can pay, single where every processor is taken twice.
+Choice choose_policy(const Cores& cores, unsigned neighbours);
+
+}  // namespace lfc

@@ -1,0 +1,86 @@
+// Frames of NEON: what travels between an origin and a target, as `Header` plus at most
+// Limits::frame payload bytes. Whatever carries frames (an NI service, MPI messages, a test) may
+// reorder them, also over several rails, but neither lose nor repeat any.
+//
+// | kind       | from   | what                                        | answered by                |
+// |------------|--------|---------------------------------------------|----------------------------|
+// | data       | origin | a piece of a put; counts in its generation  | delivered, if strong       |
+// | get        | origin | reads announced memory; counts likewise     | answer ...                 |
+// | answer     | target | bytes of a get, in any order                | -                          |
+// | want       | origin | a put waits for this announcement           | grant, once it is made     |
+// | grant      | target | the announcement is made; payload: Token    | -                          |
+// | refund     | target | nothing but Header::refund                  | -                          |
+// | delivered  | target | a strong piece is in its buffer             | -                          |
+// | put_notify | origin | a piece of a put to the window at large     | delivered, if strong       |
+// | get_notify | origin | reads the window at large                   | answer ...                 |
+//
+// A *generation* counts, per origin, target and tag, what ends with a final put: the k-th final put
+// of an origin belongs to the k-th announcement that names it. The final frame says how many frames
+// its generation has; only when all are in place the target takes the notification for received. So
+// a notification never overtakes data, whatever the wire does.
+// Source: NEON thesis 5.2 (rules), 7.4 (message order); the counting is ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lfc::neon {
+
+using Rank = std::uint32_t;  // within the group that the window spans
+
+enum class Kind : std::uint8_t {
+  data = 1,
+  get,
+  answer,
+  want,
+  grant,
+  refund,
+  delivered,
+  put_notify,
+  get_notify,
+};
+
+// Header::flags
+enum Flag : std::uint8_t {
+  kFinal = 1,     // data: `count` frames make up the generation, this one included
+  kCharged = 2,   // data, get: paid for from the budget for early data
+  kStrong = 4,    // data, put_notify: acknowledge when it is in place
+  kAlways = 8,    // want: this and all later announcements of the tag
+  kFailed = 16,   // answer, grant: not possible (out of range, or withdrawn)
+  kOverrun = 32,  // data: the origin found that its put does not fit
+};
+
+// Little-endian on the wire, 8-byte aligned.
+struct Header {
+  Kind kind{};
+  std::uint8_t flags = 0;
+  std::uint16_t zero = 0;
+  std::uint32_t window = 0;      // set and read by the carrier alone
+  std::uint32_t tag = 0;         // or the index of the notification
+  std::uint32_t generation = 0;  // wraps around
+  std::uint32_t count = 0;       // data: see kFinal; put_notify: frames of the operation
+  std::uint32_t id = 0;          // the origin's name for the operation
+  std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
+  std::uint32_t zero2 = 0;
+  std::uint64_t offset =
+      0;                    // in the buffer (data, get) or the result (answer); window displacement
+  std::uint64_t extra = 0;  // bytes wanted (get...), announced (grant), offset within the put
+};
+static_assert(sizeof(Header) == 48);
+
+// What an origin needs to write to announced memory by itself; the carrier's, opaque here.
+struct Token {
+  static constexpr std::size_t kRoom = 224;
+  std::uint32_t size = 0;  // on the wire the bytes alone
+  alignas(8) std::byte bytes[kRoom] = {};
+};
+
+// Sizes, the same on all ranks of a window. Bytes.
+struct Limits {
+  std::uint32_t frame = 4096;      // payload of one frame at most
+  std::uint32_t eager = 16384;     // a larger put waits for the announcement
+  std::uint32_t budget = 1 << 16;  // early data of one origin at one target, kOverhead included
+};
+inline constexpr std::uint32_t kOverhead = 64;  // what a parked frame costs besides its bytes
+
+}  // namespace lfc::neon

@@ -1,0 +1,121 @@
+// Watchdog: decides when the NI thread sleeps, looks after the host, or drives the control program
+// in the host's stead. A pure state machine: time and what was seen come in, the next step goes out.
+//
+// LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay,
+// and only if the host has not polled meanwhile and has not masked interrupts; at most one
+// interrupt per delay. Here the interrupt is the NI thread, and it also learns *in advance* that the
+// host is away, so that an arrival need not wait for a delay that has long passed.
+//
+//   Watchdog dog({delay, longest_rest});
+//   Watchdog::Step step = dog.begin(polls);
+//   for (;;) switch (step.action) {
+//     case rest:  wait(step.time);            step = dog.rested(polls); break;
+//     case sleep: wait(step.time, arrivals);  step = dog.woken(now, polls); break;
+//     case serve: outcome = run the control program;
+//                 step = dog.served(now, polls, outcome, worked); break;
+//   }
+//
+//            polls seen: twice as long                        arrival, host away
+//              +-------+                                   +----------------------+
+//              v       |      no poll during the rest      v                      |
+//   begin --> rest ----+--------------------------------> serve -- nothing left --> sleep
+//              ^                                             | host inside          |
+//              +---------------------------------------------+                      |
+//              +------------------- arrival, host has polled -----------------------+
+//
+// Invariants (tests/unit/watchdog_test.cpp):
+//  - A host that polls during every rest is never interfered with, and the rests grow to the
+//    longest: the price of a host that stays in MPI is one wake-up of a timer per longest rest.
+//  - Two serves that begin with an arrival are at least a delay apart.
+//  - Masked: no serve until it is unmasked.
+//  - Nobody polls and nothing arrives: it sleeps, without a timer.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace lfc {
+
+class Watchdog {
+ public:
+  using Time = std::chrono::nanoseconds;  // since any moment
+  static constexpr Time kForever = Time::max();
+
+  struct Limits {
+    Time delay;         // how long an arrival may wait for the host: about two wake-ups
+    Time longest_rest;  // how long the host's leaving may go unnoticed
+  };
+  enum class Action : std::uint8_t {
+    rest,   // wait for the time; arrivals do not matter
+    sleep,  // wait for an arrival, or for the time
+    serve,  // run the control program now
+  };
+  struct Step {
+    Action action;
+    Time time{};
+  };
+  // How an attempt to serve ended.
+  enum class Outcome : std::uint8_t {
+    host_inside,  // the host drives: nothing was done
+    masked,       // nothing was done; unmasking wakes
+    more,         // cut short, there is more to do
+    quiet,        // nothing left, and whatever comes wakes
+    unfinished,   // nothing left, but something has to be tried again that wakes nobody
+  };
+
+  explicit Watchdog(Limits limits) noexcept
+      : delay_(limits.delay),
+        longest_(std::max(limits.delay, limits.longest_rest)),
+        rest_(limits.delay) {}
+
+  // `polls`: a number that changes with every poll of the host.
+  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, delay_); }
+
+  Step rested(std::uint64_t polls) noexcept {
+    if (polls != seen_) return host_seen(polls, std::min(2 * rest_, longest_));
+    rest_ = delay_;
+    return {Action::serve, {}};
+  }
+  Step woken(Time now, std::uint64_t polls) noexcept {
+    if (polls != seen_) return host_seen(polls, delay_);
+    const Time since = now - last_served_;
+    if (served_ && since < delay_) return {Action::rest, delay_ - since};
+    return {Action::serve, {}};
+  }
+  // `worked`: something was there to be done.
+  Step served(Time now, std::uint64_t polls, Outcome outcome, bool worked = false) noexcept {
+    last_served_ = now;
+    served_ = true;
+    if (worked) retry_ = delay_;  // more may follow
+    switch (outcome) {
+      case Outcome::host_inside: return host_seen(polls, delay_);
+      case Outcome::masked:
+        rest_ = delay_ / 2;  // once unmasked, a host that is there gets one delay
+        return {Action::rest, kForever};
+      case Outcome::more: return {Action::serve, {}};
+      case Outcome::quiet: retry_ = delay_; return {Action::sleep, kForever};
+      case Outcome::unfinished: break;
+    }
+    const Time now_then = retry_;
+    retry_ = std::min(2 * retry_, longest_);
+    return {Action::sleep, now_then};
+  }
+
+ private:
+  Step host_seen(std::uint64_t polls, Time rest) noexcept {
+    seen_ = polls;
+    rest_ = rest;
+    return {Action::rest, rest};
+  }
+
+  const Time delay_;
+  const Time longest_;
+  Time rest_;
+  Time retry_ = delay_;
+  Time last_served_{};
+  bool served_ = false;
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace lfc

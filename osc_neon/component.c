@@ -1,0 +1,101 @@
+/* The component: parameters, and the decision whether to serve a window. */
+#include "osc_neon.h"
+
+#include "modex.h"
+#include "parameters.h"
+
+static int register_component(void) {
+  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  const mca_base_component_t* version = &mca_osc_neon_component.super.osc_version;
+  (void)mca_base_var_group_component_register(
+      version,
+      "LFC: one-sided communication on the network interface of btl lfc. Takes part only when it "
+      "is named: --mca btl lfc --mca osc neon");
+  lfc_parameter_unsigned(version, "verbose",
+                         "1: say for each window how its members are reached; 2: also each member",
+                         OPAL_INFO_LVL_3, &mca_osc_neon_component.verbose);
+  return OPAL_SUCCESS;
+}
+
+static int open_component(void) {
+  if (!lfc_may_open("osc", "neon")) return OPAL_ERR_NOT_AVAILABLE;
+  return lfc_modex_publish(LFC_MODEX_OSC, "", 1) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+}
+
+static int close_component(void) { return OPAL_SUCCESS; }
+
+static int init_component(bool progress_threads, bool mpi_threads) {
+  (void)progress_threads;
+  (void)mpi_threads;
+  return OMPI_SUCCESS;
+}
+
+static int finalize_component(void) {
+  neon_close();
+  return OMPI_SUCCESS;
+}
+
+static void progress(void) { opal_progress(); }
+
+static const char no_interface[] =
+    "needs the network interface of btl lfc in all processes of a window: "
+    "run with --mca pml ob1 --mca btl lfc --mca osc neon";
+
+/* Says once, on one rank, why windows are left to others. */
+static int decline(ompi_communicator_t* comm, const char* why) {
+  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0)
+    opal_output(0, "osc neon: %s", why);
+  mca_osc_neon_component.told = true;
+  return OMPI_ERR_NOT_SUPPORTED;
+}
+
+bool neon_open_windows(void) {
+  static const struct neon_host host = {progress, neon_request_finished};
+  return neon_open(&host);
+}
+
+/* Every rank comes to the same answer: first by what all have published, then, since that is enough
+ * to know that all ask each other, by asking. */
+static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
+                 ompi_communicator_t* comm, opal_info_t* info, int flavor) {
+  (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
+  if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
+  char why[512] = "";
+  int possible = neon_open_windows();
+  bool same_host = true;
+  /* One that has no network interface has published no address, and nobody finds one of it. */
+  if (!possible) return decline(comm, no_interface);
+  for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
+    ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+    same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
+    if (!lfc_modex_has(LFC_MODEX_OSC, &proc->super.proc_name) ||
+        !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
+      return decline(comm, no_interface);
+    if (possible && rank != ompi_comm_rank(comm) &&
+        neon_peer_of(comm, rank, why, sizeof why) == NEON_NO_PEER)
+      possible = 0;
+  }
+  int all = 0;
+  const int status = comm->c_coll->coll_allreduce(&possible, &all, 1, MPI_INT, MPI_MIN, comm,
+                                                  comm->c_coll->coll_allreduce_module);
+  if (status != OMPI_SUCCESS) return status;
+  if (!possible)
+    opal_output(0, "osc neon: cannot serve a window: %s",
+                why[0] != '\0' ? why : "the network interface is closed");
+  if (!all) return decline(comm, "not all processes of a window can reach each other");
+  if (flavor == MPI_WIN_FLAVOR_SHARED && !same_host) return OMPI_ERR_RMA_SHARED;
+  return 200; /* above all of Open MPI's own */
+}
+
+__attribute__((visibility("default"))) neon_component mca_osc_neon_component = {
+    .super = {.osc_version = {OMPI_OSC_BASE_VERSION_3_0_0, .mca_component_name = "neon",
+                              MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION,
+                                                    OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+                              .mca_open_component = open_component,
+                              .mca_close_component = close_component,
+                              .mca_register_component_params = register_component},
+              .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+              .osc_init = init_component,
+              .osc_query = query,
+              .osc_select = neon_window_select,
+              .osc_finalize = finalize_component}};

@@ -1,0 +1,143 @@
+/* Fence, post/start/complete/wait, lock and flush: MPI's arguments as the engine's. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "osc_neon.h"
+
+/* --- Fence: the only epoch that needs all ranks --- */
+
+static int fence(int assert, ompi_win_t* win) {
+  neon_module* module = neon_module_of(win);
+  ompi_communicator_t* comm = module->comm;
+  enum neon_status status = neon_fence_allowed(module->window);
+  if (status != NEON_OK) return neon_error(status);
+  int result = OMPI_SUCCESS;
+  if ((assert& MPI_MODE_NOPRECEDE) == 0) status = neon_fence_leave(module->window, module->counts);
+  if (status != NEON_OK) return neon_error(status);
+  if ((assert& MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
+    result = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
+  } else {
+    /* Each learns how much is on its way to it; that everybody has come is known by it, too. */
+    uint32_t due = 0;
+    result = comm->c_coll->coll_reduce_scatter_block(
+        module->counts, &due, 1, MPI_UINT32_T, MPI_SUM, comm,
+        comm->c_coll->coll_reduce_scatter_block_module);
+    if (result == OMPI_SUCCESS) status = neon_fence_arrived(module->window, due);
+  }
+  neon_fence_enter(module->window, (assert& MPI_MODE_NOSUCCEED) == 0);
+  return result != OMPI_SUCCESS ? result : neon_error(status);
+}
+
+/* --- Post, start, complete, wait --- */
+
+/* The ranks of `group` in the window, in counts[]; that many. -1: one of them is not a member. */
+static int ranks_of(neon_module* module, ompi_group_t* group) {
+  const int count = ompi_group_size(group);
+  int* from = calloc((size_t)count + 1, sizeof *from);
+  int* to = calloc((size_t)count + 1, sizeof *to);
+  int found = -1;
+  if (from != NULL && to != NULL && count <= ompi_comm_size(module->comm)) {
+    for (int i = 0; i < count; ++i) from[i] = i;
+    if (ompi_group_translate_ranks(group, count, from, module->comm->c_local_group, to) ==
+        OMPI_SUCCESS)
+      found = count;
+    for (int i = 0; i < found; ++i) {
+      if (to[i] < 0) found = -1;
+      module->counts[i] = (uint32_t)to[i];
+    }
+  }
+  free(from);
+  free(to);
+  return found;
+}
+
+static int start(ompi_group_t* group, int assert, ompi_win_t* win) {
+  neon_module* module = neon_module_of(win);
+  const int count = ranks_of(module, group);
+  if (count < 0) return MPI_ERR_GROUP;
+  return neon_error(
+      neon_start(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
+}
+
+static int complete(ompi_win_t* win) {
+  return neon_error(neon_complete(neon_module_of(win)->window));
+}
+
+static int post(ompi_group_t* group, int assert, ompi_win_t* win) {
+  neon_module* module = neon_module_of(win);
+  const int count = ranks_of(module, group);
+  if (count < 0) return MPI_ERR_GROUP;
+  return neon_error(
+      neon_post(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
+}
+
+static int wait(ompi_win_t* win) { return neon_error(neon_wait(neon_module_of(win)->window)); }
+
+static int test(ompi_win_t* win, int* flag) {
+  bool done = false;
+  const enum neon_status status = neon_test(neon_module_of(win)->window, &done);
+  if (!done) opal_progress();
+  *flag = done;
+  return neon_error(status);
+}
+
+/* --- Lock and flush --- */
+
+static int lock(int type, int target, int assert, ompi_win_t* win) {
+  return neon_error(neon_lock(neon_module_of(win)->window, (uint32_t)target,
+                              type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
+}
+
+static int unlock(int target, ompi_win_t* win) {
+  return neon_error(neon_unlock(neon_module_of(win)->window, (uint32_t)target));
+}
+
+static int lock_all(int assert, ompi_win_t* win) {
+  return neon_error(neon_lock_all(neon_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
+}
+
+static int unlock_all(ompi_win_t* win) {
+  return neon_error(neon_unlock_all(neon_module_of(win)->window));
+}
+
+/* The target may be waiting for us to serve it. */
+static int sync_memory(ompi_win_t* win) {
+  (void)win;
+  atomic_thread_fence(memory_order_seq_cst);
+  opal_progress();
+  return OMPI_SUCCESS;
+}
+
+static int flush(int target, ompi_win_t* win) {
+  return neon_error(neon_flush(neon_module_of(win)->window, (uint32_t)target));
+}
+
+static int flush_all(ompi_win_t* win) {
+  return neon_error(neon_flush_all(neon_module_of(win)->window));
+}
+
+static int flush_local(int target, ompi_win_t* win) {
+  return neon_error(neon_flush_local(neon_module_of(win)->window, (uint32_t)target));
+}
+
+static int flush_local_all(ompi_win_t* win) {
+  return neon_error(neon_flush_local_all(neon_module_of(win)->window));
+}
+
+void neon_fill_epochs(ompi_osc_base_module_t* module) {
+  module->osc_fence = fence;
+  module->osc_start = start;
+  module->osc_complete = complete;
+  module->osc_post = post;
+  module->osc_wait = wait;
+  module->osc_test = test;
+  module->osc_lock = lock;
+  module->osc_unlock = unlock;
+  module->osc_lock_all = lock_all;
+  module->osc_unlock_all = unlock_all;
+  module->osc_sync = sync_memory;
+  module->osc_flush = flush;
+  module->osc_flush_all = flush_all;
+  module->osc_flush_local = flush_local;
+  module->osc_flush_local_all = flush_local_all;
+}

@@ -1,0 +1,272 @@
+// MPIX_Neon_*: checks arguments, and turns calls into jobs.
+#include <mutex>
+
+#include "calls.hpp"
+#include "mpix_neon.h"
+#include "requests.hpp"
+
+namespace lfc::neon {
+
+Window* attached(MPI_Win win, int& error) {
+  Window* window = Window::find(win);
+  if (window != nullptr) return window;
+  error = MPI_ERR_WIN;
+  MPI_Win_call_errhandler(win, error);
+  return nullptr;
+}
+
+int check(const Window& window, const void* data, int count, MPI_Datatype type, int target,
+          int target_count, MPI_Datatype target_type) {
+  if (count < 0 || target_count < 0) return MPI_ERR_COUNT;
+  if (type == MPI_DATATYPE_NULL || target_type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+  if (target != MPI_PROC_NULL && (target < 0 || static_cast<Rank>(target) >= window.ranks()))
+    return MPI_ERR_RANK;
+  if (data == nullptr && count > 0) {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    MPI_Type_get_true_extent(type, &lower, &extent);
+    if (lower == 0 && extent > 0) return MPI_ERR_BUFFER;  // else absolute addresses
+  }
+  return MPI_SUCCESS;
+}
+
+const std::byte* gathered(Job& job, const void* data, const Layout& layout) {
+  if (layout.contiguous()) return static_cast<const std::byte*>(data);
+  job.bytes.resize(layout.bytes());
+  layout.gather(job.bytes.data(), static_cast<const std::byte*>(data));
+  return job.bytes.data();
+}
+
+void* place_for(Job& job, void* data, const Layout& here, const Layout& there) {
+  if (here.contiguous() && there.contiguous()) return data;
+  job.spreads = true;
+  job.result = static_cast<std::byte*>(data);
+  job.source = there;
+  job.destination = here;
+  job.bytes.resize(static_cast<std::size_t>(there.end() - there.begin()));
+  return job.bytes.data();
+}
+
+namespace {
+
+// Both layouts, of equally many bytes.
+int layouts(int count, MPI_Datatype type, int target_count, MPI_Datatype target_type,
+            MPI_Aint offset, Layout& here, Layout& there) {
+  here = Layout(type, count);
+  there = Layout(target_type, target_count);
+  if (here.bytes() != there.bytes()) return MPI_ERR_ARG;
+  return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+}
+
+// Begins the puts of all pieces, the last of them as `final` says.
+Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint offset,
+                  const std::byte* data, const Layout& there, bool final, bool strong) {
+  if (there.contiguous())
+    return neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset), data, there.bytes(),
+                    final, strong);
+  Status status = Status::ok;
+  for (std::size_t i = 0; i < there.pieces().size() && status == Status::ok; ++i) {
+    const Layout::Piece& piece = there.pieces()[i];
+    const bool last = i + 1 == there.pieces().size();
+    status = neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset + piece.offset), data,
+                      piece.size, final && last, strong);
+    data += piece.size;
+  }
+  return status;
+}
+
+}  // namespace
+
+int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks, const int ranks[],
+                  int tag, int flags, MPI_Request* ann) {
+  auto* made = new Announced(window);
+  made->address = address;
+  made->size = static_cast<std::uint64_t>(size);
+  made->tag = static_cast<std::uint32_t>(tag);
+  made->persistent = (flags & MPIX_NEON_PERSISTENT) != 0;
+  for (int i = 0; i < nranks; ++i) {
+    if (ranks[i] == MPI_PROC_NULL) continue;
+    if (ranks[i] < 0 || static_cast<Rank>(ranks[i]) >= window.ranks()) {
+      delete made;
+      return MPI_ERR_RANK;
+    }
+    made->origins.push_back(static_cast<Rank>(ranks[i]));
+  }
+  made->done = [](Announcement* self, Status how) {
+    auto& announced = *static_cast<Announced*>(self);
+    announced.outcome = how;
+    announced.listed = true;
+    announced.window.ended(announced);
+  };
+  window.endpoint().expose(*made);
+  made->request = *ann = lfc_request_new(made, &Announced::hooks, 1, window.control());
+  return MPI_SUCCESS;
+}
+
+int put(Window& window, const void* origin, int count, MPI_Datatype type, int target, int tag,
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
+        MPI_Request* request) {
+  int error = check(window, origin, count, type, target, target_count, target_type);
+  if (error == MPI_SUCCESS && tag < 0) error = MPI_ERR_TAG;
+  if ((flags & ~(MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG)) != 0) error = MPI_ERR_ARG;
+  if (error != MPI_SUCCESS) return error;
+  if (target == MPI_PROC_NULL) {
+    if (request != nullptr) *request = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
+  Layout here;
+  Layout there;
+  error = layouts(count, type, target_count, target_type, offset, here, there);
+  if (error != MPI_SUCCESS) return error;
+  window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
+  window.endpoint().lock();
+  Job& job = *window.take_job();
+  const Status status =
+      put_pieces(job, window.endpoint().neon().origin(), static_cast<Rank>(target),
+                 static_cast<std::uint32_t>(tag), offset, gathered(job, origin, here), there,
+                 (flags & MPIX_NEON_NON_FINAL) == 0, (flags & MPIX_NEON_STRONG) != 0);
+  return job.begun(status, target, request);
+}
+
+int get(Window& window, void* origin, int count, MPI_Datatype type, int target, int tag,
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, MPI_Request* request) {
+  int error = check(window, origin, count, type, target, target_count, target_type);
+  if (error == MPI_SUCCESS && tag < 0) error = MPI_ERR_TAG;
+  if (request == nullptr) error = MPI_ERR_REQUEST;
+  if (error != MPI_SUCCESS) return error;
+  if (target == MPI_PROC_NULL) {
+    *request = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
+  Layout here;
+  Layout there;
+  error = layouts(count, type, target_count, target_type, offset, here, there);
+  if (error != MPI_SUCCESS) return error;
+  window.endpoint().lock();
+  Job& job = *window.take_job();
+  void* place = place_for(job, origin, here, there);
+  const Status status = window.endpoint().neon().origin().get(
+      job.add(), static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
+      static_cast<std::uint64_t>(offset + there.begin()), place,
+      static_cast<std::uint64_t>(there.end() - there.begin()));
+  return job.begun(status, target, request);
+}
+
+namespace {
+
+int notify(Window& window, int target, int tag) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (tag < 0) return MPI_ERR_TAG;
+  if (target < 0 || static_cast<Rank>(target) >= window.ranks()) return MPI_ERR_RANK;
+  window.endpoint().lock();
+  Origin& neon = window.endpoint().neon().origin();
+  if (neon.merge_notification(static_cast<Rank>(target), static_cast<std::uint32_t>(tag))) {
+    window.endpoint().unlock();
+    return MPI_SUCCESS;
+  }
+  Job& job = *window.take_job();
+  const Status status = neon.put(job.add(), static_cast<Rank>(target),
+                                 static_cast<std::uint32_t>(tag), 0, nullptr, 0, true, false);
+  return job.begun(status, target, nullptr);
+}
+
+int complete(Window& window, int target) {
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (target != MPIX_NEON_ALL && (target < 0 || static_cast<Rank>(target) >= window.ranks()))
+    return MPI_ERR_RANK;
+  wait_until([&] {
+    const std::lock_guard guard(window.endpoint());
+    const Origin& neon = window.endpoint().neon().origin();
+    if (target != MPIX_NEON_ALL) return neon.open(static_cast<Rank>(target)) == 0;
+    for (Rank rank = 0; rank < window.ranks(); ++rank)
+      if (neon.open(rank) > 0) return false;
+    return true;
+  });
+  window.deliver();
+  const std::lock_guard guard(window.endpoint());
+  return window.take_error();
+}
+
+}  // namespace
+}  // namespace lfc::neon
+
+using lfc::neon::Announced;
+using lfc::neon::attached;
+using lfc::neon::Window;
+
+int MPIX_Neon_attach(MPI_Win win) {
+  Window* window = nullptr;
+  const int error = Window::attach(win, window);
+  if (error != MPI_SUCCESS) MPI_Win_call_errhandler(win, error);
+  return error;
+}
+
+int MPIX_Neon_query(MPI_Win win, int* level) {
+  Window* window = Window::find(win);
+  *level = window == nullptr ? MPIX_NEON_ABSENT : window->endpoint().level();
+  return MPI_SUCCESS;
+}
+
+int MPIX_Neon_announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int ranks[], int tag,
+                            int flags, MPI_Win win, MPI_Request* ann) {
+  int error = MPI_SUCCESS;
+  Window* window = attached(win, error);
+  if (window == nullptr) return error;
+  if (ann == nullptr || nranks < 0 || (nranks > 0 && ranks == nullptr) ||
+      (flags & ~MPIX_NEON_PERSISTENT) != 0)
+    return window->fail(MPI_ERR_ARG);
+  if (tag < 0) return window->fail(MPI_ERR_TAG);
+  if (size < 0) return window->fail(MPI_ERR_SIZE);
+  std::byte* address = window->place(disp, static_cast<std::uint64_t>(size));
+  if (address == nullptr && size > 0) return window->fail(MPI_ERR_RMA_RANGE);
+  return window->fail(
+      lfc::neon::announce_init(*window, address, size, nranks, ranks, tag, flags, ann));
+}
+
+int MPIX_Neon_arrived(MPI_Request ann, int* count, int ranks[]) {
+  auto* announced = static_cast<Announced*>(lfc_request_object(ann, &Announced::hooks));
+  if (announced == nullptr || count == nullptr || announced->window.closed())
+    return MPI_ERR_REQUEST;
+  lfc_progress();
+  const std::lock_guard guard(announced->window.endpoint());
+  if (announced->persistent) {
+    *count = static_cast<int>(announced->notifications.value());
+    return MPI_SUCCESS;
+  }
+  *count = static_cast<int>(announced->notified.size());
+  if (ranks != nullptr)
+    for (int i = 0; i < *count; ++i)
+      ranks[i] = static_cast<int>(announced->notified[static_cast<std::size_t>(i)]);
+  return MPI_SUCCESS;
+}
+
+int MPIX_Neon_put(const void* origin, int count, MPI_Datatype type, int target, int tag,
+                  MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
+                  MPI_Win win, MPI_Request* req) {
+  int error = MPI_SUCCESS;
+  Window* window = attached(win, error);
+  if (window == nullptr) return error;
+  return window->fail(lfc::neon::put(*window, origin, count, type, target, tag, offset,
+                                     target_count, target_type, flags, req));
+}
+
+int MPIX_Neon_notify(int target, int tag, MPI_Win win) {
+  int error = MPI_SUCCESS;
+  Window* window = attached(win, error);
+  return window == nullptr ? error : window->fail(lfc::neon::notify(*window, target, tag));
+}
+
+int MPIX_Neon_get(void* origin, int count, MPI_Datatype type, int target, int tag, MPI_Aint offset,
+                  int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* req) {
+  int error = MPI_SUCCESS;
+  Window* window = attached(win, error);
+  if (window == nullptr) return error;
+  return window->fail(lfc::neon::get(*window, origin, count, type, target, tag, offset,
+                                     target_count, target_type, req));
+}
+
+int MPIX_Neon_complete(int target, MPI_Win win) {
+  int error = MPI_SUCCESS;
+  Window* window = attached(win, error);
+  return window == nullptr ? error : window->fail(lfc::neon::complete(*window, target));
+}

@@ -1,0 +1,40 @@
+// What the calls of MPIX_Neon_* and of notified access share.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+
+#include "layout.hpp"
+#include "ompi_glue.h"
+#include "requests.hpp"
+#include "window.hpp"
+
+namespace lfc::neon {
+
+// Null: not attached, `error` has been reported.
+Window* attached(MPI_Win win, int& error);
+// The arguments that all operations have; an MPI error code, not reported.
+int check(const Window& window, const void* data, int count, MPI_Datatype type, int target,
+          int target_count, MPI_Datatype target_type);
+// The bytes at `data` one after the other: there, or copied into the job.
+const std::byte* gathered(Job& job, const void* data, const Layout& layout);
+// Where a get reads what spans `there`: to `data`, or into the job, which spreads it out at its end.
+void* place_for(Job& job, void* data, const Layout& here, const Layout& there);
+
+// MPIX_Neon_announce_init, _put and _get for windows with and without an MPI window; an MPI error code, not
+// reported.
+int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks, const int ranks[],
+                  int tag, int flags, MPI_Request* ann);
+int put(Window& window, const void* origin, int count, MPI_Datatype type, int target, int tag,
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
+        MPI_Request* request);
+int get(Window& window, void* origin, int count, MPI_Datatype type, int target, int tag,
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, MPI_Request* request);
+
+template <class Condition>
+void wait_until(Condition condition) {
+  while (!condition()) lfc_progress();
+}
+
+}  // namespace lfc::neon

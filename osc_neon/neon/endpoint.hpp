@@ -1,0 +1,44 @@
+// Endpoint: what serves NEON for one window in this process: `Neon`, the carrier of its frames, and the
+// lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's network interface, which the
+// component `osc neon` provides (native.hpp, native_endpoint.cpp).
+//
+//   const std::lock_guard guard(endpoint);
+//   endpoint.neon().origin().put(...);
+//   endpoint.poll();
+//
+// Operations and announcements end inside poll(), inside the calls, or in another thread; always
+// with the lock held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "protocol/neon/exposure.hpp"
+#include "protocol/neon/neon.hpp"
+
+namespace lfc::neon {
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual void lock() = 0;
+  virtual bool try_lock() = 0;
+  virtual void unlock() = 0;
+
+  virtual Neon& neon() = 0;
+  virtual int level() const = 0;  // MPIX_NEON_EMULATED ...
+  // Whether frames move only in poll().
+  virtual bool polls() const { return true; }
+  // Moves frames; the number of events. With the lock.
+  virtual int poll() = 0;
+  // Before a put of `size` bytes to `target`. Without the lock.
+  virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}
+  // Before an announcement is made for the first time, and when it is freed. Without the lock.
+  virtual void expose(Announcement&) {}
+  virtual void conceal(Announcement&) {}
+  // Collective: brings all frames under way to their end, and stops. Without the lock.
+  virtual void close() = 0;
+};
+
+}  // namespace lfc::neon

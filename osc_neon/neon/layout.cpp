@@ -1,0 +1,46 @@
+#include "layout.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ompi_glue.h"
+
+namespace lfc::neon {
+
+Layout::Layout(MPI_Datatype type, int count) {
+  MPI_Count size = 0;
+  MPI_Type_size_x(type, &size);
+  bytes_ = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
+  end_ = static_cast<std::ptrdiff_t>(bytes_);
+  if (bytes_ == 0 || lfc_is_contiguous(type, count) != 0) return;
+  lfc_pieces(
+      type, count,
+      [](void* context, std::ptrdiff_t offset, std::size_t length) {
+        static_cast<std::vector<Piece>*>(context)->push_back({offset, length});
+      },
+      &pieces_);
+  begin_ = pieces_.front().offset;
+  end_ = begin_;
+  for (const Piece& each : pieces_) {
+    begin_ = std::min(begin_, each.offset);
+    end_ = std::max(end_, each.offset + static_cast<std::ptrdiff_t>(each.size));
+  }
+}
+
+void Layout::gather(std::byte* packed, const std::byte* data) const {
+  if (contiguous() && bytes_ > 0) std::memcpy(packed, data, bytes_);
+  for (const Piece& each : pieces_) {
+    std::memcpy(packed, data + each.offset, each.size);
+    packed += each.size;
+  }
+}
+
+void Layout::scatter(std::byte* data, const std::byte* packed) const {
+  if (contiguous() && bytes_ > 0) std::memcpy(data, packed, bytes_);
+  for (const Piece& each : pieces_) {
+    std::memcpy(data + each.offset, packed, each.size);
+    packed += each.size;
+  }
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,44 @@
+// Layout: the contiguous pieces of some items of an MPI datatype, in their order.
+//
+//   const Layout layout(type, count);
+//   if (layout.contiguous()) ... else layout.gather(packed, data);
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lfc::neon {
+
+class Layout {
+ public:
+  struct Piece {
+    std::ptrdiff_t offset;
+    std::size_t size;
+  };
+
+  Layout() = default;
+  Layout(MPI_Datatype type, int count);
+
+  std::uint64_t bytes() const { return bytes_; }
+  // One piece at offset 0.
+  bool contiguous() const { return pieces_.empty(); }
+  // Of a layout that is not contiguous.
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  // The bytes from begin() to end() hold all pieces.
+  std::ptrdiff_t begin() const { return begin_; }
+  std::ptrdiff_t end() const { return end_; }
+
+  // Between items at `data` and their bytes one after the other.
+  void gather(std::byte* packed, const std::byte* data) const;
+  void scatter(std::byte* data, const std::byte* packed) const;
+
+ private:
+  std::uint64_t bytes_ = 0;
+  std::ptrdiff_t begin_ = 0, end_ = 0;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace lfc::neon

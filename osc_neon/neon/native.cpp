@@ -1,0 +1,20 @@
+#include "native.hpp"
+
+#include <dlfcn.h>
+
+namespace lfc::neon {
+
+std::unique_ptr<Endpoint> open_native(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
+  const auto* native = static_cast<const Native*>(dlsym(RTLD_DEFAULT, kNativeSymbol));
+  int here = native != nullptr && native->serves(win) ? 1 : 0;
+  int everywhere = 0;
+  MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm);
+  if (everywhere == 0) return nullptr;
+  std::unique_ptr<Endpoint> made(native->open(win, comm, memory));
+  here = made != nullptr ? 1 : 0;
+  MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm);
+  if (everywhere == 0) made.reset();
+  return made;
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,109 @@
+// The component's side of native.hpp: an endpoint on LFC's network interface.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "drain.hpp"
+#include "endpoint.hpp"
+#include "mpix_neon.h"
+#include "native.hpp"
+#include "native_glue.h"
+#include "ni/neon_service.hpp"
+
+namespace lfc::neon {
+namespace {
+
+constexpr std::uint32_t kEager = 16384;
+constexpr std::uint32_t kBudget = 1 << 16;
+
+// A thread uses one endpoint at a time.
+thread_local std::optional<Ni::Access> held;
+
+class NativeEndpoint final : public Endpoint {
+ public:
+  NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Comm comm, const Limits& limits,
+                 const Exposure& memory, std::uint32_t rank, std::uint32_t ranks)
+      : comm_(comm), window_(std::move(service), rank, limits, memory, ranks) {}
+
+  NeonWindow& window() { return window_; }
+
+  void lock() override {
+    held.emplace(window_.ni());
+    window_.allow_writes();
+  }
+  bool try_lock() override {
+    lock();
+    return true;
+  }
+  void unlock() override {
+    const bool writes = window_.forbid_writes();
+    held.reset();
+    if (writes) window_.start_writes();
+  }
+
+  Neon& neon() override { return window_.neon(); }
+  int level() const override {
+    return window_.ni().config().policy == Policy::single ? MPIX_NEON_NATIVE : MPIX_NEON_ASYNC;
+  }
+  bool polls() const override { return false; }  // btl lfc does
+  int poll() override { return 0; }
+  void prepare(Rank target, std::uint64_t size) override {
+    if (size > kEager) window_.prepare(target);
+  }
+  void expose(Announcement& buffer) override { window_.expose(buffer); }
+  void conceal(Announcement& buffer) override { window_.conceal(buffer); }
+  void close() override {
+    drain(
+        comm_, window_.sent(),
+        [&] {
+          const Ni::Access access(window_.ni());
+          return window_.quiet();
+        },
+        [&] {
+          const Ni::Access access(window_.ni());
+          return window_.received();
+        },
+        lfc_native_progress);
+  }
+
+ private:
+  const MPI_Comm comm_;  // the window's
+  NeonWindow window_;
+};
+
+bool serves(MPI_Win win) { return lfc_native_serves(win) && NeonService::of_process() != nullptr; }
+
+Endpoint* open(MPI_Win, MPI_Comm comm, const Exposure& memory) {
+  std::shared_ptr<NeonService> service = NeonService::of_process();
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  const auto ranks = static_cast<std::uint32_t>(size);
+  std::vector<PeerId> peers(ranks, kNoPeer);
+  int reachable = service != nullptr ? 1 : 0;
+  for (int each = 0; each < size && reachable != 0; ++each) {
+    if (each == rank) continue;
+    peers[static_cast<std::size_t>(each)] = lfc_native_peer(comm, each);
+    if (peers[static_cast<std::size_t>(each)] == kNoPeer) reachable = 0;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &reachable, 1, MPI_INT, MPI_MIN, comm);
+  if (reachable == 0) return nullptr;
+  // The largest frame that all can send and receive.
+  std::uint32_t frame = service->frame_bytes();
+  MPI_Allreduce(MPI_IN_PLACE, &frame, 1, MPI_UINT32_T, MPI_MIN, comm);
+  const Limits limits{.frame = frame, .eager = kEager, .budget = kBudget};
+  auto* made = new NativeEndpoint(std::move(service), comm, limits, memory,
+                                  static_cast<std::uint32_t>(rank), ranks);
+  const std::uint32_t id = made->window().id();
+  std::vector<std::uint32_t> ids(ranks);
+  MPI_Allgather(&id, 1, MPI_UINT32_T, ids.data(), 1, MPI_UINT32_T, comm);
+  made->window().connect(peers, ids);
+  return made;
+}
+
+}  // namespace
+}  // namespace lfc::neon
+
+extern "C" __attribute__((visibility("default")))
+const lfc::neon::Native lfc_neon_native_1 = {lfc::neon::serves, lfc::neon::open};

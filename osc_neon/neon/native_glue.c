@@ -1,0 +1,14 @@
+#include "native_glue.h"
+
+#include "../osc_neon.h"
+
+bool lfc_native_serves(MPI_Win win) {
+  return win == MPI_WIN_NULL ? neon_open_windows() : neon_serves(win);
+}
+
+uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
+  char why[256];
+  return neon_peer_of(comm, rank, why, sizeof why);
+}
+
+void lfc_native_progress(void) { opal_progress(); }

@@ -1,0 +1,25 @@
+/* What the native endpoint asks of the component's C code. */
+#ifndef LFC_NEON_NATIVE_GLUE_H
+#define LFC_NEON_NATIVE_GLUE_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether the component serves this window; without a window (MPI_WIN_NULL): whether it is there. */
+bool lfc_native_serves(MPI_Win win);
+/* The network interface's name for a rank; UINT32_MAX: not reachable. */
+uint32_t lfc_native_peer(MPI_Comm comm, int rank);
+
+/* One pass of Open MPI's progress. */
+void lfc_native_progress(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,275 @@
+// MPIX_*_notify: operations on the window at large that increment a counter at the target, and the counters.
+#include <mutex>
+
+#include "calls.hpp"
+#include "mpix_neon.h"
+
+namespace lfc::neon {
+namespace {
+
+// Arguments of an operation, checked.
+struct Access {
+  Window* window = nullptr;
+  Layout here, there;
+  std::uint64_t offset = 0;  // of displacement `disp` in the target's window, bytes
+};
+
+bool in_window(const Window& window, Rank target, MPI_Aint disp, const Layout& there,
+               std::uint64_t& offset) {
+  if (disp < 0 ||
+      __builtin_mul_overflow(static_cast<std::uint64_t>(disp),
+                             static_cast<std::uint64_t>(window.unit(target)), &offset) ||
+      offset > window.size(target))
+    return false;
+  const auto at = static_cast<std::int64_t>(offset);
+  return there.bytes() == 0 ||
+         (at + there.begin() >= 0 &&
+          static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
+}
+
+int prepare(Access& access, const void* data, int count, MPI_Datatype type, int target,
+            MPI_Aint disp, int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
+  access.window = Window::find(win);
+  if (access.window == nullptr) return MPI_ERR_WIN;
+  // A name of memory that its owner does not check is not written to.
+  if (access.window->dynamic()) return MPI_ERR_UNSUPPORTED_OPERATION;
+  const int error = check(*access.window, data, count, type, target, target_count, target_type);
+  if (error != MPI_SUCCESS) return error;
+  if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->memory().slot_count)
+    return MPI_ERR_ARG;
+  access.here = Layout(type, count);
+  access.there = Layout(target_type, target_count);
+  if (access.here.bytes() != access.there.bytes()) return MPI_ERR_ARG;
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  const bool inside =
+      in_window(*access.window, static_cast<Rank>(target), disp, access.there, access.offset);
+  return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+}
+
+int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
+  Window& window = *access.window;
+  window.endpoint().lock();
+  Job& job = *window.take_job();
+  const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
+    Operation& op = job.add();
+    op.data = const_cast<std::byte*>(data);
+    op.within = within;
+    op.size = size;
+    return &op;
+  };
+  const std::byte* data = gathered(job, origin, access.here);
+  std::vector<Operation*> pieces;
+  const std::ptrdiff_t begin = access.there.begin();
+  if (access.there.contiguous()) pieces.push_back(add(data, 0, access.here.bytes()));
+  for (const Layout::Piece& each : access.there.pieces()) {
+    pieces.push_back(add(data, static_cast<std::uint64_t>(each.offset - begin), each.size));
+    data += each.size;
+  }
+  const Status status = window.endpoint().neon().origin().put_notify(
+      pieces.data(), pieces.size(), static_cast<Rank>(target),
+      access.offset + static_cast<std::uint64_t>(begin), static_cast<std::uint32_t>(idx), false);
+  if (status != Status::ok) job.open = 1;  // none has begun
+  return job.begun(status, target, request);
+}
+
+int start_get(Access& access, void* origin, int target, int idx, MPI_Request* request) {
+  Window& window = *access.window;
+  const std::ptrdiff_t begin = access.there.begin();
+  window.endpoint().lock();
+  Job& job = *window.take_job();
+  void* place = place_for(job, origin, access.here, access.there);
+  const Status status = window.endpoint().neon().origin().get_notify(
+      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
+      place, static_cast<std::uint64_t>(access.there.end() - begin),
+      static_cast<std::uint32_t>(idx));
+  return job.begun(status, target, request);
+}
+
+int wait_for(MPI_Request request) {
+  return request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// After an accumulate of the window's own: it has been done when the flush returns.
+int notify(MPI_Win win, int target, int idx) {
+  const int error = MPI_Win_flush(target, win);
+  if (error != MPI_SUCCESS) return error;
+  return MPIX_Put_notify(nullptr, 0, MPI_BYTE, target, 0, 0, MPI_BYTE, idx, win);
+}
+
+// The caller's own counter; null: `error` has been reported.
+Slot* own_slot(MPI_Win win, int idx, int& error) {
+  Window* window = attached(win, error);
+  if (window == nullptr) return nullptr;
+  Slot* slot = idx < 0 ? nullptr : window->memory().slot(static_cast<std::uint32_t>(idx));
+  if (slot == nullptr) error = window->fail(MPI_ERR_ARG);
+  return slot;
+}
+
+int fail(MPI_Win win, int error) {
+  if (error != MPI_SUCCESS) MPI_Win_call_errhandler(win, error);
+  return error;
+}
+
+}  // namespace
+}  // namespace lfc::neon
+
+using lfc::neon::Access;
+using lfc::neon::fail;
+using lfc::neon::own_slot;
+using lfc::neon::prepare;
+using lfc::neon::Slot;
+using lfc::neon::start_get;
+using lfc::neon::start_put;
+using lfc::neon::Window;
+
+int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
+  Window* window = nullptr;
+  int error = Window::attach(win, window);
+  if (error != MPI_SUCCESS) return fail(win, error);
+  // Origins check indices against their own number, so all must have the same.
+  int range[2] = {count, -count};
+  MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, window->control());
+  if (range[0] != -range[1] || count < 0) return fail(win, MPI_ERR_ARG);
+  {
+    const std::lock_guard guard(window->endpoint());
+    window->memory().slots = std::make_unique<Slot[]>(static_cast<std::size_t>(count));
+    window->memory().slot_count = static_cast<std::uint32_t>(count);
+  }
+  MPI_Barrier(window->control());  // nobody notifies a rank that has no counters yet
+  return MPI_SUCCESS;
+}
+
+int MPIX_Win_get_num_notify(MPI_Win win, int* count) {
+  int error = MPI_SUCCESS;
+  Window* window = lfc::neon::attached(win, error);
+  if (window == nullptr) return error;
+  *count = static_cast<int>(window->memory().slot_count);
+  return MPI_SUCCESS;
+}
+
+int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                     int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
+                     MPI_Request* req) {
+  Access access;
+  int error =
+      prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
+  if (error == MPI_SUCCESS && target == MPI_PROC_NULL) {
+    *req = lfc_request_finished();
+  } else if (error == MPI_SUCCESS) {
+    error = start_put(access, origin, target, idx, req);
+  }
+  return fail(win, error);
+}
+
+int MPIX_Rget_notify(void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                     int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
+                     MPI_Request* req) {
+  Access access;
+  int error =
+      prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
+  if (error == MPI_SUCCESS && target == MPI_PROC_NULL) {
+    *req = lfc_request_finished();
+  } else if (error == MPI_SUCCESS) {
+    error = start_get(access, origin, target, idx, req);
+  }
+  return fail(win, error);
+}
+
+int MPIX_Put_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                    int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = MPIX_Rput_notify(origin, count, type, target, disp, target_count, target_type,
+                                     idx, win, &request);
+  return error != MPI_SUCCESS ? error : lfc::neon::wait_for(request);
+}
+
+int MPIX_Get_notify(void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                    int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = MPIX_Rget_notify(origin, count, type, target, disp, target_count, target_type,
+                                     idx, win, &request);
+  return error != MPI_SUCCESS ? error : lfc::neon::wait_for(request);
+}
+
+int MPIX_Accumulate_notify(const void* origin, int count, MPI_Datatype type, int target,
+                           MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                           int idx, MPI_Win win) {
+  Access access;
+  int error =
+      prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
+  if (error != MPI_SUCCESS) return fail(win, error);
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  error = MPI_Accumulate(origin, count, type, target, disp, target_count, target_type, op, win);
+  return error != MPI_SUCCESS ? error : lfc::neon::notify(win, target, idx);
+}
+
+int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type, void* result,
+                               int result_count, MPI_Datatype result_type, int target,
+                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                               int idx, MPI_Win win) {
+  Access access;
+  int error = prepare(access, result, result_count, result_type, target, disp, target_count,
+                      target_type, idx, win);
+  if (error != MPI_SUCCESS) return fail(win, error);
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  error = MPI_Get_accumulate(origin, count, type, result, result_count, result_type, target, disp,
+                             target_count, target_type, op, win);
+  return error != MPI_SUCCESS ? error : lfc::neon::notify(win, target, idx);
+}
+
+int MPIX_Win_get_notify_value(MPI_Win win, int idx, uint64_t* value) {
+  int error = MPI_SUCCESS;
+  const Slot* slot = own_slot(win, idx, error);
+  if (slot == nullptr) return error;
+  lfc_progress();
+  *value = slot->value();
+  return MPI_SUCCESS;
+}
+
+int MPIX_Win_set_notify_value(MPI_Win win, int idx, uint64_t value) {
+  int error = MPI_SUCCESS;
+  Slot* slot = own_slot(win, idx, error);
+  if (slot != nullptr) slot->exchange(value);
+  return error;
+}
+
+int MPIX_Win_reset_notify_value(MPI_Win win, int idx, uint64_t* value) {
+  int error = MPI_SUCCESS;
+  Slot* slot = own_slot(win, idx, error);
+  if (slot == nullptr) return error;
+  lfc_progress();
+  const std::uint64_t old = slot->exchange(0);
+  if (value != nullptr) *value = old;
+  return MPI_SUCCESS;
+}
+
+int MPIX_Win_test_notify(MPI_Win win, int idx, uint64_t expected, int* flag) {
+  int error = MPI_SUCCESS;
+  const Slot* slot = own_slot(win, idx, error);
+  if (slot == nullptr) return error;
+  if (slot->value() < expected) lfc_progress();
+  *flag = slot->value() >= expected ? 1 : 0;
+  return MPI_SUCCESS;
+}
+
+int MPIX_Win_wait_notify(MPI_Win win, int idx, uint64_t expected) {
+  int error = MPI_SUCCESS;
+  const Slot* slot = own_slot(win, idx, error);
+  if (slot == nullptr) return error;
+  lfc::neon::wait_until([&] { return slot->value() >= expected; });
+  return MPI_SUCCESS;
+}
+
+int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
+  int error = MPI_SUCCESS;
+  if (own_slot(win, first, error) == nullptr) return error;
+  if (count < 1 || own_slot(win, first + count - 1, error) == nullptr)
+    return error != MPI_SUCCESS ? error : fail(win, MPI_ERR_ARG);
+  const Slot* slots = Window::find(win)->memory().slots.get();
+  lfc::neon::wait_until([&] {
+    for (*idx = first; *idx < first + count; ++*idx)
+      if (slots[*idx].value() != 0) return true;
+    return false;
+  });
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,135 @@
+#include "ompi_glue.h"
+
+#include "ompi_config.h"
+#include "ompi_version.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/request/request.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/runtime/opal_progress.h"
+
+int lfc_glue_fits(void) { return lfc_ompi_is_ours(); }
+
+/* --- Requests --- */
+
+typedef struct lfc_request {
+  ompi_request_t super;
+  void* object;
+  const lfc_request_hooks* hooks;
+} lfc_request;
+
+static OBJ_CLASS_INSTANCE(lfc_request, ompi_request_t, NULL, NULL);
+
+static int start_requests(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    lfc_request* request = (lfc_request*)requests[i];
+    if (request->super.req_state == OMPI_REQUEST_ACTIVE)
+      return request->hooks->start(request->object, 1);
+    request->super.req_complete = REQUEST_PENDING;
+    request->super.req_state = OMPI_REQUEST_ACTIVE;
+    request->super.req_status = ompi_status_empty;
+    const int result = request->hooks->start(request->object, 0);
+    if (result == MPI_SUCCESS) continue;
+    request->super.req_complete = REQUEST_COMPLETED;
+    request->super.req_state = OMPI_REQUEST_INACTIVE;
+    return result;
+  }
+  return MPI_SUCCESS;
+}
+
+static int free_request(ompi_request_t** handle) {
+  lfc_request* request = (lfc_request*)*handle;
+  *handle = MPI_REQUEST_NULL;
+  if (request->hooks->freed(request->object)) lfc_request_end((MPI_Request)request);
+  return OMPI_SUCCESS;
+}
+
+MPI_Request lfc_request_new(void* object, const lfc_request_hooks* hooks, int persistent,
+                            MPI_Comm comm) {
+  lfc_request* request = OBJ_NEW(lfc_request);
+  if (request == NULL) return MPI_REQUEST_NULL;
+  OMPI_REQUEST_INIT(&request->super, persistent != 0);
+  /* The one kind that can be started and whose errors go to a handler of our choice. */
+  request->super.req_type = OMPI_REQUEST_PML;
+  request->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
+  request->super.req_status = ompi_status_empty;
+  request->super.req_start = start_requests;
+  request->super.req_free = free_request;
+  request->super.req_cancel = NULL;
+  request->super.req_mpi_object.comm = comm;
+  request->object = object;
+  request->hooks = hooks;
+  return (MPI_Request)request;
+}
+
+void* lfc_request_object(MPI_Request handle, const lfc_request_hooks* hooks) {
+  ompi_request_t* request = (ompi_request_t*)handle;
+  if (request == NULL || request == MPI_REQUEST_NULL || request->req_free != free_request)
+    return NULL;
+  lfc_request* ours = (lfc_request*)request;
+  return ours->hooks == hooks ? ours->object : NULL;
+}
+
+void lfc_request_move(MPI_Request request, MPI_Comm comm) {
+  ((ompi_request_t*)request)->req_mpi_object.comm = comm;
+}
+
+void lfc_request_complete(MPI_Request handle, int error, int source, uint64_t bytes) {
+  ompi_request_t* request = (ompi_request_t*)handle;
+  request->req_status.MPI_SOURCE = source;
+  request->req_status.MPI_TAG = MPI_ANY_TAG;
+  request->req_status.MPI_ERROR = error;
+  request->req_status._ucount = (size_t)bytes;
+  request->req_status._cancelled = 0;
+  ompi_request_complete(request, true);
+}
+
+void lfc_request_end(MPI_Request handle) {
+  ompi_request_t* request = (ompi_request_t*)handle;
+  OMPI_REQUEST_FINI(request);
+  OBJ_RELEASE(request);
+}
+
+MPI_Request lfc_request_finished(void) { return &ompi_request_empty; }
+
+int lfc_request_is_complete(MPI_Request request) {
+  return REQUEST_COMPLETE((ompi_request_t*)request);
+}
+
+/* --- Progress --- */
+
+void lfc_progress_add(int (*poll)(void)) { opal_progress_register(poll); }
+void lfc_progress_remove(int (*poll)(void)) { opal_progress_unregister(poll); }
+void lfc_progress(void) { opal_progress(); }
+
+/* --- Datatypes --- */
+
+int lfc_is_contiguous(MPI_Datatype type, int count) {
+  ptrdiff_t lower = 0;
+  ptrdiff_t extent = 0;
+  ompi_datatype_get_true_extent(type, &lower, &extent);
+  return lower == 0 && ompi_datatype_is_contiguous_memory_layout(type, count);
+}
+
+void lfc_pieces(MPI_Datatype type, int count, void (*piece)(void*, ptrdiff_t, size_t),
+                void* context) {
+  enum { kPieces = 64 };
+  /* Addresses behind a base of our own, so that offsets below it stay positive. */
+  char* const base = (char*)((uintptr_t)1 << 46);
+  opal_convertor_t convertor;
+  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, (size_t)count,
+                                           base, 0, &convertor);
+  for (int done = 0; !done;) {
+    struct iovec pieces[kPieces];
+    uint32_t used = kPieces;
+    size_t bytes = 0;
+    done = opal_convertor_raw(&convertor, pieces, &used, &bytes);
+    for (uint32_t i = 0; i < used; ++i)
+      if (pieces[i].iov_len > 0)
+        piece(context, (char*)pieces[i].iov_base - base, pieces[i].iov_len);
+  }
+  opal_convertor_cleanup(&convertor);
+  OBJ_DESTRUCT(&convertor);
+}

@@ -1,0 +1,61 @@
+/* What libmpix_neon needs of Open MPI beyond MPI: requests of its own, a place in the progress loop, the
+ * pieces of a datatype. C++ hands in objects; nothing is decided here.
+ *
+ *   static const lfc_request_hooks hooks = {start, freed};
+ *   MPI_Request request = lfc_request_new(object, &hooks, 1, comm);
+ *   lfc_request_complete(request, MPI_SUCCESS, source, bytes);
+ */
+#ifndef LFC_NEON_OMPI_GLUE_H
+#define LFC_NEON_OMPI_GLUE_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether the running Open MPI is of the series this was compiled for. */
+int lfc_glue_fits(void);
+
+typedef struct lfc_request_hooks {
+  /* MPI_Start of an inactive request (`active`: it is not, an error): returns an MPI error code, which
+   * it has reported. */
+  int (*start)(void* object, int active);
+  /* MPI_Request_free, or MPI is done with it: returns 1 if the request may end now, or 0 and calls
+   * lfc_request_end() later. */
+  int (*freed)(void* object);
+} lfc_request_hooks;
+
+/* A request; persistent ones are inactive, others pending. An error that it completes with goes to the
+ * error handler of `comm`. */
+MPI_Request lfc_request_new(void* object, const lfc_request_hooks* hooks, int persistent,
+                            MPI_Comm comm);
+/* From now on errors go to `comm`. */
+void lfc_request_move(MPI_Request request, MPI_Comm comm);
+/* The object behind a request of ours with these hooks; null for any other. */
+void* lfc_request_object(MPI_Request request, const lfc_request_hooks* hooks);
+void lfc_request_complete(MPI_Request request, int error, int source, uint64_t bytes);
+void lfc_request_end(MPI_Request request);
+/* A request that is complete from the beginning, for any number of uses. */
+MPI_Request lfc_request_finished(void);
+/* Whether a request has completed; without progress. */
+int lfc_request_is_complete(MPI_Request request);
+
+void lfc_progress_add(int (*poll)(void));
+void lfc_progress_remove(int (*poll)(void));
+/* Runs everybody's progress once. */
+void lfc_progress(void);
+
+/* Calls piece(offset, size) for the contiguous pieces of `count` items, in order. */
+void lfc_pieces(MPI_Datatype type, int count, void (*piece)(void*, ptrdiff_t, size_t),
+                void* context);
+/* Whether `count` items are one piece that begins at offset 0, in order. */
+int lfc_is_contiguous(MPI_Datatype type, int count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

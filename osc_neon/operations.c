@@ -1,0 +1,189 @@
+/* Put, get, accumulate and their relatives: MPI's arguments as the engine's. */
+#include "osc_neon.h"
+
+/* The target's side: displacements are in its units; absolute addresses in dynamic windows. */
+static bool describe_target(struct neon_memory* memory, const neon_module* module, int target,
+                            ptrdiff_t disp, int count, ompi_datatype_t* datatype) {
+  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                           ? 1
+                           : neon_window_unit(module->window, (uint32_t)target);
+  return neon_describe(memory, NULL, (int64_t)disp * unit, (size_t)count, datatype);
+}
+
+/* Whether that many elements lie one after the other from their address on. */
+static inline bool is_plain(ompi_datatype_t* datatype, int count) {
+  return datatype->super.true_lb == 0 &&
+         opal_datatype_is_contiguous_memory_layout(&datatype->super, count);
+}
+
+static int transfer(bool is_put, void* address, int count, ompi_datatype_t* datatype, int target,
+                    ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
+                    ompi_win_t* win, ompi_request_t* request) {
+  const neon_module* module = neon_module_of(win);
+  struct neon_memory here, there;
+  if (!neon_describe(&here, address, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
+  enum neon_status status = NEON_NO_MEMORY;
+  if (describe_target(&there, module, target, disp, there_count, there_datatype)) {
+    status = is_put ? neon_put(module->window, (uint32_t)target, &here.view, &there.view, request)
+                    : neon_get(module->window, (uint32_t)target, &here.view, &there.view, request);
+    neon_release(&there);
+  }
+  neon_release(&here);
+  return neon_error(status);
+}
+
+/* The element that both sides are made of. Replace and no_op do with bytes if they must. */
+static enum neon_element common_element(ompi_datatype_t* datatype, enum neon_op op) {
+  const enum neon_element element = neon_element_of(datatype);
+  const bool bytes_do = op == NEON_REPLACE || op == NEON_NO_OP;
+  return element == NEON_NO_ELEMENT && bytes_do ? NEON_U8 : element;
+}
+
+static int combine(const void* origin, int count, ompi_datatype_t* datatype, void* result,
+                   int result_count, ompi_datatype_t* result_datatype, int target, ptrdiff_t disp,
+                   int there_count, ompi_datatype_t* there_datatype, ompi_op_t* op, bool fetch,
+                   ompi_win_t* win, ompi_request_t* request) {
+  const neon_module* module = neon_module_of(win);
+  const enum neon_op what = neon_op_of(op);
+  const enum neon_element element = common_element(there_datatype, what);
+  struct neon_memory from, to, there;
+  if (what == NEON_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's are not looked at */
+  if (!fetch) result_count = 0, result_datatype = MPI_BYTE;
+  enum neon_status status = NEON_NO_MEMORY;
+  if (!neon_describe(&from, origin, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (neon_describe(&to, result, 0, (size_t)result_count, result_datatype)) {
+    if (describe_target(&there, module, target, disp, there_count, there_datatype)) {
+      const uint32_t rank = (uint32_t)target;
+      status = fetch ? neon_fetch(module->window, rank, what, element, &from.view, &to.view,
+                                  &there.view, request)
+                     : neon_accumulate(module->window, rank, what, element, &from.view, &there.view,
+                                       request);
+      neon_release(&there);
+    }
+    neon_release(&to);
+  }
+  neon_release(&from);
+  return neon_error(status);
+}
+
+/* Runs `call` with a new request, which is the caller's when that went well. */
+#define WITH_REQUEST(call)                             \
+  do {                                                 \
+    *out = neon_request_new(win);                      \
+    if (*out == NULL) return OMPI_ERR_OUT_OF_RESOURCE; \
+    ompi_request_t* request = *out;                    \
+    const int status = (call);                         \
+    if (status == OMPI_SUCCESS) return OMPI_SUCCESS;   \
+    neon_request_finished(request, NEON_OK);           \
+    (void)ompi_request_free(out);                      \
+    return status;                                     \
+  } while (0)
+
+static int put(const void* origin, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
+               int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
+  const size_t bytes = datatype->super.size * (size_t)count;
+  if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
+      bytes <= there_datatype->super.size * (size_t)there_count &&
+      neon_put_direct(neon_module_of(win)->window, (uint32_t)target, origin, bytes, disp))
+    return OMPI_SUCCESS;
+  return transfer(true, (void*)(uintptr_t)origin, count, datatype, target, disp, there_count,
+                  there_datatype, win, NULL);
+}
+
+static int get(void* result, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
+               int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
+  const size_t bytes = there_datatype->super.size * (size_t)there_count;
+  if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
+      bytes <= datatype->super.size * (size_t)count &&
+      neon_get_direct(neon_module_of(win)->window, (uint32_t)target, result, bytes, disp))
+    return OMPI_SUCCESS;
+  return transfer(false, result, count, datatype, target, disp, there_count, there_datatype, win,
+                  NULL);
+}
+
+static int rput(const void* origin, int count, ompi_datatype_t* datatype, int target,
+                ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win,
+                ompi_request_t** out) {
+  WITH_REQUEST(transfer(true, (void*)(uintptr_t)origin, count, datatype, target, disp, there_count,
+                        there_datatype, win, request));
+}
+
+static int rget(void* result, int count, ompi_datatype_t* datatype, int target, ptrdiff_t disp,
+                int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win,
+                ompi_request_t** out) {
+  WITH_REQUEST(transfer(false, result, count, datatype, target, disp, there_count, there_datatype,
+                        win, request));
+}
+
+static int accumulate(const void* origin, int count, ompi_datatype_t* datatype, int target,
+                      ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
+                      ompi_op_t* op, ompi_win_t* win) {
+  if (datatype == there_datatype && count == there_count && ompi_datatype_is_predefined(datatype) &&
+      is_plain(datatype, count) &&
+      neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
+                        neon_element_of(datatype), origin, NULL, datatype->super.size,
+                        (uint64_t)count, disp))
+    return OMPI_SUCCESS;
+  return combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
+                 there_datatype, op, false, win, NULL);
+}
+
+static int raccumulate(const void* origin, int count, ompi_datatype_t* datatype, int target,
+                       ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
+                       ompi_op_t* op, ompi_win_t* win, ompi_request_t** out) {
+  WITH_REQUEST(combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
+                       there_datatype, op, false, win, request));
+}
+
+static int get_accumulate(const void* origin, int count, ompi_datatype_t* datatype, void* result,
+                          int result_count, ompi_datatype_t* result_datatype, int target,
+                          ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
+                          ompi_op_t* op, ompi_win_t* win) {
+  return combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
+                 there_count, there_datatype, op, true, win, NULL);
+}
+
+static int rget_accumulate(const void* origin, int count, ompi_datatype_t* datatype, void* result,
+                           int result_count, ompi_datatype_t* result_datatype, int target,
+                           ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
+                           ompi_op_t* op, ompi_win_t* win, ompi_request_t** out) {
+  WITH_REQUEST(combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
+                       there_count, there_datatype, op, true, win, request));
+}
+
+static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datatype, int target,
+                        ptrdiff_t disp, ompi_op_t* op, ompi_win_t* win) {
+  if (neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
+                        neon_element_of(datatype), origin, result, datatype->super.size, 1, disp))
+    return OMPI_SUCCESS;
+  return combine(origin, 1, datatype, result, 1, datatype, target, disp, 1, datatype, op, true, win,
+                 NULL);
+}
+
+static int compare_and_swap(const void* origin, const void* compare, void* result,
+                            ompi_datatype_t* datatype, int target, ptrdiff_t disp,
+                            ompi_win_t* win) {
+  const neon_module* module = neon_module_of(win);
+  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                           ? 1
+                           : neon_window_unit(module->window, (uint32_t)target);
+  const size_t size = datatype->super.size;
+  if (size <= sizeof(uint64_t) && neon_compare_and_swap_direct(module->window, (uint32_t)target,
+                                                               compare, origin, result, size, disp))
+    return OMPI_SUCCESS;
+  return neon_error(neon_compare_and_swap(module->window, (uint32_t)target, compare, origin, result,
+                                          size, (int64_t)disp * unit));
+}
+
+void neon_fill_operations(ompi_osc_base_module_t* module) {
+  module->osc_put = put;
+  module->osc_get = get;
+  module->osc_accumulate = accumulate;
+  module->osc_compare_and_swap = compare_and_swap;
+  module->osc_fetch_and_op = fetch_and_op;
+  module->osc_get_accumulate = get_accumulate;
+  module->osc_rput = rput;
+  module->osc_rget = rget;
+  module->osc_raccumulate = raccumulate;
+  module->osc_rget_accumulate = rget_accumulate;
+}

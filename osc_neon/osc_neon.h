@@ -1,0 +1,102 @@
+/* The OSC component `neon`: MPI's one-sided communication on the network interface's windows.
+ *
+ * component.c   life of the component: parameters, open, the decision to serve a window
+ * window.c      a window's life: create, free, attach, shared_query
+ * operations.c  put, get, accumulate and their relatives
+ * epochs.c      fence, post/start/complete/wait, lock, flush
+ * datatype.c    datatypes and operations as the engine wants them
+ * request.c     requests of rput and its relatives
+ *
+ * The C files translate; what is decided is decided in the engine (common/ni/windows.hpp).
+ */
+#ifndef LFC_OSC_NEON_H
+#define LFC_OSC_NEON_H
+
+#include "ompi_version.h"
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/datatype/ompi_datatype_internal.h"
+#include "ompi/info/info.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/osc/base/base.h"
+#include "ompi/mca/osc/osc.h"
+#include "ompi/op/op.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+#include "ompi/win/win.h"
+
+#include "engine.h"
+
+typedef struct neon_component {
+  ompi_osc_base_component_t super;
+  unsigned verbose;
+  bool told;      /* why it declines */
+  size_t windows; /* that exist; progress is registered while there are any */
+} neon_component;
+extern neon_component mca_osc_neon_component;
+
+typedef struct neon_module {
+  ompi_osc_base_module_t super;
+  ompi_communicator_t* comm; /* of our own */
+  neon_window* window;
+  int flavor;
+  bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
+  uint32_t* counts; /* room for a number per rank */
+} neon_module;
+
+static inline neon_module* neon_module_of(const ompi_win_t* win) {
+  return (neon_module*)win->w_osc_module;
+}
+
+/* From the engine's status to Open MPI's. */
+static inline int neon_error(enum neon_status status) {
+  switch (status) {
+    case NEON_OK: return OMPI_SUCCESS;
+    case NEON_SYNC: return OMPI_ERR_RMA_SYNC;
+    case NEON_RANGE: return OMPI_ERR_RMA_RANGE;
+    case NEON_TRUNCATED: return MPI_ERR_TRUNCATE;
+    case NEON_INVALID: return MPI_ERR_OP;
+    case NEON_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
+    default: return MPI_ERR_OTHER; /* a member of the window is lost */
+  }
+}
+
+/* window.c */
+int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
+                       ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model);
+/* The peer of that rank; NEON_NO_PEER for this process itself, and for one that is not reachable:
+ * then `why` says why. */
+uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
+int neon_progress(void);
+/* Whether the window is one of ours. */
+bool neon_serves(const ompi_win_t* win);
+
+/* component.c: opens the process's windows; false when no network interface is open. */
+bool neon_open_windows(void);
+
+/* datatype.c */
+struct neon_memory {
+  struct neon_view view;
+  struct neon_run run; /* of one piece */
+  neon_runs* many;     /* or of more */
+};
+/* Describes `count` elements at `base`; false when memory is short. To be released. */
+bool neon_describe(struct neon_memory* memory, const void* base, int64_t offset, size_t count,
+                   ompi_datatype_t* datatype);
+void neon_release(struct neon_memory* memory);
+/* The only predefined type in it; NEON_NO_ELEMENT when there is none or it is none of ours. */
+enum neon_element neon_element_of(ompi_datatype_t* datatype);
+enum neon_op neon_op_of(const ompi_op_t* op);
+
+/* request.c */
+ompi_request_t* neon_request_new(ompi_win_t* win);
+void neon_request_finished(void* request, enum neon_status status);
+
+/* operations.c and epochs.c: the module's functions */
+void neon_fill_epochs(ompi_osc_base_module_t* module);
+void neon_fill_operations(ompi_osc_base_module_t* module);
+
+#endif

@@ -1,0 +1,267 @@
+/* A window's life. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_neon.h"
+
+#include "modex.h"
+
+int neon_progress(void) { return neon_serve(); }
+
+uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size) {
+  why[0] = '\0';
+  if (rank == ompi_comm_rank(comm)) return NEON_NO_PEER;
+  const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+  const opal_process_name_t name = proc->super.proc_name;
+  uint32_t peer = neon_find_peer(name.jobid, name.vpid);
+  if (peer != NEON_NO_PEER) return peer;
+  uint8_t* address = NULL;
+  size_t size = 0;
+  if (!lfc_modex_find(LFC_MODEX_ADDRESS, &name, &address, &size)) {
+    snprintf(why, why_size, "rank %d published no LFC address", rank);
+    return NEON_NO_PEER;
+  }
+  peer = neon_add_peer(address, size, why, why_size);
+  free(address);
+  return peer;
+}
+
+/* --- Shared windows: one piece of memory, made by the first rank, mapped by all --- */
+
+static size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+static neon_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info, size_t size,
+                                    struct neon_shape* shape) {
+  const int ranks = ompi_comm_size(comm);
+  const int rank = ompi_comm_rank(comm);
+  int flag = 0;
+  bool apart = false; /* each part on pages of its own */
+  if (info != NULL) (void)opal_info_get_bool(info, "alloc_shared_noncontig", &apart, &flag);
+  uint64_t own[2] = {size, apart};
+  uint64_t* all = malloc(2 * sizeof own[0] * (size_t)ranks);
+  neon_segment* segment = NULL;
+  char name[64] = {0};
+  if (all == NULL) return NULL;
+  if (comm->c_coll->coll_allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, comm,
+                                   comm->c_coll->coll_allgather_module) == OMPI_SUCCESS) {
+    apart = all[1] != 0; /* all go by the first rank's */
+    const size_t control = neon_control_size();
+    size_t end = round_up(control * (size_t)ranks, 4096);
+    for (int i = 0; i < ranks; ++i) {
+      if (i == rank) shape->memory_offset = end;
+      end += all[2 * i];
+      if (apart) end = round_up(end, 4096);
+    }
+    shape->control_offset = control * (size_t)rank;
+    if (rank == 0 && (segment = neon_segment_create(end)) != NULL)
+      memcpy(name, neon_segment_name(segment), neon_segment_name_size());
+    if (comm->c_coll->coll_bcast(name, sizeof name, MPI_BYTE, 0, comm,
+                                 comm->c_coll->coll_bcast_module) == OMPI_SUCCESS &&
+        rank != 0)
+      segment = neon_segment_open(name);
+  }
+  free(all);
+  return segment;
+}
+
+/* --- Create --- */
+
+static enum neon_flavor engine_flavor(int flavor) {
+  switch (flavor) {
+    case MPI_WIN_FLAVOR_ALLOCATE: return NEON_ALLOCATE;
+    case MPI_WIN_FLAVOR_SHARED: return NEON_SHARED;
+    case MPI_WIN_FLAVOR_DYNAMIC: return NEON_DYNAMIC;
+    default: return NEON_CREATE;
+  }
+}
+
+/* Whether all ranks say so. Also a barrier. */
+static bool all_agree(ompi_communicator_t* comm, bool mine) {
+  int own = mine;
+  int all = 0;
+  return comm->c_coll->coll_allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm,
+                                      comm->c_coll->coll_allreduce_module) == OMPI_SUCCESS &&
+         all != 0;
+}
+
+/* Exchanges what all members must know of each other. */
+static bool connect_members(neon_module* module) {
+  ompi_communicator_t* comm = module->comm;
+  const int ranks = ompi_comm_size(comm);
+  const size_t size = neon_facts_size();
+  char why[256];
+  void* facts = malloc(size * (size_t)ranks);
+  uint32_t* peers = malloc(sizeof *peers * (size_t)ranks);
+  bool* neighbours = malloc(sizeof *neighbours * (size_t)ranks);
+  bool done = facts != NULL && peers != NULL && neighbours != NULL;
+  if (all_agree(comm, done)) {
+    const void* own = neon_window_facts(module->window);
+    done = comm->c_coll->coll_allgather((void*)(uintptr_t)own, (int)size, MPI_BYTE, facts,
+                                        (int)size, MPI_BYTE, comm,
+                                        comm->c_coll->coll_allgather_module) == OMPI_SUCCESS;
+    for (int rank = 0; done && rank < ranks; ++rank) {
+      const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+      peers[rank] = neon_peer_of(comm, rank, why, sizeof why);
+      neighbours[rank] = OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
+    }
+    if (done) {
+      const bool mapped = neon_window_connect(module->window, facts, peers, neighbours);
+      done = mapped || module->flavor != MPI_WIN_FLAVOR_SHARED;
+    }
+  }
+  free(facts);
+  free(peers);
+  free(neighbours);
+  return done;
+}
+
+static void discard(neon_module* module) {
+  if (module == NULL) return;
+  if (module->window != NULL) neon_window_free(module->window);
+  if (module->comm != NULL) (void)ompi_comm_free(&module->comm);
+  free(module->counts);
+  free(module);
+}
+
+static void tell(const neon_module* module) {
+  const int ranks = ompi_comm_size(module->comm);
+  int mapped = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    uint64_t size;
+    uint32_t unit;
+    void* base;
+    const bool here = neon_window_query(module->window, (uint32_t)rank, &size, &unit, &base);
+    mapped += here;
+    if (mca_osc_neon_component.verbose >= 2)
+      opal_output(0, "osc neon: window of %d ranks: rank %d, %llu bytes, %s", ranks, rank,
+                  (unsigned long long)size, here ? "mapped here" : "reached through the link");
+  }
+  opal_output(0, "osc neon: window of %d ranks: %d mapped here, %d reached through links", ranks,
+              mapped, ranks - mapped);
+}
+
+/* MPI_Win_get_info shows it, and what the user gave. */
+static char* no_locks_info(opal_infosubscriber_t* object, char* key, char* value) {
+  ompi_win_t* win = (ompi_win_t*)object;
+  (void)key;
+  const bool no_locks = value != NULL && strcmp(value, "true") == 0;
+  if (no_locks) {
+    win->w_flags |= OMPI_WIN_NO_LOCKS;
+  } else {
+    win->w_flags &= (uint16_t)~OMPI_WIN_NO_LOCKS;
+  }
+  static char yes[] = "true";
+  static char no[] = "false";
+  return no_locks ? yes : no;
+}
+
+static int free_window(ompi_win_t* win) {
+  neon_module* module = neon_module_of(win);
+  if (module == NULL) return OMPI_SUCCESS;
+  const int status = neon_error(neon_drain(module->window));
+  ompi_communicator_t* comm = module->comm;
+  /* Nobody frees what others may still reach. */
+  if (status == OMPI_SUCCESS)
+    (void)comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
+  win->w_osc_module = NULL;
+  discard(module);
+  if (--mca_osc_neon_component.windows == 0) (void)opal_progress_unregister(neon_progress);
+  return status;
+}
+
+static int shared_query(ompi_win_t* win, int rank, size_t* size, int* disp_unit, void* baseptr) {
+  neon_module* module = neon_module_of(win);
+  uint64_t bytes = 0;
+  uint32_t unit = 1;
+  void* base = NULL;
+  if (module->flavor != MPI_WIN_FLAVOR_SHARED) return OMPI_ERR_RMA_FLAVOR;
+  if (rank != MPI_PROC_NULL) {
+    (void)neon_window_query(module->window, (uint32_t)rank, &bytes, &unit, &base);
+  } else {
+    /* The lowest rank with memory. */
+    for (int i = 0; bytes == 0 && i < ompi_comm_size(module->comm); ++i)
+      (void)neon_window_query(module->window, (uint32_t)i, &bytes, &unit, &base);
+    if (bytes == 0) base = NULL;
+  }
+  *size = bytes;
+  *disp_unit = (int)unit;
+  *(void**)baseptr = base;
+  return OMPI_SUCCESS;
+}
+
+static int attach(ompi_win_t* win, void* base, size_t size) {
+  neon_module* module = neon_module_of(win);
+  if (module->flavor != MPI_WIN_FLAVOR_DYNAMIC) return OMPI_ERR_RMA_FLAVOR;
+  return neon_attach(module->window, base, size) == NEON_OK ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+}
+
+static int detach(ompi_win_t* win, const void* base) {
+  neon_module* module = neon_module_of(win);
+  if (module->flavor != MPI_WIN_FLAVOR_DYNAMIC) return OMPI_ERR_RMA_FLAVOR;
+  return neon_detach(module->window, base) == NEON_OK ? OMPI_SUCCESS : MPI_ERR_BASE;
+}
+
+int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
+                       ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model) {
+  neon_module* module = calloc(1, sizeof *module);
+  const int ranks = ompi_comm_size(comm);
+  bool done = module != NULL && (module->counts = calloc((size_t)ranks, sizeof(uint32_t))) != NULL;
+  if (!all_agree(comm, done)) {
+    discard(module);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  module->flavor = flavor;
+  module->super = (ompi_osc_base_module_t){.osc_win_shared_query = shared_query,
+                                           .osc_win_attach = attach,
+                                           .osc_win_detach = detach,
+                                           .osc_free = free_window};
+  neon_fill_operations(&module->super);
+  neon_fill_epochs(&module->super);
+  int status = ompi_comm_dup(comm, &module->comm);
+  if (status != OMPI_SUCCESS) {
+    discard(module);
+    return status;
+  }
+
+  struct neon_shape shape = {.flavor = engine_flavor(flavor),
+                             .base = flavor == MPI_WIN_FLAVOR_CREATE ? *base : NULL,
+                             .size = size,
+                             .displacement_unit = (uint32_t)disp_unit,
+                             .rank = (uint32_t)ompi_comm_rank(comm),
+                             .ranks = (uint32_t)ranks};
+  if (flavor == MPI_WIN_FLAVOR_SHARED)
+    shape.segment = shared_segment(module->comm, info, size, &shape);
+  if (flavor != MPI_WIN_FLAVOR_SHARED || shape.segment != NULL)
+    module->window = neon_window_create(&shape);
+  if (shape.segment != NULL) neon_segment_free(shape.segment);
+
+  status = OMPI_SUCCESS;
+  if (!all_agree(module->comm, module->window != NULL)) {
+    status = OMPI_ERR_OUT_OF_RESOURCE;
+  } else {
+    done = connect_members(module);
+    /* When all agree, all have mapped what they need. */
+    if (!all_agree(module->comm, done))
+      status = flavor == MPI_WIN_FLAVOR_SHARED ? OMPI_ERR_RMA_SHARED : OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  if (status != OMPI_SUCCESS) {
+    discard(module);
+    return status;
+  }
+  neon_window_close_segment(module->window);
+  module->all_mapped = all_agree(module->comm, neon_window_all_mapped(module->window));
+  if (mca_osc_neon_component.verbose >= 1) tell(module);
+  if (mca_osc_neon_component.windows++ == 0) (void)opal_progress_register(neon_progress);
+  if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
+    *base = neon_window_memory(module->window);
+  *model = MPI_WIN_UNIFIED;
+  win->w_osc_module = &module->super;
+  static char key[] = "no_locks";
+  static char otherwise[] = "false";
+  (void)opal_infosubscribe_subscribe(&win->super, key, otherwise, no_locks_info);
+  return OMPI_SUCCESS;
+}
+
+bool neon_serves(const ompi_win_t* win) {
+  return win->w_osc_module != NULL && win->w_osc_module->osc_free == free_window;
+}

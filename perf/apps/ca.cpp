@@ -1,0 +1,143 @@
+// A cellular automaton (each cell from its eight neighbours) in blocks of rows on a ring of ranks:
+// only the outer rows are exchanged, while the inner ones are computed. Blocks are measured in
+// percent of communicated cells: two rows of `lines`.
+// Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush, and
+// NEON's announced puts and puts with counters.
+// Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4).
+#include "ring.hpp"
+
+namespace {
+
+using Cell = std::int32_t;
+
+// The middle row of three, one iteration later. Columns are a ring as well: rows have one
+// ghost cell at either end.
+void step(const Cell* above, const Cell* middle, const Cell* below, Cell* next, int columns) {
+  for (int j = 1; j <= columns; ++j) {
+    const Cell around = above[j - 1] + above[j] + above[j + 1] + middle[j - 1] + middle[j + 1] +
+                        below[j - 1] + below[j] + below[j + 1];
+    // Cheap, and no mistake dies out.
+    next[j] = ((around >> 1) ^ middle[j] ^ (around & (middle[j] + 1))) & 3;
+  }
+  next[0] = next[columns];
+  next[columns + 1] = next[1];
+}
+
+using Row = std::vector<Cell>;
+
+std::vector<Row> start_cells(int rows, int columns) {
+  app::Random random(app::seed);
+  std::vector<Row> cells(static_cast<std::size_t>(rows));
+  for (auto& row : cells) {
+    row.resize(static_cast<std::size_t>(columns + 2));
+    for (int j = 1; j <= columns; ++j) row[static_cast<std::size_t>(j)] = random.below(4);
+    row.front() = row[static_cast<std::size_t>(columns)];
+    row.back() = row[1];
+  }
+  return cells;
+}
+
+std::vector<Row> sequential(std::vector<Row> cells, int columns, int iterations) {
+  std::vector<Row> next = cells;
+  const std::size_t rows = cells.size();
+  for (int k = 0; k < iterations; ++k) {
+    for (std::size_t i = 0; i < rows; ++i)
+      step(cells[(i + rows - 1) % rows].data(), cells[i].data(), cells[(i + 1) % rows].data(),
+           next[i].data(), columns);
+    cells.swap(next);
+  }
+  return cells;
+}
+
+class Block {
+ public:
+  Block(ring::Exchange& exchange, int lines, int columns)
+      : exchange_(exchange), lines_(lines), columns_(columns) {}
+
+  // Slot 0 with its halos.
+  void start(const std::vector<Row>& all) {
+    const int rows = static_cast<int>(all.size());
+    for (int i = 0; i <= lines_ + 1; ++i) {
+      const Row& row = all[static_cast<std::size_t>((app::rank * lines_ + i - 1 + rows) % rows)];
+      std::copy(row.begin(), row.end(), cells(0, i));
+    }
+    exchange_.begin();
+  }
+
+  void iterate(int iterations) {
+    for (int k = 1; k <= iterations; ++k) {
+      const int slot = k % 2;
+      exchange_.expect(slot);
+      compute(slot, 1);
+      if (lines_ > 1) compute(slot, lines_);
+      exchange_.push(slot);
+      for (int i = 2; i < lines_; ++i) compute(slot, i);
+      exchange_.finish(slot);
+    }
+  }
+
+  void check(const std::vector<Row>& right, int iterations, const std::string& way) {
+    for (int i = 1; i <= lines_; ++i) {
+      const Row& row = right[static_cast<std::size_t>(app::rank * lines_ + i - 1)];
+      app::require(std::equal(row.begin(), row.end(), cells(iterations % 2, i)),
+                   "%s: row %d is wrong after %d iterations", way.c_str(), i, iterations);
+    }
+  }
+
+ private:
+  Cell* cells(int slot, int row) { return reinterpret_cast<Cell*>(exchange_.row(slot, row)); }
+  void compute(int slot, int row) {
+    const int old = 1 - slot;
+    step(cells(old, row - 1), cells(old, row), cells(old, row + 1), cells(slot, row), columns_);
+  }
+
+  ring::Exchange& exchange_;
+  int lines_;
+  int columns_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  app::Options options(argc, argv, "ca", "A cellular automaton: the outer rows go to neighbours.");
+  const auto ways =
+      options.choices("--ways", ring::kWays, ring::kWays, "how ranks synchronise and exchange");
+  const double percent = options.real("--percent", 20, 20, "of the cells are communicated");
+  const int columns = options.number("--columns", 1024, 64, "cells in a row");
+  const int iterations = options.number("--iterations", 300, 20, "iterations");
+  const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
+  app::Run run(options);
+  app::want(app::ranks >= 2, "a ring has two ranks at least");
+  app::want(percent > 0 && percent <= 100 && columns > 0 && iterations > 0, "a size is wrong");
+  const int lines = std::max(2, static_cast<int>(std::lround(200 / percent)));
+
+  const std::vector<Row> first = start_cells(lines * app::ranks, columns);
+  const std::vector<Row> right = sequential(first, columns, iterations);
+  const ring::Layout layout{static_cast<int>(sizeof(Cell)) * (columns + 2), lines};
+  std::vector<std::unique_ptr<ring::Exchange>> exchanges;
+  for (const auto& way : ways) exchanges.push_back(ring::make(way, layout, windows));
+
+  std::vector<std::vector<double>> values(ways.size());
+  for (int repeat = 0; repeat < options.repeats(); ++repeat)
+    for (std::size_t w = 0; w < ways.size(); ++w) {
+      if (!exchanges[w]->problem().empty()) continue;
+      Block block(*exchanges[w], lines, columns);
+      block.start(first);
+      values[w].push_back(app::longest([&] { block.iterate(iterations); }) * 1e6 / iterations);
+      block.check(right, iterations, ways[w]);
+      MPI_Barrier(MPI_COMM_WORLD);  // nobody starts anew while others are being checked
+    }
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    if (values[w].empty()) {
+      app::Run::absent("ca_" + ways[w], layout.row_bytes, exchanges[w]->problem());
+      continue;
+    }
+    run.report(
+        {.bench = "ca_" + ways[w],
+         .size = layout.row_bytes,
+         .values = values[w],
+         .counts = {{"percent", 200.0 / lines}, {"lines", lines}, {"iterations", iterations}},
+         .against = {"ca_isend", "ca_pscw"}});
+  }
+  return run.finish();
+}

@@ -1,0 +1,211 @@
+// How much of the time of a transfer the host has for computing: the transfer is begun, the host
+// computes, then waits for the end. The work is doubled until the iteration takes longer than the
+// transfer alone by half. Then
+//     overhead     = time of the iteration - time of the same work without the transfer
+//     availability = 1 - overhead / time of the transfer alone
+// Messages (isend: the sender computes; irecv: the receiver does; the other side is inside MPI) and
+// put, get, fetch_and_op with flush. With --both the other side computes as well, without MPI calls.
+// Ranks work in pairs, all at once; the first pair's figures are reported.
+// Source: Sandia MPI Micro-Benchmark Suite (Doerfler and Brightwell), post-work-wait.
+#include "app.hpp"
+
+namespace {
+
+enum Tag { kData = 1, kGo, kDone };
+
+using Bytes = std::vector<unsigned char>;
+
+class Transfer {
+ public:
+  Transfer(const std::string& kind, int bytes, app::Window& window)
+      : kind_(kind),
+        bytes_(bytes),
+        window_(window),
+        out_(static_cast<std::size_t>(bytes)),
+        in_(static_cast<std::size_t>(bytes)) {}
+
+  [[nodiscard]] bool one_sided() const { return kind_ != "isend" && kind_ != "irecv"; }
+
+  // One iteration with so much work; both ranks of a pair call it. The even one is measured: the
+  // result is its seconds, without the wait for its partner to be ready.
+  double iterate(long work, long others_work, std::int64_t number) {
+    if (app::rank % 2 == 0) return measured(work, number);
+    other(others_work, number);
+    return 0;
+  }
+
+ private:
+  double measured(long work, std::int64_t number) {
+    if (kind_ != "irecv") stamp(out_, number);
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    const double start = MPI_Wtime();
+    std::int64_t before = 0;
+    if (one_sided()) {
+      const std::int64_t one = 1;
+      if (kind_ == "put")
+        MPI_Put(out_.data(), bytes_, MPI_BYTE, peer_, 0, bytes_, MPI_BYTE, window_.get());
+      else if (kind_ == "get")
+        MPI_Get(in_.data(), bytes_, MPI_BYTE, peer_, 0, bytes_, MPI_BYTE, window_.get());
+      else
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, peer_, 0, MPI_SUM, window_.get());
+      app::toil(work);
+      MPI_Win_flush(peer_, window_.get());
+    } else {
+      MPI_Request request;
+      if (kind_ == "isend")
+        MPI_Isend(out_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
+      else
+        MPI_Irecv(in_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
+      app::toil(work);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    const double seconds = MPI_Wtime() - start;
+    if (kind_ == "irecv") check(in_, number);
+    if (kind_ == "get") check(in_, number);
+    if (kind_ == "fetch")
+      app::require(before == number, "counter is %lld", static_cast<long long>(before));
+    MPI_Send(nullptr, 0, MPI_BYTE, peer_, kDone, MPI_COMM_WORLD);
+    return seconds;
+  }
+
+  void other(long work, std::int64_t number) {
+    const auto window = reinterpret_cast<unsigned char*>(window_.memory());
+    if (kind_ == "irecv") stamp(out_, number);
+    if (kind_ == "get" || kind_ == "fetch") {
+      if (kind_ == "get") {
+        stamp(in_, number);
+        std::memcpy(window, in_.data(), in_.size());
+      } else {
+        std::memcpy(window, &number, 8);
+      }
+      MPI_Win_sync(window_.get());
+    }
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (kind_ == "isend")
+      MPI_Irecv(in_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
+    if (kind_ == "irecv")
+      MPI_Isend(out_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
+    app::toil(work);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Recv(nullptr, 0, MPI_BYTE, peer_, kDone, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (kind_ == "isend") check(in_, number);
+    if (kind_ == "put") {
+      MPI_Win_sync(window_.get());
+      std::memcpy(in_.data(), window, in_.size());
+      check(in_, number);
+    }
+  }
+
+  // Contents that tell which iteration they are of, in every word.
+  static void stamp(Bytes& data, std::int64_t number) {
+    for (std::size_t at = 0; at + 8 <= data.size(); at += 8) {
+      const std::int64_t word = number * 1000003 + static_cast<std::int64_t>(at);
+      std::memcpy(&data[at], &word, 8);
+    }
+  }
+  void check(const Bytes& data, std::int64_t number) const {
+    for (std::size_t at = 0; at + 8 <= data.size(); at += 8) {
+      std::int64_t word = 0;
+      std::memcpy(&word, &data[at], 8);
+      app::require(word == number * 1000003 + static_cast<std::int64_t>(at),
+                   "%s: wrong contents at byte %zu in iteration %lld", kind_.c_str(), at,
+                   static_cast<long long>(number));
+    }
+  }
+
+  const std::string kind_;
+  const int bytes_;
+  const int peer_ = app::rank ^ 1;
+  app::Window& window_;
+  Bytes out_, in_;
+};
+
+// The middle of some values, of the even rank and told to the odd one.
+double agreed(const std::vector<double>& seconds, MPI_Comm pair) {
+  double result = app::quantile(seconds, 0.5);
+  MPI_Bcast(&result, 1, MPI_DOUBLE, 0, pair);
+  return result;
+}
+
+struct Figures {
+  double base;       // seconds of the transfer alone
+  double overhead;   // seconds
+  double available;  // percent
+};
+
+Figures measure(Transfer& transfer, bool both, int iterations, MPI_Comm pair,
+                std::int64_t& number) {
+  const auto timed = [&](long work) {
+    std::vector<double> seconds;
+    for (int i = 0; i < iterations; ++i)
+      seconds.push_back(transfer.iterate(work, both ? work : 0, ++number));
+    return agreed(seconds, pair);
+  };
+  const auto work_alone = [&](long work) {
+    std::vector<double> seconds;
+    for (int i = 0; i < iterations; ++i) {
+      const double start = MPI_Wtime();
+      app::toil(work);
+      seconds.push_back(MPI_Wtime() - start);
+    }
+    return agreed(seconds, pair);
+  };
+  const double base = timed(0);
+  long work = 32;
+  double together = base;
+  for (; together < 1.5 * base; work *= 2) together = timed(work);
+  const double overhead = std::max(together - work_alone(work / 2), 0.0);
+  return {base, overhead, 100 * std::max(1 - overhead / base, 0.0)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  app::Options options(argc, argv, "overlap", "Host availability during transfers.");
+  const std::vector<std::string> all_kinds = {"isend", "irecv", "put", "get", "fetch"};
+  const auto kinds = options.choices("--kinds", all_kinds, all_kinds, "of transfer");
+  const auto sizes = options.numbers("--sizes", {1024, 16384, 65536, 262144, 1048576, 4194304},
+                                     {1024, 262144}, "bytes, at least 8 (1 KiB to 4 MiB)");
+  const int iterations = options.number("--iterations", 21, 3, "of each measurement, middle taken");
+  const bool both = options.flag("--both", "the other side computes as well");
+  const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
+  app::Run run(options);
+  app::want(app::ranks % 2 == 0, "an even number of ranks is wanted");
+  const int largest = *std::max_element(sizes.begin(), sizes.end());
+  app::want(*std::min_element(sizes.begin(), sizes.end()) >= 8 && iterations > 0, "too small");
+
+  app::Window window(largest, windows);
+  if (window.problem().empty()) window.lock_all();
+  MPI_Comm pair = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, app::rank / 2, app::rank, &pair);
+  std::int64_t number = 0;
+  for (const auto& kind : kinds)
+    for (const int size : sizes) {
+      if (kind == "fetch" && size != sizes.front()) continue;
+      const int bytes = kind == "fetch" ? 8 : size;
+      const std::string bench = "overlap_" + kind + (both ? "_both" : "");
+      Transfer transfer(kind, bytes, window);
+      if (transfer.one_sided() && !window.problem().empty()) {
+        app::Run::absent(bench, bytes, window.problem());
+        continue;
+      }
+      std::vector<double> overheads, available;
+      double base = 0;
+      for (int repeat = 0; repeat < options.repeats(); ++repeat) {
+        const Figures figures = measure(transfer, both, iterations, pair, number);
+        base = figures.base * 1e6;
+        overheads.push_back(figures.overhead * 1e6);
+        available.push_back(figures.available);
+      }
+      run.report({.bench = bench + "_overhead",
+                  .size = bytes,
+                  .values = overheads,
+                  .counts = {{"alone", base}}});
+      run.report({.bench = bench + "_available", .size = bytes, .unit = "%", .values = available});
+    }
+  MPI_Comm_free(&pair);
+  return run.finish();
+}

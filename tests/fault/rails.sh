@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# One of two network interfaces is cut in the middle of a checked stream: the job goes on over the other, every byte
+# right. Cut at the host itself, and at the switch, where no host is told; point to point and one-sided; and first none
+# at all, for comparison. Also: an interface that is dead from the start is left out.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+[[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
+unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
+export LFC_LAB=rails$$
+# eth0 starts the job; what is tested runs over eth1 and eth2.
+"$tree/scripts/lab" up 2 --rails 3 --rate 300mbit >/dev/null
+trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
+
+# For start_job: one rank to a host.
+mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
+
+host() { nsenter --net="/run/netns/lfc-$LFC_LAB-$1" "${@:2}"; }
+cut_rail() { # cut_rail WHERE RAIL
+  case $1 in
+    host) host 1 ip link set "eth$2" down ;;
+    switch) host switch ip link set "p1r$2" down ;;
+  esac
+}
+mend_rails() {
+  local rail tries
+  for rail in 1 2; do
+    host 1 ip link set "eth$rail" up
+    host switch ip link set "p1r$rail" up
+    for ((tries = 0; tries < 100; ++tries)); do # the kernel takes its time to believe it
+      ! host 1 ip -o link show dev "eth$rail" | grep -q 'state UP' || break
+      sleep 0.1
+    done
+  done
+}
+
+stream=(--mca btl lfc --mca btl_lfc_interfaces "eth1,eth2" --mca btl_lfc_stats 1)
+
+# faulted NAME WHERE RAIL PROGRAM-ARGS...: cut in the middle
+faulted() {
+  local name=$1 where=$2 rail=$3 tries
+  shift 3
+  start_job 2 "${stream[@]}" "$@"
+  for ((tries = 0; tries < 600; ++tries)); do
+    ! grep -aqx 'stream: half' "$output" || break
+    kill -0 "$job_pid" 2>/dev/null || break
+    sleep 0.02
+  done
+  grep -aqx 'stream: half' "$output" || fail "$name: the stream did not get half way"
+  [[ $where == none ]] || cut_rail "$where" "$rail"
+  end_job 60
+  mend_rails
+  job_is_ok "$name"
+  awk "BEGIN { exit !($seconds < 40) }" || fail "$name: it took $seconds s"
+  if [[ $where == none ]]; then
+    (($(stat_of 0 rails_lost) + $(stat_of 1 rails_lost) == 0)) || fail "$name: a rail was lost for no reason"
+  else
+    (($(stat_of 0 rails_lost) == 1 && $(stat_of 1 rails_lost) == 1)) || fail "$name: no rail was lost"
+  fi
+  (($(stat_of 1 peers_broken) == 0)) || fail "$name: a peer was lost"
+  nothing_left
+  echo "$name: $seconds s, rail bytes at rank 0 $(stat_of 0 rail0_bytes) $(stat_of 0 rail1_bytes), at rank 1" \
+    "$(stat_of 1 rail0_bytes) $(stat_of 1 rail1_bytes), sent again $(($(stat_of 0 rail_frames_again) + $(stat_of 1 rail_frames_again)))"
+}
+
+osc=(--mca osc rdma --mca osc_rdma_btls lfc)
+faulted "two rails" none 0 mpi_stream --mebibytes 64
+faulted "first rail cut at the host" host 1 mpi_stream --mebibytes 64
+faulted "second rail cut at the host" host 2 mpi_stream --mebibytes 64
+faulted "first rail cut at the switch" switch 1 mpi_stream --mebibytes 64
+faulted "second rail cut at the switch" switch 2 mpi_stream --mebibytes 64
+faulted "fragments, first rail cut at the switch" switch 1 --mca btl_lfc_flags 1 mpi_stream --mebibytes 64
+faulted "one-sided, first rail cut at the switch" switch 1 "${osc[@]}" mpi_stream --one-sided --mebibytes 64
+faulted "one-sided, second rail cut at the host" host 2 "${osc[@]}" mpi_stream --one-sided --mebibytes 64
+
+host switch ip link set p1r2 nomaster # a cable that leads nowhere
+run_job 60 2 "${stream[@]}" mpi_stream
+job_is_ok "a rail that is dead from the start"
+nothing_left
+echo "a rail that is dead from the start: $seconds s"
+echo ok

@@ -1,0 +1,114 @@
+// Windows are made and freed again and again, of all flavours, used in between: descriptors, mappings
+// and memory of the process stay what they were. And many windows at once.
+#include <dirent.h>
+
+#include "check.h"
+
+enum { kAtOnce = 64, kBytes = 4096 };
+
+static long count_entries(const char* directory) {
+  long count = 0;
+  DIR* dir = opendir(directory);
+  require(dir != NULL, "cannot list %s", directory);
+  while (readdir(dir) != NULL) ++count;
+  closedir(dir);
+  return count;
+}
+
+static long count_lines(const char* path) {
+  long count = 0;
+  FILE* file = fopen(path, "r");
+  require(file != NULL, "cannot read %s", path);
+  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
+  fclose(file);
+  return count;
+}
+
+static long resident_pages(void) {
+  long size = 0, resident = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2,
+          "cannot read /proc/self/statm");
+  fclose(file);
+  return resident;
+}
+
+static void use_window(int flavor, int round) {
+  const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+  int64_t *memory = NULL, own[kBytes / 8];
+  MPI_Win win;
+  if (flavor == 0) {
+    memory = own;
+    MPI_Win_create(memory, kBytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  } else if (flavor == 1) {
+    MPI_Win_allocate(kBytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  } else {
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_attach(win, own, kBytes);
+  }
+  if (flavor < 2) {
+    const int64_t value = round * 100 + me;
+    MPI_Win_fence(0, win);
+    MPI_Put(&value, 1, MPI_INT64_T, right, 3, 1, MPI_INT64_T, win);
+    MPI_Win_fence(0, win);
+    require(memory[3] == round * 100 + left, "window %d: %lld", round, (long long)memory[3]);
+  } else {
+    MPI_Win_detach(win, own);
+  }
+  MPI_Win_free(&win);
+}
+
+static void many_at_once(void) {
+  MPI_Win wins[kAtOnce];
+  int64_t* memory[kAtOnce];
+  const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+  for (int i = 0; i < kAtOnce; ++i) {
+    doing("window %d of %d", i, kAtOnce);
+    MPI_Win_allocate(kBytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory[i], &wins[i]);
+    MPI_Win_lock_all(0, wins[i]);
+  }
+  int64_t values[kAtOnce];
+  for (int i = 0; i < kAtOnce; ++i) {
+    values[i] = i * 1000 + me;
+    MPI_Put(&values[i], 1, MPI_INT64_T, right, i, 1, MPI_INT64_T, wins[i]);
+  }
+  for (int i = 0; i < kAtOnce; ++i) MPI_Win_flush(right, wins[i]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < kAtOnce; ++i) {
+    MPI_Win_sync(wins[i]);
+    require(memory[i][i] == i * 1000 + left, "window %d of %d: %lld", i, kAtOnce,
+            (long long)memory[i][i]);
+  }
+  for (int i = 0; i < kAtOnce; ++i) {
+    MPI_Win_unlock_all(wins[i]);
+    MPI_Win_free(&wins[i]);
+  }
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  const int rounds = (int)option(argc, argv, "--rounds", long_run ? 10000 : 400);
+  const int warm = rounds / 4;
+  long descriptors = 0, mappings = 0, pages = 0;
+  for (int i = 0; i < rounds; ++i) {
+    doing("round %d", i);
+    if (i == warm) {
+      descriptors = count_entries("/proc/self/fd");
+      mappings = count_lines("/proc/self/maps");
+      pages = resident_pages();
+    }
+    use_window(i % 3, i);
+  }
+  const long more_pages = resident_pages() - pages;
+  const long more_mappings = count_lines("/proc/self/maps") - mappings;
+  require(count_entries("/proc/self/fd") == descriptors, "%ld descriptors became %ld", descriptors,
+          count_entries("/proc/self/fd"));
+  // The allocator may take an arena more; a leak would grow with the rounds.
+  require(more_mappings < 20, "%ld mappings more after %d windows", more_mappings, rounds - warm);
+  require(more_pages < 64 + (rounds - warm) / 50, "%ld pages more after %d windows", more_pages,
+          rounds - warm);
+  many_at_once();
+  require(count_entries("/proc/self/fd") == descriptors, "%ld descriptors became %ld", descriptors,
+          count_entries("/proc/self/fd"));
+  return check_end();
+}

@@ -1,0 +1,111 @@
+// Operations at a target that computes: it makes no MPI call for a while, in which the origin puts,
+// gets, accumulates, fetches and locks. They must be right in any case; with --independent they must
+// also end long before the target calls MPI again.
+#include "check.h"
+
+enum { kWords = 1024 };
+static const double kPause = 1.0;
+
+static MPI_Win win;
+static int64_t* memory;
+static double slowest;
+static const char* slowest_name;
+
+static void took(const char* what, double start) {
+  const double seconds = MPI_Wtime() - start;
+  if (seconds > slowest) slowest = seconds, slowest_name = what;
+}
+
+static void work_on_target(void) {
+  int64_t values[kWords], back[64] = {0};
+  for (int i = 0; i < kWords; ++i) values[i] = i + 1;
+  MPI_Datatype every_other;
+  MPI_Type_vector(64, 1, 2, MPI_INT64_T, &every_other);
+  MPI_Type_commit(&every_other);
+
+  doing("lock, put, flush");
+  double start = MPI_Wtime();
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+  MPI_Put(values, 1, MPI_INT64_T, 1, 0, 1, MPI_INT64_T, win);
+  MPI_Win_flush(1, win);
+  took("lock, put, flush", start);
+  doing("strided put");
+  start = MPI_Wtime();
+  MPI_Put(values, 64, MPI_INT64_T, 1, 100, 1, every_other, win);
+  MPI_Win_flush(1, win);
+  took("strided put", start);
+  doing("get");
+  start = MPI_Wtime();
+  MPI_Get(back, 64, MPI_INT64_T, 1, 100, 1, every_other, win);
+  MPI_Win_flush(1, win);
+  took("get", start);
+  for (int i = 0; i < 64; ++i)
+    require(back[i] == i + 1, "strided get: word %d is %lld", i, (long long)back[i]);
+  doing("accumulate");
+  start = MPI_Wtime();
+  MPI_Accumulate(values, 64, MPI_INT64_T, 1, 100, 1, every_other, MPI_SUM, win);
+  MPI_Win_flush(1, win);
+  took("accumulate", start);
+  doing("fetch_and_op");
+  int64_t old = -1;
+  start = MPI_Wtime();
+  MPI_Fetch_and_op(&values[4], &old, MPI_INT64_T, 1, 100, MPI_SUM, win);
+  MPI_Win_flush(1, win);
+  took("fetch_and_op", start);
+  require(old == 2, "fetch_and_op found %lld", (long long)old);
+  doing("unlock");
+  start = MPI_Wtime();
+  MPI_Win_unlock(1, win);
+  took("unlock", start);
+  MPI_Type_free(&every_other);
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  require(ranks >= 2, "needs 2 ranks");
+  const bool independent = has_option(argc, argv, "--independent");
+  const MPI_Aint bytes = kWords * sizeof *memory;
+  for (int flavor = 0; flavor < 2; ++flavor) {
+    slowest = 0;
+    if (flavor == 0) {
+      memory = allocate((size_t)bytes);
+      MPI_Win_create(memory, bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    } else {
+      MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    }
+    memset(memory, 0, (size_t)bytes);
+    // Connections are made before anybody computes.
+    if (me == 0) {
+      int64_t zero = 0;
+      MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+      MPI_Accumulate(&zero, 1, MPI_INT64_T, 1, 0, 1, MPI_INT64_T, MPI_SUM, win);
+      MPI_Win_unlock(1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (me == 0) {
+      pause_seconds(0.1);  // the target has left MPI
+      work_on_target();
+      if (independent)
+        require(slowest < kPause / 2, "%s took %.3f s while the target computed", slowest_name,
+                slowest);
+      printf("slowest at a target that computes: %s, %.0f us\n", slowest_name, slowest * 1e6);
+    } else if (me == 1) {
+      const double end = MPI_Wtime() + kPause;
+      volatile double sink = 1;
+      while (MPI_Wtime() < end)
+        for (int i = 0; i < 1000; ++i) sink = sink * 1.0000001;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (me == 1) {
+      MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+      for (int i = 0; i < 64; ++i)
+        require(memory[100 + 2 * i] == 2 * (i + 1) + (i == 0 ? 5 : 0) && memory[101 + 2 * i] == 0,
+                "word %d is %lld", 100 + 2 * i, (long long)memory[100 + 2 * i]);
+      MPI_Win_unlock(1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    if (flavor == 0) free(memory);
+  }
+  return check_end();
+}

@@ -1,0 +1,746 @@
+// Random programs of one-sided communication against a sequential model: all ranks draw the same
+// program from the seed; each executes its part and then plays the whole program alone, in order, and
+// compares every byte of its window and of what its gets and fetches brought.
+//
+// What the standard leaves open is not drawn: each origin has a slice of its own in every window,
+// where a put or get meets no other access until the epoch ends or it is flushed, and accumulates
+// meet only accumulates of the same type; and there is a part where all origins accumulate with the
+// same commutative operation. Options: --seed N (the first), --programs N, --phases N.
+#include <complex.h>
+
+#include "check.h"
+
+enum { kSharedBytes = 4096, kMostOps = 12, kMostBlocks = 24, kMostElements = 80000 };
+
+// --- Elements. Not long double, which has bytes without meaning: tests/rma/operations.c ---
+
+// The formatter does not take the macros below for what they are.
+// clang-format off
+#define INTEGERS(X) \
+  X(int8_t, MPI_INT8_T) X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T) \
+  X(int32_t, MPI_INT32_T) X(uint32_t, MPI_UINT32_T) X(int64_t, MPI_INT64_T) X(uint64_t, MPI_UINT64_T)
+#define REALS(X) X(float, MPI_FLOAT) X(double, MPI_DOUBLE)
+#define PAIRS(X) \
+  X(short, MPI_SHORT_INT) X(int, MPI_2INT) X(long, MPI_LONG_INT) X(float, MPI_FLOAT_INT) \
+  X(double, MPI_DOUBLE_INT)
+
+#define NAME_INTEGER(type, mpi) of_##type,
+#define NAME_PAIR(type, mpi) pair_of_##type,
+typedef enum {
+  INTEGERS(NAME_INTEGER) REALS(NAME_INTEGER) of_complex, PAIRS(NAME_PAIR) kElements
+} Element;
+#define STRUCT_PAIR(type, mpi) \
+  typedef struct {             \
+    type value;                \
+    int index;                 \
+  } struct_of_##type;
+PAIRS(STRUCT_PAIR)
+
+static size_t element_size(Element e) {
+  switch (e) {
+#define SIZE(type, mpi) \
+  case of_##type: return sizeof(type);
+#define SIZE_PAIR(type, mpi) \
+  case pair_of_##type: return sizeof(struct_of_##type);
+    INTEGERS(SIZE) REALS(SIZE) PAIRS(SIZE_PAIR)
+    case of_complex: return sizeof(double complex);
+    default: return 0;
+  }
+}
+
+static MPI_Datatype element_type(Element e) {
+  switch (e) {
+#define TYPE(type, mpi) \
+  case of_##type: return mpi;
+#define TYPE_PAIR(type, mpi) \
+  case pair_of_##type: return mpi;
+    INTEGERS(TYPE) REALS(TYPE) PAIRS(TYPE_PAIR)
+    case of_complex: return MPI_C_DOUBLE_COMPLEX;
+    default: return MPI_DATATYPE_NULL;
+  }
+}
+
+static bool is_pair(Element e) { return e > of_complex; }
+static bool is_integer(Element e) { return e <= of_uint64_t; }
+
+typedef enum { sum, prod, max, min, band, bor, bxor, land, lor, lxor, maxloc, minloc, replace, no_op, kOps } Op;
+static MPI_Op mpi_op(Op op) {
+  const MPI_Op all[] = {MPI_SUM,  MPI_PROD, MPI_MAX,  MPI_MIN,    MPI_BAND,   MPI_BOR,     MPI_BXOR,
+                        MPI_LAND, MPI_LOR,  MPI_LXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+  return all[op];
+}
+
+static bool allowed(Op op, Element e) {
+  if (op >= replace) return true;
+  if (is_pair(e)) return op >= maxloc;
+  if (op >= maxloc) return false;
+  if (is_integer(e)) return true;
+  // Products of reals would grow beyond what is exact.
+  return op == sum || (e != of_complex && (op == max || op == min));
+}
+
+// Copies one element, but not its holes: what a transfer of the type moves.
+static void copy_element(Element e, void* to, const void* from) {
+  switch (e) {
+#define COPY_PAIR(type, mpi)                                                              \
+  case pair_of_##type:                                                                    \
+    memcpy(to, from, sizeof(type));                                                       \
+    memcpy((char*)to + offsetof(struct_of_##type, index),                                 \
+           (const char*)from + offsetof(struct_of_##type, index), sizeof(int));           \
+    return;
+    PAIRS(COPY_PAIR)
+    default: memcpy(to, from, element_size(e));
+  }
+}
+
+#define UNSIGNED(type, a, b, operator) ((type)((uint64_t)(a) operator (uint64_t)(b)))
+
+// old = old op operand
+static void combine(Op op, Element e, void* old, const void* operand) {
+  if (op == no_op) return;
+  if (op == replace) {
+    copy_element(e, old, operand);
+    return;
+  }
+  switch (e) {
+#define COMBINE_INTEGER(type, mpi)                       \
+  case of_##type: {                                      \
+    type a, b;                                           \
+    memcpy(&a, old, sizeof a);                           \
+    memcpy(&b, operand, sizeof b);                       \
+    switch (op) {                                        \
+      case sum: a = UNSIGNED(type, a, b, +); break;      \
+      case prod: a = UNSIGNED(type, a, b, *); break;     \
+      case max: a = a > b ? a : b; break;                \
+      case min: a = a < b ? a : b; break;                \
+      case band: a = UNSIGNED(type, a, b, &); break;     \
+      case bor: a = UNSIGNED(type, a, b, |); break;      \
+      case bxor: a = UNSIGNED(type, a, b, ^); break;     \
+      case land: a = (type)(a && b); break;              \
+      case lor: a = (type)(a || b); break;               \
+      default: a = (type)(!a != !b); break;              \
+    }                                                    \
+    memcpy(old, &a, sizeof a);                           \
+    return;                                              \
+  }
+#define COMBINE_REAL(type, mpi)                          \
+  case of_##type: {                                      \
+    type a, b;                                           \
+    memcpy(&a, old, sizeof a);                           \
+    memcpy(&b, operand, sizeof b);                       \
+    a = op == sum ? a + b : op == prod ? a * b : op == max ? (a > b ? a : b) : (a < b ? a : b); \
+    memcpy(old, &a, sizeof a);                           \
+    return;                                              \
+  }
+#define COMBINE_PAIR(type, mpi)                                                       \
+  case pair_of_##type: {                                                              \
+    struct_of_##type a, b;                                                            \
+    memcpy(&a, old, sizeof a);                                                        \
+    memcpy(&b, operand, sizeof b);                                                    \
+    if (op == maxloc ? b.value > a.value : b.value < a.value) {                       \
+      copy_element(e, old, operand);                                                  \
+    } else if (a.value == b.value && b.index < a.index) {                             \
+      memcpy((char*)old + offsetof(struct_of_##type, index), &b.index, sizeof(int));  \
+    }                                                                                 \
+    return;                                                                           \
+  }
+    INTEGERS(COMBINE_INTEGER) REALS(COMBINE_REAL) PAIRS(COMBINE_PAIR)
+    case of_complex: {
+      double complex a, b;
+      memcpy(&a, old, sizeof a);
+      memcpy(&b, operand, sizeof b);
+      a = op == sum ? a + b : a * b;
+      memcpy(old, &a, sizeof a);
+      return;
+    }
+    default: return;
+  }
+}
+
+// Small values, so that reals stay exact and products do not become infinite.
+static void draw_element(Element e, void* to, uint64_t* state) {
+  const int value = (int)random_below(state, 7) - 3;
+  const int index = (int)random_below(state, 100);
+  switch (e) {
+#define DRAW_INTEGER(type, mpi)                    \
+  case of_##type: {                                \
+    const type v = (type)next_random(state);       \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
+  }
+#define DRAW_REAL(type, mpi)                       \
+  case of_##type: {                                \
+    const type v = (type)value;                    \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
+  }
+#define DRAW_PAIR(type, mpi)                       \
+  case pair_of_##type: {                           \
+    struct_of_##type v;                            \
+    memset(&v, 0, sizeof v);                       \
+    v.value = (type)value;                         \
+    v.index = index;                               \
+    memcpy(to, &v, sizeof v);                      \
+    return;                                        \
+  }
+    INTEGERS(DRAW_INTEGER) REALS(DRAW_REAL) PAIRS(DRAW_PAIR)
+    default: {
+      const double complex v = value + index % 3 * I;
+      memcpy(to, &v, sizeof v);
+    }
+  }
+}
+
+// clang-format on
+
+// --- Layouts: where the elements of a datatype lie, and the datatype ---
+
+typedef struct {
+  enum { contiguous, vector, indexed, resized_vector, nested } shape;
+  int count;  // elements of the datatype given to the call
+  int blocks, length, stride;
+  int lengths[kMostBlocks], places[kMostBlocks];  // in elements
+  size_t total;                                   // elements in all
+  size_t span;                                    // elements from the first to behind the last
+} Layout;
+
+// A layout of `total` elements; gaps are drawn.
+static void draw_layout(Layout* l, size_t total, uint64_t* state) {
+  memset(l, 0, sizeof *l);
+  l->total = total;
+  l->shape = (int)random_below(state, 5);
+  if (total > 4000 && random_below(state, 2) == 0) l->shape = contiguous;
+  switch ((int)l->shape) {
+    case vector:
+    case resized_vector: {
+      int divisor = 1 + (int)random_below(state, 5);
+      while (total % (size_t)divisor != 0) --divisor;
+      l->length = divisor;
+      l->stride = divisor + (int)random_below(state, 4);
+      l->blocks = (int)(total / (size_t)divisor);
+      l->count = 1;
+      if (l->shape == resized_vector && l->blocks % 2 == 0) l->blocks /= 2, l->count = 2;
+      l->span = (size_t)l->stride * (size_t)l->blocks * (size_t)l->count;
+      return;
+    }
+    case indexed: {
+      l->count = 1;
+      size_t left = total, at = 0;
+      while (left > 0) {
+        size_t n = 1 + random_below(state, left);
+        if (l->blocks == kMostBlocks - 1) n = left;
+        at += random_below(state, 5);
+        l->lengths[l->blocks] = (int)n;
+        l->places[l->blocks++] = (int)at;
+        at += n;
+        left -= n;
+      }
+      // Out of order, as MPI allows.
+      if (l->blocks > 1 && random_below(state, 3) == 0) {
+        const int place = l->places[0], length = l->lengths[0], last = l->blocks - 1;
+        l->places[0] = l->places[last], l->lengths[0] = l->lengths[last];
+        l->places[last] = place, l->lengths[last] = length;
+      }
+      l->span = at;
+      return;
+    }
+    case nested:
+      if (total % 4 == 0) {  // two rows of vectors of two
+        l->count = 1;
+        l->blocks = (int)(total / 4);
+        l->length = 2;
+        l->stride = 2 + (int)random_below(state, 3);
+        l->places[0] = l->stride * l->blocks + (int)random_below(state, 3);
+        l->span = 2 * (size_t)l->places[0];
+        return;
+      }
+      l->shape = contiguous;  // fall through
+    default: l->count = (int)total; l->span = total;
+  }
+}
+
+static size_t place_of(const Layout* l, size_t i) {
+  switch ((int)l->shape) {
+    case vector:
+    case resized_vector: {
+      const size_t block = i / (size_t)l->length;
+      return block * (size_t)l->stride + i % (size_t)l->length;
+    }
+    case indexed:
+      for (int b = 0;; ++b) {
+        if (i < (size_t)l->lengths[b]) return (size_t)l->places[b] + i;
+        i -= (size_t)l->lengths[b];
+      }
+    case nested: {
+      const size_t row = i / (l->total / 2), in_row = i % (l->total / 2);
+      return row * (size_t)l->places[0] + in_row / 2 * (size_t)l->stride + in_row % 2;
+    }
+    default: return i;
+  }
+}
+
+static MPI_Datatype make_type(const Layout* l, Element e) {
+  const MPI_Datatype base = element_type(e);
+  MPI_Datatype made = base, inner;
+  MPI_Aint low, extent;
+  MPI_Type_get_extent(base, &low, &extent);
+  switch ((int)l->shape) {
+    case vector: MPI_Type_vector(l->blocks, l->length, l->stride, base, &made); break;
+    case resized_vector:
+      MPI_Type_vector(l->blocks, l->length, l->stride, base, &inner);
+      MPI_Type_create_resized(inner, 0, extent * l->stride * l->blocks, &made);
+      MPI_Type_free(&inner);
+      break;
+    case indexed: MPI_Type_indexed(l->blocks, l->lengths, l->places, base, &made); break;
+    case nested:
+      MPI_Type_vector(l->blocks, l->length, l->stride, base, &inner);
+      MPI_Type_create_hvector(2, 1, extent * l->places[0], inner, &made);
+      MPI_Type_free(&inner);
+      break;
+    default: return base;
+  }
+  MPI_Type_commit(&made);
+  return made;
+}
+
+static void drop_type(const Layout* l, MPI_Datatype* type) {
+  if (l->shape != contiguous) MPI_Type_free(type);
+}
+
+// --- The program ---
+
+typedef enum { put, get, accumulate, get_accumulate, fetch_and_op, compare_and_swap, kKinds } Kind;
+typedef struct {
+  Kind kind;
+  Element element;
+  Op op;
+  int origin, target;
+  bool request;
+  bool flush_after;  // passive epochs
+  size_t offset;     // bytes in the target's window
+  Layout here, result, there;
+  uint64_t contents;  // what the origin's buffer is drawn from
+} Operation;
+typedef enum { fence, scheduled, locked, locked_all, kSyncs } Sync;
+static const char* const sync_names[] = {"fence", "post/start", "lock", "lock_all"};
+typedef struct {
+  Sync sync;
+  bool exclusive;
+  bool second_window;
+  Element shared_element;
+  Op shared_op;
+  int count;
+  Operation ops[64 * kMostOps];
+} Phase;
+
+static size_t slice;  // bytes of each origin's part of each window
+static size_t window_bytes;
+static char** model;     // of each rank's window
+static uint16_t** used;  // what the open epoch has done to each byte
+static Phase phase;
+
+static size_t shared_at(void) { return slice * (size_t)ranks; }
+
+static bool claim(const Operation* op, bool commit) {
+  const size_t size = element_size(op->element);
+  const bool accumulates = op->kind >= accumulate;
+  const uint16_t mark = op->kind == put ? 1 : op->kind == get ? 2 : (uint16_t)(3 + op->element);
+  for (size_t i = 0; i < op->there.total; ++i) {
+    const size_t at = op->offset + place_of(&op->there, i) * size;
+    for (size_t b = 0; b < size; ++b) {
+      uint16_t* m = &used[op->target][at + b];
+      if (*m != 0 && (*m != mark || (!accumulates && op->kind == put))) return false;
+      if (commit) *m = mark;
+    }
+  }
+  return true;
+}
+
+static void draw_operation(Operation* op, int origin, int target, uint64_t* state, bool in_shared) {
+  memset(op, 0, sizeof *op);
+  op->origin = origin;
+  op->target = target;
+  op->contents = next_random(state);
+  op->request = random_below(state, 3) == 0;
+  op->flush_after = random_below(state, 4) == 0;
+  op->kind = in_shared ? accumulate : (Kind)random_below(state, kKinds);
+  op->element = in_shared ? phase.shared_element : (Element)random_below(state, kElements);
+  if (op->kind == compare_and_swap) op->element = (Element)random_below(state, of_uint64_t + 1);
+  do {
+    op->op = in_shared ? phase.shared_op : (Op)random_below(state, kOps);
+  } while (!allowed(op->op, op->element) || (op->op == no_op && op->kind == accumulate));
+  const size_t size = element_size(op->element);
+  const size_t room = (in_shared ? kSharedBytes : slice) / size;
+  const bool single = op->kind >= fetch_and_op;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    size_t most = room / 4 < kMostElements ? room / 4 : kMostElements;
+    if (random_below(state, 3) != 0 && most > 24) most = 24;
+    const size_t total = single ? 1 : 1 + random_below(state, most);
+    draw_layout(&op->there, total, state);
+    if (single) op->there = (Layout){.shape = contiguous, .count = 1, .total = 1, .span = 1};
+    if (op->there.span > room) continue;
+    const size_t first = in_shared ? shared_at() : slice * (size_t)origin;
+    op->offset = first + random_below(state, room - op->there.span + 1) * size;
+    if (!in_shared && !claim(op, false)) continue;
+    if (!in_shared) claim(op, true);
+    draw_layout(&op->here, total, state);
+    draw_layout(&op->result, total, state);
+    if (single) op->here = op->result = op->there;
+    return;
+  }
+  op->kind = kKinds;  // nothing
+}
+
+static void draw_phase(uint64_t* state) {
+  phase.sync = (Sync)random_below(state, kSyncs);
+  phase.exclusive = random_below(state, 2) == 0;
+  phase.second_window = random_below(state, 3) == 0;
+  phase.shared_element = (Element)random_below(state, of_uint64_t + 1);
+  const Op commutative[] = {sum, prod, max, min, band, bor, bxor};
+  phase.shared_op = commutative[random_below(state, 7)];
+  phase.count = 0;
+  for (int rank = 0; rank < ranks; ++rank) memset(used[rank], 0, window_bytes * sizeof **used);
+  for (int origin = 0; origin < ranks; ++origin) {
+    const int ops = (int)random_below(state, kMostOps);
+    for (int i = 0; i < ops; ++i) {
+      Operation* op = &phase.ops[phase.count];
+      const int target = (int)random_below(state, (uint64_t)ranks);
+      draw_operation(op, origin, target, state, random_below(state, 4) == 0);
+      if (op->kind == kKinds) continue;
+      ++phase.count;
+      const bool passive = phase.sync == locked || phase.sync == locked_all;
+      // Under lock each operation is its own epoch; else a flush gives the bytes free again.
+      if (passive && (op->flush_after || phase.sync == locked))
+        memset(used[target] + slice * (size_t)origin, 0, slice * sizeof **used);
+    }
+  }
+}
+
+// --- Playing it alone ---
+
+static char* fill_origin(const Operation* op, const Layout* l) {
+  const size_t size = element_size(op->element);
+  char* buffer = allocate(l->span * size);
+  uint64_t state = op->contents;
+  memset(buffer, 0x5a, l->span * size);
+  for (size_t i = 0; i < l->total; ++i)
+    draw_element(op->element, buffer + place_of(l, i) * size, &state);
+  return buffer;
+}
+
+// compare_and_swap: succeeds half of the time.
+static void draw_compare(const Operation* op, const char* there, char* compare) {
+  memcpy(compare, there, element_size(op->element));
+  if (op->contents % 2 == 0) compare[0] = (char)(compare[0] + 1);
+}
+
+// Applies the operation to the model; `result` gets what a get or fetch brings, or is null.
+static void play(const Operation* op, char* result) {
+  const size_t size = element_size(op->element);
+  char* memory = model[op->target] + op->offset;
+  char* origin = fill_origin(op, &op->here);
+  for (size_t i = 0; i < op->there.total; ++i) {
+    char* there = memory + place_of(&op->there, i) * size;
+    const char* here = origin + place_of(&op->here, i) * size;
+    if (result != NULL && op->kind != put && op->kind != accumulate)
+      copy_element(op->element, result + place_of(&op->result, i) * size, there);
+    switch ((int)op->kind) {
+      case put: copy_element(op->element, there, here); break;
+      case get: break;
+      case compare_and_swap: {
+        char compare[16];
+        draw_compare(op, there, compare);
+        if (memcmp(compare, there, size) == 0) memcpy(there, here, size);
+        break;
+      }
+      default: combine(op->op, op->element, there, here);
+    }
+  }
+  free(origin);
+}
+
+// --- Executing it ---
+
+typedef struct {
+  const Operation* op;
+  char *origin, *result, *expected;
+  char compare[16];
+  MPI_Request request;
+} Running;
+static Running running[64 * kMostOps];
+static int running_count;
+
+static MPI_Win windows[2];
+static MPI_Aint* bases;  // of dynamic windows
+static bool dynamic;
+
+static void execute(const Operation* op, MPI_Win win, bool passive) {
+  const size_t size = element_size(op->element);
+  Running* r = &running[running_count++];
+  r->op = op;
+  r->request = MPI_REQUEST_NULL;
+  r->origin = fill_origin(op, &op->here);
+  r->result = allocate(op->result.span * size);
+  r->expected = allocate(op->result.span * size);
+  memset(r->result, 0x33, op->result.span * size);
+  memset(r->expected, 0x33, op->result.span * size);
+  if (op->kind == compare_and_swap) draw_compare(op, model[op->target] + op->offset, r->compare);
+  play(op, r->expected);
+  MPI_Datatype here = make_type(&op->here, op->element), there = make_type(&op->there, op->element),
+               result = make_type(&op->result, op->element);
+  const MPI_Aint disp = (dynamic ? bases[op->target] : 0) + (MPI_Aint)op->offset;
+  const MPI_Op mpi = mpi_op(op->op);
+  const bool request = op->request && passive;
+  switch ((int)op->kind) {
+    case put:
+      if (request)
+        MPI_Rput(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win,
+                 &r->request);
+      else
+        MPI_Put(r->origin, op->here.count, here, op->target, disp, op->there.count, there, win);
+      break;
+    case get:
+      if (request)
+        MPI_Rget(r->result, op->result.count, result, op->target, disp, op->there.count, there, win,
+                 &r->request);
+      else
+        MPI_Get(r->result, op->result.count, result, op->target, disp, op->there.count, there, win);
+      break;
+    case accumulate:
+      if (request)
+        MPI_Raccumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                        mpi, win, &r->request);
+      else
+        MPI_Accumulate(r->origin, op->here.count, here, op->target, disp, op->there.count, there,
+                       mpi, win);
+      break;
+    case get_accumulate:
+      if (request)
+        MPI_Rget_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                            op->target, disp, op->there.count, there, mpi, win, &r->request);
+      else
+        MPI_Get_accumulate(r->origin, op->here.count, here, r->result, op->result.count, result,
+                           op->target, disp, op->there.count, there, mpi, win);
+      break;
+    case fetch_and_op:
+      MPI_Fetch_and_op(r->origin, r->result, element_type(op->element), op->target, disp, mpi, win);
+      break;
+    default:
+      MPI_Compare_and_swap(r->origin, r->compare, r->result, element_type(op->element), op->target,
+                           disp, win);
+  }
+  drop_type(&op->here, &here);
+  drop_type(&op->there, &there);
+  drop_type(&op->result, &result);
+}
+
+static const char* kind_name(Kind kind) {
+  static const char* const names[] = {
+      "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
+  return names[kind];
+}
+
+// Everything that was started has ended: look at what it brought.
+static void check_results(int index) {
+  for (int i = 0; i < running_count; ++i) {
+    Running* r = &running[i];
+    const Operation* op = r->op;
+    const size_t bytes = op->result.span * element_size(op->element);
+    if (r->request != MPI_REQUEST_NULL) MPI_Wait(&r->request, MPI_STATUS_IGNORE);
+    for (size_t b = 0; b < bytes; ++b)
+      require(r->result[b] == r->expected[b],
+              "phase %d (%s): %s at %d, element %d, op %d, %zu elements in shape %d: byte %zu of "
+              "the result is %02x, "
+              "not %02x",
+              index, sync_names[phase.sync], kind_name(op->kind), op->target, op->element, op->op,
+              op->there.total, op->there.shape, b, (unsigned char)r->result[b],
+              (unsigned char)r->expected[b]);
+    free(r->origin), free(r->result), free(r->expected);
+  }
+  running_count = 0;
+}
+
+static bool touches(int origin, int target) {
+  for (int i = 0; i < phase.count; ++i)
+    if (phase.ops[i].origin == origin && phase.ops[i].target == target) return true;
+  return false;
+}
+
+static MPI_Group partners(bool as_origin) {
+  int list[64], count = 0;
+  MPI_Group world, group;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (as_origin ? touches(me, rank) : touches(rank, me)) list[count++] = rank;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, count, list, &group);
+  MPI_Group_free(&world);
+  return group;
+}
+
+static void wait_requests(int target) {
+  for (int i = 0; i < running_count; ++i)
+    if (running[i].request != MPI_REQUEST_NULL && running[i].op->target == target)
+      MPI_Wait(&running[i].request, MPI_STATUS_IGNORE);
+}
+
+static void run_phase(int index) {
+  const MPI_Win win = windows[phase.second_window ? 1 : 0];
+  const bool passive = phase.sync == locked || phase.sync == locked_all;
+  MPI_Group targets = MPI_GROUP_NULL, origins = MPI_GROUP_NULL;
+  doing("phase %d: begin %s", index, sync_names[phase.sync]);
+  switch ((int)phase.sync) {
+    case fence: MPI_Win_fence(0, win); break;
+    case scheduled:
+      targets = partners(true);
+      origins = partners(false);
+      MPI_Win_post(origins, 0, win);
+      MPI_Win_start(targets, 0, win);
+      break;
+    case locked_all: MPI_Win_lock_all(0, win); break;
+    default: break;
+  }
+  for (int i = 0; i < phase.count; ++i) {
+    const Operation* op = &phase.ops[i];
+    doing("phase %d (%s): %s from %d at %d, %zu elements", index, sync_names[phase.sync],
+          kind_name(op->kind), op->origin, op->target, op->there.total);
+    if (op->origin != me) {
+      play(op, NULL);
+      continue;
+    }
+    if (phase.sync == locked)
+      MPI_Win_lock(phase.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, op->target, 0, win);
+    execute(op, win, passive);
+    if (phase.sync == locked) {
+      wait_requests(op->target);
+      MPI_Win_unlock(op->target, win);
+    } else if (phase.sync == locked_all && op->flush_after) {
+      MPI_Win_flush(op->target, win);
+    }
+  }
+  doing("phase %d: end %s", index, sync_names[phase.sync]);
+  for (int target = 0; target < ranks; ++target) wait_requests(target);
+  switch ((int)phase.sync) {
+    case fence: MPI_Win_fence(MPI_MODE_NOSUCCEED, win); break;
+    case scheduled:
+      MPI_Win_complete(win);
+      doing("phase %d: wait", index);
+      if (index % 2 == 0) {
+        MPI_Win_wait(win);
+      } else {
+        for (int flag = 0; !flag;) MPI_Win_test(win, &flag);
+      }
+      MPI_Group_free(&targets);
+      MPI_Group_free(&origins);
+      break;
+    case locked_all: MPI_Win_unlock_all(win); break;
+    default: break;
+  }
+  check_results(index);
+  doing("phase %d: barrier", index);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// The operations of the phase that could have changed the byte.
+static void tell_operations(size_t byte) {
+  for (int i = 0; i < phase.count; ++i) {
+    const Operation* op = &phase.ops[i];
+    const size_t size = element_size(op->element);
+    if (op->target != me || byte < op->offset || byte >= op->offset + op->there.span * size)
+      continue;
+    fprintf(stderr,
+            "%s%s from %d: element %d, op %d, %zu elements at %zu, shapes %d here, %d there%s\n",
+            op->request ? "r" : "", kind_name(op->kind), op->origin, op->element, op->op,
+            op->there.total, op->offset, op->here.shape, op->there.shape,
+            op->flush_after ? ", flush" : "");
+  }
+}
+
+static void check_memory(const char* memory, int index) {
+  for (size_t b = 0; b < window_bytes; ++b) {
+    if (memory[b] != model[me][b]) tell_operations(b);
+    require(memory[b] == model[me][b],
+            "phase %d (%s): byte %zu (of %s) of the window is %02x, not %02x", index,
+            sync_names[phase.sync], b, b < shared_at() ? "an origin's slice" : "the common part",
+            (unsigned char)memory[b], (unsigned char)model[me][b]);
+  }
+}
+
+static void run_program(uint64_t number, int phases, bool only_simple) {
+  uint64_t state = scramble(number);
+  const size_t slices[] = {256, 1024, 4096, 40000, 300000};
+  slice = slices[random_below(&state, ranks > 4 ? 4 : 5)];
+  window_bytes = shared_at() + kSharedBytes;
+  model = allocate((size_t)ranks * sizeof *model);
+  used = allocate((size_t)ranks * sizeof *used);
+  for (int rank = 0; rank < ranks; ++rank) {
+    model[rank] = calloc(window_bytes, 1);
+    used[rank] = calloc(window_bytes, sizeof **used);
+  }
+  char* memory = NULL;
+  MPI_Win shared = MPI_WIN_NULL;
+  const int flavor = (int)random_below(&state, only_simple ? 2 : 4);
+  dynamic = flavor == 3;
+  doing("program %llu: windows of flavor %d", (unsigned long long)number, flavor);
+  const MPI_Aint bytes = (MPI_Aint)window_bytes;
+  if (flavor == 1) {
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &shared);
+    windows[0] = shared;
+  } else if (flavor == 2) {
+    MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &shared);
+    windows[0] = shared;
+  } else {
+    memory = allocate(window_bytes);
+  }
+  memset(memory, 0, window_bytes);
+  if (flavor == 0) MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[0]);
+  if (dynamic) {
+    MPI_Aint base;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &windows[0]);
+    MPI_Win_attach(windows[0], memory, bytes);
+    MPI_Get_address(memory, &base);
+    MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
+  }
+  // A second window over the same memory, used in other phases. Atomicity is of one window.
+  if (dynamic)
+    windows[1] = windows[0];
+  else
+    MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[1]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < phases; ++i) {
+    draw_phase(&state);
+    run_phase(i);
+    MPI_Win_lock(MPI_LOCK_SHARED, me, 0, windows[0]);
+    check_memory(memory, i);
+    MPI_Win_unlock(me, windows[0]);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  doing("program %llu: free", (unsigned long long)number);
+  if (dynamic) MPI_Win_detach(windows[0], memory);
+  if (!dynamic) MPI_Win_free(&windows[1]);
+  MPI_Win_free(&windows[0]);
+  if (flavor == 0 || dynamic) free(memory);
+  for (int rank = 0; rank < ranks; ++rank) free(model[rank]), free(used[rank]);
+  free(model), free(used);
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  require(ranks <= 64, "at most 64 ranks");
+  bases = allocate((size_t)ranks * sizeof *bases);
+  const long programs = option(argc, argv, "--programs", long_run ? 1000 : 40);
+  const int phases = (int)option(argc, argv, "--phases", 6);
+  MPI_Comm host;
+  int on_host = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &on_host);
+  MPI_Comm_free(&host);
+  const bool only_simple = on_host < ranks || has_option(argc, argv, "--simple");
+  const uint64_t first = seed;
+  for (long i = 0; i < programs; ++i) {
+    seed = first + (uint64_t)i;
+    alarm((unsigned)option(argc, argv, "--limit", patience));
+    run_program(seed, phases, only_simple);
+  }
+  free(bases);
+  return check_end();
+}

@@ -1,0 +1,103 @@
+// MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
+// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences.
+#include <pthread.h>
+
+#include "check.h"
+
+enum { kThreads = 4, kRounds = 60, kWords = 512 };
+
+static MPI_Win common, created, own[kThreads];
+static int64_t *common_memory, *created_memory, *own_memory[kThreads];
+static MPI_Comm comms[kThreads];
+
+// Words 0 and 1 count; then a part for each origin and thread.
+static MPI_Aint part_of(int rank, int thread) {
+  return 8 + ((MPI_Aint)rank * kThreads + thread) * 4;
+}
+
+static void* work(void* argument) {
+  const int thread = (int)(intptr_t)argument;
+  const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+  MPI_Win both[2] = {common, created};
+  state_slot = thread + 1;
+  for (int round = 0; round < kRounds; ++round) {
+    const MPI_Win win = both[round % 2];
+    const int target = (me + round) % ranks;
+    const int64_t value = thread * 1000 + round, one = 1;
+    int64_t back = -1, before = -1;
+    doing("thread %d, round %d: put at %d", thread, round, target);
+    if (round % 3 == 0) {
+      MPI_Request request;
+      MPI_Rput(&value, 1, MPI_INT64_T, target, part_of(me, thread), 1, MPI_INT64_T, win, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Put(&value, 1, MPI_INT64_T, target, part_of(me, thread), 1, MPI_INT64_T, win);
+    }
+    MPI_Win_flush(target, win);
+    MPI_Get(&back, 1, MPI_INT64_T, target, part_of(me, thread), 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    require(back == value, "thread %d, round %d: %lld came back, not %lld", thread, round,
+            (long long)back, (long long)value);
+    doing("thread %d, round %d: counting", thread, round);
+    MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, win);
+    MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, 1, MPI_SUM, win);
+    MPI_Win_flush(0, win);
+    require(before >= 0 && before < (int64_t)kRounds * kThreads * ranks,
+            "fetch_and_op brought %lld", (long long)before);
+    if (round % 10 != 0) continue;
+    doing("thread %d, round %d: fence", thread, round);
+    MPI_Win_fence(0, own[thread]);
+    MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, own[thread]);
+    MPI_Win_fence(0, own[thread]);
+    require(own_memory[thread][0] == value, "thread %d, round %d: fence brought %lld from %d",
+            thread, round, (long long)own_memory[thread][0], left);
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  if (provided < MPI_THREAD_MULTIPLE) {
+    if (me == 0) printf("skipped: this MPI has no MPI_THREAD_MULTIPLE\n");
+    return check_end();
+  }
+  require(part_of(ranks, 0) <= kWords, "too many ranks");
+  const MPI_Aint bytes = kWords * sizeof(int64_t);
+  MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &common_memory, &common);
+  created_memory = allocate((size_t)bytes);
+  MPI_Win_create(created_memory, bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &created);
+  memset(common_memory, 0, (size_t)bytes);
+  memset(created_memory, 0, (size_t)bytes);
+  for (int i = 0; i < kThreads; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    MPI_Win_allocate(64, 8, MPI_INFO_NULL, comms[i], &own_memory[i], &own[i]);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, common);
+  MPI_Win_lock_all(0, created);
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, (void*)(intptr_t)i);
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  doing("unlock");
+  MPI_Win_unlock_all(common);
+  MPI_Win_unlock_all(created);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) {
+    const int64_t each = (int64_t)kRounds / 2 * kThreads * ranks;
+    require(common_memory[0] == each && common_memory[1] == each && created_memory[0] == each &&
+                created_memory[1] == each,
+            "counted %lld %lld %lld %lld, not %lld", (long long)common_memory[0],
+            (long long)common_memory[1], (long long)created_memory[0], (long long)created_memory[1],
+            (long long)each);
+  }
+  for (int i = 0; i < kThreads; ++i) {
+    MPI_Win_free(&own[i]);
+    MPI_Comm_free(&comms[i]);
+  }
+  MPI_Win_free(&common);
+  MPI_Win_free(&created);
+  free(created_memory);
+  return check_end();
+}

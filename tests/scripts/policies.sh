@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Every policy: the same programs give the same results, a computing rank is served where a policy promises it, and the
+# user is told which policy it became and why.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+
+programs=$LFC_BUILD/default/tests/mpi
+base=(--mca btl lfc)
+osc=(--mca osc rdma --mca osc_rdma_btls lfc)
+
+run() { timeout 120 mpirun --map-by slot:OVERSUBSCRIBE "${base[@]}" "$@"; }
+fail() {
+  echo "FAIL: $*"
+  exit 1
+}
+
+for program in random_traffic order onesided collectives threads; do
+  for ranks in 2 4; do
+    run -n $ranks --mca btl_lfc_policy floating "$programs/mpi_$program" | tail -n 1 | grep -qx ok ||
+      fail "$program on $ranks ranks under floating"
+  done
+  run -n 2 --mca btl_lfc_policy floating --mca btl_lfc_upcalls 1 "$programs/mpi_$program" | tail -n 1 | grep -qx ok ||
+    fail "$program under floating with upcalls"
+done
+# With one rank a core may be to spare; where it is not, this is floating once more.
+for idle in spin yield backoff block; do
+  run -n 1 --mca btl_lfc_policy fixed --mca btl_lfc_idle $idle "$programs/mpi_loopback" | tail -n 1 | grep -qx ok ||
+    fail "loopback under fixed, idle $idle"
+done
+
+# Who computes is served, where a thread is promised. One that has no thread is not: the program can tell.
+run -n 2 "${osc[@]}" --mca btl_lfc_policy floating "$programs/mpi_autonomy" | tee /dev/stderr | tail -n 1 | grep -qx ok ||
+  fail "a computing rank is not served under floating"
+run -n 2 "${osc[@]}" --mca btl_lfc_policy floating --mca btl_lfc_links loop,tcp "$programs/mpi_autonomy" | tail -n 1 |
+  grep -qx ok || fail "a computing rank is not served under floating over tcp"
+if run -n 2 "${osc[@]}" --mca btl_lfc_policy single "$programs/mpi_autonomy" >/dev/null 2>&1; then
+  fail "a computing rank is served under single: the program sees no difference"
+fi
+
+# What is said.
+cores=$(nproc)
+said=$(run -n $((cores + 1)) --mca btl_lfc_verbose 1 "$programs/mpi_ring" 2>&1)
+grep -q "policy single (auto: $((cores + 1)) processes on $cores processor" <<<"$said" || fail "auto, too many ranks: $said"
+said=$(run -n $((cores + 1)) --mca btl_lfc_policy fixed "$programs/mpi_ring" 2>&1)
+grep -q "policy fixed refused (.*), floating instead" <<<"$said" || fail "fixed is not refused: $said"
+said=$(run -n 1 --mca btl_lfc_policy fast "$programs/mpi_ring" 2>&1) && fail "a policy that there is not was taken"
+grep -q "there is no policy 'fast' (accepted: single, fixed, floating, auto)" <<<"$said" || fail "$said"
+echo ok

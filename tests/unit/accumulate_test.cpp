@@ -1,0 +1,156 @@
+// Accumulates: what is allowed, what comes out where elements lie in pieces or unaligned, that
+// nothing is lost among threads; and the ticket lock that orders epochs.
+#include "protocol/accumulate.hpp"
+
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "protocol/ticket_lock.hpp"
+
+namespace lfc {
+
+TEST_CASE("operations are allowed on the types that MPI allows them on", "[accumulate]") {
+  REQUIRE(is_valid(Accumulate::sum, Element::f80));
+  REQUIRE(is_valid(Accumulate::sum, Element::c64));
+  REQUIRE(is_valid(Accumulate::bit_xor, Element::u16));
+  REQUIRE(is_valid(Accumulate::max_location, Element::pair_f64_i32));
+  REQUIRE(is_valid(Accumulate::replace, Element::pair_i16_i32));
+  REQUIRE_FALSE(is_valid(Accumulate::maximum, Element::c32));
+  REQUIRE_FALSE(is_valid(Accumulate::bit_and, Element::f32));
+  REQUIRE_FALSE(is_valid(Accumulate::logical_or, Element::f64));
+  REQUIRE_FALSE(is_valid(Accumulate::sum, Element::pair_i32_i32));
+  REQUIRE_FALSE(is_valid(Accumulate::min_location, Element::i32));
+  REQUIRE_FALSE(is_valid(Accumulate::count_, Element::i8));
+  REQUIRE_FALSE(is_valid(Accumulate::sum, static_cast<Element>(200)));
+  REQUIRE(size_of(Element::pair_i16_i32) == 6);
+  REQUIRE(size_of(Element::pair_f64_i32) == 12);
+  REQUIRE(size_of(Element::c80) == kMaxElement);
+}
+
+TEST_CASE("elements in pieces, unaligned, and of two fields", "[accumulate]") {
+  ElementLock lock;
+  SECTION("unaligned") {
+    std::array<std::byte, 24> memory{};
+    const std::array<std::uint64_t, 2> operands{5, 7};
+    std::array<std::uint64_t, 2> old{99, 99};
+    const Run run{3, 16, 0, 1};
+    for (int i = 0; i < 2; ++i) {
+      Cursor target({&run, 1}, 0, 1, 0);
+      accumulate({Accumulate::sum, Element::u64}, target, memory.data(),
+                 reinterpret_cast<const std::byte*>(operands.data()),
+                 reinterpret_cast<std::byte*>(old.data()), 16, lock);
+    }
+    std::array<std::uint64_t, 2> sums{};
+    std::memcpy(sums.data(), memory.data() + 3, sizeof sums);
+    REQUIRE(sums == std::array<std::uint64_t, 2>{10, 14});
+    REQUIRE(old == std::array<std::uint64_t, 2>{5, 7});
+    REQUIRE(memory[2] == std::byte{0});
+    REQUIRE(memory[19] == std::byte{0});
+  }
+  SECTION("short and int, with a hole between them") {
+    struct Pair {
+      std::int16_t value;
+      std::int32_t index;
+    };
+    std::array<Pair, 2> memory{{{3, 9}, {3, 9}}};
+    std::memset(reinterpret_cast<char*>(memory.data()) + 2, 0x77, 2);
+    std::array<std::byte, 12> packed{};
+    const std::int16_t values[] = {4, 3};
+    const std::int32_t indexes[] = {1, 2};
+    for (int i = 0; i < 2; ++i) {
+      std::memcpy(packed.data() + 6 * i, &values[i], 2);
+      std::memcpy(packed.data() + 6 * i + 2, &indexes[i], 4);
+    }
+    const Run runs[] = {{0, 2, 0, 1}, {4, 4, 0, 1}};
+    Cursor target(runs, 8, 2, 0);
+    accumulate({Accumulate::max_location, Element::pair_i16_i32}, target,
+               reinterpret_cast<std::byte*>(memory.data()), packed.data(), nullptr, 12, lock);
+    REQUIRE((memory[0].value == 4 && memory[0].index == 1));
+    REQUIRE((memory[1].value == 3 && memory[1].index == 2));
+    REQUIRE(reinterpret_cast<const unsigned char*>(memory.data())[2] == 0x77);
+  }
+  SECTION("no_op reads only") {
+    const double memory = 2.5;
+    double old = 0;
+    const Run run{0, 8, 0, 1};
+    Cursor target({&run, 1}, 0, 1, 0);
+    accumulate({Accumulate::no_op, Element::f64}, target,
+               const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&memory)), nullptr,
+               reinterpret_cast<std::byte*>(&old), 8, lock);
+    REQUIRE(old == 2.5);
+  }
+}
+
+TEST_CASE("nothing is lost among threads", "[accumulate]") {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20000;
+  ElementLock lock;
+  alignas(16) std::int32_t integer = 0;
+  alignas(16) double real = 0;
+  alignas(16) long double wide = 0;
+  const auto add = [&](auto& target, Element element) {
+    using T = std::remove_reference_t<decltype(target)>;
+    const T one = 1;
+    accumulate({Accumulate::sum, element}, reinterpret_cast<std::byte*>(&target),
+               reinterpret_cast<const std::byte*>(&one), nullptr, 1, lock);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        add(integer, Element::i32);
+        add(real, Element::f64);
+        add(wide, Element::f80);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  REQUIRE(integer == kThreads * kRounds);
+  REQUIRE(real == kThreads * kRounds);
+  REQUIRE(wide == kThreads * kRounds);
+}
+
+TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
+  ElementLock lock;
+  std::array<std::byte, 16> memory{};
+  for (std::size_t size : {1u, 2u, 4u, 8u})
+    for (std::size_t offset : {0u, 8u, 3u}) {
+      if (offset + size > memory.size()) continue;
+      memory.fill(std::byte{1});
+      std::array<std::byte, 8> compare{}, value{}, old{};
+      value.fill(std::byte{9});
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
+      REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{1}));
+      compare.fill(std::byte{1});
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
+      REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{9}));
+      REQUIRE((offset + size == memory.size() || memory[offset + size] == std::byte{1}));
+    }
+}
+
+TEST_CASE("the ticket lock: readers together, a writer alone, in the order of asking", "[lock]") {
+  TicketLock lock;
+  const std::uint32_t reader = lock.draw();
+  const std::uint32_t second = lock.draw();
+  const std::uint32_t writer = lock.draw();
+  const std::uint32_t late = lock.draw();
+  REQUIRE_FALSE(lock.enter(second, false));  // not its turn yet
+  REQUIRE(lock.enter(reader, false));
+  REQUIRE(lock.enter(second, false));
+  REQUIRE_FALSE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter(late, false));  // does not overtake the writer
+  lock.leave(false);
+  REQUIRE_FALSE(lock.enter(writer, true));
+  lock.leave(false);
+  REQUIRE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter(late, false));
+  lock.leave(true);
+  REQUIRE(lock.enter(late, false));
+  lock.leave(false);
+}
+
+}  // namespace lfc

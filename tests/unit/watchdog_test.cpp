@@ -1,0 +1,139 @@
+// Watchdog: when the NI thread rests, sleeps and serves, by the clock of the test.
+#include "protocol/watchdog.hpp"
+
+#include <chrono>
+#include <random>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace lfc;
+using namespace std::chrono_literals;
+using Action = Watchdog::Action;
+using Outcome = Watchdog::Outcome;
+using Time = Watchdog::Time;
+
+constexpr Watchdog::Limits kLimits{70us, 1ms};
+
+TEST_CASE("watchdog: a host that polls is left alone, and looked at ever more rarely") {
+  Watchdog dog(kLimits);
+  std::uint64_t polls = 1;
+  Watchdog::Step step = dog.begin(polls);
+  Time time{0};
+  int looks = 0;
+  while (time < 1s) {
+    REQUIRE(step.action == Action::rest);
+    REQUIRE(step.time <= kLimits.longest_rest);
+    time += step.time;
+    ++looks;
+    step = dog.rested(++polls);
+  }
+  CHECK(looks < 1010);  // one per longest rest
+}
+
+TEST_CASE(
+    "watchdog: an absent host is noticed within a rest, and the thread sleeps without a timer") {
+  Watchdog dog(kLimits);
+  REQUIRE(dog.begin(5).action == Action::rest);
+  REQUIRE(dog.rested(5).action == Action::serve);
+  const Watchdog::Step step = dog.served(70us, 5, Outcome::quiet);
+  CHECK(step.action == Action::sleep);
+  CHECK(step.time == Watchdog::kForever);
+}
+
+TEST_CASE("watchdog: an arrival while the host is away is served at once, if a delay has passed") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  (void)dog.served(1000us, 5, Outcome::quiet);
+  CHECK(dog.woken(2000us, 5).action == Action::serve);
+  (void)dog.served(2000us, 5, Outcome::quiet);
+  const Watchdog::Step early = dog.woken(2010us, 5);
+  REQUIRE(early.action == Action::rest);
+  CHECK(early.time == 60us);
+  CHECK(dog.rested(5).action == Action::serve);
+}
+
+TEST_CASE(
+    "watchdog: an arrival after the host has polled waits for a delay, and the host decides") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  (void)dog.served(1000us, 5, Outcome::quiet);
+  Watchdog::Step step = dog.woken(2000us, 6);
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time == kLimits.delay);
+  CHECK(dog.rested(7).action == Action::rest);  // it polls: no business of ours
+  CHECK(dog.rested(7).action == Action::serve);
+}
+
+TEST_CASE("watchdog: a host inside gets a delay; what is cut short goes on at once") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  const Watchdog::Step step = dog.served(0us, 6, Outcome::host_inside);
+  CHECK(step.action == Action::rest);
+  CHECK(step.time == kLimits.delay);
+  CHECK(dog.served(0us, 6, Outcome::more).action == Action::serve);
+}
+
+TEST_CASE("watchdog: masked, it waits for nothing but the unmasking, then a delay at most") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  for (std::uint64_t polls = 6; polls < 20; ++polls) (void)dog.rested(polls);  // long rests
+  (void)dog.rested(19);
+  Watchdog::Step step = dog.served(0us, 19, Outcome::masked);
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time == Watchdog::kForever);
+  step = dog.rested(25);  // unmasked by a host that also polls
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time <= kLimits.delay);
+  CHECK(dog.rested(25).action == Action::serve);
+}
+
+TEST_CASE("watchdog: what wakes nobody is tried again, ever more rarely") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  Time last{0};
+  for (int i = 0; i < 10; ++i) {
+    const Watchdog::Step step = dog.served(i * 10ms, 5, Outcome::unfinished);
+    REQUIRE(step.action == Action::sleep);
+    REQUIRE(step.time >= last);
+    REQUIRE(step.time <= kLimits.longest_rest);
+    last = step.time;
+    REQUIRE(dog.woken(i * 10ms + step.time, 5).action == Action::serve);
+  }
+  CHECK(last == kLimits.longest_rest);
+  // Where something was done, more may follow.
+  CHECK(dog.served(200ms, 5, Outcome::unfinished, true).time == kLimits.delay);
+}
+
+TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  Time time{0};
+  Watchdog::Step step = dog.served(time, 5, Outcome::quiet);
+  Time last_serve = time;
+  std::mt19937 random(1);
+  int serves = 0;
+  // A packet every 0 to 20 us; each finds the thread asleep, or is found by it.
+  for (int packet = 0; packet < 10'000; ++packet) {
+    time += Time(random() % 20'000);
+    if (step.action == Action::sleep) step = dog.woken(time, 5);
+    if (step.action == Action::rest) {
+      time += step.time;
+      step = dog.rested(5);
+    }
+    REQUIRE(step.action == Action::serve);
+    REQUIRE(time - last_serve >= kLimits.delay);
+    last_serve = time;
+    ++serves;
+    step = dog.served(time, 5, Outcome::quiet);
+  }
+  CHECK(serves <= time / kLimits.delay + 1);
+}
+
+}  // namespace
