@@ -130,6 +130,20 @@ mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+# Random collectives have the same results with coll lfc as without it.
+coll_against_stock() { # coll_against_stock RANKS CASES
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  local transport digests=()
+  for transport in lfc vader,self; do
+    digests+=("$(mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca pml ob1 --mca btl $transport \
+      "$LFC_BUILD/default/tests/mpi/mpi_coll_random" --alike --cases "$2" --limit 600 | grep '^digest ')")
+    echo "$transport: ${digests[-1]}"
+  done
+  [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
+}
+
 # Programs with NEON calls. HOW: native (served by osc neon), emulated (LFC is there, and is not asked), policy=P (native
 # under that policy).
 neon_options() { # neon_options HOW
@@ -266,6 +280,12 @@ suite() {
   entry full 120 sim/rma program default lfc_sim --seeds 100 --rma --queued --max-window 64
   entry full 120 sim/native program default lfc_sim --seeds 100 --native
   entry full 120 sim/256 program default lfc_sim --seeds 10 --nodes 256
+  entry quick 60 sim/multicast program default lfc_sim --multicast --seeds 20
+  entry full 120 sim/multicast-200 program default lfc_sim --multicast --seeds 200
+  entry full 120 sim/multicast-256 program default lfc_sim --multicast --seeds 4 --nodes 256
+  entry full 60 sim/multicast-seed-trees program default lfc_sim --multicast --seeds 20 --shape binary --deadlocks
+  entry full 60 sim/multicast-chains program default lfc_sim --multicast --seeds 20 --nodes 8 --whole --shape chain --deadlocks
+  entry nightly 3600 sim/multicast-1000 program default lfc_sim --multicast --seeds 1000 --nodes 128
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
   entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
   entry nightly 1200 fuzz/900s program default lfc_fuzz --seconds 900
@@ -287,6 +307,10 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
+  # Several ranks on each host, and few of them on one.
+  entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random
+  entry full 180 coll/stock.4 coll_against_stock 4 400
+  entry nightly 1800 coll/stock.8 coll_against_stock 8 10000
   for ranks in 2 4; do
     for how in native emulated; do
       for name in thesis notified halo; do
