@@ -163,6 +163,8 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
+  if (const auto cost = adapter->ni->wake_up_cost(); cost.count() != 0)
+    notes += "; a wake-up takes " + std::to_string(cost.count() / 1000) + " us";
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return adapter.release();
@@ -282,6 +284,8 @@ int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress();
 void lfc_adapter_dropped(lfc_adapter* adapter) {
   adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
 }
+
+size_t lfc_adapter_memory(const lfc_adapter* adapter) { return adapter->ni->memory(); }
 
 size_t lfc_adapter_counter_count(void) { return lfc::kCounters; }
 const char* lfc_adapter_counter_name(size_t which) { return lfc::counter_info()[which].name; }

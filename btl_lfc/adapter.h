@@ -132,6 +132,9 @@ int lfc_adapter_progress(lfc_adapter* adapter);
 /* Counts a message that nobody wants. */
 void lfc_adapter_dropped(lfc_adapter* adapter);
 
+/* Bytes of buffers and state that the NI and its links hold now. */
+size_t lfc_adapter_memory(const lfc_adapter* adapter);
+
 /* Counters: names and help are there without an adapter; without one every value is 0. */
 size_t lfc_adapter_counter_count(void);
 const char* lfc_adapter_counter_name(size_t which);

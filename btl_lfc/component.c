@@ -28,7 +28,6 @@ static int register_component(void) {
                                   .shm_slots = 64,
                                   .rail_timeout = 1500,
                                   .shm_bulk = 256 * 1024,
-                                  .watch_interval = 1000,
                                   .queue_memory = 16 * 1024 * 1024,
                                   .cma = true};
   own->peer_fragments = 128;
@@ -73,7 +72,8 @@ static int register_component(void) {
                          OPAL_INFO_LVL_5, &options->intr_delay);
   lfc_parameter_unsigned(version, "watch_interval",
                          "Microseconds after which the thread notices at the latest that the "
-                         "process has left MPI (1 to 1000000)",
+                         "process has left MPI (up to 1000000). 0: 50 where a processor is to "
+                         "spare, 200 where each has its process, 2000 where there are too few",
                          OPAL_INFO_LVL_5, &options->watch_interval);
   lfc_parameter_size(version, "queue_memory",
                      "Bytes of messages that the thread keeps for a process that computes before "
@@ -107,11 +107,12 @@ static int register_component(void) {
                      "Whether large transfers on one host go in one copy (process_vm_readv) where "
                      "the kernel permits it",
                      OPAL_INFO_LVL_4, &options->cma);
-  lfc_parameter_size(version, "single_copy_from",
-                     "Bytes of a message on one host from which on it goes in a single copy instead "
-                     "of fragments through shared memory; 0: as measured on this machine at first "
-                     "use (see verbose), 1: always",
-                     OPAL_INFO_LVL_4, &options->single_copy_from);
+  lfc_parameter_size(
+      version, "single_copy_from",
+      "Bytes of a message on one host from which on it goes in a single copy instead "
+      "of fragments through shared memory; 0: as measured on this machine at first "
+      "use (see verbose), 1: always",
+      OPAL_INFO_LVL_4, &options->single_copy_from);
   lfc_parameter_unsigned(version, "peer_fragments",
                          "Send fragments that may be on their way to one peer; ob1 keeps what is "
                          "beyond, and sends to other peers go on (1 or more)",

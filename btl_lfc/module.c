@@ -31,9 +31,11 @@ void lfc_btl_module_defaults(void) {
         .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
     .btl_rdma_pipeline_frag_size = 1024 * 1024, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
     .btl_latency = 1, .btl_bandwidth = 40000,
-    .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA |
-                 MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
-                 LFC_BTL_REMOTE_COMPLETION,
+    /* Not SEND_INPLACE: with it ob1 prepares a fragment for each message above 256 bytes instead of
+     * trying btl_sendi, which sends from where the message lies as well. */
+        .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
+                     MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
+                     LFC_BTL_REMOTE_COMPLETION,
     .btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
                         MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
                         MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
@@ -250,8 +252,9 @@ static void print_stats(void) {
   char line[2048];
   char links[128];
   lfc_adapter_links(lfc_btl.adapter, links, sizeof links);
-  int used = snprintf(line, sizeof line, "lfc-stats rank=%u links=%s",
-                      mca_btl_lfc_component.options.rank, links);
+  int used =
+      snprintf(line, sizeof line, "lfc-stats rank=%u links=%s memory=%zu",
+               mca_btl_lfc_component.options.rank, links, lfc_adapter_memory(lfc_btl.adapter));
   for (size_t i = 0; i < lfc_adapter_counter_count() && used < (int)sizeof line - 80; ++i)
     used +=
         snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),

@@ -79,7 +79,9 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   const int status = comm->c_coll->coll_allreduce(&possible, &all, 1, MPI_INT, MPI_MIN, comm,
                                                   comm->c_coll->coll_allreduce_module);
   if (status != OMPI_SUCCESS) return status;
-  if (!possible) opal_output(0, "osc neon: cannot serve a window: %s", why);
+  if (!possible)
+    opal_output(0, "osc neon: cannot serve a window: %s",
+                why[0] != '\0' ? why : "the network interface is closed");
   if (!all) return decline(comm, "not all processes of a window can reach each other");
   if (flavor == MPI_WIN_FLAVOR_SHARED && !same_host) return OMPI_ERR_RMA_SHARED;
   return 200; /* above all of Open MPI's own */

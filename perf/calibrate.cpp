@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   using namespace lfc;
   const long milliseconds = argc > 1 ? std::clamp(std::atol(argv[1]), 1L, 60000L) : 200;
   const Calibration found = measure_copies(std::chrono::milliseconds(milliseconds));
-  std::printf("ring         %.4f ns/B after %.0f ns\n", found.ring_ns_per_byte, found.ring_ns_start);
+  std::printf("ring         %.4f ns/B after %.0f ns\n", found.ring_ns_per_byte,
+              found.ring_ns_start);
   std::printf("single copy  %.4f ns/B after %.0f ns\n", found.cma_ns_per_byte, found.cma_ns_start);
   if (found.single_copy_from == Calibration::kNever) {
     std::printf("the single copy is never faster\n");

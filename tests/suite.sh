@@ -39,6 +39,9 @@ program() {
   "$LFC_BUILD/$1/tests/$2" "${@:3}"
 }
 
+# 10^7 notified puts and 2 * 10^6 re-announcements, out of order.
+many_neon_frames() { LFC_TEST_EFFORT=100 program default lfc_unit '[neon]'; }
+
 catch() { # catch PRESET NAME: a Catch2 program; no test cases is no success
   local output=$LFC_TEST_STATE/output.$$
   program "$1" "$2" | tee "$output"
@@ -125,6 +128,36 @@ mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+}
+
+# Programs with NEON calls. HOW: native (served by osc neon), emulated (LFC is there, and is not asked), policy=P (native
+# under that policy).
+neon_options() { # neon_options HOW
+  case $1 in
+    native) echo --mca pml ob1 --mca btl lfc --mca osc neon ;;
+    policy=*) echo --mca pml ob1 --mca btl lfc --mca osc neon --mca btl_lfc_policy "${1#*=}" ;;
+    emulated) echo --mca pml ob1 --mca osc '^neon' ;;
+    *) echo "neon_options: $1?" >&2; return 1 ;;
+  esac
+}
+neon_on_host() { # neon_on_host HOW RANKS PROGRAM ARGS...
+  local options
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  [[ -x $LFC_BUILD/default/tests/neon/neon_$3 || $3 != halo ]] || skip "no Fortran compiler with MPI's module"
+  read -ra options <<<"$(neon_options "$1")"
+  says_ok mpirun -n "$2" --map-by slot:OVERSUBSCRIBE "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
+}
+neon_on_lab() { # neon_on_lab HOW RANKS PROGRAM ARGS...
+  local options
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  read -ra options <<<"$(neon_options "$1")"
+  # Of Debian's own components only this one, which has to be named, serves windows between hosts.
+  [[ $1 != emulated ]] || options=(--mca pml ob1 --mca osc pt2pt)
+  says_ok "$tree/scripts/lab" mpirun -n "$2" "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
 }
 
 rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
@@ -216,7 +249,7 @@ found() { # found FOLDER EXTENSION: the names of the files in tests/FOLDER
 }
 
 suite() {
-  local name ranks when
+  local name ranks when how
   entry quick 900 build need_build default
   entry quick 120 unit catch default lfc_unit
   entry quick 120 conformance catch default lfc_conformance
@@ -254,6 +287,25 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
+  for ranks in 2 4; do
+    for how in native emulated; do
+      for name in thesis notified halo; do
+        entry full 90 "neon/$name.$how.$ranks" neon_on_host $how $ranks $name
+        [[ $name == halo ]] || entry full 90 "neon/lab/$name.$how.$ranks" neon_on_lab $how $ranks $name
+      done
+      entry full 120 "neon/lab/scenarios.$how.$ranks" neon_on_lab $how $ranks scenarios --delay 500
+    done
+  done
+  entry quick 120 neon/scenarios.native.4 neon_on_host native 4 scenarios
+  entry quick 120 neon/scenarios.emulated.4 neon_on_host emulated 4 scenarios --expect 1
+  for how in policy=single policy=floating emulated; do
+    entry full 120 "neon/scenarios.$how.8" neon_on_host $how 8 scenarios --delay 1000
+    entry full 120 "neon/scenarios.$how.threads" neon_on_host $how 4 scenarios --threads
+  done
+  for how in native emulated; do
+    entry nightly 1800 "neon/long.$how" neon_on_host $how 2 scenarios --long --limit 1700
+  done
+  entry nightly 600 neon/unit-long many_neon_frames
   for ranks in 2 3; do
     when=full
     ((ranks > 2)) || when=quick

@@ -94,10 +94,10 @@ RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
 }
 
 void RingReader::publish() noexcept {
-  slots_published_ = static_cast<std::uint32_t>(next_);
+  publish_at_ = next_ + slot_count_ / 4;
   bulk_published_ = bulk_next_;
   // Pairs with the acquire in RingWriter::refresh.
-  progress_->consumed.store(pack_progress(slots_published_, bulk_published_),
+  progress_->consumed.store(pack_progress(static_cast<std::uint32_t>(next_), bulk_published_),
                             std::memory_order_release);
 }
 

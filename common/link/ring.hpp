@@ -75,8 +75,7 @@ struct RingWord {
     return static_cast<std::uint16_t>(word);
   }
   static Meta meta(std::uint64_t word) noexcept {
-    // In the order of the fields: one shift. Written apart and read together, bytes stall.
-    return std::bit_cast<Meta>(static_cast<std::uint32_t>(word >> 16));
+    return std::bit_cast<Meta>(static_cast<std::uint32_t>(word >> 16 & 0xffffff));
   }
   static std::size_t length(std::uint64_t word) noexcept { return word >> 40; }
 };
@@ -209,8 +208,10 @@ class RingWriter : private RingView {
 };
 
 struct RingFrame {
-  Meta meta{};
+  std::uint64_t word = 0;
   std::span<const std::byte> payload;
+
+  Meta meta() const noexcept { return RingWord::meta(word); }
 };
 
 class RingReader : private RingView {
@@ -218,7 +219,7 @@ class RingReader : private RingView {
   enum class Peek : std::uint8_t { empty, frame, corrupt };
 
   RingReader(std::byte* memory, const RingShape& shape) noexcept
-      : RingView(memory, shape), at_(slot(0)) {}
+      : RingView(memory, shape), at_(slot(0)), publish_at_(shape.slots / 4) {}
 
   // True when peek() has seen the next slot empty and it still is: one load and one comparison.
   bool still_empty() const noexcept {
@@ -235,13 +236,12 @@ class RingReader : private RingView {
     const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);
     if (RingWord::sequence(word) != static_cast<std::uint16_t>(next_ + 1)) [[unlikely]]
       return look_at_stale(word);
-    out.meta = RingWord::meta(word);
     const std::size_t length = RingWord::length(word);
-    if (!is_valid(out.meta.type)) [[unlikely]]
+    if (!is_valid(RingWord::meta(word).type)) [[unlikely]]
       return Peek::corrupt;
+    out.word = word;
     if (length <= kInlinePayload) [[likely]] {
       out.payload = {at_ + sizeof word, length};
-      bulk_after_ = bulk_next_;
       // All lines on their way at once, while the host looks at the first.
       if (length > kCacheLine - sizeof word)
         prefetch<0>(at_ + kCacheLine, length + sizeof word - kCacheLine);
@@ -252,6 +252,7 @@ class RingReader : private RingView {
       const std::uint32_t start = place_bulk(bulk_next_, need);
       out.payload = {bulk(start), length};
       bulk_after_ = start + need;
+      if (bulk_after_ - bulk_published_ >= bulk_units_ / 4) publish_at_ = next_ + 1;
       prefetch<0>(out.payload.data(), length);
     }
     return Peek::frame;
@@ -263,8 +264,7 @@ class RingReader : private RingView {
     at_ = slot(next_);
     empty_word_ = 0;
     bulk_next_ = bulk_after_;
-    if (static_cast<std::uint32_t>(next_) - slots_published_ >= slot_count_ / 4 ||
-        bulk_next_ - bulk_published_ >= bulk_units_ / 4) [[unlikely]]
+    if (next_ >= publish_at_) [[unlikely]]
       publish();
   }
 
@@ -276,9 +276,9 @@ class RingReader : private RingView {
   std::byte* at_;                 // the slot to read next
   std::uint64_t empty_word_ = 0;  // what was found in it when it was empty; 0 is never a frame
   std::uint64_t next_ = 0;        // its number
+  std::uint64_t publish_at_;      // the slot number with which progress is worth publishing
   std::uint32_t bulk_next_ = 0;   // units, modulo 2^32
   std::uint32_t bulk_after_ = 0;  // bulk_next_ once the frame of the last peek is popped
-  std::uint32_t slots_published_ = 0;
   std::uint32_t bulk_published_ = 0;
 };
 

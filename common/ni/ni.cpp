@@ -58,6 +58,11 @@ std::vector<std::byte> Ni::open() {
   for (const auto& link : links_) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   for (const auto& link : links_) link->set_own_address(address);
+  for (const auto& link : links_) {
+    std::vector<int> fds;
+    link->wait_fds(fds);
+    all_wake_ &= !fds.empty();
+  }
   if (config_.policy != Policy::single) thread_ = std::make_unique<NiThread>(*this);
   return address;
 }
@@ -543,7 +548,10 @@ bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> pa
 }
 
 int Ni::run_control() noexcept {
-  if (!lock_.try_lock()) return 0;
+  if (!lock_.try_lock()) [[unlikely]] {
+    lock_.await_release();
+    return 0;
+  }
   int events = 0;
   if (!polling_) {
     polling_ = true;

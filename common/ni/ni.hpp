@@ -346,7 +346,8 @@ class Ni final : private FrameSink {
   Counters counters_;
   mutable SendLock lock_;
   bool polling_ = false;
-  bool armed_ = false;  // the links; the NI thread sleeps, or is about to
+  bool all_wake_ = true;  // no link has to be polled
+  bool armed_ = false;    // the links; the NI thread sleeps, or is about to
   // Alone on its line: the host writes it with every poll.
   alignas(64) std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint32_t> masks_{0};

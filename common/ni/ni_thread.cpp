@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 
 // What the measured delay may be: below, the clock's own granularity; above, no wake-up at all.
 constexpr nanoseconds kShortestDelay = 5us;
-constexpr nanoseconds kLongestDelay = 1ms;
+constexpr nanoseconds kLongestDelay = 200us;
+constexpr nanoseconds kLongestLinger = 20us;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
 
@@ -156,11 +157,12 @@ void NiThread::measure() {
         relax();
       cost = at == 0 ? kMeasuringPatience : nanoseconds(at) - from;
     }
-    std::nth_element(costs.begin(), costs.begin() + kMeasurements / 2, costs.end());
-    wake_up_cost_ = costs[kMeasurements / 2];
+    // Not the median: what is sought is the machine's cost, not the load of the moment.
+    std::sort(costs.begin(), costs.end());
+    wake_up_cost_ = costs[1];
     delay_ = std::clamp(2 * wake_up_cost_, kShortestDelay, kLongestDelay);
   }
-  linger_ = delay_ / 2;
+  linger_ = std::min(delay_ / 2, kLongestLinger);
   measured_.store(true, std::memory_order_release);  // pairs with the acquire below
   wake();
 }
@@ -192,7 +194,7 @@ void NiThread::float_around() noexcept {
         int events = 0;
         const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), ni_.polls(), outcome);
+        step = dog.served(now(), ni_.polls(), outcome, events > 0);
         break;
       }
     }

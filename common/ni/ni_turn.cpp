@@ -38,7 +38,8 @@ Watchdog::Outcome Ni::take_turn(std::chrono::nanoseconds linger, int& events) no
   const auto host_is_back = [&] { return polls() != polls_before || lock_.is_wanted(); };
   Link::Armed armed = Link::Armed::busy;
   const Clock::time_point begun = Clock::now();
-  Clock::time_point last = begun - linger;  // that something came
+  // That something came. What a link that wakes nobody has to do may take it several looks.
+  Clock::time_point last = all_wake_ ? begun - linger : begun;
   for (Clock::time_point now = begun; now - begun < kLongestTurn && !host_is_back();
        now = Clock::now()) {
     const int found = run_pass(true);

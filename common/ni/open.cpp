@@ -175,8 +175,8 @@ std::string find_fault(const NiOptions& options) {
   if (!find_idle(options.idle))
     return "idle: there is no strategy " + quoted(options.idle) +
            " (accepted: spin, yield, backoff, block)";
-  if (options.longest_rest == 0 || options.longest_rest > kMaxMicroseconds)
-    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 1 to 1000000)";
+  if (options.longest_rest > kMaxMicroseconds)
+    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 0 to 1000000)";
   if (options.delay > kMaxMicroseconds)
     return "intr_delay: " + std::to_string(options.delay) + " (accepted: 0 to 1000000)";
   if (options.upcalls && options.policy == "single")
@@ -218,10 +218,13 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   config.idle = *find_idle(options.idle);
   config.upcalls = options.upcalls;
   config.delay = std::chrono::microseconds(options.delay);
-  config.longest_rest = std::chrono::microseconds(options.longest_rest);
   config.queue_memory = options.queue_memory;
   if (options.policy == "single") return "policy single";
   const Cores cores = count_cores();
+  config.longest_rest = options.longest_rest != 0 ? std::chrono::microseconds(options.longest_rest)
+                                                  : watch_interval(cores, options.neighbours);
+  // With a processor to spare the thread need not stay on its host's.
+  if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
   config.policy = Policy::floating;
   if (options.policy == "auto") {
     const Choice choice = choose_policy(cores, options.neighbours);
@@ -240,6 +243,17 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   config.policy = Policy::fixed;
   config.cpus = place.cpus;
   return "policy fixed (" + place.reason + ")";
+}
+
+// The links whose arrivals wake nobody.
+std::string not_waking(const Ni& ni) {
+  std::string names;
+  for (const auto& link : ni.links()) {
+    std::vector<int> fds;
+    link->wait_fds(fds);
+    if (fds.empty()) names += (names.empty() ? "" : " and ") + std::string(link->name());
+  }
+  return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
 }
 
 std::string describe(const Opening& opening, const std::string& left_out) {
@@ -299,7 +313,8 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     error = "links: none can be opened: " + left_out;
     return nullptr;
   }
-  notes = policy + "; " + describe(opening, left_out);
+  if (config.policy != Policy::single) notes = not_waking(*ni);
+  notes = policy + notes + "; " + describe(opening, left_out);
   return ni;
 }
 

@@ -34,7 +34,7 @@ struct NiOptions {
   std::string idle = "block";         // of `fixed`: spin, yield, backoff or block
   bool upcalls = false;               // the NI thread calls the host back; needs `threads`
   std::uint32_t delay = 0;            // us that an arrival may wait for the host; 0: measured
-  std::uint32_t longest_rest = 1000;  // us after which the host's absence is noticed at the latest
+  std::uint32_t longest_rest = 0;     // us until the host's leaving is noticed; 0: by processors
   std::size_t queue_memory = std::size_t{16} << 20;  // bytes kept for a host that is away
   std::uint32_t neighbours = 1;       // processes of the job on this host, this one included
   std::uint32_t neighbour = 0;        // which of them this one is, from 0

@@ -56,6 +56,12 @@ class SendLock {
     }
   }
 
+  // With `biased`, after try_lock() has failed: sleeps until the NI thread has left. Spinning could
+  // keep it from its core, where it has been preempted, for a whole time slice.
+  void await_release() noexcept {
+    if (kind_ == Kind::biased) claimed_.wait(1, std::memory_order_relaxed);
+  }
+
   // For the short path: where nobody but the NI thread could be inside. Always false with `shared`.
   bool try_enter() noexcept {
     if (kind_ == Kind::none) [[likely]]
@@ -85,15 +91,16 @@ class SendLock {
   // False when somebody is inside. Never waits.
   bool try_claim() noexcept {
     if (kind_ != Kind::biased) return take();
-    claimed_.store(true, std::memory_order_relaxed);
+    claimed_.store(1, std::memory_order_relaxed);
     AsymmetricFence(AsymmetricFence::Scope::process).heavy();
-    if (depth_.load(std::memory_order_acquire) == 0) return true;  // pairs with unlock()
-    claimed_.store(false, std::memory_order_release);
+    if (depth_.load(std::memory_order_acquire) == 0) return true;  // pairs with exit()
+    release_claim();
     return false;
   }
   void release_claim() noexcept {
-    // Pair with the acquires in enter() and take().
-    (kind_ == Kind::biased ? claimed_ : held_).store(false, std::memory_order_release);
+    if (kind_ != Kind::biased) return held_.store(false, std::memory_order_release);
+    claimed_.store(0, std::memory_order_release);  // pairs with the acquire in enter()
+    claimed_.notify_all();
   }
   // True when a host thread waits for the holder: a long job should make way.
   bool is_wanted() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
@@ -104,7 +111,7 @@ class SendLock {
     depth_.store(depth + 1, std::memory_order_relaxed);
     if (depth != 0) return true;
     AsymmetricFence::light(cheap_);
-    if (!claimed_.load(std::memory_order_acquire)) [[likely]]
+    if (claimed_.load(std::memory_order_acquire) == 0) [[likely]]
       return true;
     depth_.store(0, std::memory_order_release);
     return false;
@@ -116,20 +123,19 @@ class SendLock {
   bool take() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
   [[gnu::noinline]] void wait() noexcept {
     waiters_.fetch_add(1, std::memory_order_relaxed);
-    for (int spins = 0;; ++spins) {
+    for (int spins = 0; !try_lock(); ++spins) {
+      await_release();
       // The holder may have been preempted: with more threads than cores spinning only delays it.
       if (spins >= 64) sched_yield();
-      const std::atomic<bool>& busy = kind_ == Kind::biased ? claimed_ : held_;
-      if (!busy.load(std::memory_order_relaxed) && try_lock()) break;
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   const Kind kind_;
   const bool cheap_;
-  std::atomic<bool> held_{false};        // shared
-  std::atomic<bool> claimed_{false};     // biased: by the NI thread
-  std::atomic<std::uint32_t> depth_{0};  // biased: how often the host is inside
+  std::atomic<bool> held_{false};          // shared
+  std::atomic<std::uint32_t> claimed_{0};  // biased: by the NI thread
+  std::atomic<std::uint32_t> depth_{0};    // biased: how often the host is inside
   std::atomic<std::uint32_t> waiters_{0};
 };
 

@@ -52,6 +52,17 @@ Cores count_cores() {
   return cores;
 }
 
+bool has_spare(const Cores& cores, unsigned neighbours) noexcept {
+  return cores.usable() > static_cast<int>(neighbours);
+}
+
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept {
+  using std::chrono::microseconds;
+  if (has_spare(cores, neighbours)) return microseconds(50);
+  const bool short_of = cores.usable() < static_cast<int>(neighbours);
+  return short_of ? microseconds(2000) : microseconds(200);
+}
+
 Choice choose_policy(const Cores& cores, unsigned neighbours) {
   const auto usable = static_cast<unsigned>(cores.usable());
   const std::string where = std::to_string(neighbours) +

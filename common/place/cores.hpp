@@ -8,6 +8,7 @@
 // Threads: count_cores() moves the calling thread over the processors for a moment.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct Choice {
   bool floating;  // else single
   std::string reason;
 };
+// Whether there are more processors than processes that compute.
+bool has_spare(const Cores& cores, unsigned neighbours) noexcept;
+// How often the thread of `floating` looks whether its host is still in MPI, at most: a look costs some
+// microseconds, of the host itself unless a processor is to spare.
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept;
+
 // `auto`: floating where a wake-up can pay, single where every processor is taken twice.
 Choice choose_policy(const Cores& cores, unsigned neighbours);
 

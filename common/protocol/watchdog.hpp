@@ -11,7 +11,8 @@
 //   for (;;) switch (step.action) {
 //     case rest:  wait(step.time);            step = dog.rested(polls); break;
 //     case sleep: wait(step.time, arrivals);  step = dog.woken(now, polls); break;
-//     case serve: outcome = run the control program; step = dog.served(now, polls, outcome);
+//     case serve: outcome = run the control program;
+//                 step = dog.served(now, polls, outcome, worked); break;
 //   }
 //
 //            polls seen: twice as long                        arrival, host away
@@ -82,9 +83,11 @@ class Watchdog {
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
   }
-  Step served(Time now, std::uint64_t polls, Outcome outcome) noexcept {
+  // `worked`: something was there to be done.
+  Step served(Time now, std::uint64_t polls, Outcome outcome, bool worked = false) noexcept {
     last_served_ = now;
     served_ = true;
+    if (worked) retry_ = delay_;  // more may follow
     switch (outcome) {
       case Outcome::host_inside: return host_seen(polls, delay_);
       case Outcome::masked:

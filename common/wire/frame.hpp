@@ -87,12 +87,14 @@ constexpr bool needs_credit(FrameType type) noexcept {
 
 const char* to_string(FrameType type) noexcept;
 
-// Everything about a frame but its payload. Aligned to be moved as one word.
+// Everything about a frame but its payload.
 struct alignas(std::uint32_t) Meta {
   FrameType type;
   std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
+  std::uint8_t unused = 0;   // no padding: a Meta is one word, and moved as one
 };
+static_assert(sizeof(Meta) == sizeof(std::uint32_t));
 
 // A piece of a gathered payload. The bytes stay the caller's.
 struct Slice {

@@ -49,9 +49,8 @@ std::unique_ptr<OwnArena> OwnArena::create(std::string& why_not) {
   own->name_.boot = boot_hash();
   own->name_.space = *space;
   own->name_.pid = static_cast<std::uint32_t>(getpid());
-  if (own->name_.boot == 0 ||
-      getrandom(own->name_.cookie.data(), sizeof own->name_.cookie, 0) !=
-          static_cast<ssize_t>(sizeof own->name_.cookie)) {
+  if (own->name_.boot == 0 || getrandom(own->name_.cookie.data(), sizeof own->name_.cookie, 0) !=
+                                  static_cast<ssize_t>(sizeof own->name_.cookie)) {
     why_not = "no boot id, or no random numbers";
     return nullptr;
   }
@@ -85,7 +84,8 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes) {
   reclaim();
   Directory& directory = directory_of(directory_);
   std::size_t index = 0;
-  while (index < boards_.size() && (boards_[index].in_use || boards_[index].lanes != lanes)) ++index;
+  while (index < boards_.size() && (boards_[index].in_use || boards_[index].lanes != lanes))
+    ++index;
   if (index == boards_.size()) {
     const std::size_t size = Board::size(lanes);
     if (index == kBoards || ftruncate(fd_.get(), static_cast<off_t>(end_ + size)) != 0)
@@ -109,8 +109,7 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes) {
 bool NeighbourArena::open() {
   if (directory_.is_open()) return true;
   if (!why_not_.empty()) return false;
-  const std::string path =
-      "/proc/" + std::to_string(name_.pid) + "/fd/" + std::to_string(name_.fd);
+  const std::string path = "/proc/" + std::to_string(name_.pid) + "/fd/" + std::to_string(name_.fd);
   // Look before opening: another kind of file could block or have side effects.
   char target[64] = {};
   if (readlink(path.c_str(), target, sizeof target - 1) <= 0) {

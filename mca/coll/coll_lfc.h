@@ -13,10 +13,10 @@
 #include "engine.h"
 #include "ompi_version.h"
 
-#include "ompi/mca/coll/coll.h"
-#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
@@ -56,8 +56,9 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #if OPAL_MAJOR_VERSION == 4
   return comm->c_contextid;
 #else
-  return comm->c_contextid.cid_base ^ (comm->c_contextid.cid_sub.u64 << 1) ^
-         (OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index << 48 : 0);
+  const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  return (comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index;
 #endif
 }
 

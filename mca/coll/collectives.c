@@ -10,15 +10,14 @@ enum { NO_TYPE = -1, BITS_ONLY = 0x100 };
 static short type_table[OMPI_DATATYPE_MAX_PREDEFINED];
 
 static void learn(const ompi_datatype_t* type, bool is_signed, int flags) {
-  static const short signed_types[] = {[1] = LFC_COLL_INT8, [2] = LFC_COLL_INT16,
-                                       [4] = LFC_COLL_INT32, [8] = LFC_COLL_INT64};
-  static const short unsigned_types[] = {[1] = LFC_COLL_UINT8, [2] = LFC_COLL_UINT16,
-                                         [4] = LFC_COLL_UINT32, [8] = LFC_COLL_UINT64};
+  static const short signed_types[] = {
+      [1] = LFC_COLL_INT8, [2] = LFC_COLL_INT16, [4] = LFC_COLL_INT32, [8] = LFC_COLL_INT64};
+  static const short unsigned_types[] = {
+      [1] = LFC_COLL_UINT8, [2] = LFC_COLL_UINT16, [4] = LFC_COLL_UINT32, [8] = LFC_COLL_UINT64};
   const size_t size = type->super.size;
   if (type->id < 0 || type->id >= OMPI_DATATYPE_MAX_PREDEFINED) return;
   if (size != 1 && size != 2 && size != 4 && size != 8) return;
-  type_table[type->id] =
-      (short)((is_signed ? signed_types[size] : unsigned_types[size]) | flags);
+  type_table[type->id] = (short)((is_signed ? signed_types[size] : unsigned_types[size]) | flags);
 }
 
 static void learn_float(const ompi_datatype_t* type) {
@@ -33,9 +32,9 @@ void lfc_coll_learn_types(void) {
       MPI_SIGNED_CHAR, MPI_SHORT,   MPI_INT,     MPI_LONG, MPI_LONG_LONG, MPI_INT8_T,
       MPI_INT16_T,     MPI_INT32_T, MPI_INT64_T, MPI_AINT, MPI_OFFSET,    MPI_COUNT};
   const ompi_datatype_t* const unsigned_types[] = {
-      MPI_UNSIGNED_CHAR,      MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
-      MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,        MPI_UINT16_T, MPI_UINT32_T,
-      MPI_UINT64_T};
+      MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,     MPI_UNSIGNED,
+      MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+      MPI_UINT16_T,      MPI_UINT32_T,           MPI_UINT64_T};
   for (size_t i = 0; i < sizeof signed_types / sizeof *signed_types; ++i)
     learn(signed_types[i], true, 0);
   for (size_t i = 0; i < sizeof unsigned_types / sizeof *unsigned_types; ++i)

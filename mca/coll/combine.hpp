@@ -13,9 +13,31 @@
 
 namespace lfc {
 
-enum class CombineOp : std::uint8_t { max, min, sum, prod, land, band, lor, bor, lxor, bxor, last_ = bxor };
+enum class CombineOp : std::uint8_t {
+  max,
+  min,
+  sum,
+  prod,
+  land,
+  band,
+  lor,
+  bor,
+  lxor,
+  bxor,
+  last_ = bxor
+};
 enum class CombineType : std::uint8_t {
-  int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, last_ = float64
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float32,
+  float64,
+  last_ = float64
 };
 
 using Combine = void (*)(const void* a, const void* b, void* out, std::size_t count);

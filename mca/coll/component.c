@@ -31,22 +31,26 @@ static int register_component(void) {
 
   lfc_parameter_unsigned(version, "priority", "Priority among the collective components (0 to 100)",
                          OPAL_INFO_LVL_3, &own->priority);
-  lfc_parameter_text(version, "forwarding",
-                     "Who forwards packets along the trees. ni: the network interface, whatever its "
-                     "host does; host: the MPI process, inside collective calls (for comparison)",
-                     OPAL_INFO_LVL_5, &forwarding);
-  lfc_parameter_size(version, "packet",
-                     "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
-                     "65504)",
-                     OPAL_INFO_LVL_5, &options->packet);
-  lfc_parameter_size(version, "window",
-                     "Bytes of broadcasts and reductions that a rank may be ahead of another before "
-                     "it waits (65536 or more)",
-                     OPAL_INFO_LVL_5, &options->window);
-  lfc_parameter_unsigned(version, "fan",
-                         "Children of an inner node of a tree on either side of the root (1 to 16); "
-                         "0: by size, from 8 for few bytes and many nodes to 1, a chain, for many bytes",
-                         OPAL_INFO_LVL_5, &options->fan);
+  lfc_parameter_text(
+      version, "forwarding",
+      "Who forwards packets along the trees. ni: the network interface, whatever its "
+      "host does; host: the MPI process, inside collective calls (for comparison)",
+      OPAL_INFO_LVL_5, &forwarding);
+  lfc_parameter_size(
+      version, "packet",
+      "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
+      "65504)",
+      OPAL_INFO_LVL_5, &options->packet);
+  lfc_parameter_size(
+      version, "window",
+      "Bytes of broadcasts and reductions that a rank may be ahead of another before "
+      "it waits (65536 or more)",
+      OPAL_INFO_LVL_5, &options->window);
+  lfc_parameter_unsigned(
+      version, "fan",
+      "Children of an inner node of a tree on either side of the root (1 to 16); "
+      "0: by size, from 8 for few bytes and many nodes to 1, a chain, for many bytes",
+      OPAL_INFO_LVL_5, &options->fan);
   lfc_parameter_flag(version, "stats",
                      "Whether each process prints its counters at MPI_Finalize, one line on "
                      "standard error: lfc-coll rank=R key=value ...",

@@ -47,9 +47,16 @@ struct Process {
   std::unique_ptr<NeighbourArena> arena;
 };
 
+// Bijective (MurmurHash3's finalizer): what goes in different comes out different.
+std::uint64_t scramble(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
+  value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return value ^ (value >> 33);
+}
+
+// Adds to a hash. The hash is scrambled first: small numbers must not make up for each other.
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 29);
+  return scramble(scramble(hash + 0x9e3779b97f4a7c15u) + value);
 }
 
 void relax() noexcept {
@@ -69,7 +76,7 @@ struct lfc_coll_group {
   std::vector<std::uint32_t> members;  // by rank
   std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
   lfc::Clock::time_point watched{};
-  bool active = false;  // in the engine's list: has operations that go on by themselves
+  bool active = false;         // in the engine's list: has operations that go on by themselves
   std::atomic<int> users = 1;  // the communicator, and whoever advances it just now
 };
 
@@ -86,6 +93,8 @@ class Engine {
     if (arena_ != nullptr) facts_.arena = arena_->name();
   }
   ~Engine() {
+    for (const auto& network : lingering_) network->leave();
+    lingering_.clear();
     multicast_.reset();
     ni_.reset();
   }
@@ -125,6 +134,7 @@ class Engine {
                        std::string& why_not);
   void leave(lfc_coll_group* group);
   void release(lfc_coll_group* group);
+  void sweep();
 
   // The memory of a board that process `first` makes for its neighbours.
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool& failed) {
@@ -176,8 +186,9 @@ class Engine {
   CollOperation& describe(lfc_coll_group& group, const lfc_coll_call& call,
                           CollOperation& operation) {
     operation.kind = static_cast<CollOperation::Kind>(call.kind);
-    operation.root =
-        operation.kind == CollOperation::Kind::allreduce ? 0 : group.members[static_cast<std::size_t>(call.root)];
+    operation.root = operation.kind == CollOperation::Kind::allreduce
+                         ? 0
+                         : group.members[static_cast<std::size_t>(call.root)];
     operation.in = static_cast<const std::byte*>(call.in);
     operation.out = static_cast<std::byte*>(call.out);
     operation.bytes = call.bytes;
@@ -207,6 +218,7 @@ class Engine {
   std::unique_ptr<OwnArena> arena_;
   std::shared_ptr<Ni> ni_;
   std::unique_ptr<Multicast> multicast_;
+  std::vector<std::unique_ptr<GroupNetwork>> lingering_;  // of communicators that are gone
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Process> processes_;
   std::mutex active_mutex_;
@@ -275,6 +287,10 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   const Membership members(names, nodes);
   std::unique_ptr<GroupNetwork> network;
   if (members.nodes() > 1) {
+    {
+      const std::lock_guard guard(mutex_);
+      sweep();
+    }
     network = std::make_unique<GroupNetwork>(*multicast_);
     std::vector<PeerId> peers(size, kNoPeer);
     for (std::uint32_t node = 0; node < members.nodes(); ++node) {
@@ -302,9 +318,21 @@ void Engine::leave(lfc_coll_group* group) {
 
 void Engine::release(lfc_coll_group* group) {
   if (group->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::unique_ptr<GroupNetwork> network = group->group->take_network();
   delete group;
   const std::lock_guard guard(mutex_);
   --groups_;
+  if (network != nullptr) lingering_.push_back(std::move(network));
+  sweep();
+}
+
+// Before a key is used again: then all members have finished with the old communicator.
+void Engine::sweep() {
+  std::erase_if(lingering_, [](const auto& old) {
+    if (!old->drained()) return false;
+    old->leave();
+    return true;
+  });
 }
 
 // Whether the ranks of this node still live; asked now and then while waiting.
@@ -448,14 +476,11 @@ bool lfc_coll_start_service(bool threads) {
   return engine != nullptr && engine->start_service(threads);
 }
 
-bool lfc_coll_knows(lfc_coll_process process) {
-  return engine->knows({process.job, process.rank});
-}
+bool lfc_coll_knows(lfc_coll_process process) { return engine->knows({process.job, process.rank}); }
 
 void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size) {
-  engine->introduce({process.job, process.rank},
-                    {static_cast<const std::byte*>(facts), facts_size},
+  engine->introduce({process.job, process.rank}, {static_cast<const std::byte*>(facts), facts_size},
                     {static_cast<const std::byte*>(address), address_size});
 }
 

@@ -29,8 +29,8 @@ struct lfc_coll_options {
   size_t packet, window;
   unsigned fan;
   bool host_forwarding;
-  bool crowded;           /* more ranks than cores on this node: waiting gives way */
-  int (*progress)(void);  /* Open MPI's */
+  bool crowded;          /* more ranks than cores on this node: waiting gives way */
+  int (*progress)(void); /* Open MPI's */
 };
 
 struct lfc_coll_process {
@@ -39,13 +39,28 @@ struct lfc_coll_process {
 
 enum lfc_coll_kind { LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE };
 enum lfc_coll_op {
-  LFC_COLL_MAX, LFC_COLL_MIN, LFC_COLL_SUM, LFC_COLL_PROD, LFC_COLL_LAND,
-  LFC_COLL_BAND, LFC_COLL_LOR, LFC_COLL_BOR, LFC_COLL_LXOR, LFC_COLL_BXOR
+  LFC_COLL_MAX,
+  LFC_COLL_MIN,
+  LFC_COLL_SUM,
+  LFC_COLL_PROD,
+  LFC_COLL_LAND,
+  LFC_COLL_BAND,
+  LFC_COLL_LOR,
+  LFC_COLL_BOR,
+  LFC_COLL_LXOR,
+  LFC_COLL_BXOR
 };
 enum lfc_coll_type {
-  LFC_COLL_INT8, LFC_COLL_INT16, LFC_COLL_INT32, LFC_COLL_INT64,
-  LFC_COLL_UINT8, LFC_COLL_UINT16, LFC_COLL_UINT32, LFC_COLL_UINT64,
-  LFC_COLL_FLOAT32, LFC_COLL_FLOAT64
+  LFC_COLL_INT8,
+  LFC_COLL_INT16,
+  LFC_COLL_INT32,
+  LFC_COLL_INT64,
+  LFC_COLL_UINT8,
+  LFC_COLL_UINT16,
+  LFC_COLL_UINT32,
+  LFC_COLL_UINT64,
+  LFC_COLL_FLOAT32,
+  LFC_COLL_FLOAT64
 };
 enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
 

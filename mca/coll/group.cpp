@@ -63,7 +63,6 @@ CollGroup::CollGroup(Membership membership, std::uint32_t self,
 }
 
 CollGroup::~CollGroup() {
-  if (network_ != nullptr) network_->leave();
   if (board_.is_open()) board_.detach();
 }
 
@@ -270,6 +269,7 @@ bool CollGroup::begin(CollOperation& operation) {
 
 // True: the operation is over here.
 bool CollGroup::walk(CollOperation& operation, bool& moved) {
+  operation.flag = nullptr;  // what it waited for before says nothing about now
   if (network_ != nullptr && options_.host_forwarding) {
     const Ni::Access access(*place_->ni());
     network_->serve();

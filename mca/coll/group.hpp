@@ -61,7 +61,10 @@ class CollGroup {
   // `network` is null when all ranks share a node.
   CollGroup(Membership membership, std::uint32_t self, std::unique_ptr<GroupNetwork> network,
             std::unique_ptr<Place> place, const CollOptions& options);
+  // All operations have finished.
   ~CollGroup();
+  // The NI's part may be needed longer: until it is drained(), then leave() it.
+  std::unique_ptr<GroupNetwork> take_network() noexcept { return std::move(network_); }
   CollGroup(const CollGroup&) = delete;
   CollGroup& operator=(const CollGroup&) = delete;
 

@@ -57,12 +57,12 @@ static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_siz
   return group;
 }
 
-#define TAKE(what)                                                \
-  do {                                                            \
-    own->below.what = comm->c_coll->coll_##what;                  \
+#define TAKE(what)                                                 \
+  do {                                                             \
+    own->below.what = comm->c_coll->coll_##what;                   \
     own->below.what##_module = comm->c_coll->coll_##what##_module; \
-    if (own->below.what == NULL) return OMPI_ERR_NOT_FOUND;       \
-    OBJ_RETAIN(own->below.what##_module);                         \
+    if (own->below.what == NULL) return OMPI_ERR_NOT_FOUND;        \
+    OBJ_RETAIN(own->below.what##_module);                          \
   } while (0)
 
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */
@@ -79,8 +79,7 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   const lfc_coll_component* component = &mca_coll_lfc_component;
   char why[256] = "it has one rank, or is an inter-communicator";
   lfc_coll_group* group = NULL;
-  if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
-    group = join(comm, why, sizeof why);
+  if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1) group = join(comm, why, sizeof why);
   if (component->verbose > 0)
     opal_output(0, "coll lfc: %s: %s%s", comm->c_name, group == NULL ? "not served: " : "served",
                 group == NULL ? why : "");

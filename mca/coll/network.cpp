@@ -21,6 +21,21 @@ void GroupNetwork::join(std::uint64_t key, Membership membership, std::uint32_t 
   multicast_.join(group_, key, std::move(membership), self, std::move(peers), *this);
 }
 
+bool GroupNetwork::drained() {
+  const Ni::Access access(multicast_.ni());
+  forget_results();
+  return partials_.empty() || failed();
+}
+
+// Results that have been sent to all are no longer needed.
+void GroupNetwork::forget_results() {
+  std::erase_if(results_, [&](const auto& result) {
+    if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
+    partials_.erase(result.first);
+    return true;
+  });
+}
+
 void GroupNetwork::leave() noexcept {
   {
     const Ni::Access access(multicast_.ni());
@@ -129,12 +144,7 @@ void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
 // One part of a step's result. False: its size is not that of the others.
 bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape,
                        std::span<const std::byte> bytes) {
-  // Results that have been sent on are no longer needed.
-  std::erase_if(results_, [&](const auto& result) {
-    if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
-    partials_.erase(result.first);
-    return true;
-  });
+  forget_results();
   Partial& partial = partials_[step];
   if (partial.parts++ == 0) {
     partial.bytes.assign(bytes.begin(), bytes.end());

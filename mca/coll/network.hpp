@@ -34,7 +34,9 @@ class GroupNetwork final : public Multicast::Receiver {
   // At creation, without Access: joins; `peers` as in Multicast::join().
   void join(std::uint64_t key, Membership membership, std::uint32_t self,
             std::vector<PeerId> peers);
-  // When the last operation has finished, without Access.
+  // Whether the NI needs the group no more: a reduction that the host has done its part of may still
+  // wait for parts of others to combine and send on. Without Access, as leave().
+  bool drained();
   void leave() noexcept;
 
   // The board of this node, once it is there; results go to this rank's lane.
@@ -80,6 +82,7 @@ class GroupNetwork final : public Multicast::Receiver {
   bool place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes);
   bool add(std::uint64_t step, Up up, Membership::Shape shape, std::span<const std::byte> bytes);
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Partial& partial);
+  void forget_results();
   void fail_size() noexcept;
 
   Multicast& multicast_;
@@ -88,9 +91,9 @@ class GroupNetwork final : public Multicast::Receiver {
   Board board_;  // the NI's own view: it writes while the host reads
   CollOperation* expected_ = nullptr;
   std::uint64_t kept_step_ = 0;
-  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
-  std::map<std::uint64_t, Partial> partials_;              // by step
-  std::vector<std::pair<std::uint64_t, Partial*>> results_;  // sent, but perhaps not to all
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;        // by step
+  std::map<std::uint64_t, Partial> partials_;                    // by step
+  std::vector<std::pair<std::uint64_t, Partial*>> results_;      // sent, but perhaps not to all
   std::map<std::uint64_t, std::vector<std::byte>> own_results_;  // that the board has no room for
   std::atomic<bool> failed_ = false;
   std::atomic<bool> mismatch_ = false;

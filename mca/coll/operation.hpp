@@ -33,18 +33,18 @@ struct CollOperation {
   // --- By the group ---
   Combine combine = nullptr;
   bool begun = false;
-  bool direct = false;      // everybody reads everybody's lane
+  bool direct = false;  // everybody reads everybody's lane
   std::uint8_t fan = 1;
   std::uint64_t first = 0;  // step
   std::uint64_t steps = 0;
   std::uint64_t chunks = 0;
   std::uint64_t per_chunk = 1;  // steps
-  std::size_t chunk = 0;  // bytes of each but the last
+  std::size_t chunk = 0;        // bytes of each but the last
   std::uint64_t written = 0;
   std::uint64_t combined = 0;
   std::uint64_t read = 0;
-  std::atomic<std::uint32_t> unsent = 0;     // packets of `in` that the NI still needs
-  std::atomic<std::uint64_t> arrived = 0;    // chunks that the NI has placed in `out`
+  std::atomic<std::uint32_t> unsent = 0;   // packets of `in` that the NI still needs
+  std::atomic<std::uint64_t> arrived = 0;  // chunks that the NI has placed in `out`
   // What it waits for, if that is a flag on the board: until *flag is flag_value.
   const std::atomic<std::uint64_t>* flag = nullptr;
   std::uint64_t flag_value = 0;

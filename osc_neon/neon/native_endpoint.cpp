@@ -42,7 +42,9 @@ class NativeEndpoint final : public Endpoint {
   }
 
   Neon& neon() override { return window_.neon(); }
-  int level() const override { return lfc_native_is_async() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE; }
+  int level() const override {
+    return window_.ni().config().policy == Policy::single ? MPIX_NEON_NATIVE : MPIX_NEON_ASYNC;
+  }
   bool polls() const override { return false; }  // btl lfc does
   int poll() override { return 0; }
   void prepare(Rank target, std::uint64_t size) override {
@@ -103,5 +105,5 @@ Endpoint* open(MPI_Win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace
 }  // namespace lfc::neon
 
-extern "C" __attribute__((visibility("default"))) const lfc::neon::Native lfc_neon_native_1 = {
-    lfc::neon::serves, lfc::neon::open};
+extern "C" __attribute__((visibility("default")))
+const lfc::neon::Native lfc_neon_native_1 = {lfc::neon::serves, lfc::neon::open};

@@ -11,6 +11,4 @@ uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
   return neon_peer_of(comm, rank, why, sizeof why);
 }
 
-bool lfc_native_is_async(void) { return false; }
-
 void lfc_native_progress(void) { opal_progress(); }

@@ -14,8 +14,6 @@ extern "C" {
 bool lfc_native_serves(MPI_Win win);
 /* The network interface's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
-/* Whether the network interface is driven while no thread is inside MPI. */
-bool lfc_native_is_async(void);
 
 /* One pass of Open MPI's progress. */
 void lfc_native_progress(void);

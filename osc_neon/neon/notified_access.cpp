@@ -22,8 +22,9 @@ bool in_window(const Window& window, Rank target, MPI_Aint disp, const Layout& t
       offset > window.size(target))
     return false;
   const auto at = static_cast<std::int64_t>(offset);
-  return there.bytes() == 0 || (at + there.begin() >= 0 &&
-                                static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
+  return there.bytes() == 0 ||
+         (at + there.begin() >= 0 &&
+          static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
 }
 
 int prepare(Access& access, const void* data, int count, MPI_Datatype type, int target,
@@ -32,8 +33,7 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   if (access.window == nullptr) return MPI_ERR_WIN;
   // A name of memory that its owner does not check is not written to.
   if (access.window->dynamic()) return MPI_ERR_UNSUPPORTED_OPERATION;
-  const int error =
-      check(*access.window, data, count, type, target, target_count, target_type);
+  const int error = check(*access.window, data, count, type, target, target_count, target_type);
   if (error != MPI_SUCCESS) return error;
   if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->memory().slot_count)
     return MPI_ERR_ARG;
@@ -79,8 +79,9 @@ int start_get(Access& access, void* origin, int target, int idx, MPI_Request* re
   Job& job = *window.take_job();
   void* place = place_for(job, origin, access.here, access.there);
   const Status status = window.endpoint().neon().origin().get_notify(
-      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin), place,
-      static_cast<std::uint64_t>(access.there.end() - begin), static_cast<std::uint32_t>(idx));
+      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
+      place, static_cast<std::uint64_t>(access.there.end() - begin),
+      static_cast<std::uint32_t>(idx));
   return job.begun(status, target, request);
 }
 
@@ -113,13 +114,13 @@ int fail(MPI_Win win, int error) {
 }  // namespace lfc::neon
 
 using lfc::neon::Access;
-using lfc::neon::Slot;
-using lfc::neon::Window;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
+using lfc::neon::Slot;
 using lfc::neon::start_get;
 using lfc::neon::start_put;
+using lfc::neon::Window;
 
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
   Window* window = nullptr;
@@ -204,8 +205,8 @@ int MPIX_Accumulate_notify(const void* origin, int count, MPI_Datatype type, int
 
 int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type, void* result,
                                int result_count, MPI_Datatype result_type, int target,
-                               MPI_Aint disp, int target_count, MPI_Datatype target_type,
-                               MPI_Op op, int idx, MPI_Win win) {
+                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                               int idx, MPI_Win win) {
   Access access;
   int error = prepare(access, result, result_count, result_type, target, disp, target_count,
                       target_type, idx, win);

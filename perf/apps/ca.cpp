@@ -1,7 +1,8 @@
 // A cellular automaton (each cell from its eight neighbours) in blocks of rows on a ring of ranks:
 // only the outer rows are exchanged, while the inner ones are computed. Blocks are measured in
 // percent of communicated cells: two rows of `lines`.
-// Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush.
+// Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush, and
+// NEON's announced puts and puts with counters.
 // Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4).
 #include "ring.hpp"
 

@@ -61,8 +61,7 @@ std::int64_t stamp(int repeat, int k, int r) {
 
 int main(int argc, char** argv) {
   app::Options options(argc, argv, "skew", "A ring of ranks, some of which are late at times.");
-  const auto ways =
-      options.choices("--ways", ring::kWays, {"isend", "fence", "pscw", "lock"}, "synchronisation");
+  const auto ways = options.choices("--ways", ring::kWays, ring::kWays, "synchronisation");
   const std::string noise = options.choice("--noise", {"spikes", "exponential", "none"},
                                            "late by an iteration one time in 8, or by 0.2 on "
                                            "average, or never");
@@ -112,7 +111,7 @@ int main(int argc, char** argv) {
                 .size = size,
                 .values = values[w],
                 .counts = {{"model", model(delays, ways[w]) * length / iterations}},
-                .against = {"skew_isend"}});
+                .against = {"skew_isend", "skew_neon"}});
   }
   return run.finish();
 }

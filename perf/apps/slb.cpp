@@ -12,11 +12,21 @@
 #include <optional>
 
 #include "app.hpp"
+#ifdef APP_NEON
+#include <mpix_neon.h>
+#endif
 
 namespace {
 
 using slb::Algorithm;
 
+const std::vector<std::string> kReportWays = {
+    "put",
+    "send",
+#ifdef APP_NEON
+    "neon",
+#endif
+};
 const std::vector<std::string> kAlgorithms = {"wrr", "plain", "lwm", "soft", "dlsoft", "dpr"};
 
 Algorithm algorithm_of(const std::string& name) {
@@ -126,24 +136,63 @@ Outcome simulate(const Load& load, Algorithm algorithm, slb::Parameters paramete
 
 // --- The real thing ---
 
-enum Tag { kRequest = 1, kReport };
+enum Tag { kRequest = 1, kReport, kClock };
 
-// A report in one word, which a store of 8 bytes cannot tear: number, soft + 1, hard.
-std::uint64_t packed(std::uint32_t number, slb::Credits credits) {
-  return (static_cast<std::uint64_t>(number) << 32) |
-         (static_cast<std::uint64_t>(credits.soft + 1) << 16) |
-         static_cast<std::uint64_t>(credits.hard);
-}
-slb::Credits credits_in(std::uint64_t word) {
-  return {static_cast<int>((word >> 16) & 0xffff) - 1, static_cast<int>(word & 0xffff)};
+// A report in one word, which a store of 8 bytes cannot tear: run, number, soft + 1, hard.
+constexpr int kMostPlaces = (1 << 14) - 2;
+struct Word {
+  std::uint64_t bits = 0;
+  [[nodiscard]] std::uint64_t run() const { return bits >> 52; }
+  [[nodiscard]] std::uint64_t number() const { return (bits >> 28) & 0xffffff; }
+  [[nodiscard]] slb::Credits credits() const {
+    return {static_cast<int>((bits >> 14) & 0x3fff) - 1, static_cast<int>(bits & 0x3fff)};
+  }
+};
+Word word_of(std::uint64_t run, std::uint64_t number, slb::Credits credits) {
+  return {(run << 52) | ((number & 0xffffff) << 28) |
+          (static_cast<std::uint64_t>(credits.soft + 1) << 14) |
+          static_cast<std::uint64_t>(credits.hard)};
 }
 
+// Collective. Seconds that this rank's MPI_Wtime is ahead of the dispatcher's; the fastest of some
+// round trips tells best.
+double ahead_of_dispatcher() {
+  constexpr int kTrips = 10;
+  double ahead = 0, fastest = 1e9;
+  for (int server = 1; server < app::ranks; ++server)
+    for (int i = 0; i < kTrips; ++i) {
+      double theirs = 0;
+      if (app::rank == 0) {
+        MPI_Recv(nullptr, 0, MPI_BYTE, server, kClock, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        theirs = MPI_Wtime();
+        MPI_Send(&theirs, 1, MPI_DOUBLE, server, kClock, MPI_COMM_WORLD);
+      } else if (app::rank == server) {
+        const double before = MPI_Wtime();
+        MPI_Send(nullptr, 0, MPI_BYTE, 0, kClock, MPI_COMM_WORLD);
+        MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, kClock, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const double after = MPI_Wtime();
+        if (after - before >= fastest) continue;
+        fastest = after - before;
+        ahead = (before + after) / 2 - theirs;
+      }
+    }
+  return ahead;
+}
+
+// The same time on all ranks.
 class Clock {
  public:
+  // Collective: from now on, at the dispatcher.
+  Clock() {
+    static const double ahead = ahead_of_dispatcher();
+    start_ = MPI_Wtime();
+    MPI_Bcast(&start_, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    start_ += ahead;
+  }
   [[nodiscard]] double us() const { return (MPI_Wtime() - start_) * 1e6; }
 
  private:
-  double start_ = MPI_Wtime();
+  double start_ = 0;
 };
 
 // Looks into MPI, and lets others have the core if there is time until `deadline`.
@@ -157,59 +206,100 @@ void idle(const Clock& clock, double deadline) {
     sched_yield();
 }
 
-// How reports travel: one word per server in the dispatcher's memory, or messages.
+// How reports travel: one word per server in the dispatcher's memory, written by MPI_Put or by NEON's
+// put into a buffer that is announced for good, or messages. Nobody is told, and nobody waits.
 class Reports {
  public:
-  Reports(const std::string& way, app::Window& window)
-      : by_message_(way == "send"),
-        window_(window),
-        seen_(static_cast<std::size_t>(app::ranks), 0) {}
-
-  void reset() {
-    std::fill(seen_.begin(), seen_.end(), 0);
-    if (by_message_) return;
-    std::memset(window_.memory(), 0, 8 * seen_.size());
-    MPI_Win_sync(window_.get());
+  // Collective.
+  Reports(const std::string& way, const std::string& windows)
+      : way_(way), seen_(static_cast<std::size_t>(app::ranks), 0) {
+    if (way_ == "send") return;
+    window_.emplace(8 * static_cast<MPI_Aint>(app::ranks), windows);
+    if (!window_->problem().empty()) return;
+    if (way_ == "put") window_->lock_all();
+#ifdef APP_NEON
+    if (way_ != "neon") return;
+    MPIX_Neon_attach(window_->get());
+    if (app::rank != 0) return;
+    std::vector<int> servers;
+    for (int server = 1; server < app::ranks; ++server) servers.push_back(server);
+    MPIX_Neon_announce_init(0, 8 * static_cast<MPI_Aint>(app::ranks), app::ranks - 1,
+                            servers.data(), kReport, MPIX_NEON_PERSISTENT, window_->get(),
+                            &announced_);
+    MPI_Start(&announced_);
+    MPI_Wait(&announced_, MPI_STATUS_IGNORE);
+#endif
+  }
+  Reports(const Reports&) = delete;
+  Reports& operator=(const Reports&) = delete;
+  Reports(Reports&&) = delete;
+  Reports& operator=(Reports&&) = delete;
+  ~Reports() {
+    if (announced_ != MPI_REQUEST_NULL) MPI_Request_free(&announced_);
   }
 
-  void tell(std::uint64_t word) {
-    word_ = word;
-    if (by_message_) {
-      MPI_Send(&word_, 1, MPI_UINT64_T, 0, kReport, MPI_COMM_WORLD);
+  [[nodiscard]] std::string problem() const { return window_ ? window_->problem() : ""; }
+
+  // What still comes of the run before is of no account.
+  void begin() {
+    run_ = (run_ + 1) & 0xfff;
+    std::fill(seen_.begin(), seen_.end(), 0);
+  }
+
+  void tell(std::uint64_t number, slb::Credits credits) {
+    word_ = word_of(run_, number, credits);
+    if (way_ == "send") {
+      MPI_Send(&word_.bits, 1, MPI_UINT64_T, 0, kReport, MPI_COMM_WORLD);
       return;
     }
-    MPI_Put(&word_, 1, MPI_UINT64_T, 0, 8 * static_cast<MPI_Aint>(app::rank), 1, MPI_UINT64_T,
-            window_.get());
-    MPI_Win_flush_local(0, window_.get());
+    const MPI_Aint at = 8 * static_cast<MPI_Aint>(app::rank);
+#ifdef APP_NEON
+    if (way_ == "neon") {
+      MPIX_Neon_put(&word_.bits, 1, MPI_UINT64_T, 0, kReport, at, 1, MPI_UINT64_T,
+                    MPIX_NEON_NON_FINAL, window_->get(), nullptr);
+      MPIX_Neon_complete(0, window_->get());
+      return;
+    }
+#endif
+    MPI_Put(&word_.bits, 1, MPI_UINT64_T, 0, at, 1, MPI_UINT64_T, window_->get());
+    MPI_Win_flush_local(0, window_->get());
   }
 
   // The server's newest report, if there is one that has not been seen.
   std::optional<slb::Credits> newest(int server) {
-    std::uint64_t word = 0;
-    if (by_message_) {
+    Word word;
+    if (way_ == "send") {
       for (int there = 1; there != 0;) {
         MPI_Iprobe(server, kReport, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
         if (there != 0)
-          MPI_Recv(&word, 1, MPI_UINT64_T, server, kReport, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          MPI_Recv(&word.bits, 1, MPI_UINT64_T, server, kReport, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       }
     } else {
-      auto* words = reinterpret_cast<std::uint64_t*>(window_.memory());
-      word = std::atomic_ref<std::uint64_t>(words[server]).load(std::memory_order_relaxed);
+      auto* words = reinterpret_cast<std::uint64_t*>(window_->memory());
+      word.bits = std::atomic_ref<std::uint64_t>(words[server]).load(std::memory_order_relaxed);
     }
     std::uint64_t& seen = seen_[static_cast<std::size_t>(server)];
-    if (word == 0 || word == seen) return std::nullopt;
-    app::require(word >> 32 > seen >> 32, "report %llu of server %d comes after %llu",
-                 static_cast<unsigned long long>(word >> 32), server,
-                 static_cast<unsigned long long>(seen >> 32));
-    seen = word;
-    return credits_in(word);
+    if (word.run() != run_ || word.number() == seen) return std::nullopt;
+    // MPI does not promise that two puts to one word arrive in their order, but older credits are
+    // worth nothing.
+    if (word.number() < seen) {
+      ++late_;
+      return std::nullopt;
+    }
+    seen = word.number();
+    return word.credits();
   }
 
+  [[nodiscard]] double late() const { return late_; }
+
  private:
-  bool by_message_;
-  app::Window& window_;
-  std::vector<std::uint64_t> seen_;
-  std::uint64_t word_ = 0;
+  const std::string way_;
+  std::optional<app::Window> window_;
+  MPI_Request announced_ = MPI_REQUEST_NULL;
+  std::vector<std::uint64_t> seen_;  // numbers
+  std::uint64_t run_ = 0;
+  double late_ = 0;
+  Word word_;
 };
 
 // What one rank has seen; summed up over all.
@@ -226,11 +316,10 @@ void drop(Counts& counts, const Load& load, std::int64_t id) {
   counts.first_drop = std::min(counts.first_drop, static_cast<double>(id));
 }
 
-Counts dispatch(const Load& load, Algorithm algorithm, slb::Parameters parameters,
-                Reports& reports) {
+Counts dispatch(const Load& load, Algorithm algorithm, slb::Parameters parameters, Reports& reports,
+                const Clock& clock) {
   Counts counts;
   slb::Dispatcher dispatcher(algorithm, load.speeds, parameters);
-  const Clock clock;
   int look = 0;
   const int servers = app::ranks - 1;
   for (const Request& request : load.requests) {
@@ -255,14 +344,14 @@ Counts dispatch(const Load& load, Algorithm algorithm, slb::Parameters parameter
   return counts;
 }
 
-Counts serve(const Load& load, Algorithm algorithm, slb::Parameters parameters, Reports& reports) {
+Counts serve(const Load& load, Algorithm algorithm, slb::Parameters parameters, Reports& reports,
+             const Clock& clock) {
   Counts counts;
   slb::Reporter reporter(algorithm, parameters);
   const double speed = load.speeds[static_cast<std::size_t>(app::rank - 1)];
   std::deque<Request> queue;
   double done = 0;  // when the first of the queue will be, or when the last was
   bool open = true;
-  const Clock clock;
   while (open || !queue.empty()) {
     int there = 0;
     if (open) MPI_Iprobe(0, kRequest, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
@@ -295,17 +384,18 @@ Counts serve(const Load& load, Algorithm algorithm, slb::Parameters parameters, 
     }
     if (!queue.empty()) done += queue.front().service / speed;
     if (const auto credits = reporter.served(static_cast<int>(queue.size())))
-      reports.tell(packed(static_cast<std::uint32_t>(++counts.reports), *credits));
+      reports.tell(static_cast<std::uint64_t>(++counts.reports), *credits);
   }
   return counts;
 }
 
 Outcome measure(const Load& load, Algorithm algorithm, slb::Parameters parameters,
                 Reports& reports) {
-  reports.reset();
+  reports.begin();
   MPI_Barrier(MPI_COMM_WORLD);
-  const Counts mine = app::rank == 0 ? dispatch(load, algorithm, parameters, reports)
-                                     : serve(load, algorithm, parameters, reports);
+  const Clock clock;
+  const Counts mine = app::rank == 0 ? dispatch(load, algorithm, parameters, reports, clock)
+                                     : serve(load, algorithm, parameters, reports, clock);
   MPI_Barrier(MPI_COMM_WORLD);
   for (int server = 1; app::rank == 0 && server < app::ranks; ++server)
     while (reports.newest(server)) continue;  // none of this run is left for the next
@@ -329,7 +419,7 @@ int main(int argc, char** argv) {
   app::Options options(argc, argv, "slb", "A load balancer whose servers write credits to it.");
   const auto algorithms = options.choices("--algorithms", kAlgorithms, kAlgorithms,
                                           "how servers report; wrr: not at all");
-  const auto ways = options.choices("--reports", {"put", "send"}, {"put"}, "how reports travel");
+  const auto ways = options.choices("--reports", kReportWays, {"put"}, "how reports travel");
   const int requests = options.number("--requests", 30000, 600, "requests of one run");
   const double gap = options.real("--gap", 100, 50, "us between two requests, on average");
   const double load_percent = options.real("--load", 100, 100, "percent of what servers can do");
@@ -342,7 +432,8 @@ int main(int argc, char** argv) {
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
   app::want(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
-  app::want(parameters.places > 0 && parameters.places < 60000, "places: 1 to 60000");
+  app::want(parameters.places > 0 && parameters.places <= kMostPlaces, "places: 1 to %d",
+            kMostPlaces);
   app::want(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
 
   double of_wrr = 0;  // mean drops of wrr, the first
@@ -397,16 +488,14 @@ int main(int argc, char** argv) {
     return run.finish();
   }
 
-  app::Window window(8 * static_cast<MPI_Aint>(app::ranks), windows);
-  if (window.problem().empty()) window.lock_all();
   for (const auto& way : ways) {
     const std::string suffix = way == "put" ? "" : "_" + way;
-    if (way == "put" && !window.problem().empty()) {
+    Reports reports(way, windows);
+    if (!reports.problem().empty()) {
       for (const auto& algorithm : algorithms)
-        app::Run::absent("slb_" + algorithm + "_drops", requests, window.problem());
+        app::Run::absent("slb_" + algorithm + suffix + "_drops", requests, reports.problem());
       continue;
     }
-    Reports reports(way, window);
     std::vector<std::vector<Outcome>> outcomes(algorithms.size());
     std::vector<double> expected(algorithms.size(), 0.0);
     for (int repeat = 0; repeat < options.repeats(); ++repeat)
@@ -418,6 +507,8 @@ int main(int argc, char** argv) {
       }
     for (std::size_t a = 0; a < algorithms.size(); ++a)
       report(algorithms[a], suffix, outcomes[a], expected[a]);
+    if (app::rank == 0 && reports.late() > 0)
+      std::printf("%.0f reports by %s arrived after newer ones\n", reports.late(), way.c_str());
   }
   return run.finish();
 }

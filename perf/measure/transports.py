@@ -55,6 +55,8 @@ def _table(lab, major):
     shared_memory = {"pml": {"ob1"}, "btl": {"vader", "sm"}}
     return [
         Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
+        # Loaded, and not taken: vader has the higher exclusivity.
+        Transport("vader+lfc", _OB1 + ("--mca", "btl", "vader,lfc,self"), shared_memory),
         Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
         Transport("tcp", _OB1 + _OSC + tcp, {"pml": {"ob1"}, "btl": {"tcp"}}),
         Transport("mtl-ofi", _OSC + ofi + provider, {"pml": {"cm"}, "mtl": {"ofi"}}),
@@ -85,7 +87,7 @@ def named(word, lab, component_directory=None, major=4):
             raise ValueError(f"no transport '{name}'; there are {', '.join(by_name)} and NAME=\"MPIRUN ARGUMENTS\"")
         found = by_name[name]
     # Open MPI finds the component of this build; an installed one needs nothing.
-    if found.lfc and component_directory and "mca_base_component_path" not in found.arguments:
+    if _asks_for_lfc(found.arguments) and component_directory and "mca_base_component_path" not in found.arguments:
         path = ("--mca", "mca_base_component_path", f"SYS_DEFAULT:{component_directory}")
         found = Transport(found.name, path + found.arguments, found.expected, found.lfc)
     return found

@@ -22,14 +22,18 @@ cut_rail() { # cut_rail WHERE RAIL
   esac
 }
 mend_rails() {
-  local rail
+  local rail tries
   for rail in 1 2; do
     host 1 ip link set "eth$rail" up
     host switch ip link set "p1r$rail" up
+    for ((tries = 0; tries < 100; ++tries)); do # the kernel takes its time to believe it
+      ! host 1 ip -o link show dev "eth$rail" | grep -q 'state UP' || break
+      sleep 0.1
+    done
   done
 }
 
-stream=(--mca btl lfc --mca btl_lfc_interfaces eth1,eth2 --mca btl_lfc_stats 1)
+stream=(--mca btl lfc --mca btl_lfc_interfaces "eth1,eth2" --mca btl_lfc_stats 1)
 
 # faulted NAME WHERE RAIL PROGRAM-ARGS...: cut in the middle
 faulted() {

@@ -32,8 +32,8 @@ static MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 // --- Numbers ---
 
 enum { kTypes = 7, kOps = 10 };
-static const MPI_Datatype types[kTypes] = {MPI_INT,           MPI_LONG,     MPI_SHORT, MPI_FLOAT, MPI_DOUBLE,
-                                           MPI_UNSIGNED_CHAR, MPI_UINT64_T};
+static const MPI_Datatype types[kTypes] = {MPI_INT,    MPI_LONG,          MPI_SHORT,   MPI_FLOAT,
+                                           MPI_DOUBLE, MPI_UNSIGNED_CHAR, MPI_UINT64_T};
 static const int sizes[kTypes] = {4, 8, 2, 4, 8, 1, 8};
 static bool is_float(int type) { return type == 3 || type == 4; }
 
@@ -190,8 +190,9 @@ static const char* const names[kCalls] = {"bcast",     "reduce", "allreduce", "b
                                           "allgather", "gather", "scatter"};
 
 static void begin(Case* c) {
-  doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d", c->nonblocking ? "i" : "",
-        names[c->call], (unsigned long long)c->key, c->size, c->root, c->count, c->type, c->op);
+  doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
+        c->nonblocking ? "i" : "", names[c->call], (unsigned long long)c->key, c->size, c->root,
+        c->count, c->type, c->op);
   c->request = MPI_REQUEST_NULL;
   c->made = MPI_DATATYPE_NULL;
   c->in = c->out = NULL;
@@ -215,10 +216,11 @@ static void expect(const Case* c, int index, int value) {
   put(right, c->type, 0, value);
   const unsigned char* is = (unsigned char*)c->out + (size_t)index * (size_t)sizes[c->type];
   note(is, (size_t)sizes[c->type]);
-  require(memcmp(is, right, (size_t)sizes[c->type]) == 0,
-          "%s%s no. %llu, rank %d of %d, root %d, %d elements of type %d, op %d%s: element %d is wrong",
-          c->nonblocking ? "i" : "", names[c->call], (unsigned long long)c->key, c->rank, c->size,
-          c->root, c->count, c->type, c->op, c->in_place ? ", in place" : "", index);
+  require(
+      memcmp(is, right, (size_t)sizes[c->type]) == 0,
+      "%s%s no. %llu, rank %d of %d, root %d, %d elements of type %d, op %d%s: element %d is wrong",
+      c->nonblocking ? "i" : "", names[c->call], (unsigned long long)c->key, c->rank, c->size,
+      c->root, c->count, c->type, c->op, c->in_place ? ", in place" : "", index);
 }
 
 static void check_result(const Case* c) {
@@ -347,7 +349,8 @@ int main(int argc, char** argv) {
     if (c.nonblocking) {
       pending[waiting++] = c;
       // In whatever order: here the last one first.
-      if (waiting == kPending) while (waiting > 0) end(&pending[--waiting]);
+      if (waiting == kPending)
+        while (waiting > 0) end(&pending[--waiting]);
     } else {
       end(&c);
     }

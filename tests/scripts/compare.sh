@@ -6,6 +6,7 @@ set -euo pipefail
 perf=${LFC_BUILD:-$tree/build}/default/perf
 
 python3 "$tree/tests/scripts/test_compare.py"
+python3 "$tree/tests/scripts/test_policy_model.py"
 
 bench() { # bench RANKS ARGS...
   timeout 120 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"
@@ -47,3 +48,16 @@ done
 (($(grep -c '"transport": "lfc"' "$scratch/out/compare.jsonl") == 10)) || fail "not ten points for LFC in compare.jsonl"
 expect 1 'none of the transports works here' compared nothing="--mca btl nothing"
 echo "compare compares"
+
+# Two rails together: the shares depend on how busy the machine is, the division of the bytes does not.
+if [[ $EUID == 0 ]] && unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null; then
+  status=0
+  output=$(timeout 150 "$tree/perf/rails" --force --pairs 1 --case 300mbit,300mbit --size 1M --time 0.02 2>&1) || status=$?
+  ((status <= 1)) || fail "perf/rails: exit code $status: $output"
+  for bench in bw latency; do
+    grep -qE "300mbit,300mbit +$bench .* (yes|NO) +[3-6][0-9]% [3-6][0-9]%" <<<"$output" || fail "perf/rails, $bench: $output"
+  done
+  echo "rails are measured"
+else
+  echo "rails not tried: the lab needs root and namespaces"
+fi

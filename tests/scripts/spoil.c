@@ -67,9 +67,9 @@ int MPI_Put(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at,
   return PMPI_Put(data, count, type, to, at, there, their_type, window);
 }
 
-// A message that gets lost.
+// A message that gets lost; not one of the few bytes with which ranks agree on something.
 int MPI_Send(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
   static int spoiled;
-  if (!spoiled && is_time("MPI_Send")) return spoiled = 1, MPI_SUCCESS;
+  if (!spoiled && count > 8 && is_time("MPI_Send")) return spoiled = 1, MPI_SUCCESS;
   return PMPI_Send(data, count, type, to, tag, comm);
 }

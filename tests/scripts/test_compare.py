@@ -13,7 +13,7 @@ PERF = Path(__file__).resolve().parents[2] / "perf"
 sys.path.insert(0, str(PERF))
 sys.dont_write_bytecode = True
 
-from measure import job, noise, plot, programs, report, statistics, trace, transports  # noqa: E402
+from measure import job, noise, plot, programs, report, statistics, switches, trace, transports  # noqa: E402
 from measure.sitting import Sitting  # noqa: E402
 
 
@@ -386,6 +386,22 @@ class Reports(unittest.TestCase):
     def test_figures(self):
         self.assertEqual([report.figure(v) for v in (0.1234, 2.345, 12.34, 12345.6, float("inf"))], ["0.123", "2.35", "12.3", "12346", "-"])
         self.assertEqual([report.size_text(s) for s in (8, 1024, 1500, 1 << 20)], ["8", "1K", "1500", "1M"])
+
+
+class Switches(unittest.TestCase):
+    def test_the_last_eager_size_is_found(self):
+        for limit in (1024, 49096, 65535):
+            self.assertEqual(switches.last_eager(lambda size, limit=limit: 200 if size <= limit else 600, 1024, 65536), limit)
+        self.assertIsNone(switches.last_eager(lambda size: 200, 1024, 65536))
+
+    def test_steps_are_paired(self):
+        values = {("latency", at, 1): {"lfc": series} for at, series in ((99, [1, 2]), (100, [1, 2]), (101, [1.5, 3]))}
+        values |= {("bw", at, 64): {"lfc": [rate]} for at, rate in ((99, 1000), (100, 1000), (101, 970))}
+        text = switches.table(values, {"latency": "us", "bw": "MB/s"}, [("eager limit", 100), ("unmeasured", 7)], "lfc")
+        rows = [line.split() for line in text.splitlines()[2:]]
+        self.assertEqual([row[-2:] for row in rows], [["1.50", "[1.50..1.50]"], ["0.97", "[0.97..0.97]"]])
+        self.assertEqual(switches.table({}, {}, [("eager limit", 100)], "lfc"), "")
+        self.assertEqual(switches.benches([100]), ["latency:99,100,101", "bw:99,100,101"])
 
 
 class Plots(unittest.TestCase):

@@ -55,13 +55,15 @@ struct Station {
     self.in_order &= number == self.received;
     ++self.received;
   }
+  // What others have added; the NI's thread may be at it.
+  std::uint64_t value() { return std::atomic_ref(word).load(); }
   std::uint64_t count(Counter which) const { return ni->counters().get(which); }
 
   std::unique_ptr<Ni> ni;
   std::vector<std::byte> address;
   alignas(8) std::uint64_t word = 0;
   RegionHandle region;
-  std::uint32_t received = 0;
+  std::atomic<std::uint32_t> received{0};  // upcalls come on the NI's thread
   bool in_order = true;
 };
 
@@ -132,7 +134,7 @@ TEST_CASE("ni thread: a host that is away is served for, and nothing is lost") {
         // Often just as long as it takes the thread to fall asleep.
         spin(std::chrono::nanoseconds(random() % 16'000));
       }
-      CHECK(target.word == adds);
+      CHECK(target.value() == adds);
       if (policy == "floating") CHECK(target.count(Counter::thread_wakeups) > 10);
     }
   }
@@ -219,7 +221,11 @@ TEST_CASE(
 }
 
 TEST_CASE("ni thread: a host that polls is never interfered with") {
-  Station target(1, "shm", "floating");
+  // Long enough that a busy machine does not take the host's core away for so long.
+  NiOptions options;
+  options.delay = 50'000;
+  options.longest_rest = 100'000;
+  Station target(1, "shm", "floating", options);
   Station origin(0, "shm", "single");
   const PeerId there = origin.meet(target);
   const PeerId back = target.meet(origin);
@@ -276,7 +282,7 @@ TEST_CASE("ni thread: masked it does nothing, however long; unmasked it goes on 
   watch(100ms);
   CHECK(add.result == -1);
   CHECK(target.count(Counter::thread_turns) == turns);
-  CHECK(target.word == 1);
+  CHECK(target.value() == 1);
   target.ni->unmask();
   watch(10s);
   CHECK(add.result == static_cast<int>(Result::ok));
@@ -309,7 +315,7 @@ TEST_CASE("ni thread: 10^5 masks and unmasks in the midst of traffic lose nothin
   stop = true;
   host.join();
   CHECK(masks >= 100'000);
-  CHECK(target.word == adds);
+  CHECK(target.value() == adds);
   CHECK(add_one(origin, peer, target));
 }
 
@@ -326,7 +332,11 @@ TEST_CASE("ni thread: idle, it costs nothing") {
     const long switches = context_switches();
     std::this_thread::sleep_for(2s);
     CHECK(cpu_seconds() - cpu < 0.002);  // 0.1 %
+#ifndef __SANITIZE_THREAD__              // which has a thread of its own that wakes by the clock
     CHECK(context_switches() - switches <= 2);
+#else
+    CHECK(context_switches() - switches <= 40);
+#endif
   }
 }
 

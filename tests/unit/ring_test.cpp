@@ -112,8 +112,8 @@ TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[r
       const auto due = expected.empty() ? RingReader::Peek::empty : RingReader::Peek::frame;
       if (found != due) FAIL("found " << static_cast<int>(found) << " after " << received);
       if (expected.empty()) break;
-      const bool right = frame.meta.type == expected.front().type && frame.meta.tag == 7 &&
-                         frame.meta.credits == 9 && same(frame.payload, expected.front().payload);
+      const bool right = frame.meta().type == expected.front().type && frame.meta().tag == 7 &&
+                         frame.meta().credits == 9 && same(frame.payload, expected.front().payload);
       if (!right) FAIL("frame " << received << " differs, size " << frame.payload.size());
       if (reinterpret_cast<std::uintptr_t>(frame.payload.data()) % 8 != 0) FAIL("not aligned");
       expected.pop_front();
@@ -249,7 +249,8 @@ TEST_CASE("ring: writer and reader on two threads", "[ring][threads]") {
       continue;
     }
     const bool right =
-        found == RingReader::Peek::frame && frame.meta.tag == static_cast<std::uint8_t>(received) &&
+        found == RingReader::Peek::frame &&
+        frame.meta().tag == static_cast<std::uint8_t>(received) &&
         frame.payload.size() == size_of(received) &&
         std::memcmp(frame.payload.data(), bytes.data() + received % 256, frame.payload.size()) == 0;
     if (!right) problem = "wrong frame";

@@ -106,6 +106,8 @@ TEST_CASE("watchdog: what wakes nobody is tried again, ever more rarely") {
     REQUIRE(dog.woken(i * 10ms + step.time, 5).action == Action::serve);
   }
   CHECK(last == kLimits.longest_rest);
+  // Where something was done, more may follow.
+  CHECK(dog.served(200ms, 5, Outcome::unfinished, true).time == kLimits.delay);
 }
 
 TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {

@@ -67,7 +67,7 @@ class LoopLink final : public Link {
     while (events < kFramesPerPoll && reader_.peek(frame) == RingReader::Peek::frame) {
       if (announcement_) announce();
       ++events;
-      if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta, frame.payload);
+      if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta(), frame.payload);
       reader_.pop();
     }
     return events;

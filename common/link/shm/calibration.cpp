@@ -44,13 +44,13 @@ double nanoseconds_since(Clock::time_point begin) {
 
 struct FreeAligned {
   void operator()(std::byte* memory) const noexcept {
-    ::operator delete(memory, std::align_val_t{kRingAlignment});
+    ::operator delete (memory, std::align_val_t{kRingAlignment});
   }
 };
 using Memory = std::unique_ptr<std::byte, FreeAligned>;
 
 Memory make_memory(std::size_t size) {
-  Memory memory(static_cast<std::byte*>(::operator new(size, std::align_val_t{kRingAlignment})));
+  Memory memory(static_cast<std::byte*>(::operator new (size, std::align_val_t{kRingAlignment})));
   std::memset(memory.get(), 0, size);
   return memory;
 }
@@ -263,8 +263,9 @@ std::optional<Calibration> load_calibration(const std::string& file) {
     std::string key;
     return in >> key >> value && key == name && std::isfinite(value) && value >= 0;
   };
-  if (!read("ring_ns_per_byte", out.ring_ns_per_byte) || !read("ring_ns_start", out.ring_ns_start) ||
-      !read("cma_ns_per_byte", out.cma_ns_per_byte) || !read("cma_ns_start", out.cma_ns_start))
+  if (!read("ring_ns_per_byte", out.ring_ns_per_byte) ||
+      !read("ring_ns_start", out.ring_ns_start) || !read("cma_ns_per_byte", out.cma_ns_per_byte) ||
+      !read("cma_ns_start", out.cma_ns_start))
     return std::nullopt;
   out.single_copy_from = crossover(out);
   out.how = "measured before, " + file;
@@ -341,9 +342,7 @@ Calibration find_out() {
 
 }  // namespace
 
-Calibration calibrate() noexcept try {
-  return find_out();
-} catch (const std::exception& failure) {
+Calibration calibrate() noexcept try { return find_out(); } catch (const std::exception& failure) {
   Calibration nothing;  // no thread, no memory: then no choice either
   nothing.how = std::string("could not be measured: ") + failure.what();
   return nothing;

@@ -198,6 +198,12 @@ OwnSegment::~OwnSegment() {
   if (mapping_.is_open()) head_of(mapping_).closed.store(1, std::memory_order_relaxed);
 }
 
+std::size_t OwnSegment::memory() const noexcept {
+  struct stat info {};
+  constexpr std::size_t kStatBlock = 512;  // as stat(2) says, whatever the file system's block is
+  return fstat(fd_.get(), &info) == 0 ? static_cast<std::size_t>(info.st_blocks) * kStatBlock : 0;
+}
+
 Claim OwnSegment::claim(std::uint32_t place) const noexcept {
   // Pairs with the releases in RemotePlace: address and frames are visible.
   return Claim::unpack(claim_of(mapping_, place).load(std::memory_order_acquire));

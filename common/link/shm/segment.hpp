@@ -131,6 +131,8 @@ class OwnSegment {
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
+  // Bytes of the segment that are really there: what claimants have used, in pages.
+  std::size_t memory() const noexcept;
   // Erases the place, gives its pages back to the kernel, and makes it free.
   void free(std::uint32_t place) noexcept;
   // Frees the places whose claimant died before they were ready.

@@ -111,6 +111,7 @@ class ShmLink final : public Link {
   void disarm() noexcept override {
     if (segment_.bell() != nullptr) segment_.bell()->withdraw();
   }
+  std::size_t memory() const noexcept override { return segment_.memory(); }
 
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
@@ -290,7 +291,7 @@ int ShmLink::drain(Incoming& in, int limit) noexcept {
     }
     if (in.peer == kNoPeer) [[unlikely]]
       break;  // closed by the sink with the last frame, or refused
-    sink_.on_frame(in.peer, frame.meta, frame.payload);
+    sink_.on_frame(in.peer, frame.meta(), frame.payload);
     in.reader.pop();
   } while (++events < limit && in.reader.has_next());
   return events;

@@ -30,7 +30,7 @@ struct ShmOptions {
   RingShape ring;              // of the rings in which this process receives
   std::uint32_t places = 256;  // processes that can be connected to this one at the same time
   bool cma = true;             // use single copy where it is permitted
-  bool bell = false;           // wait_fd() and arm(): the owner may sleep, and senders wake it
+  bool bell = false;           // wait_fds() and arm(): the owner may sleep, and senders wake it
   std::size_t single_copy_from = 1;  // bytes of a message from which on it is the faster way
   // Receives one line for the user, at most once per link: why there is no single copy.
   void (*notice)(std::string_view line) = nullptr;

@@ -1,0 +1,136 @@
+/* What the Fortran module binds to: handles are converted, arguments come by reference. */
+#include <mpix_neon.h>
+
+#pragma GCC visibility push(default)
+
+void lfc_f_neon_attach(const MPI_Fint* win, MPI_Fint* ierror);
+void lfc_f_neon_query(const MPI_Fint* win, MPI_Fint* level, MPI_Fint* ierror);
+void lfc_f_neon_announce_init(const MPI_Aint* disp, const MPI_Aint* size, const MPI_Fint* nranks,
+                              const MPI_Fint* ranks, const MPI_Fint* tag, const MPI_Fint* flags,
+                              const MPI_Fint* win, MPI_Fint* ann, MPI_Fint* ierror);
+void lfc_f_neon_arrived(const MPI_Fint* ann, MPI_Fint* count, MPI_Fint* ranks, MPI_Fint* ierror);
+void lfc_f_neon_put(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                    const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
+                    const MPI_Fint* target_count, const MPI_Fint* target_type,
+                    const MPI_Fint* flags, const MPI_Fint* win, MPI_Fint* request,
+                    MPI_Fint* ierror);
+void lfc_f_neon_notify(const MPI_Fint* target, const MPI_Fint* tag, const MPI_Fint* win,
+                       MPI_Fint* ierror);
+void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                    const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
+                    const MPI_Fint* target_count, const MPI_Fint* target_type, const MPI_Fint* win,
+                    MPI_Fint* request, MPI_Fint* ierror);
+void lfc_f_neon_complete(const MPI_Fint* target, const MPI_Fint* win, MPI_Fint* ierror);
+void lfc_f_set_num_notify(const MPI_Fint* win, const MPI_Fint* info, const MPI_Fint* count,
+                          MPI_Fint* ierror);
+void lfc_f_put_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                      const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                      const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                      MPI_Fint* ierror);
+void lfc_f_get_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                      const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                      const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                      MPI_Fint* ierror);
+void lfc_f_get_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
+                            MPI_Fint* ierror);
+void lfc_f_reset_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
+                              MPI_Fint* ierror);
+void lfc_f_wait_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,
+                       MPI_Fint* ierror);
+void lfc_f_waitsome_notify(const MPI_Fint* win, const MPI_Fint* first, const MPI_Fint* count,
+                           MPI_Fint* idx, MPI_Fint* ierror);
+
+#pragma GCC visibility pop
+
+void lfc_f_neon_attach(const MPI_Fint* win, MPI_Fint* ierror) {
+  *ierror = MPIX_Neon_attach(MPI_Win_f2c(*win));
+}
+
+void lfc_f_neon_query(const MPI_Fint* win, MPI_Fint* level, MPI_Fint* ierror) {
+  *ierror = MPIX_Neon_query(MPI_Win_f2c(*win), level);
+}
+
+void lfc_f_neon_announce_init(const MPI_Aint* disp, const MPI_Aint* size, const MPI_Fint* nranks,
+                              const MPI_Fint* ranks, const MPI_Fint* tag, const MPI_Fint* flags,
+                              const MPI_Fint* win, MPI_Fint* ann, MPI_Fint* ierror) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  *ierror = MPIX_Neon_announce_init(*disp, *size, *nranks, ranks, *tag, *flags, MPI_Win_f2c(*win),
+                                    &request);
+  *ann = MPI_Request_c2f(request);
+}
+
+void lfc_f_neon_arrived(const MPI_Fint* ann, MPI_Fint* count, MPI_Fint* ranks, MPI_Fint* ierror) {
+  *ierror = MPIX_Neon_arrived(MPI_Request_f2c(*ann), count, ranks);
+}
+
+void lfc_f_neon_put(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                    const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
+                    const MPI_Fint* target_count, const MPI_Fint* target_type,
+                    const MPI_Fint* flags, const MPI_Fint* win, MPI_Fint* request,
+                    MPI_Fint* ierror) {
+  MPI_Request made = MPI_REQUEST_NULL;
+  *ierror =
+      MPIX_Neon_put(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset, *target_count,
+                    MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
+  *request = MPI_Request_c2f(made);
+}
+
+void lfc_f_neon_notify(const MPI_Fint* target, const MPI_Fint* tag, const MPI_Fint* win,
+                       MPI_Fint* ierror) {
+  *ierror = MPIX_Neon_notify(*target, *tag, MPI_Win_f2c(*win));
+}
+
+void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                    const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
+                    const MPI_Fint* target_count, const MPI_Fint* target_type, const MPI_Fint* win,
+                    MPI_Fint* request, MPI_Fint* ierror) {
+  MPI_Request made = MPI_REQUEST_NULL;
+  *ierror = MPIX_Neon_get(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset,
+                          *target_count, MPI_Type_f2c(*target_type), MPI_Win_f2c(*win), &made);
+  *request = MPI_Request_c2f(made);
+}
+
+void lfc_f_neon_complete(const MPI_Fint* target, const MPI_Fint* win, MPI_Fint* ierror) {
+  *ierror = MPIX_Neon_complete(*target, MPI_Win_f2c(*win));
+}
+
+void lfc_f_set_num_notify(const MPI_Fint* win, const MPI_Fint* info, const MPI_Fint* count,
+                          MPI_Fint* ierror) {
+  *ierror = MPIX_Win_set_num_notify(MPI_Win_f2c(*win), MPI_Info_f2c(*info), *count);
+}
+
+void lfc_f_put_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                      const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                      const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                      MPI_Fint* ierror) {
+  *ierror = MPIX_Put_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
+                            MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
+}
+
+void lfc_f_get_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                      const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                      const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                      MPI_Fint* ierror) {
+  *ierror = MPIX_Get_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
+                            MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
+}
+
+void lfc_f_get_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
+                            MPI_Fint* ierror) {
+  *ierror = MPIX_Win_get_notify_value(MPI_Win_f2c(*win), *idx, (uint64_t*)value);
+}
+
+void lfc_f_reset_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
+                              MPI_Fint* ierror) {
+  *ierror = MPIX_Win_reset_notify_value(MPI_Win_f2c(*win), *idx, (uint64_t*)value);
+}
+
+void lfc_f_wait_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,
+                       MPI_Fint* ierror) {
+  *ierror = MPIX_Win_wait_notify(MPI_Win_f2c(*win), *idx, (uint64_t)*expected);
+}
+
+void lfc_f_waitsome_notify(const MPI_Fint* win, const MPI_Fint* first, const MPI_Fint* count,
+                           MPI_Fint* idx, MPI_Fint* ierror) {
+  *ierror = MPIX_Win_waitsome_notify(MPI_Win_f2c(*win), *first, *count, idx);
+}
