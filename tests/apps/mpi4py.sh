@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # mpi4py's own test suite, of the version that Debian packages, on 2 and 4 ranks over LFC and over stock transports, and
-# its one-sided part once more with osc/rdma on btl lfc. A test module is a run of its own, so that one that crashes or
+# its one-sided part once more with osc neon and with osc/rdma on btl lfc. A test module is a run of its own, so that one that crashes or
 # hangs (stock Open MPI has some) hides no other.
 #
 #   tests/apps/mpi4py.sh [--lab] [--quick]      --quick: point to point, collectives, one-sided; two ranks
