@@ -87,7 +87,8 @@ Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
   const std::uint32_t index = header.window & kIndexMask;
   if (index >= windows_.size()) return Verdict::malformed;
   const Entry& entry = windows_[index];
-  const bool current = entry.window != nullptr && entry.uses << kIndexBits == (header.window & ~kIndexMask);
+  const bool current =
+      entry.window != nullptr && entry.uses << kIndexBits == (header.window & ~kIndexMask);
   if (!current) return Verdict::release;  // of a window that has been freed
   return entry.window->receive(peer, header, payload.data() + sizeof header,
                                payload.size() - sizeof header);
@@ -198,14 +199,14 @@ void NeonWindow::deliver_own() {
     neon::Header header;
     std::memcpy(&header, frame.data(), sizeof header);
     ++received_;
-    (void)neon_.on_frame(rank_, header, frame.data() + sizeof header,
-                         frame.size() - sizeof header);
+    (void)neon_.on_frame(rank_, header, frame.data() + sizeof header, frame.size() - sizeof header);
   }
   if (neon_.stalled()) neon_.pump();
 }
 
 bool NeonWindow::quiet() noexcept {
-  const bool waits = std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.busy; });
+  const bool waits =
+      std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.busy; });
   closing_ = closing_ || (!waits && own_.empty() && writes_.empty() && !neon_.stalled());
   return closing_;
 }

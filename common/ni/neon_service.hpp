@@ -62,8 +62,8 @@ class NeonService final : public Service {
 
 class NeonWindow final : private neon::Carrier {
  public:
-  NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
-             const neon::Limits& limits, const neon::Exposure& exposure, std::uint32_t ranks);
+  NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank, const neon::Limits& limits,
+             const neon::Exposure& exposure, std::uint32_t ranks);
   ~NeonWindow() override;
 
   std::uint32_t id() const noexcept { return id_; }
@@ -132,8 +132,8 @@ class NeonWindow final : private neon::Carrier {
   const std::uint32_t rank_;
   std::uint32_t id_ = 0;
   std::vector<Peer> peers_;
-  std::vector<neon::Rank> ranks_;  // by PeerId
-  std::deque<std::vector<std::byte>> own_;  // frames to this process itself
+  std::vector<neon::Rank> ranks_;               // by PeerId
+  std::deque<std::vector<std::byte>> own_;      // frames to this process itself
   std::vector<std::unique_ptr<Write>> writes_;  // to be started by the host
   std::vector<int> sent_;
   int received_ = 0;

@@ -46,7 +46,7 @@ extern "C" {
 /* Flags of a put. */
 #define MPIX_NEON_FINAL 0x0     /* this put notifies */
 #define MPIX_NEON_NON_FINAL 0x1 /* a later one does */
-#define MPIX_NEON_STRONG 0x2    /* its request completes when the bytes are in the target's buffer */
+#define MPIX_NEON_STRONG 0x2 /* its request completes when the bytes are in the target's buffer */
 /* Flag of an announcement. */
 #define MPIX_NEON_PERSISTENT 0x4 /* never used up; see MPIX_Neon_announce_init */
 
@@ -113,8 +113,8 @@ int MPIX_Accumulate_notify(const void* origin, int count, MPI_Datatype type, int
                            int idx, MPI_Win win);
 int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type, void* result,
                                int result_count, MPI_Datatype result_type, int target,
-                               MPI_Aint disp, int target_count, MPI_Datatype target_type,
-                               MPI_Op op, int idx, MPI_Win win);
+                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                               int idx, MPI_Win win);
 /* As above, but they return at once and the request tells when the origin's memory may be reused. */
 int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                      int target_count, MPI_Datatype target_type, int idx, MPI_Win win,

@@ -121,10 +121,10 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
   Job& job = *window.take_job();
-  const Status status = put_pieces(
-      job, window.endpoint().neon().origin(), static_cast<Rank>(target),
-      static_cast<std::uint32_t>(tag), offset, gathered(job, origin, here), there,
-      (flags & MPIX_NEON_NON_FINAL) == 0, (flags & MPIX_NEON_STRONG) != 0);
+  const Status status =
+      put_pieces(job, window.endpoint().neon().origin(), static_cast<Rank>(target),
+                 static_cast<std::uint32_t>(tag), offset, gathered(job, origin, here), there,
+                 (flags & MPIX_NEON_NON_FINAL) == 0, (flags & MPIX_NEON_STRONG) != 0);
   return job.begun(status, target, request);
 }
 
@@ -191,8 +191,8 @@ int complete(Window& window, int target) {
 }  // namespace lfc::neon
 
 using lfc::neon::Announced;
-using lfc::neon::Window;
 using lfc::neon::attached;
+using lfc::neon::Window;
 
 int MPIX_Neon_attach(MPI_Win win) {
   Window* window = nullptr;

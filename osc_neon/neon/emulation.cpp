@@ -23,10 +23,7 @@ std::uint32_t size_of(MPI_Comm comm) {
 }  // namespace
 
 Emulation::Emulation(MPI_Comm comm, const Exposure& memory)
-    : comm_(comm),
-      memory_(memory),
-      neon_(size_of(comm), kLimits, *this),
-      sent_(size_of(comm)) {
+    : comm_(comm), memory_(memory), neon_(size_of(comm), kLimits, *this), sent_(size_of(comm)) {
   for (Buffer& each : receives_) receive(each);
   for (Buffer& each : sends_) idle_.push_back(&each);
 }
@@ -101,8 +98,8 @@ int Emulation::poll() {
     Header header;
     ++received_;
     if (size >= sizeof header) std::memcpy(&header, buffer.bytes.get(), sizeof header);
-    if (size < sizeof header || !neon_.on_frame(from, header, buffer.bytes.get() + sizeof header,
-                                                size - sizeof header)) {
+    if (size < sizeof header ||
+        !neon_.on_frame(from, header, buffer.bytes.get() + sizeof header, size - sizeof header)) {
       std::fprintf(stderr, "mpix_neon: rank %u breaks the protocol; nothing more of it is taken\n",
                    from);
       neon_.on_lost(from);

@@ -22,8 +22,9 @@ bool in_window(const Window& window, Rank target, MPI_Aint disp, const Layout& t
       offset > window.size(target))
     return false;
   const auto at = static_cast<std::int64_t>(offset);
-  return there.bytes() == 0 || (at + there.begin() >= 0 &&
-                                static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
+  return there.bytes() == 0 ||
+         (at + there.begin() >= 0 &&
+          static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
 }
 
 int prepare(Access& access, const void* data, int count, MPI_Datatype type, int target,
@@ -32,8 +33,7 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   if (access.window == nullptr) return MPI_ERR_WIN;
   // A name of memory that its owner does not check is not written to.
   if (access.window->dynamic()) return MPI_ERR_UNSUPPORTED_OPERATION;
-  const int error =
-      check(*access.window, data, count, type, target, target_count, target_type);
+  const int error = check(*access.window, data, count, type, target, target_count, target_type);
   if (error != MPI_SUCCESS) return error;
   if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->memory().slot_count)
     return MPI_ERR_ARG;
@@ -48,6 +48,12 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
 
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
+  if (access.here.contiguous() && access.there.contiguous() &&
+      window.endpoint().put_mapped(static_cast<Rank>(target), access.offset, origin,
+                                   access.here.bytes(), static_cast<std::uint32_t>(idx))) {
+    *request = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
   window.endpoint().lock();
   Job& job = *window.take_job();
   const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
@@ -79,13 +85,27 @@ int start_get(Access& access, void* origin, int target, int idx, MPI_Request* re
   Job& job = *window.take_job();
   void* place = place_for(job, origin, access.here, access.there);
   const Status status = window.endpoint().neon().origin().get_notify(
-      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin), place,
-      static_cast<std::uint64_t>(access.there.end() - begin), static_cast<std::uint32_t>(idx));
+      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
+      place, static_cast<std::uint64_t>(access.there.end() - begin),
+      static_cast<std::uint32_t>(idx));
   return job.begun(status, target, request);
 }
 
 int wait_for(MPI_Request request) {
-  return request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
+  const bool done = request == MPI_REQUEST_NULL || request == lfc_request_finished();
+  return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// Progress now and then; a neighbour's store is seen without.
+template <class Condition>
+void wait_for_slots(Window& window, Condition condition) {
+  constexpr int kLooks = 100;
+  const int looks = window.endpoint().has_neighbours() ? kLooks : 1;
+  for (;;) {
+    for (int i = 0; i < looks; ++i)
+      if (condition()) return;
+    lfc_progress();
+  }
 }
 
 // After an accumulate of the window's own: it has been done when the flush returns.
@@ -113,13 +133,13 @@ int fail(MPI_Win win, int error) {
 }  // namespace lfc::neon
 
 using lfc::neon::Access;
-using lfc::neon::Slot;
-using lfc::neon::Window;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
+using lfc::neon::Slot;
 using lfc::neon::start_get;
 using lfc::neon::start_put;
+using lfc::neon::Window;
 
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
   Window* window = nullptr;
@@ -131,7 +151,12 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
   if (range[0] != -range[1] || count < 0) return fail(win, MPI_ERR_ARG);
   {
     const std::lock_guard guard(window->endpoint());
-    window->memory().slots = std::make_unique<Slot[]>(static_cast<std::size_t>(count));
+    window->memory().slot_count = 0;
+  }
+  Slot* slots = window->endpoint().make_slots(static_cast<std::uint32_t>(count));
+  {
+    const std::lock_guard guard(window->endpoint());
+    window->memory().slots = slots;
     window->memory().slot_count = static_cast<std::uint32_t>(count);
   }
   MPI_Barrier(window->control());  // nobody notifies a rank that has no counters yet
@@ -204,8 +229,8 @@ int MPIX_Accumulate_notify(const void* origin, int count, MPI_Datatype type, int
 
 int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type, void* result,
                                int result_count, MPI_Datatype result_type, int target,
-                               MPI_Aint disp, int target_count, MPI_Datatype target_type,
-                               MPI_Op op, int idx, MPI_Win win) {
+                               MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                               int idx, MPI_Win win) {
   Access access;
   int error = prepare(access, result, result_count, result_type, target, disp, target_count,
                       target_type, idx, win);
@@ -255,7 +280,7 @@ int MPIX_Win_wait_notify(MPI_Win win, int idx, uint64_t expected) {
   int error = MPI_SUCCESS;
   const Slot* slot = own_slot(win, idx, error);
   if (slot == nullptr) return error;
-  lfc::neon::wait_until([&] { return slot->value() >= expected; });
+  lfc::neon::wait_for_slots(*Window::find(win), [&] { return slot->value() >= expected; });
   return MPI_SUCCESS;
 }
 
@@ -264,8 +289,9 @@ int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
   if (own_slot(win, first, error) == nullptr) return error;
   if (count < 1 || own_slot(win, first + count - 1, error) == nullptr)
     return error != MPI_SUCCESS ? error : fail(win, MPI_ERR_ARG);
-  const Slot* slots = Window::find(win)->memory().slots.get();
-  lfc::neon::wait_until([&] {
+  Window& window = *Window::find(win);
+  const Slot* slots = window.memory().slots;
+  lfc::neon::wait_for_slots(window, [&] {
     for (*idx = first; *idx < first + count; ++*idx)
       if (slots[*idx].value() != 0) return true;
     return false;

@@ -35,10 +35,10 @@ struct Job {
   MPI_Request request = MPI_REQUEST_NULL;
   int target = MPI_PROC_NULL;
   Status status = Status::ok;
-  std::size_t open = 0;   // operations that have not ended
-  std::size_t used = 0;   // of `operations`
-  bool starting = true;   // inside the program's call
-  bool orphan = false;    // its request was freed
+  std::size_t open = 0;  // operations that have not ended
+  std::size_t used = 0;  // of `operations`
+  bool starting = true;  // inside the program's call
+  bool orphan = false;   // its request was freed
   bool delivered = false;
   std::deque<Operation> operations;
   std::vector<std::byte> bytes;  // packed by us, or read for us

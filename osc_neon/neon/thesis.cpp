@@ -24,8 +24,8 @@ lfc::neon::Window* window = nullptr;  // the one and only
 bool covers(neon_memhandle memory, const void* data, size_t size) {
   const char* begin = static_cast<const char*>(data);
   return memory != nullptr && begin >= memory->address &&
-         size <= memory->size - std::min(memory->size,
-                                         static_cast<size_t>(begin - memory->address));
+         size <=
+             memory->size - std::min(memory->size, static_cast<size_t>(begin - memory->address));
 }
 
 neon_handle failed(neon_status* status, int error) {

@@ -15,7 +15,7 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 SpinLock windows_lock;
-std::vector<Window*> windows;  // open ones
+std::vector<Window*> windows;      // open ones
 std::atomic<unsigned> changes{0};  // of the list
 
 int poll_windows() {

@@ -80,7 +80,7 @@ class Window {
   static void hand_on(MPI_Comm* comm, int* code, ...);
   static int on_delete(MPI_Win win, int keyval, void* value, void* extra);
 
-  MPI_Win win_;  // null: without
+  MPI_Win win_;                       // null: without
   MPI_Comm control_ = MPI_COMM_NULL;  // for collective calls; its error handler is the window's
   Rank rank_ = 0;
   bool dynamic_ = false;

@@ -36,7 +36,8 @@ static void ring(size_t size, int rounds) {
     require(MPIX_Win_wait_notify(win, 0, (uint64_t)round) == MPI_SUCCESS, "wait_notify");
     verify(memory, size, key_of(left, me, (uint64_t)round), left);
     memset(memory, 0, size);
-    require(MPIX_Put_notify(NULL, 0, MPI_BYTE, left, 0, 0, MPI_BYTE, 1, win) == MPI_SUCCESS, "free");
+    require(MPIX_Put_notify(NULL, 0, MPI_BYTE, left, 0, 0, MPI_BYTE, 1, win) == MPI_SUCCESS,
+            "free");
   }
   uint64_t value = 0;
   MPIX_Win_wait_notify(win, 1, (uint64_t)rounds);
@@ -170,19 +171,22 @@ static void errors(void) {
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   require(MPIX_Put_notify(data, 8, MPI_BYTE, 0, 0, 8, MPI_BYTE, 0, win) == MPI_ERR_WIN,
           "without counters");
-  require(MPIX_Win_set_num_notify(win, MPI_INFO_NULL, 2 + (me == 0)) == MPI_ERR_ARG, "not the same");
+  require(MPIX_Win_set_num_notify(win, MPI_INFO_NULL, 2 + (me == 0)) == MPI_ERR_ARG,
+          "not the same");
   require(MPIX_Win_set_num_notify(win, MPI_INFO_NULL, 2) == MPI_SUCCESS, "set");
   require(MPIX_Put_notify(data, 8, MPI_BYTE, 0, 0, 8, MPI_BYTE, 2, win) == MPI_ERR_ARG, "index");
   require(MPIX_Put_notify(data, 8, MPI_BYTE, 0, 57, 8, MPI_BYTE, 0, win) == MPI_ERR_RMA_RANGE,
           "range");
   require(MPIX_Put_notify(data, 8, MPI_BYTE, 0, -1, 8, MPI_BYTE, 0, win) == MPI_ERR_RMA_RANGE,
           "negative");
-  require(MPIX_Put_notify(data, 8, MPI_BYTE, ranks, 0, 8, MPI_BYTE, 0, win) == MPI_ERR_RANK, "rank");
+  require(MPIX_Put_notify(data, 8, MPI_BYTE, ranks, 0, 8, MPI_BYTE, 0, win) == MPI_ERR_RANK,
+          "rank");
   uint64_t value;
   require(MPIX_Win_get_notify_value(win, 2, &value) == MPI_ERR_ARG, "own index");
   int idx;
   require(MPIX_Win_waitsome_notify(win, 1, 2, &idx) == MPI_ERR_ARG, "range of indices");
-  require(MPIX_Win_get_notify_value(win, 0, &value) == MPI_SUCCESS && value == 0, "counted an error");
+  require(MPIX_Win_get_notify_value(win, 0, &value) == MPI_SUCCESS && value == 0,
+          "counted an error");
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_free(&win);
 }

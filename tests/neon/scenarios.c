@@ -45,8 +45,8 @@ static void announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int* w
 
 static void put(const void* data, int size, int target, int tag, MPI_Aint offset, int flags,
                 MPI_Request* request) {
-  const int error = MPIX_Neon_put(data, size, MPI_BYTE, target, tag, offset, size, MPI_BYTE, flags,
-                                  win, request);
+  const int error =
+      MPIX_Neon_put(data, size, MPI_BYTE, target, tag, offset, size, MPI_BYTE, flags, win, request);
   require(error == MPI_SUCCESS, "put of %d bytes: %d", size, error);
 }
 
@@ -203,8 +203,8 @@ static void many_puts(bool notify) {
     for (int i = 0; i < kPuts; ++i) {
       const int place = (i * 389) % kPuts;  // scattered
       const bool last = i == kPuts - 1 && !notify;
-      put(data + 8 * place, 8, 0, kTag, 8 * place,
-          last ? MPIX_NEON_FINAL : MPIX_NEON_NON_FINAL, NULL);
+      put(data + 8 * place, 8, 0, kTag, 8 * place, last ? MPIX_NEON_FINAL : MPIX_NEON_NON_FINAL,
+          NULL);
     }
     dawdle();
     if (notify) require(MPIX_Neon_notify(0, kTag, win) == MPI_SUCCESS, "notify");
@@ -380,7 +380,8 @@ static void t12_several_origins(void) {
       // All but rank 1 first; it waits for the message.
       int count = 0;
       int who[64];
-      while (count < ranks - 2) require(MPIX_Neon_arrived(ann, &count, who) == MPI_SUCCESS, "arrived");
+      while (count < ranks - 2)
+        require(MPIX_Neon_arrived(ann, &count, who) == MPI_SUCCESS, "arrived");
       int done = 0;
       MPI_Test(&ann, &done, MPI_STATUS_IGNORE);
       require(!done, "complete without rank 1");
@@ -595,7 +596,8 @@ static void t18_overrun(void) {
 }
 
 static void t19_sizes(void) {
-  static const size_t sizes[] = {0, 1, 7, 8, 4095, 4096, kEager - 1, kEager, kEager + 1, 65536, 1000003};
+  static const size_t sizes[] = {0,          1,      7,          8,     4095,   4096,
+                                 kEager - 1, kEager, kEager + 1, 65536, 1000003};
   enum { kSizes = sizeof sizes / sizeof *sizes };
   const bool huge = long_run;
   const size_t beyond = ((size_t)1 << 31) + 5;
@@ -785,14 +787,15 @@ static void t26_errors(void) {
   char data[8] = {0};
   require(MPIX_Neon_put(data, 8, MPI_BYTE, ranks, 1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_RANK,
           "rank");
-  require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, -1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_TAG, "tag");
+  require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, -1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_TAG,
+          "tag");
   require(MPIX_Neon_put(data, -1, MPI_BYTE, 0, 1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_COUNT,
           "count");
   require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, 1, 0, 4, MPI_BYTE, 0, win, NULL) == MPI_ERR_ARG,
           "sizes");
-  require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, 1, -8, 8, MPI_BYTE, 0, win, NULL) ==
-              MPI_ERR_RMA_RANGE,
-          "offset");
+  require(
+      MPIX_Neon_put(data, 8, MPI_BYTE, 0, 1, -8, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_RMA_RANGE,
+      "offset");
   require(MPIX_Neon_put(data, 8, MPI_BYTE, MPI_PROC_NULL, 1, 0, 8, MPI_BYTE, 0, win, &request) ==
               MPI_SUCCESS,
           "PROC_NULL");
@@ -911,8 +914,8 @@ static void persistent(void) {
   open_window((size_t)ranks * 8);
   if (me == 0) {
     MPI_Request ann;
-    require(MPIX_Neon_announce_init(0, ranks * 8, ranks - 1, others, kTag, MPIX_NEON_PERSISTENT, win,
-                                    &ann) == MPI_SUCCESS,
+    require(MPIX_Neon_announce_init(0, ranks * 8, ranks - 1, others, kTag, MPIX_NEON_PERSISTENT,
+                                    win, &ann) == MPI_SUCCESS,
             "init");
     MPI_Start(&ann);
     wait_for(&ann);  // at once
@@ -942,21 +945,39 @@ static const struct {
   const char* name;
   void (*run)(void);
 } scenarios[] = {
-    {"T01", t01_announce_put_notify}, {"T02", t02_early_eager}, {"T03", t03_early_large},
-    {"T04", t04_announce_meanwhile}, {"T05", t05_immediate}, {"T06", t06_many_non_final},
-    {"T07", t07_never_overtakes}, {"T08", t08_notify_alone},
-    {"T09", t09_notify_early_complete_late}, {"T10", t10_handles}, {"T11", t11_strong},
-    {"T12", t12_several_origins}, {"T13", t13_stranger}, {"T14", t14_rounds},
-    {"T15", t15_double_buffering}, {"T16", t16_no_crosstalk}, {"T17", t17_unpost},
-    {"T18", t18_overrun}, {"T19", t19_sizes}, {"T20", t20_never_blocks}, {"T21", t21_flood},
-    {"T24", t24_mixed_waits}, {"T25", t25_threads}, {"T26", t26_errors},
-    {"T27", t27_pending_at_the_end}, {"T28", t28_get}, {"types", datatypes},
+    {"T01", t01_announce_put_notify},
+    {"T02", t02_early_eager},
+    {"T03", t03_early_large},
+    {"T04", t04_announce_meanwhile},
+    {"T05", t05_immediate},
+    {"T06", t06_many_non_final},
+    {"T07", t07_never_overtakes},
+    {"T08", t08_notify_alone},
+    {"T09", t09_notify_early_complete_late},
+    {"T10", t10_handles},
+    {"T11", t11_strong},
+    {"T12", t12_several_origins},
+    {"T13", t13_stranger},
+    {"T14", t14_rounds},
+    {"T15", t15_double_buffering},
+    {"T16", t16_no_crosstalk},
+    {"T17", t17_unpost},
+    {"T18", t18_overrun},
+    {"T19", t19_sizes},
+    {"T20", t20_never_blocks},
+    {"T21", t21_flood},
+    {"T24", t24_mixed_waits},
+    {"T25", t25_threads},
+    {"T26", t26_errors},
+    {"T27", t27_pending_at_the_end},
+    {"T28", t28_get},
+    {"types", datatypes},
     {"persistent", persistent},
 };
 
 int main(int argc, char** argv) {
-  check_start(&argc, &argv, has_option(argc, argv, "--threads") ? MPI_THREAD_MULTIPLE
-                                                                : MPI_THREAD_SINGLE);
+  check_start(&argc, &argv,
+              has_option(argc, argv, "--threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
   require(ranks >= 2 && ranks <= 64, "needs 2 to 64 ranks");
   delay = option(argc, argv, "--delay", 0);
   delays = seed * 1000003 + (uint64_t)me;

@@ -54,10 +54,12 @@ static void automaton(void) {
     // Announce both halos of the grid that this round fills.
     if (round < 2) {
       above[to] = NEON_Post(cells[to][0], kColumns, 1, &previous, 10 * to + kUp, memory, &status);
-      below[to] = NEON_Post(cells[to][kLines + 1], kColumns, 1, &next, 10 * to + kDown, memory, &status);
+      below[to] =
+          NEON_Post(cells[to][kLines + 1], kColumns, 1, &next, 10 * to + kDown, memory, &status);
       require(above[to] != NULL && below[to] != NULL, "post: %d", status);
     } else {
-      require(NEON_Repost(above[to], &status) == 0 && NEON_Repost(below[to], &status) == 0, "repost");
+      require(NEON_Repost(above[to], &status) == 0 && NEON_Repost(below[to], &status) == 0,
+              "repost");
     }
     // First and last row, their transmission with the notification, the rest, completion.
     simulate(cells[from], cells[to], 1, 1);
@@ -74,7 +76,8 @@ static void automaton(void) {
     simulate(whole[from], whole[to], 1, all_rows);
     memcpy(whole[to][0], whole[to][all_rows], kColumns);
     memcpy(whole[to][all_rows + 1], whole[to][1], kColumns);
-    require(memcmp(cells[to], whole[to][me * kLines], sizeof cells[to]) == 0, "round %d differs", round);
+    require(memcmp(cells[to], whole[to][me * kLines], sizeof cells[to]) == 0, "round %d differs",
+            round);
   }
   for (int i = 0; i < 2; ++i) {
     require(NEON_Unpost(above[i]) == 0 && NEON_Unpost(below[i]) == 0, "unpost");
@@ -113,7 +116,8 @@ static void the_rest(void) {
     state = NEON_Wait(post, 0);
     require(known ? state == 0 : state == -MPI_ERR_RMA_RANGE, "a put that does not fit: %d", state);
     require(NEON_Unpost(post) == 0, "unpost");
-    require(NEON_Post(buffer, kSize + 1, 1, &one, 301, memory, &status) == NULL, "beyond the memory");
+    require(NEON_Post(buffer, kSize + 1, 1, &one, 301, memory, &status) == NULL,
+            "beyond the memory");
   } else if (me == 1) {
     fill(data, kSize, key_of(1, 0, 1));
     neon_handle first = NEON_Put(data, 60000, 0, 300, 0, NON_FINAL, own, &status);

@@ -41,9 +41,7 @@ void Neon::no_room(Rank to) {
 void Neon::control(Rank to, const Header& header, const Token* token) {
   Peer& peer = peers_[to];
   Control item{header, token != nullptr ? *token : Token{}};
-  if (peer.controls.empty() &&
-      send(to, item.header, item.token.bytes, item.token.size))
-    return;
+  if (peer.controls.empty() && send(to, item.header, item.token.bytes, item.token.size)) return;
   // What is owed waits by itself.
   if (header.kind == Kind::refund && !peer.controls.empty() &&
       peer.controls.back().header.kind == Kind::refund)

@@ -180,8 +180,8 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
   const bool overrun = to.granted == op.generation && !fits(op.offset, op.size, to.size);
   if (overrun) op.status = Status::range;
   const bool large = op.size > limits_.eager;
-  if (large && !overrun && op.moved == 0 && to.granted == op.generation &&
-      to.token.size > 0 && carrier_.can_write(to.target)) {
+  if (large && !overrun && op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
+      carrier_.can_write(to.target)) {
     const Step step = start_write(to, op);
     if (step != Step::done) return step;
   }
