@@ -37,8 +37,28 @@ class Endpoint {
   // Before an announcement is made for the first time, and when it is freed. Without the lock.
   virtual void expose(Announcement&) {}
   virtual void conceal(Announcement&) {}
+
+  // --- Counters of notified access ---
+
+  // Collective over the window: `count` of them, all 0, in place of those before.
+  virtual Slot* make_slots(std::uint32_t count) {
+    slots_ = std::make_unique<Slot[]>(count);
+    return slots_.get();
+  }
+  // Whether some rank's notifications come by plain stores, so that looking again soon pays.
+  virtual bool has_neighbours() const { return false; }
+  // Writes and counts by loads and stores, if the target's memory is mapped here. Any thread, without
+  // the lock; `offset` in bytes, and all of it in the target's window.
+  virtual bool put_mapped(Rank /*target*/, std::uint64_t /*offset*/, const void* /*data*/,
+                          std::uint64_t /*size*/, std::uint32_t /*index*/) {
+    return false;
+  }
+
   // Collective: brings all frames under way to their end, and stops. Without the lock.
   virtual void close() = 0;
+
+ private:
+  std::unique_ptr<Slot[]> slots_;
 };
 
 }  // namespace lfc::neon

@@ -1,5 +1,8 @@
 // The component's side of native.hpp: an endpoint on LFC's network interface.
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -9,6 +12,7 @@
 #include "native.hpp"
 #include "native_glue.h"
 #include "ni/neon_service.hpp"
+#include "ni/shared_memory.hpp"
 
 namespace lfc::neon {
 namespace {
@@ -21,9 +25,14 @@ thread_local std::optional<Ni::Access> held;
 
 class NativeEndpoint final : public Endpoint {
  public:
-  NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Comm comm, const Limits& limits,
-                 const Exposure& memory, std::uint32_t rank, std::uint32_t ranks)
-      : comm_(comm), window_(std::move(service), rank, limits, memory, ranks) {}
+  NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Win win, MPI_Comm comm,
+                 const Limits& limits, const Exposure& memory, std::uint32_t rank,
+                 std::uint32_t ranks)
+      : win_(win),
+        comm_(comm),
+        rank_(rank),
+        ranks_(ranks),
+        window_(std::move(service), rank, limits, memory, ranks) {}
 
   NeonWindow& window() { return window_; }
 
@@ -52,6 +61,20 @@ class NativeEndpoint final : public Endpoint {
   }
   void expose(Announcement& buffer) override { window_.expose(buffer); }
   void conceal(Announcement& buffer) override { window_.conceal(buffer); }
+  Slot* make_slots(std::uint32_t count) override;
+  bool has_neighbours() const override { return !neighbours_.empty(); }
+  bool put_mapped(Rank target, std::uint64_t offset, const void* data, std::uint64_t size,
+                  std::uint32_t index) override {
+    if (target >= neighbours_.size() || neighbours_[target].slots == nullptr) return false;
+    std::byte* place = neighbours_[target].base + offset;
+    if (size == 8) {
+      std::memcpy(place, data, 8);  // in one instruction
+    } else if (size > 0) {
+      std::memcpy(place, data, size);
+    }
+    neighbours_[target].slots[index].add(1);
+    return true;
+  }
   void close() override {
     drain(
         comm_, window_.sent(),
@@ -67,13 +90,62 @@ class NativeEndpoint final : public Endpoint {
   }
 
  private:
+  // A rank whose window and counters are mapped here; this one too.
+  struct Neighbour {
+    std::byte* base = nullptr;
+    Slot* slots = nullptr;  // null: not mapped
+    std::optional<SharedMemory> memory;
+  };
+
+  const MPI_Win win_;
   const MPI_Comm comm_;  // the window's
+  const std::uint32_t rank_, ranks_;
   NeonWindow window_;
+  std::optional<SharedMemory> own_;    // our counters, for neighbours to map
+  std::vector<Neighbour> neighbours_;  // by rank; empty: none
 };
+
+Slot* NativeEndpoint::make_slots(std::uint32_t count) {
+  std::vector<Neighbour> neighbours(ranks_);
+  std::optional<SharedMemory> own =
+      SharedMemory::create(sizeof(Slot) * std::max<std::size_t>(count, 1));
+  const SharedMemoryName mine = own ? own->name() : SharedMemoryName{};
+  std::vector<SharedMemoryName> names(ranks_);
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, names.data(), sizeof mine, MPI_BYTE, comm_);
+  Slot* slots = nullptr;
+  if (own) {
+    slots = reinterpret_cast<Slot*>(own->data());
+    std::uninitialized_default_construct_n(slots, count);
+  } else {
+    slots = Endpoint::make_slots(count);
+  }
+  bool any = false;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    Neighbour& each = neighbours[rank];
+    each.base = static_cast<std::byte*>(lfc_native_mapped(win_, static_cast<int>(rank)));
+    if (each.base == nullptr) continue;
+    if (rank == rank_) {
+      each.slots = slots;
+    } else if (names[rank].size >= sizeof(Slot) * count &&
+               (each.memory = SharedMemory::open(names[rank]))) {
+      each.slots = reinterpret_cast<Slot*>(each.memory->data());
+      any = true;
+    }
+  }
+  MPI_Barrier(comm_);  // all are mapped, and constructed
+  if (own) own->close();
+  own_ = std::move(own);
+  if (any) {
+    neighbours_ = std::move(neighbours);
+  } else {
+    neighbours_.clear();
+  }
+  return slots;
+}
 
 bool serves(MPI_Win win) { return lfc_native_serves(win) && NeonService::of_process() != nullptr; }
 
-Endpoint* open(MPI_Win, MPI_Comm comm, const Exposure& memory) {
+Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   std::shared_ptr<NeonService> service = NeonService::of_process();
   int rank = 0;
   int size = 0;
@@ -93,7 +165,7 @@ Endpoint* open(MPI_Win, MPI_Comm comm, const Exposure& memory) {
   std::uint32_t frame = service->frame_bytes();
   MPI_Allreduce(MPI_IN_PLACE, &frame, 1, MPI_UINT32_T, MPI_MIN, comm);
   const Limits limits{.frame = frame, .eager = kEager, .budget = kBudget};
-  auto* made = new NativeEndpoint(std::move(service), comm, limits, memory,
+  auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);

@@ -15,6 +15,8 @@ bool lfc_native_serves(MPI_Win win);
 /* The network interface's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
 
+/* That rank's window memory if it is mapped in this process, else NULL. */
+void* lfc_native_mapped(MPI_Win win, int rank);
 /* One pass of Open MPI's progress. */
 void lfc_native_progress(void);
 

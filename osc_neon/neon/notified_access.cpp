@@ -48,6 +48,12 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
 
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
+  if (access.here.contiguous() && access.there.contiguous() &&
+      window.endpoint().put_mapped(static_cast<Rank>(target), access.offset, origin,
+                                   access.here.bytes(), static_cast<std::uint32_t>(idx))) {
+    *request = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
   window.endpoint().lock();
   Job& job = *window.take_job();
   const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
@@ -86,7 +92,20 @@ int start_get(Access& access, void* origin, int target, int idx, MPI_Request* re
 }
 
 int wait_for(MPI_Request request) {
-  return request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
+  const bool done = request == MPI_REQUEST_NULL || request == lfc_request_finished();
+  return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// Progress now and then; a neighbour's store is seen without.
+template <class Condition>
+void wait_for_slots(Window& window, Condition condition) {
+  constexpr int kLooks = 100;
+  const int looks = window.endpoint().has_neighbours() ? kLooks : 1;
+  for (;;) {
+    for (int i = 0; i < looks; ++i)
+      if (condition()) return;
+    lfc_progress();
+  }
 }
 
 // After an accumulate of the window's own: it has been done when the flush returns.
@@ -132,7 +151,12 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
   if (range[0] != -range[1] || count < 0) return fail(win, MPI_ERR_ARG);
   {
     const std::lock_guard guard(window->endpoint());
-    window->memory().slots = std::make_unique<Slot[]>(static_cast<std::size_t>(count));
+    window->memory().slot_count = 0;
+  }
+  Slot* slots = window->endpoint().make_slots(static_cast<std::uint32_t>(count));
+  {
+    const std::lock_guard guard(window->endpoint());
+    window->memory().slots = slots;
     window->memory().slot_count = static_cast<std::uint32_t>(count);
   }
   MPI_Barrier(window->control());  // nobody notifies a rank that has no counters yet
@@ -256,7 +280,7 @@ int MPIX_Win_wait_notify(MPI_Win win, int idx, uint64_t expected) {
   int error = MPI_SUCCESS;
   const Slot* slot = own_slot(win, idx, error);
   if (slot == nullptr) return error;
-  lfc::neon::wait_until([&] { return slot->value() >= expected; });
+  lfc::neon::wait_for_slots(*Window::find(win), [&] { return slot->value() >= expected; });
   return MPI_SUCCESS;
 }
 
@@ -265,8 +289,9 @@ int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
   if (own_slot(win, first, error) == nullptr) return error;
   if (count < 1 || own_slot(win, first + count - 1, error) == nullptr)
     return error != MPI_SUCCESS ? error : fail(win, MPI_ERR_ARG);
-  const Slot* slots = Window::find(win)->memory().slots.get();
-  lfc::neon::wait_until([&] {
+  Window& window = *Window::find(win);
+  const Slot* slots = window.memory().slots;
+  lfc::neon::wait_for_slots(window, [&] {
     for (*idx = first; *idx < first + count; ++*idx)
       if (slots[*idx].value() != 0) return true;
     return false;

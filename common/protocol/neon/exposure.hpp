@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "protocol/neon/slot.hpp"
 
@@ -16,7 +15,7 @@ namespace lfc::neon {
 struct Exposure {
   std::byte* base = nullptr;
   std::uint64_t size = 0;
-  std::unique_ptr<Slot[]> slots;
+  Slot* slots = nullptr;  // the endpoint's
   std::uint32_t slot_count = 0;
 
   // Null: not all of it lies in the window.
