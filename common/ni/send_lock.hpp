@@ -14,8 +14,8 @@
 //   { SendLock::Guard guard(lock); ... }                     // host
 //   if (lock.try_claim()) { ...; lock.release_claim(); }     // NI thread
 //
-// Why the two sides of `biased` exclude each other: the host stores `depth_` and loads `claimed_`,
-// the NI thread stores `claimed_` and loads `depth_`, with an asymmetric fence in between, so at
+// Why the two sides of `biased` exclude each other: the host stores `depth_` and loads `claim_`,
+// the NI thread stores `claim_` and loads `depth_`, with an asymmetric fence in between, so at
 // least one sees the other and goes back (tests/unit/handshake_test.cpp, every interleaving).
 #pragma once
 
@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "sync/asymmetric_fence.hpp"
+#include "sync/gate.hpp"
 
 namespace lfc {
 
@@ -59,7 +60,7 @@ class SendLock {
   // With `biased`, after try_lock() has failed: sleeps until the NI thread has left. Spinning could
   // keep it from its core, where it has been preempted, for a whole time slice.
   void await_release() noexcept {
-    if (kind_ == Kind::biased) claimed_.wait(1, std::memory_order_relaxed);
+    if (kind_ == Kind::biased) claim_.await_open();
   }
 
   // For the short path: where nobody but the NI thread could be inside. Always false with `shared`.
@@ -91,7 +92,7 @@ class SendLock {
   // False when somebody is inside. Never waits.
   bool try_claim() noexcept {
     if (kind_ != Kind::biased) return take();
-    claimed_.store(1, std::memory_order_relaxed);
+    claim_.close();
     AsymmetricFence(AsymmetricFence::Scope::process).heavy();
     if (depth_.load(std::memory_order_acquire) == 0) return true;  // pairs with exit()
     release_claim();
@@ -99,8 +100,7 @@ class SendLock {
   }
   void release_claim() noexcept {
     if (kind_ != Kind::biased) return held_.store(false, std::memory_order_release);
-    claimed_.store(0, std::memory_order_release);  // pairs with the acquire in enter()
-    claimed_.notify_all();
+    claim_.open();  // pairs with is_closed() in enter()
   }
   // True when a host thread waits for the holder: a long job should make way.
   bool is_wanted() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
@@ -111,7 +111,7 @@ class SendLock {
     depth_.store(depth + 1, std::memory_order_relaxed);
     if (depth != 0) return true;
     AsymmetricFence::light(cheap_);
-    if (claimed_.load(std::memory_order_acquire) == 0) [[likely]]
+    if (!claim_.is_closed()) [[likely]]
       return true;
     depth_.store(0, std::memory_order_release);
     return false;
@@ -133,9 +133,9 @@ class SendLock {
 
   const Kind kind_;
   const bool cheap_;
-  std::atomic<bool> held_{false};          // shared
-  std::atomic<std::uint32_t> claimed_{0};  // biased: by the NI thread
-  std::atomic<std::uint32_t> depth_{0};    // biased: how often the host is inside
+  std::atomic<bool> held_{false};        // shared
+  Gate claim_;                           // biased: closed by the NI thread
+  std::atomic<std::uint32_t> depth_{0};  // biased: how often the host is inside
   std::atomic<std::uint32_t> waiters_{0};
 };
 

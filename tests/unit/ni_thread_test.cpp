@@ -1,10 +1,12 @@
 // The NI's own thread: what a process does while its host is away, over links that it can sleep on.
 #include "ni/ni_thread.hpp"
 
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -401,6 +403,64 @@ TEST_CASE("ni thread: it can be ended at any time") {
       const PeerId peer = origin.meet(target);
       for (int i = 0; i < 50; ++i) REQUIRE(add_one(origin, peer, target));
     }
+  }
+}
+
+// Keeps the control program, when the NI's thread runs it, until it is let go.
+struct Slow final : Service {
+  Verdict on_frame(PeerId, FrameType, std::span<const std::byte>) override {
+    return Verdict::malformed;
+  }
+  void on_lost(PeerId) override {}
+  bool work() override {
+    inside = true;
+    const auto deadline = steady_clock::now() + 10s;
+    while (!go && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+    return false;
+  }
+  std::atomic<bool> inside{false};
+  std::atomic<bool> go{false};
+};
+
+template <class Condition>
+bool await(Condition condition, std::chrono::seconds limit = 10s) {
+  const auto deadline = steady_clock::now() + limit;
+  while (!condition() && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+  return condition();
+}
+
+// Components enter through Ni::Access, which is compiled into them, while the thread's half is in the
+// library: as here. What the one does to sleep must be what the other looks for to wake it.
+TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he was compiled into") {
+  // For a rescue: a signal ends any sleep.
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  REQUIRE(sigaction(SIGUSR1, &nothing, nullptr) == 0);
+  Station station(0, "tcp", "floating", short_delays());
+  for (int round = 0; round < 10; ++round) {
+    Slow slow;
+    station.ni->attach(ServiceId::test, &slow);
+    std::atomic<bool> entered{false};
+    std::thread host([&] {
+      {
+        const Ni::Access access(*station.ni);
+        station.ni->service_wake(ServiceId::test);
+      }
+      while (!slow.inside) std::this_thread::yield();
+      const Ni::Access access(*station.ni);
+      entered = true;
+    });
+    const bool began = await([&] { return slow.inside.load(); });
+    slow.inside = true;
+    std::this_thread::sleep_for(20ms);  // by now it sleeps
+    CHECK_FALSE(entered);
+    slow.go = true;
+    const bool woken = await([&] { return entered.load(); }, 3s);
+    if (!woken) pthread_kill(host.native_handle(), SIGUSR1);
+    host.join();
+    station.ni->attach(ServiceId::test, nullptr);
+    REQUIRE(began);
+    REQUIRE(woken);
   }
 }
 
