@@ -39,7 +39,7 @@ program() {
   "$LFC_BUILD/$1/tests/$2" "${@:3}"
 }
 
-# 10^7 notified puts and 2 * 10^6 re-announcements, out of order.
+# 10^7 notified puts and 10^6 re-announcements, out of order.
 many_neon_frames() { LFC_TEST_EFFORT=100 program default lfc_unit '[neon]'; }
 
 catch() { # catch PRESET NAME: a Catch2 program; no test cases is no success
@@ -329,7 +329,7 @@ suite() {
   for how in native emulated; do
     entry nightly 1800 "neon/long.$how" neon_on_host $how 2 scenarios --long --limit 1700
   done
-  entry nightly 600 neon/unit-long many_neon_frames
+  entry nightly 1800 neon/unit-long many_neon_frames
   for ranks in 2 3; do
     when=full
     ((ranks > 2)) || when=quick
