@@ -256,7 +256,7 @@ void NeonWindow::start_writes() {
   }
 }
 
-void NeonWindow::expose(neon::Announcement& buffer) {
+void NeonWindow::publish(neon::Announcement& buffer) {
   RegionHandle region;
   if (buffer.size == 0 || !ni().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
     return;
@@ -264,7 +264,7 @@ void NeonWindow::expose(neon::Announcement& buffer) {
   std::memcpy(buffer.token.bytes, &region, sizeof region);
 }
 
-void NeonWindow::conceal(neon::Announcement& buffer) {
+void NeonWindow::withdraw(neon::Announcement& buffer) {
   if (buffer.token.size == 0) return;
   RegionHandle region;
   std::memcpy(&region, buffer.token.bytes, sizeof region);

@@ -87,8 +87,8 @@ class NeonWindow final : private neon::Carrier {
   void start_writes();
 
   // Lets origins write to the announced buffer. Without Access, by the host.
-  void expose(neon::Announcement& buffer);
-  void conceal(neon::Announcement& buffer);
+  void publish(neon::Announcement& buffer);
+  void withdraw(neon::Announcement& buffer);
 
   // --- For the window's end. With Access. ---
 

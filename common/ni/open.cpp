@@ -236,7 +236,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   const Place place =
       place_thread(read_machine(cores.allowed), cores, options.neighbours, options.neighbour);
   if (place.cpus.empty()) {
-    const std::string refusal = "policy fixed refused (" + place.reason + "), floating instead";
+    std::string refusal = "policy fixed refused (" + place.reason + "), floating instead";
     if (options.notice != nullptr) options.notice(refusal);
     return refusal;
   }

@@ -57,15 +57,16 @@ static_assert(sizeof(WindowHead) == 40);
 enum class AckKind : std::uint8_t { counted = 1, unlocked, result };
 
 struct WindowAck {
+  struct Counted {
+    std::uint32_t rank;   // the sender's in the window
+    std::uint32_t count;  // fragments dealt with so far
+  };
   std::uint8_t kind;
   std::uint8_t status;  // enum WindowStatus
   std::uint16_t size;   // result: bytes used
   std::uint32_t name;   // counted, unlocked: the receiver's window; result: its operation
   union {
-    struct {
-      std::uint32_t rank;   // the sender's in the window
-      std::uint32_t count;  // fragments dealt with so far
-    } counted;
+    Counted counted;
     unsigned char result[16];
   };
 };

@@ -92,9 +92,6 @@ constexpr bool is_logical(Accumulate op) noexcept {
   return op == Accumulate::logical_and || op == Accumulate::logical_or ||
          op == Accumulate::logical_xor;
 }
-constexpr bool is_ordering(Accumulate op) noexcept {
-  return op == Accumulate::maximum || op == Accumulate::minimum;
-}
 constexpr bool is_location(Accumulate op) noexcept {
   return op == Accumulate::max_location || op == Accumulate::min_location;
 }
@@ -117,8 +114,8 @@ template <class T>
 T wrapping(Accumulate op, T a, T b) noexcept {
   using Unsigned =
       std::conditional_t<sizeof(T) < sizeof(unsigned), unsigned, std::make_unsigned_t<T>>;
-  const auto x = static_cast<Unsigned>(a);
-  const auto y = static_cast<Unsigned>(b);
+  const Unsigned x = static_cast<std::make_unsigned_t<T>>(a);
+  const Unsigned y = static_cast<std::make_unsigned_t<T>>(b);
   return static_cast<T>(op == Accumulate::sum ? x + y : x * y);
 }
 

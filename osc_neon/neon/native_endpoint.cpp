@@ -59,8 +59,8 @@ class NativeEndpoint final : public Endpoint {
   void prepare(Rank target, std::uint64_t size) override {
     if (size > kEager) window_.prepare(target);
   }
-  void expose(Announcement& buffer) override { window_.expose(buffer); }
-  void conceal(Announcement& buffer) override { window_.conceal(buffer); }
+  void expose(Announcement& buffer) override { window_.publish(buffer); }
+  void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
   Slot* make_slots(std::uint32_t count) override;
   bool has_neighbours() const override { return !neighbours_.empty(); }
   bool put_mapped(Rank target, std::uint64_t offset, const void* data, std::uint64_t size,

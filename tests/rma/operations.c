@@ -58,25 +58,40 @@ typedef struct {
     memcpy(&value, from, sizeof value);                             \
     return (Number){(double)creall((long double complex)value), 0}; \
   }
+// clang-format off: it takes a list of macros for a declaration
 ACCESS(schar, signed char)
 ACCESS(uchar, unsigned char)
 ACCESS(short, short)
 ACCESS(ushort, unsigned short)
-ACCESS(int, int) ACCESS(unsigned, unsigned) ACCESS(long, long) ACCESS(ulong, unsigned long)
-    ACCESS(llong, long long) ACCESS(ullong, unsigned long long) ACCESS(float, float)
-        ACCESS(double, double) ACCESS(ldouble, long double) ACCESS(bool, _Bool)
-            ACCESS(aint, MPI_Aint) ACCESS(offset, MPI_Offset) ACCESS_COMPLEX(cfloat, float)
-                ACCESS_COMPLEX(cdouble, double) ACCESS_COMPLEX(cldouble, long double)
-                    ACCESS_PAIR(short, short) ACCESS_PAIR(int, int) ACCESS_PAIR(long, long)
-                        ACCESS_PAIR(float, float) ACCESS_PAIR(double, double)
-                            ACCESS_PAIR(ldouble, long double)
+ACCESS(int, int)
+ACCESS(unsigned, unsigned)
+ACCESS(long, long)
+ACCESS(ulong, unsigned long)
+ACCESS(llong, long long)
+ACCESS(ullong, unsigned long long)
+ACCESS(float, float)
+ACCESS(double, double)
+ACCESS(ldouble, long double)
+ACCESS(bool, _Bool)
+ACCESS(aint, MPI_Aint)
+ACCESS(offset, MPI_Offset)
+ACCESS_COMPLEX(cfloat, float)
+ACCESS_COMPLEX(cdouble, double)
+ACCESS_COMPLEX(cldouble, long double)
+ACCESS_PAIR(short, short)
+ACCESS_PAIR(int, int)
+ACCESS_PAIR(long, long)
+ACCESS_PAIR(float, float)
+ACCESS_PAIR(double, double)
+ACCESS_PAIR(ldouble, long double)
+// clang-format on
 
 #define TYPE(mpi, ctype, class, name) \
   { #mpi, mpi, sizeof(ctype), class, store_##name, load_##name }
 #define TYPE_PAIR(mpi, name) \
   { #mpi, mpi, sizeof(Pair_##name), pair, store_pair_##name, load_pair_##name }
 
-                                static MPI_Win win;
+static MPI_Win win;
 static char* memory;
 static MPI_Aint base;  // of rank 0's memory; 0 unless the window is dynamic
 

@@ -35,7 +35,7 @@ std::size_t total(const Slice* slices, int count) noexcept {
 std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexcept {
   if (size < kSpread || session.usable == 1) return session.lead;
   std::uint8_t best = session.lead;
-  for (std::uint8_t i = 0; i < rails_.size(); ++i)
+  for (std::uint8_t i = 0; i < rail_count(); ++i)
     if (session.rails[i].usable() &&
         session.rails[i].in_flight_bytes < session.rails[best].in_flight_bytes)
       best = i;
@@ -59,7 +59,7 @@ SendStatus BondLink::send_numbered(Session& session, Meta meta, const Slice* sli
   if (status != SendStatus::sent &&
       (rail != session.lead || session.rails[rail].state != RailState::State::up)) [[unlikely]] {
     // The rail is not up (yet): whichever is becomes the lead.
-    for (std::uint8_t other = 0; other < rails_.size() && status != SendStatus::sent; ++other) {
+    for (std::uint8_t other = 0; other < rail_count() && status != SendStatus::sent; ++other) {
       if (other == rail || !session.rails[other].usable()) continue;
       status = transmit(session, other, number, meta, slices, count, size);
       if (status != SendStatus::sent) continue;
@@ -251,7 +251,7 @@ void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& not
 
 void BondLink::violation(Session& session, std::string_view what) {
   counters_.add(Counter::frames_dropped);
-  for (std::uint8_t rail = 0; rail < rails_.size(); ++rail)
+  for (std::uint8_t rail = 0; rail < rail_count(); ++rail)
     suspect(session, rail, "the peer sent " + std::string(what));
 }
 

@@ -105,7 +105,7 @@ bool BondLink::connect(PeerId peer, const Address& address, std::string& why_not
 // Begins to connect over every rail that is not in use yet. False: there is none.
 bool BondLink::connect_rails(Session& session, std::string& why_not) {
   session.connect_due = false;
-  for (std::uint8_t i = 0; i < rails_.size(); ++i) {
+  for (std::uint8_t i = 0; i < rail_count(); ++i) {
     RailState& rail = session.rails[i];
     if (rail.state != RailState::State::none) continue;
     if (session.plain && session.usable != 0) break;
@@ -203,7 +203,7 @@ bool BondLink::say_goodbye(Session& session) {
 }
 
 void BondLink::close_rails(Session& session) noexcept {
-  for (std::uint8_t i = 0; i < rails_.size(); ++i) {
+  for (std::uint8_t i = 0; i < rail_count(); ++i) {
     RailState& rail = session.rails[i];
     if (rail.state == RailState::State::none) continue;
     if (rail.usable() || rail.close_due) rails_[i].link->close(session.id);
@@ -319,7 +319,7 @@ bool BondLink::settle(Session& session) {
     return false;
   }
   std::string why;
-  for (std::uint8_t rail = 0; rail < rails_.size(); ++rail) {
+  for (std::uint8_t rail = 0; rail < rail_count(); ++rail) {
     if (!session.rails[rail].close_due) continue;
     why += (why.empty() ? "" : "; ") + rails_[rail].label + ": " + session.rails[rail].why;
     leave_rail(session, rail);
@@ -338,7 +338,7 @@ bool BondLink::settle(Session& session) {
   }
 
   bool rest = !send_unsent(session);
-  for (std::uint8_t rail = 0; rail < rails_.size(); ++rail) {
+  for (std::uint8_t rail = 0; rail < rail_count(); ++rail) {
     RailState& state = session.rails[rail];
     if (state.answer_due != 0 && state.usable()) {
       const Note note{NoteKind::answer, rail, 0, state.answer_due};
@@ -369,7 +369,7 @@ bool BondLink::settle(Session& session) {
 
 std::uint8_t BondLink::lowest_usable(const Session& session) const noexcept {
   std::uint8_t joining = kNoRail;
-  for (std::uint8_t i = 0; i < rails_.size(); ++i) {
+  for (std::uint8_t i = 0; i < rail_count(); ++i) {
     if (session.rails[i].state == RailState::State::up) return i;
     if (joining == kNoRail && session.rails[i].usable()) joining = i;
   }

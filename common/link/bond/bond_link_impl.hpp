@@ -72,6 +72,7 @@ class BondLink final : public Bond {
     std::unique_ptr<Link> link;
     std::uint32_t quiet = 0;  // polls since it had an event
   };
+  std::uint8_t rail_count() const noexcept { return static_cast<std::uint8_t>(rails_.size()); }
 
   // bond_link.cpp
   Session* of(PeerId peer) const noexcept {

@@ -85,7 +85,7 @@ Link::Armed BondLink::arm() noexcept {
   bool timed = !restless_.empty() || over_;
   for (const auto& session : sessions_) {
     if (session == nullptr || session->plain) continue;
-    for (std::uint8_t rail = 0; rail < rails_.size(); ++rail) timed |= has_work(*session, rail);
+    for (std::uint8_t rail = 0; rail < rail_count(); ++rail) timed |= has_work(*session, rail);
   }
   Armed least = timed ? Armed::partly : Armed::fully;
   for (Rail& rail : rails_) {
@@ -114,7 +114,7 @@ void BondLink::check_time() {
 
 void BondLink::check_rails(Session& session, Clock::time_point now) {
   const auto patience = options_.rail_timeout / 3;
-  for (std::uint8_t i = 0; i < rails_.size(); ++i) {
+  for (std::uint8_t i = 0; i < rail_count(); ++i) {
     RailState& rail = session.rails[i];
     if (!rail.usable()) continue;
     if (rail.progress != rail.progress_seen || !has_work(session, i)) {
@@ -137,7 +137,7 @@ void BondLink::check_rails(Session& session, Clock::time_point now) {
       suspect(session, i, "it makes no progress while another rail of the same peer does");
   }
   if (session.witnessed == session.round) return;
-  for (std::uint8_t i = 0; i < rails_.size(); ++i) {
+  for (std::uint8_t i = 0; i < rail_count(); ++i) {
     RailState& rail = session.rails[i];
     if (!rail.usable() || rail.probed == session.round) continue;
     if (send_note(session, i, {NoteKind::probe, i, 0, session.round}) == SendStatus::sent)

@@ -119,7 +119,7 @@ bool BondLink::feed(Session& session) {
 // The usable rail with the least under way, if any has room; the lead among equals.
 std::uint8_t BondLink::rail_with_room(const Session& session, std::uint32_t tried) const noexcept {
   std::uint8_t best = kNoRail;
-  for (std::uint8_t step = 0; step < rails_.size(); ++step) {
+  for (std::uint8_t step = 0; step < rail_count(); ++step) {
     const std::uint8_t first = session.lead == kNoRail ? 0 : session.lead;
     const auto i = static_cast<std::uint8_t>((first + step) % rails_.size());
     const RailState& rail = session.rails[i];

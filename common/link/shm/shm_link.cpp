@@ -149,7 +149,7 @@ class ShmLink final : public Link {
   int drain(Incoming& in, int limit) noexcept;
   void fail(Outgoing& out, const char* why) noexcept;
   void lose(PeerId peer, const char* why);
-  void abandon(Incoming& in) noexcept;
+  void let_go(Incoming& in) noexcept;
   void try_cma(Outgoing& out);
   // The slow paths of poll(), kept out of its way.
   [[gnu::noinline]] void look_after(Incoming& in, RingReader::Peek found) noexcept;
@@ -220,7 +220,7 @@ void ShmLink::try_cma(Outgoing& out) {
 }
 
 void ShmLink::close(PeerId peer) noexcept {
-  if (Incoming* in = incoming(peer)) abandon(*in);
+  if (Incoming* in = incoming(peer)) let_go(*in);
   const Outgoing* out = outgoing(peer);
   if (out == nullptr) return;
   // The peer may have claimed a place that poll() has not seen yet: it is closed, too.
@@ -313,12 +313,12 @@ void ShmLink::fail(Outgoing& out, const char* why) noexcept {
 
 void ShmLink::lose(PeerId peer, const char* why) {
   if (Outgoing* out = outgoing(peer)) out->end(Outgoing::State::broken);
-  if (Incoming* in = incoming(peer)) abandon(*in);
+  if (Incoming* in = incoming(peer)) let_go(*in);
   sink_.on_broken(peer, *this, why);
 }
 
 // Stops reading a place; attend() moves it out of the way.
-void ShmLink::abandon(Incoming& in) noexcept {
+void ShmLink::let_go(Incoming& in) noexcept {
   segment_.head(in.place).abandoned.store(1, std::memory_order_relaxed);
   in.peer = kNoPeer;
   call_attention();
@@ -342,7 +342,7 @@ void ShmLink::sort_out_incoming() {
       segment_.free(in->place);
       return true;
     }
-    if (in->corrupt) abandon(*in);
+    if (in->corrupt) let_go(*in);
     if (in->peer != kNoPeer) return false;
     abandoned_.push_back(std::move(in));
     return true;
@@ -400,7 +400,7 @@ void ShmLink::attach(std::uint32_t place, Claim claim, const std::optional<Addre
   if (from && admit(*in, *from)) {
     active_.push_back(std::move(in));
   } else {
-    abandon(*in);
+    let_go(*in);
     abandoned_.push_back(std::move(in));
   }
 }
@@ -419,7 +419,7 @@ bool ShmLink::admit(Incoming& in, const Address& from) {
     drain(*earlier, static_cast<int>(segment_.shape().slots));
     earlier->died = false;
     if (earlier->peer == kNoPeer) return false;  // the sink closed it meanwhile
-    abandon(*earlier);
+    let_go(*earlier);
   }
   in.peer = peer;
   return true;
