@@ -116,9 +116,12 @@ bool Multicast::work() {
   return !awake_.empty();
 }
 
-void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) noexcept {
+void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   group.peers[member] = peer;
+  if (peer == kNoPeer || ni_.peer_state(peer)->state == Peer::State::broken) tell_lost(group);
 }
+
+void Multicast::give_up(Group& group) { tell_lost(group); }
 
 PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
   return group.peers[member];

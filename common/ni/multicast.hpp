@@ -112,7 +112,10 @@ class Multicast final : public Service {
   // Sends to one member; the bytes are copied if they have to wait.
   void send_direct(Group& group, std::uint32_t member, MulticastHeader header,
                    std::span<const std::byte> bytes);
-  void set_peer(Group& group, std::uint32_t member, PeerId peer) noexcept;
+  // A peer that is kNoPeer or broken is a member lost.
+  void set_peer(Group& group, std::uint32_t member, PeerId peer);
+  // This member can do no more for the group: all members are told as of a loss, this one, too.
+  void give_up(Group& group);
   PeerId peer(const Group& group, std::uint32_t member) const noexcept;
   void release(Packet& packet);
   // With Options::forward_in_host: forwards and delivers what has arrived for the group.

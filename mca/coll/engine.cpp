@@ -45,6 +45,7 @@ struct Process {
   std::optional<Facts> facts;  // none: takes no part
   std::vector<std::byte> address;
   std::unique_ptr<NeighbourArena> arena;
+  bool reported = false;  // that it cannot be reached
 };
 
 // Bijective (MurmurHash3's finalizer): what goes in different comes out different.
@@ -157,6 +158,16 @@ class Engine {
     return memory;
   }
 
+  // Too late to leave the communicator to other components: other ranks may find all in reach.
+  void report_unreachable(ProcessName name, const std::string& why_not) {
+    const std::lock_guard guard(mutex_);
+    if (std::exchange(processes_[name.packed()].reported, true)) return;
+    std::fprintf(stderr,
+                 "coll lfc: process %u:%u cannot be reached: %s; leave coll lfc out with "
+                 "--mca coll ^lfc\n",
+                 name.job, name.rank, why_not.c_str());
+  }
+
   PeerId peer(ProcessName name) {
     std::vector<std::byte> address;
     {
@@ -169,8 +180,11 @@ class Engine {
       if (known != kNoPeer) return known;
     }
     const std::optional<Address> parsed = Address::parse(address);
-    std::string why_not;
-    return parsed ? ni_->add_peer(*parsed, why_not) : kNoPeer;
+    std::string why_not = "its address is malformed";
+    PeerId peer = kNoPeer;
+    if (parsed) peer = ni_->add_peer(*parsed, why_not = {});
+    if (peer == kNoPeer) report_unreachable(name, why_not);
+    return peer;
   }
 
   Ni* ni() noexcept { return ni_.get(); }
@@ -293,11 +307,16 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
     }
     network = std::make_unique<GroupNetwork>(*multicast_);
     std::vector<PeerId> peers(size, kNoPeer);
+    std::vector<std::uint32_t> out_of_reach;
     for (std::uint32_t node = 0; node < members.nodes(); ++node) {
       const std::uint32_t first = members.first(node);
-      if (first != own) peers[first] = peer(members.name(first));
+      if (first == own) continue;
+      peers[first] = peer(members.name(first));
+      if (peers[first] == kNoPeer) out_of_reach.push_back(first);
     }
     network->join(key, members, own, std::move(peers));
+    const Ni::Access access(*ni_);
+    for (const std::uint32_t first : out_of_reach) network->set_peer(first, kNoPeer);
   }
   made->group = std::make_unique<CollGroup>(members, own, std::move(network),
                                             std::make_unique<EnginePlace>(key, members, own),

@@ -76,6 +76,15 @@ void CollGroup::set_lost() noexcept {
   if (board_.is_open()) board_.set_lost();
 }
 
+// Nobody else may wait for what does not come from here: the ranks of this node, who see the board
+// only, nor the other nodes, who do not know of the ranks of this one.
+void CollGroup::spread_loss() {
+  set_lost();
+  if (network_ == nullptr) return;
+  const Ni::Access access(*place_->ni());
+  network_->give_up();
+}
+
 // --- Issuing ---
 
 // What all ranks decide alike: chunks, steps, the way.
@@ -213,6 +222,7 @@ bool CollGroup::advance_inside() {
       const bool failed = lost() || board_failed_;
       if (!failed || operation.unsent.load(std::memory_order_acquire) != 0) break;
       operation.status = board_failed_ ? Status::no_memory : Status::lost;
+      spread_loss();
     }
     if (network_ != nullptr) {
       if (network_->mismatch()) operation.status = Status::mismatch;

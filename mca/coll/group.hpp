@@ -117,6 +117,7 @@ class CollGroup {
   void write(std::uint64_t step, const std::byte* bytes, std::size_t size) noexcept;
   std::uint32_t lane_of(std::uint32_t member) const noexcept;
   bool lost() const noexcept;
+  void spread_loss();
 
   const Membership members_;
   const std::uint32_t self_;

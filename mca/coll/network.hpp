@@ -45,9 +45,10 @@ class GroupNetwork final : public Multicast::Receiver {
   void expect(CollOperation* operation);
   void multicast(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
   void contribute(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
-  void set_peer(std::uint32_t member, PeerId peer) noexcept {
-    multicast_.set_peer(*group_, member, peer);
-  }
+  // kNoPeer: it is lost.
+  void set_peer(std::uint32_t member, PeerId peer) { multicast_.set_peer(*group_, member, peer); }
+  // The other nodes need not wait for this one any more.
+  void give_up() { multicast_.give_up(*group_); }
   PeerId peer(std::uint32_t member) const noexcept { return multicast_.peer(*group_, member); }
   // With forwarding by the host: now is the time.
   void serve();

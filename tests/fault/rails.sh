@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One of two network interfaces is cut in the middle of a checked stream: the job goes on over the other, every byte
 # right. Cut at the host itself, and at the switch, where no host is told; point to point and one-sided; and first none
-# at all, for comparison. Also: an interface that is dead from the start is left out.
+# at all, for comparison. Also: an interface that is dead from the start is left out; ranks without a network in common.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
@@ -77,4 +77,14 @@ run_job 60 2 "${stream[@]}" mpi_stream
 job_is_ok "a rail that is dead from the start"
 nothing_left
 echo "a rail that is dead from the start: $seconds s"
+
+# Ranks without a network in common: another BTL carries the messages, coll lfc cannot serve and must not wait.
+# shellcheck disable=SC2016  # for the rank's shell
+start_job 2 --mca btl lfc,tcp,self --mca btl_tcp_if_include eth0 bash -c \
+  'export OMPI_MCA_btl_lfc_interfaces=eth$((OMPI_COMM_WORLD_RANK + 1)); exec "$@"' apart mpi_stream --mebibytes 1
+end_job 30
+((code != 0)) || fail "coll lfc served ranks that it cannot reach"
+grep -aq 'coll lfc: process .* cannot be reached: .* --mca coll ^lfc' "$output" || fail "coll lfc did not say what is wrong"
+nothing_left
+echo "ranks out of each other's reach: exit code $code after $seconds s"
 echo ok

@@ -158,6 +158,41 @@ TEST_CASE("the loss of a member is told to all members", "[multicast]") {
   }));
 }
 
+TEST_CASE("a member out of reach is lost to all, and so is one that gives up", "[multicast]") {
+  for (const bool gives_up : {false, true}) {
+    Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {});
+    if (gives_up) {
+      chain.services[0]->give_up(*chain.groups[0]);
+    } else {
+      chain.services[0]->set_peer(*chain.groups[0], 2, kNoPeer);
+    }
+    CHECK(chain.receivers[0]->losses == 1);
+    CHECK(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
+    // Told by the one that gives up only: who is out of reach hears nothing.
+    REQUIRE(chain.world.settle());
+    CHECK(chain.receivers[2]->losses == (gives_up ? 1 : 0));
+  }
+}
+
+TEST_CASE("a member that is dead before it is needed is lost", "[multicast]") {
+  Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {});
+  chain.send(0);
+  REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == 1; }));
+  const PeerId dead = chain.world.peer(1, 2);  // 1 has forwarded to it
+  chain.world.fabric().kill(2);
+  chain.send(1);
+  REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
+  Recorder receiver;
+  Multicast::Group* group = nullptr;
+  const Membership members({{1, 0}, {1, 1}, {1, 2}}, {0, 1, 2});
+  chain.services[1]->join(group, 10, members, 1, {chain.world.peer(1, 0), kNoPeer, kNoPeer},
+                          receiver);
+  CHECK(receiver.losses == 0);
+  chain.services[1]->set_peer(*group, 2, dead);
+  CHECK(receiver.losses == 1);
+  chain.services[1]->leave(group);
+}
+
 TEST_CASE("trees with one head on each node", "[multicast]") {
   // Processes 0..8 on three nodes, dealt in turn: node i has i, i + 3, i + 6.
   std::vector<ProcessName> names;
