@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "ni/window_op.hpp"
+#include "sync/fence.hpp"
 
 namespace lfc {
 namespace {
@@ -14,7 +15,7 @@ constexpr unsigned kOwnPasses = 8;
 constexpr unsigned kQuietCalls = 64;
 
 // What neighbours have stored is seen, and what we have stored is seen by them, as the epoch says.
-void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void order_memory() noexcept { full_fence(); }
 
 }  // namespace
 
@@ -34,7 +35,7 @@ bool Window::flushed_at_once(const WindowPeer& peer) noexcept {
   if (threads_) {
     order_memory();
   } else {
-    std::atomic_thread_fence(std::memory_order_release);
+    release_fence();
     if (std::exchange(stored_, false)) unordered_ = true;
   }
   return true;

@@ -21,7 +21,7 @@ bool AsymmetricFence::registered(Scope scope) noexcept {
 }
 
 void AsymmetricFence::heavy() const noexcept {
-  full();
+  full_fence();
   // Once registered it cannot fail.
   if (cheap_)
     (void)membarrier(scope_ == Scope::process ? MEMBARRIER_CMD_PRIVATE_EXPEDITED

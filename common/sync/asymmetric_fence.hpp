@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "sync/fence.hpp"
+
 namespace lfc {
 
 class AsymmetricFence {
@@ -36,22 +38,13 @@ class AsymmetricFence {
     if (cheap) [[likely]] {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     } else {
-      full();
+      full_fence();
     }
   }
   void heavy() const noexcept;
 
  private:
   static bool registered(Scope scope) noexcept;
-  static void full() noexcept {
-#ifdef __SANITIZE_THREAD__
-    // The sanitizer does not know fences; an exchange is one.
-    static std::atomic<int> anything;
-    (void)anything.exchange(0, std::memory_order_seq_cst);
-#else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-  }
 
   Scope scope_;
   bool cheap_;
