@@ -45,7 +45,7 @@ faulted() {
     kill -0 "$job_pid" 2>/dev/null || break
     sleep 0.02
   done
-  grep -aqx 'stream: half' "$output" || fail "$name: the stream did not get half way"
+  grep -aqx 'stream: half' "$output" || { tail -n 20 "$output"; fail "$name: the stream did not get half way"; }
   [[ $where == none ]] || cut_rail "$where" "$rail"
   end_job 60
   mend_rails
