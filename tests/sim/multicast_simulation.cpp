@@ -80,23 +80,10 @@ void MulticastCounts::add(const MulticastCounts& other) noexcept {
   ticks += other.ticks;
 }
 
-SimOptions MulticastSimulation::fabric_options(const MulticastSimulationOptions& options) {
-  Random random(options.seed * 7919);
-  SimOptions fabric;
-  fabric.seed = options.seed;
-  fabric.max_payload = random.between(64, 200);
-  fabric.capacity = static_cast<std::uint32_t>(random.between(1, 10));
-  fabric.control_reserve = static_cast<std::uint32_t>(random.between(2, 16));
-  fabric.maximum_delay = static_cast<std::uint32_t>(random.between(1, 40));
-  fabric.stall_permille = static_cast<std::uint32_t>(random.below(50));
-  fabric.refuse_permille = static_cast<std::uint32_t>(random.below(200));
-  return fabric;
-}
-
 MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& options)
     : options_(options),
       random_(options.seed),
-      world_(options.nodes, fabric_options(options),
+      world_(options.nodes, random_fabric(options.seed, 200),
              {.initial_window = options.window, .maximum_window = options.window}) {
   for (Node node = 0; node < options.nodes; ++node) {
     Host& host = *hosts_.emplace_back(std::make_unique<Host>());

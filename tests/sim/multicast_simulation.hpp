@@ -58,7 +58,6 @@ class MulticastSimulation {
   struct Member;
   struct Host;
 
-  static SimOptions fabric_options(const MulticastSimulationOptions& options);
   void make_group(std::uint64_t key, const std::vector<Node>& nodes);
   void act(Host& host);
   bool finished() const;

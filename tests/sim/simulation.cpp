@@ -90,17 +90,9 @@ void SimulationCounts::add(const SimulationCounts& other) noexcept {
   law_checks += other.law_checks;
 }
 
-// The network, too, is drawn from the seed: roomy or narrow, even or jerky.
+// The network, too, is drawn from the seed.
 SimOptions Simulation::fabric_options(const SimulationOptions& options) {
-  Random random(options.seed * 7919);
-  SimOptions fabric;
-  fabric.seed = options.seed;
-  fabric.max_payload = random.between(64, 400);
-  fabric.capacity = static_cast<std::uint32_t>(random.between(1, 10));
-  fabric.control_reserve = static_cast<std::uint32_t>(random.between(2, 16));
-  fabric.maximum_delay = static_cast<std::uint32_t>(random.between(1, 40));
-  fabric.stall_permille = static_cast<std::uint32_t>(random.below(50));
-  fabric.refuse_permille = static_cast<std::uint32_t>(random.below(200));
+  SimOptions fabric = random_fabric(options.seed, 400);
   fabric.remote_memory = options.native;
   return fabric;
 }

@@ -17,6 +17,20 @@
 
 namespace lfc {
 
+// A fabric drawn from the seed: roomy or narrow, even or jerky, with frames of at most `largest`.
+inline SimOptions random_fabric(std::uint64_t seed, std::uint64_t largest) {
+  Random random(seed * 7919);
+  SimOptions fabric;
+  fabric.seed = seed;
+  fabric.max_payload = random.between(64, largest);
+  fabric.capacity = static_cast<std::uint32_t>(random.between(1, 10));
+  fabric.control_reserve = static_cast<std::uint32_t>(random.between(2, 16));
+  fabric.maximum_delay = static_cast<std::uint32_t>(random.between(1, 40));
+  fabric.stall_permille = static_cast<std::uint32_t>(random.below(50));
+  fabric.refuse_permille = static_cast<std::uint32_t>(random.below(200));
+  return fabric;
+}
+
 class World {
  public:
   using Node = SimFabric::Node;
