@@ -30,7 +30,7 @@ struct Multicast::Packet {
 
 // One child that a packet waits for.
 struct Multicast::Send : Message {
-  Packet* packet = nullptr;
+  Packet* packet = nullptr;  // while it waits
   Send* next_free = nullptr;
 };
 
@@ -62,7 +62,10 @@ Multicast::~Multicast() {
     for (Packet* packet : group->deferred) delete packet;
   for (auto& list : free_packets_)
     for (Packet* packet : list) delete packet;
-  while (free_sends_ != nullptr) delete std::exchange(free_sends_, free_sends_->next_free);
+  // What still waits for credits will not be sent; a packet goes with the last of its sends.
+  for (const auto& send : sends_)
+    if (send->packet != nullptr && --send->packet->unsent == 0 && !send->packet->kept)
+      delete send->packet;
 }
 
 // --- Groups ---
@@ -184,7 +187,7 @@ void Multicast::post(Packet& packet, PeerId peer) {
   if (send != nullptr) {
     free_sends_ = send->next_free;
   } else {
-    send = new Send;
+    send = sends_.emplace_back(std::make_unique<Send>()).get();
   }
   send->packet = &packet;
   send->type = FrameType::service;
@@ -198,7 +201,7 @@ void Multicast::post(Packet& packet, PeerId peer) {
 
 void Multicast::sent(Message* message, Result) {
   auto* send = static_cast<Send*>(message);
-  Packet& packet = *send->packet;
+  Packet& packet = *std::exchange(send->packet, nullptr);
   Multicast& self = *packet.owner;
   send->next_free = self.free_sends_;
   self.free_sends_ = send;

@@ -158,6 +158,7 @@ class Multicast final : public Service {
   std::size_t pooled_ = 0;  // bytes of packets that keep no credit
   std::size_t packets_ = 0;
   std::vector<Receiver*> awake_;
+  std::vector<std::unique_ptr<Send>> sends_;  // as many as ever waited at once
   Send* free_sends_ = nullptr;
   std::array<std::vector<Packet*>, 2> free_packets_;  // small and large
 };
