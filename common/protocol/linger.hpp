@@ -7,9 +7,9 @@
 //   linger.arrived(now);       // the thread has found something to do
 //   ... look for linger.time() after the last arrival, then sleep
 //
-// An arrival counts for lingering if it comes within a linger and a wake-up after the one before,
-// whether the thread was awake or asleep meanwhile; else against it. In groups of three or more,
-// lingering wins; for single requests it ends after a few.
+// An arrival counts for lingering if it comes within a linger after the one before; while the thread
+// does not linger, within a linger and a wake-up, which it had to wait for. In groups of three or
+// more, lingering wins; for single requests it ends after a few.
 // Held by tests/unit/linger_test.cpp.
 #pragma once
 
@@ -24,14 +24,18 @@ class Linger {
   struct Limits {
     Time shortest;
     Time longest;
-    Time wake_up;  // what it costs to be woken
+    Time wake_up;  // how much later a sleeper serves
   };
 
   explicit Linger(Limits limits) noexcept : limits_(limits) {}
 
   void arrived(Time now) noexcept {
-    const bool close = now - last_ <= limits_.longest + limits_.wake_up;
-    score_ = std::clamp(score_ + (close ? 1 : -1), -kMost, kMost);
+    const bool lingered = score_ >= 0;
+    const Time close = limits_.longest + (lingered ? Time(0) : limits_.wake_up);
+    const int score = score_ + (now - last_ <= close ? 1 : -1);
+    // Once it has changed its mind it sticks to it for a while.
+    const bool changed = (score >= 0) != lingered;
+    score_ = changed ? (lingered ? -kMost : kMost) : std::clamp(score, -kMost, kMost);
     last_ = now;
   }
   Time time() const noexcept { return score_ >= 0 ? limits_.longest : limits_.shortest; }
