@@ -47,6 +47,7 @@
 #include "ni/send_lock.hpp"
 #include "ni/service.hpp"
 #include "protocol/credits.hpp"
+#include "protocol/linger.hpp"
 #include "protocol/remote_memory.hpp"
 #include "protocol/watchdog.hpp"
 #include "stats/counters.hpp"
@@ -205,9 +206,9 @@ class Ni final : private FrameSink {
 
   // --- For the NI thread ---
 
-  // Drives the control program in the host's stead until nothing has come for `linger`, and arms the
-  // links. With upcalls it then serves the host as well. `events` counts.
-  Watchdog::Outcome take_turn(std::chrono::nanoseconds linger, int& events) noexcept;
+  // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
+  // the links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.
