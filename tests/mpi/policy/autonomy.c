@@ -88,13 +88,12 @@ static int64_t* memory;
 static MPI_Win window;
 
 static double worst_of(const char* what, double* times, int count, double wake_up, double within) {
-  double total = 0;
-  for (int i = 0; i < count; ++i) total += times[i];
   const double middle = median(times, count);
   printf("%s: median %.1f us, %.2f wake-ups; worst %.1f us\n", what, middle * 1e6, middle / wake_up,
          times[count - 1] * 1e6);
-  require(total < kComputing * 0.9, "%s: %d took %.3f s: they waited for the target", what, count,
-          total);
+  /* The first one would wait for the end of the computation, and the others find the target there. */
+  require(times[count - 1] < kComputing / 2, "%s: one took %.3f s: it waited for the target", what,
+          times[count - 1]);
   require(within == 0 || middle <= within * wake_up, "%s: median of %.2f wake-ups, more than %.2f",
           what, middle / wake_up, within);
   return middle;
