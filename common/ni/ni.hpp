@@ -212,7 +212,7 @@ class Ni final : private FrameSink {
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.
-  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  std::uint64_t polls() const noexcept { return lock_.visits(); }
   const Config& config() const noexcept { return config_; }
   const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
@@ -272,9 +272,6 @@ class Ni final : private FrameSink {
       wake_thread();
   }
   void wake_thread() noexcept;
-  void note_poll() noexcept {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   void begin_turn() noexcept;
   void end_turn() noexcept;
   Link::Armed arm_links() noexcept;
@@ -351,8 +348,6 @@ class Ni final : private FrameSink {
   bool polling_ = false;
   bool all_wake_ = true;  // no link has to be polled
   bool armed_ = false;    // the links; the NI thread sleeps, or is about to
-  // Alone on its line: the host writes it with every poll.
-  alignas(64) std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint32_t> masks_{0};
   std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
