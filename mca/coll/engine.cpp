@@ -76,7 +76,10 @@ struct lfc_coll_group {
   std::unique_ptr<lfc::CollGroup> group;
   std::vector<std::uint32_t> members;  // by rank
   std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
+  std::mutex watch_mutex;  // several threads may wait for operations of one communicator
   lfc::Clock::time_point watched{};
+  bool loss_told = false;
+  unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES;
   bool active = false;         // in the engine's list: has operations that go on by themselves
   std::atomic<int> users = 1;  // the communicator, and whoever advances it just now
 };
@@ -133,9 +136,17 @@ class Engine {
 
   lfc_coll_group* join(std::uint64_t key, const lfc_coll_process* processes, int count, int self,
                        std::string& why_not);
+  void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_group* group);
   void release(lfc_coll_group* group);
   void sweep();
+
+  // Whether the boards that process `first` makes can be reached.
+  bool reaches_boards(ProcessName first) {
+    const std::lock_guard guard(mutex_);
+    if (first == ni_->identity().name) return arena_ != nullptr;
+    return neighbour(first).reachable();
+  }
 
   // The memory of a board that process `first` makes for its neighbours.
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool& failed) {
@@ -145,27 +156,22 @@ class Engine {
       failed = memory == nullptr;
       return memory;
     }
-    Process& process = processes_[first.packed()];
-    if (process.arena == nullptr)
-      process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
-    std::byte* const memory = process.arena->find(key, lanes);
-    if (memory == nullptr && !process.arena->why_not().empty()) {
+    NeighbourArena& arena = neighbour(first);
+    std::byte* const memory = arena.find(key, lanes);
+    if (memory == nullptr && !arena.why_not().empty()) {
       if (!failed)
         std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
-                     process.arena->why_not().c_str());
+                     arena.why_not().c_str());
       failed = true;
     }
     return memory;
   }
 
-  // Too late to leave the communicator to other components: other ranks may find all in reach.
   void report_unreachable(ProcessName name, const std::string& why_not) {
     const std::lock_guard guard(mutex_);
     if (std::exchange(processes_[name.packed()].reported, true)) return;
-    std::fprintf(stderr,
-                 "coll lfc: process %u:%u cannot be reached: %s; leave coll lfc out with "
-                 "--mca coll ^lfc\n",
-                 name.job, name.rank, why_not.c_str());
+    std::fprintf(stderr, "coll lfc: %s cannot be reached by LFC: %s\n", shown(name).c_str(),
+                 why_not.c_str());
   }
 
   PeerId peer(ProcessName name) {
@@ -216,9 +222,21 @@ class Engine {
   int progress();
   void finished() noexcept { running_.fetch_sub(1, std::memory_order_relaxed); }
   void watch(lfc_coll_group& group);
+  void explain_loss(lfc_coll_group& group);
   void describe(char* text, std::size_t size);
 
  private:
+  // With the mutex held.
+  NeighbourArena& neighbour(ProcessName name) {
+    Process& process = processes_[name.packed()];
+    if (process.arena == nullptr)
+      process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
+    return *process.arena;
+  }
+  void tell_loss(lfc_coll_group& group, const std::string& what);
+  static std::string shown(ProcessName name) {
+    return "process " + std::to_string(name.job) + ":" + std::to_string(name.rank);
+  }
   std::uint64_t node_of(ProcessName name, const Facts& facts) const noexcept {
     const ArenaName& arena = facts.arena;
     if (arena.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
@@ -238,9 +256,9 @@ class Engine {
   std::mutex active_mutex_;
   std::vector<lfc_coll_group*> active_;
   std::atomic<std::uint32_t> running_ = 0;
+  unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
   std::uint64_t groups_ = 0;
   std::uint64_t groups_made_ = 0;
-  std::atomic<std::uint64_t> operations_ = 0;
 };
 
 // What a group asks of the engine.
@@ -299,6 +317,12 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   }
   const std::uint32_t own = made->members[static_cast<std::size_t>(self)];
   const Membership members(names, nodes);
+  if ((agreed_ & LFC_COLL_BOARDS) == 0 || (members.nodes() > 1 && (agreed_ & LFC_COLL_NODES) == 0)) {
+    why_not = "some rank of the job cannot reach another by LFC";
+    return nullptr;
+  }
+  if (!reaches_boards(members.name(members.first(members.node(own)))))
+    made->found &= ~unsigned{LFC_COLL_BOARDS};
   std::unique_ptr<GroupNetwork> network;
   if (members.nodes() > 1) {
     {
@@ -315,6 +339,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
       if (peers[first] == kNoPeer) out_of_reach.push_back(first);
     }
     network->join(key, members, own, std::move(peers));
+    if (!out_of_reach.empty()) made->found &= ~unsigned{LFC_COLL_NODES};
     const Ni::Access access(*ni_);
     for (const std::uint32_t first : out_of_reach) network->set_peer(first, kNoPeer);
   }
@@ -357,7 +382,8 @@ void Engine::sweep() {
 // Whether the ranks of this node still live; asked now and then while waiting.
 void Engine::watch(lfc_coll_group& group) {
   const Clock::time_point now = Clock::now();
-  if (now - group.watched < kWatchPeriod) return;
+  const std::unique_lock looking(group.watch_mutex, std::try_to_lock);
+  if (!looking.owns_lock() || now - group.watched < kWatchPeriod) return;
   const bool first = group.watched == Clock::time_point{};
   group.watched = now;
   if (first) return;
@@ -369,8 +395,28 @@ void Engine::watch(lfc_coll_group& group) {
       group.neighbours.push_back(std::make_unique<ProcessWatch>(process.facts->arena.pid));
     }
   }
-  for (const auto& neighbour : group.neighbours)
-    if (neighbour->dead()) coll.set_lost();
+  for (std::size_t lane = 0; lane < group.neighbours.size(); ++lane) {
+    if (!group.neighbours[lane]->dead()) continue;
+    coll.set_lost();
+    tell_loss(group, shown(coll.members().name(coll.local()[lane])) + " has ended");
+  }
+}
+
+// An operation has ended so: what MPI's error code does not say.
+void Engine::explain_loss(lfc_coll_group& group) {
+  const std::lock_guard looking(group.watch_mutex);
+  const CollGroup& coll = *group.group;
+  const std::uint32_t member = coll.lost_member();
+  tell_loss(group, member < coll.members().size()
+                       ? "no connection to " + shown(coll.members().name(member))
+                       : "another member has lost a rank");
+}
+
+// Once for each communicator; with its watch_mutex held.
+void Engine::tell_loss(lfc_coll_group& group, const std::string& what) {
+  if (std::exchange(group.loss_told, true)) return;
+  std::fprintf(stderr, "coll lfc: %s; collectives of this communicator fail from now on\n",
+               what.c_str());
 }
 
 void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
@@ -458,6 +504,7 @@ void Engine::describe(char* text, std::size_t size) {
 // A CollOperation in the caller's room, with the caller's way to be told.
 struct Started : CollOperation {
   lfc_coll_done told = nullptr;
+  lfc_coll_group* group = nullptr;
 };
 static_assert(sizeof(Started) <= sizeof(lfc_coll_operation));
 
@@ -465,6 +512,7 @@ void tell(CollOperation* operation) {
   auto* started = static_cast<Started*>(operation);
   const lfc_coll_done told = started->told;
   const auto status = static_cast<lfc_coll_status>(started->status);
+  if (status == LFC_COLL_LOST) engine->explain_loss(*started->group);
   engine->finished();
   std::destroy_at(started);
   told(reinterpret_cast<lfc_coll_operation*>(operation), status);
@@ -518,6 +566,9 @@ lfc_coll_group* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, i
 
 void lfc_coll_leave(lfc_coll_group* group) { engine->leave(group); }
 
+unsigned lfc_coll_reach(const lfc_coll_group* group) { return group->found; }
+void lfc_coll_agree(unsigned found) { engine->agree(found); }
+
 bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
   return lfc::find_combine(static_cast<lfc::CombineOp>(op), static_cast<lfc::CombineType>(type)) !=
          nullptr;
@@ -533,6 +584,7 @@ lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
   }
   group->group->submit(operation);
   engine->wait(*group, operation);
+  if (operation.status == lfc::CollOperation::Status::lost) engine->explain_loss(*group);
   return static_cast<lfc_coll_status>(operation.status);
 }
 
@@ -544,6 +596,7 @@ void lfc_coll_start(lfc_coll_group* group, const lfc_coll_call* call, lfc_coll_o
   }
   auto* operation = new (room) lfc::Started;
   operation->told = done;
+  operation->group = group;
   operation->done = lfc::tell;
   engine->start(*group, engine->describe(*group, *call, *operation));
 }

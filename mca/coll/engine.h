@@ -96,6 +96,12 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
  * the same at all of them and used by no other communicator of any of them at this time. */
 lfc_coll_group* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes, int count,
                               int self, char* why, size_t why_size);
+/* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
+ * is told to all of them before there are other groups: without the boards none is served, without
+ * the nodes those on one node only. */
+enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2 };
+unsigned lfc_coll_reach(const lfc_coll_group* group);
+void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */
 void lfc_coll_leave(lfc_coll_group* group);
 

@@ -79,6 +79,10 @@ class CollGroup {
   bool idle() const noexcept { return queue_ == nullptr; }
   // Ends all operations with Status::lost: a rank of this node is dead.
   void set_lost() noexcept;
+  // A member on another node whom this rank has lost; the number of members: none.
+  std::uint32_t lost_member() const {
+    return network_ == nullptr ? members_.size() : network_->lost_member();
+  }
   // The ranks of this node, by lane, as members.
   const std::vector<std::uint32_t>& local() const noexcept { return local_; }
 

@@ -27,6 +27,17 @@ bool GroupNetwork::drained() {
   return partials_.empty() || failed();
 }
 
+std::uint32_t GroupNetwork::lost_member() const {
+  const Ni::Access access(multicast_.ni());
+  const std::uint32_t size = Multicast::membership(*group_).size();
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const PeerId peer = multicast_.peer(*group_, member);
+    if (peer != kNoPeer && multicast_.ni().peer_state(peer)->state == Peer::State::broken)
+      return member;
+  }
+  return size;
+}
+
 // Results that have been sent to all are no longer needed.
 void GroupNetwork::forget_results() {
   std::erase_if(results_, [&](const auto& result) {

@@ -3,15 +3,18 @@
 // from rank to rank. Every element of every result is checked against what each rank works out for
 // itself, and all results enter a digest that two runs with different components must agree on.
 //
-//   coll_random [--cases N] [--alike]     prints "digest N cases X" before "ok"
+//   coll_random [--cases N] [--threads N] [--alike]     prints "digest N cases X" before "ok"
 //
+// --threads: so many threads of each rank do this at the same time, each on communicators of its own.
 // --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
 #include "check.h"
 
-enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxRanks = 64 };
+#include <pthread.h>
 
-static uint64_t state;  // the same at all ranks
-static uint64_t digest = 0xcbf29ce484222325u;
+enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxThreads = kStateSlots };
+
+static _Thread_local uint64_t state;  // the same at all ranks
+static _Thread_local uint64_t digest;
 
 static uint64_t draw(uint64_t bound) {
   state += 0x9e3779b97f4a7c15u;
@@ -27,7 +30,10 @@ static void note(const void* data, size_t size) {
 }
 
 static bool alike;
-static MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
+static long cases;
+static MPI_Comm bases[kMaxThreads];           // what each thread makes its communicators from
+static _Thread_local MPI_Comm base;
+static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 
 // --- Numbers ---
 
@@ -304,32 +310,29 @@ static void replace_communicator(void) {
   doing("communicator %d: way %d", which, how);
   if (comms[which] != MPI_COMM_NULL) MPI_Comm_free(&comms[which]);
   if (how == 0) {
-    MPI_Comm_split(MPI_COMM_WORLD, me % colours, reverse ? -me : me, &comms[which]);
+    MPI_Comm_split(base, me % colours, reverse ? -me : me, &comms[which]);
   } else if (how == 1) {
     const bool in = (members >> (me % 20) & 1) != 0;
-    MPI_Comm_split(MPI_COMM_WORLD, in ? 1 : MPI_UNDEFINED, reverse ? -me : me, &comms[which]);
+    MPI_Comm_split(base, in ? 1 : MPI_UNDEFINED, reverse ? -me : me, &comms[which]);
   } else if (how == 2 && from != which) {
     if (comms[from] != MPI_COMM_NULL) MPI_Comm_dup(comms[from], &comms[which]);
   } else {
     MPI_Request request;
-    MPI_Comm_idup(MPI_COMM_WORLD, &comms[which], &request);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_idup(base, &comms[which], &request);
+    MPI_Barrier(base);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 }
 
-int main(int argc, char** argv) {
-  long cases = 0;
-  for (int i = 1; i < argc; ++i) {
-    if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc) cases = atol(argv[i + 1]);
-    alike = alike || strcmp(argv[i], "--alike") == 0;
-  }
-  check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  if (cases == 0) cases = long_run ? 10000 : 400;
-  state = seed * 1000003;
-  uint64_t own = seed + 77 * (uint64_t)me;  // delays are each rank's own
+// One thread's cases, from its own seed; its digest.
+static uint64_t run(int thread) {
+  state_slot = thread;
+  state = seed * 1000003 + (uint64_t)thread * 7919;
+  digest = 0xcbf29ce484222325u;
+  uint64_t own = seed + 77 * (uint64_t)me + (uint64_t)thread;  // delays are each rank's own
+  base = bases[thread];
   for (int i = 0; i < kComms; ++i) comms[i] = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+  MPI_Comm_dup(base, &comms[0]);
 
   Case pending[kPending];
   int waiting = 0;
@@ -358,9 +361,48 @@ int main(int argc, char** argv) {
   while (waiting > 0) end(&pending[--waiting]);
   for (int i = 0; i < kComms; ++i)
     if (comms[i] != MPI_COMM_NULL) MPI_Comm_free(&comms[i]);
+  doing("all cases done");
+  return digest;
+}
+
+typedef struct Thread {
+  pthread_t id;
+  int number;
+  uint64_t digest;
+} Thread;
+
+static void* run_thread(void* argument) {
+  Thread* thread = argument;
+  thread->digest = run(thread->number);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const int threads = (int)option(argc, argv, "--threads", 1);
+  cases = option(argc, argv, "--cases", 0);
+  alike = has_option(argc, argv, "--alike");
+  check_start(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+  require(threads >= 1 && threads <= kMaxThreads, "--threads must be from 1 to %d", kMaxThreads);
+  if (cases == 0) cases = long_run ? 10000 : 400;
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  require(threads == 1 || provided == MPI_THREAD_MULTIPLE, "no MPI_THREAD_MULTIPLE");
+
+  Thread team[kMaxThreads];
+  for (int i = 0; i < threads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &bases[i]);
+  for (int i = 1; i < threads; ++i) {
+    team[i].number = i;
+    require(pthread_create(&team[i].id, NULL, run_thread, &team[i]) == 0, "no thread");
+  }
+  uint64_t mine = run(0);
+  for (int i = 1; i < threads; ++i) {
+    pthread_join(team[i].id, NULL);
+    mine ^= team[i].digest;
+  }
+  for (int i = 0; i < threads; ++i) MPI_Comm_free(&bases[i]);
 
   uint64_t all = 0;
-  MPI_Reduce(&digest, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
   if (me == 0) printf("digest %ld cases %016llx\n", cases, (unsigned long long)all);
   return check_end();
 }
