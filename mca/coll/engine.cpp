@@ -75,6 +75,7 @@ Engine* engine = nullptr;
 struct lfc_coll_group {
   std::unique_ptr<lfc::CollGroup> group;
   std::vector<std::uint32_t> members;  // by rank
+  std::vector<std::uint32_t> ranks;    // by member
   std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
   std::mutex watch_mutex;  // several threads may wait for operations of one communicator
   lfc::Clock::time_point watched{};
@@ -212,6 +213,10 @@ class Engine {
     operation.in = static_cast<const std::byte*>(call.in);
     operation.out = static_cast<std::byte*>(call.out);
     operation.bytes = call.bytes;
+    static_assert(sizeof(CollOperation::Block) == sizeof(lfc_coll_block) &&
+                  offsetof(CollOperation::Block, bytes) == offsetof(lfc_coll_block, bytes));
+    operation.blocks = reinterpret_cast<const CollOperation::Block*>(call.blocks);
+    operation.ranks = group.ranks.data();
     operation.op = static_cast<CombineOp>(call.op);
     operation.type = static_cast<CombineType>(call.type);
     return operation;
@@ -298,6 +303,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   });
   auto made = std::make_unique<lfc_coll_group>();
   made->members.resize(size);
+  made->ranks = order;
   for (std::uint32_t member = 0; member < size; ++member) {
     const ProcessName name = name_of(order[member]);
     made->members[order[member]] = member;

@@ -37,7 +37,20 @@ struct lfc_coll_process {
   uint32_t job, rank;
 };
 
-enum lfc_coll_kind { LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE };
+enum lfc_coll_kind {
+  LFC_COLL_BCAST,
+  LFC_COLL_REDUCE,
+  LFC_COLL_ALLREDUCE,
+  /* On one node only. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
+   * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
+  LFC_COLL_ALLGATHER,
+  LFC_COLL_GATHER,
+  LFC_COLL_SCATTER
+};
+/* Where the block of a rank lies, if they are not all alike: bytes. */
+struct lfc_coll_block {
+  size_t offset, bytes;
+};
 enum lfc_coll_op {
   LFC_COLL_MAX,
   LFC_COLL_MIN,
@@ -73,6 +86,8 @@ struct lfc_coll_call {
   size_t bytes;
   enum lfc_coll_op op;
   enum lfc_coll_type type;
+  /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
+  const struct lfc_coll_block* blocks;
 };
 
 /* Room for an operation that goes on by itself; lives until `done` has been called. */

@@ -17,6 +17,9 @@
 //              | 2, one node          | all; then each combines a part, and writes that
 //              | 2, several nodes     | all but the head; then the head's NI, the result
 //   barrier    | an allreduce of no bytes
+//   allgather  | 1, one node          | all
+//   gather     | 1, one node          | all but the root
+//   scatter    | 1, one node          | the root, for all
 //
 // Nobody runs ahead without bound: on a board by its slots, among nodes because after `window` bytes
 // of broadcasts and reductions, which alone do not synchronise, everybody inserts a barrier. All
@@ -98,6 +101,7 @@ class CollGroup {
   }
   bool advance_inside();
   bool bcast_at_once(const CollOperation& operation, unsigned looks);
+  bool allgather_at_once(const CollOperation& operation, unsigned looks);
   bool allreduce_at_once(const CollOperation& operation, unsigned looks);
   void combine_all(const CollOperation& operation, std::uint64_t step, std::size_t offset,
                    std::size_t size, Combine combine) const;
@@ -110,10 +114,15 @@ class CollGroup {
   bool bcast_other(CollOperation& operation, bool& moved);
   bool read_results(CollOperation& operation, std::uint32_t lane, bool& moved);
   bool reduce_head(CollOperation& operation, bool& moved);
-  bool reduce_other(CollOperation& operation, bool& moved);
+  bool write_all(CollOperation& operation, bool& moved);
   bool allreduce_direct(CollOperation& operation, bool& moved);
   bool allreduce_parts(CollOperation& operation, bool& moved);
   bool allreduce_nodes(CollOperation& operation, bool& moved);
+  bool allgather(CollOperation& operation, bool& moved);
+  bool gather_root(CollOperation& operation, bool& moved);
+  bool scatter_root(CollOperation& operation, bool& moved);
+  bool scatter_other(CollOperation& operation, bool& moved);
+  void take_blocks(const CollOperation& operation, std::uint64_t index, std::uint64_t step) const;
   const std::byte* combine_local(CollOperation& operation, std::uint64_t index, std::uint64_t step,
                                  std::byte* target);
   bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step) const noexcept;
