@@ -47,6 +47,7 @@
 #include "ni/send_lock.hpp"
 #include "ni/service.hpp"
 #include "protocol/credits.hpp"
+#include "protocol/linger.hpp"
 #include "protocol/remote_memory.hpp"
 #include "protocol/watchdog.hpp"
 #include "stats/counters.hpp"
@@ -136,6 +137,8 @@ class Ni final : private FrameSink {
 
   bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
   void deregister_memory(RegionHandle& handle) noexcept;
+  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  bool registration_costs() const noexcept;
   // Each starts one operation; operation->done is called exactly once, possibly inside the call.
   // put and atomics have finished when the target's memory has changed. `local` may be null (the
   // link registers as needed); sizes in bytes; addresses are the target's.
@@ -219,9 +222,9 @@ class Ni final : private FrameSink {
 
   // --- For the NI thread ---
 
-  // Drives the control program in the host's stead until nothing has come for `linger`, and arms the
-  // links. With upcalls it then serves the host as well. `events` counts.
-  Watchdog::Outcome take_turn(std::chrono::nanoseconds linger, int& events) noexcept;
+  // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
+  // the links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.
