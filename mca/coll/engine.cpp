@@ -92,7 +92,7 @@ class Engine {
  public:
   explicit Engine(const lfc_coll_options& options) : options_(options) {
     facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-                            options.host_forwarding ? 1 : 0);
+                            (options.host_forwarding ? 1u : 0u) + 2u * options.tree);
     std::string why_not;
     arena_ = OwnArena::create(why_not);
     if (arena_ != nullptr) facts_.arena = arena_->name();
@@ -107,7 +107,8 @@ class Engine {
   const Facts& facts() const noexcept { return facts_; }
   const lfc_coll_options& options() const noexcept { return options_; }
   CollOptions group_options() const noexcept {
-    return {options_.packet, options_.window, options_.fan, options_.host_forwarding, threads_};
+    return {options_.packet, options_.window, options_.fan, static_cast<TreeShape>(options_.tree),
+            options_.host_forwarding, threads_};
   }
 
   bool start_service(bool threads) {
@@ -197,7 +198,7 @@ class Engine {
   Ni* ni() noexcept { return ni_.get(); }
   // Open MPI's other business, now and then where nobody has to wait for anything.
   void visit() {
-    const unsigned visits = visits_.load(std::memory_order_relaxed) + 1;
+    const std::uint64_t visits = visits_.load(std::memory_order_relaxed) + 1;
     visits_.store(visits, std::memory_order_relaxed);
     if (visits % kSpins == 0) options_.progress();
   }
@@ -225,6 +226,7 @@ class Engine {
   void wait(lfc_coll_group& group, CollOperation& operation);
   void start(lfc_coll_group& group, CollOperation& operation);
   int progress();
+  void submitted() noexcept { operations_.fetch_add(1, std::memory_order_relaxed); }
   void finished() noexcept { running_.fetch_sub(1, std::memory_order_relaxed); }
   void watch(lfc_coll_group& group);
   void explain_loss(lfc_coll_group& group);
@@ -250,7 +252,7 @@ class Engine {
 
   const lfc_coll_options options_;
   bool threads_ = false;
-  std::atomic<unsigned> visits_ = 0;
+  std::atomic<std::uint64_t> visits_ = 0;
   Facts facts_;
   std::unique_ptr<OwnArena> arena_;
   std::shared_ptr<Ni> ni_;
@@ -262,6 +264,7 @@ class Engine {
   std::vector<lfc_coll_group*> active_;
   std::atomic<std::uint32_t> running_ = 0;
   unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
+  std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits
   std::uint64_t groups_ = 0;
   std::uint64_t groups_made_ = 0;
 };
@@ -466,6 +469,7 @@ void Engine::start(lfc_coll_group& group, CollOperation& operation) {
     const std::lock_guard guard(active_mutex_);
     if (!std::exchange(group.active, true)) active_.push_back(&group);
   }
+  submitted();
   group.group->submit(operation);
 }
 
@@ -501,9 +505,9 @@ void Engine::describe(char* text, std::size_t size) {
   }
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::snprintf(text, size,
-                "groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
+                "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
                 "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
-                number(groups_), number(groups_made_),
+                number(operations_ + visits_), number(groups_), number(groups_made_),
                 number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent),
                 number(stats.forwarded), number(stats.taken), number(stats.copied),
                 number(stats.blocked), number(stats.early), number(packets));
@@ -590,6 +594,7 @@ lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
     engine->visit();
     return LFC_COLL_OK;
   }
+  engine->submitted();
   group->group->submit(operation);
   engine->wait(*group, operation);
   if (operation.status == lfc::CollOperation::Status::lost) engine->explain_loss(*group);

@@ -25,9 +25,18 @@ extern "C" {
 
 typedef struct lfc_coll_group lfc_coll_group;
 
+enum lfc_coll_tree {
+  LFC_COLL_MONOTONE,
+  LFC_COLL_BINARY,
+  LFC_COLL_BINOMIAL,
+  LFC_COLL_CHAIN,
+  LFC_COLL_KARY
+};
+
 struct lfc_coll_options {
   size_t packet, window;
   unsigned fan;
+  enum lfc_coll_tree tree;
   bool host_forwarding;
   bool crowded;          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's */

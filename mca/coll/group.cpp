@@ -110,6 +110,7 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   }
   operation.steps = operation.chunks * operation.per_chunk;
   if (one_node) return;
+  operation.shape = options_.shape;
   const std::size_t chunk_size = std::min(chunk, operation.bytes);
   operation.fan = static_cast<std::uint8_t>(
       options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));

@@ -69,6 +69,7 @@ void GroupNetwork::multicast(CollOperation& operation, std::uint64_t step,
   MulticastHeader header;
   header.number = step;
   header.tag = kResult;
+  header.shape = operation.shape;
   header.fan = operation.fan;
   multicast_.send(*group_, header, bytes, operation.unsent);
 }
@@ -149,7 +150,7 @@ void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
                               std::span<const std::byte> bytes) {
   const bool all = operation.kind == CollOperation::Kind::allreduce;
   const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all)};
-  if (!add(step, up, {TreeShape::monotone, operation.fan}, bytes)) fail_size();
+  if (!add(step, up, {operation.shape, operation.fan}, bytes)) fail_size();
 }
 
 // One part of a step's result. False: its size is not that of the others.

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "combine.hpp"
+#include "protocol/tree.hpp"
 
 namespace lfc {
 
@@ -40,6 +41,7 @@ struct CollOperation {
   Combine combine = nullptr;
   bool begun = false;
   bool direct = false;  // everybody reads everybody's lane
+  TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
   std::uint64_t first = 0;  // step
   std::uint64_t steps = 0;

@@ -25,35 +25,35 @@ ranks_left() {
 victim() { # victim CALL RANK: once it is at work
   local pid
   pid=$(pid_of_rank "$2")
-  sleep 1
+  sleep 0.6
   kill -0 "$pid" 2>/dev/null || fail "the job has ended before anything was killed: $1"
   kill -KILL "$pid"
 }
 
-here=(mpirun -n 4 --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1)
-hosts=()
-if [[ $EUID == 0 ]] && unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null; then
-  export LFC_LAB=killed$$
-  env -u LFC_TEST_MARK scripts/lab up 3 >/dev/null
-  trap 'leave; scripts/lab down >/dev/null 2>&1' EXIT
-  hosts=(scripts/lab mpirun -n 5)
-else
-  echo "no lab: namespaces are not permitted"
-fi
-
-for where in here hosts; do
-  declare -n launcher=$where
-  ((${#launcher[@]} > 0)) || continue
+in_each() { # in_each WHERE LAUNCHER...: mpirun ends the job
+  local where=$1 call i
+  shift
   for ((i = 0; i < ${#calls[@]}; ++i)); do
     call=${calls[i]}
-    launch "${launcher[@]}" -- "$program" --only "$call" --seconds 100
+    launch "$@" -- "$program" --only "$call" --seconds 100
     victim "$call" $((i % 3))
     job_start=$EPOCHREALTIME
     end_job 10
     ((code != 0)) || fail "a rank was killed in $call, but the job ended without an error"
     echo "$where: killed in $call: exit code $code after $seconds s"
   done
-done
+}
+
+here=(mpirun -n 4 --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1)
+in_each here "${here[@]}"
+if [[ $EUID == 0 ]] && unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null; then
+  export LFC_LAB=killed$$
+  env -u LFC_TEST_MARK scripts/lab up 3 >/dev/null
+  trap 'leave; scripts/lab down >/dev/null 2>&1' EXIT
+  in_each lab scripts/lab mpirun -n 5
+else
+  echo "not across hosts: namespaces are not permitted"
+fi
 nothing_left
 
 # Nobody but the component itself tells those who wait.
