@@ -5,15 +5,15 @@
 //   chain [--busy SECONDS] [--sleep] [--ratio R] [--stream N] [--pipeline R]
 //
 // latency:  64 B and 64 KiB to the last rank, inner ranks in MPI_Bcast, and away for SECONDS (default
-//           1): prints both and their ratio, and the worst; with --ratio R it must not be larger in
-//           one of three tries, because the scheduler, too, can keep a packet waiting.
+//           1): prints both and their ratio, and the worst; with --ratio R the best of up to five
+//           tries must not be larger.
 // stream:   N broadcasts of 64 B in a row must all be at the last rank before the inner ranks come
 //           back; how many of 64 KiB are is printed: there back-pressure begins.
 // pipeline: 64 packets: completion at the last rank by completion at the first inner one; at most R.
 // Away is computing, or with --sleep sleeping, which leaves the core to others.
 #include "../check.h"
 
-enum { kRounds = 41, kLargest = 2 << 20 };
+enum { kTries = 5, kRounds = 41, kLargest = 2 << 20 };
 
 static unsigned char* bytes;
 static bool sleeps;
@@ -67,22 +67,23 @@ static double latency(int size, double busy, double* worst) {
 static void show_latency(double busy, double limit) {
   const int sizes[] = {64, 65536};
   for (int i = 0; i < 2; ++i) {
-    double worst = 0, best = 0;
+    double worst = 0, idle = 0, away = 0;
     (void)latency(sizes[i], 0, &worst);
-    for (int tries = 0, more = 1; more != 0 && tries < 3; ++tries) {
-      const double idle = latency(sizes[i], 0, &worst);
-      const double away = latency(sizes[i], busy, &worst);
-      const double ratio = away / idle;
-      if (tries == 0 || ratio < best) best = ratio;
-      more = limit > 0 && best > limit;
+    // The scheduler, too, can keep a packet waiting: the best of both.
+    for (int tries = 0, more = 1; more != 0 && tries < kTries; ++tries) {
+      const double now_idle = latency(sizes[i], 0, &worst);
+      const double now_away = latency(sizes[i], busy, &worst);
+      if (tries == 0 || now_idle < idle) idle = now_idle;
+      if (tries == 0 || now_away < away) away = now_away;
+      more = limit > 0 && away > limit * idle;
       MPI_Bcast(&more, 1, MPI_INT, last, MPI_COMM_WORLD);
       if (me == last)
         printf("latency of %d B: %.1f us with inner ranks in MPI, %.1f us (worst %.1f) while they are "
                "away for %.1f s: ratio %.2f\n",
-               sizes[i], idle * 1e6, away * 1e6, worst * 1e6, busy, ratio);
+               sizes[i], now_idle * 1e6, now_away * 1e6, worst * 1e6, busy, now_away / now_idle);
     }
-    if (me == last && limit > 0 && best > limit) {
-      printf("FAIL: the ratio is above %.2f\n", limit);
+    if (me == last && limit > 0 && away > limit * idle) {
+      printf("FAIL: the ratio of the best is %.2f, above %.2f\n", away / idle, limit);
       failed = true;
     }
   }
