@@ -173,6 +173,15 @@ class Ni final : private FrameSink {
   // As post(), for frames of type `service` or `service_data`; message.type says which, message.tag
   // is the service's id. done() is called by the control program, with Access held.
   void service_post(PeerId peer, Message& message);
+  // Sends a frame of type `service_data` now, or does nothing and returns false: no room in the link.
+  bool service_try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
+  // Takes back a message that service_post() has not sent yet; done() is not called.
+  void service_withdraw(PeerId peer, Message& message) noexcept;
+  // Sends a frame of type `service_ack` that answers no `service` frame: at most sizeof(AckPayload)
+  // bytes, and no more of them than a bound of the service's own allows.
+  void service_control(PeerId peer, ServiceId id, const void* payload, std::size_t size);
+  // False: what is sent to the peer waits for a credit, and for nothing else.
+  bool service_has_credit(PeerId peer) const noexcept;
   // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
   void service_release(PeerId peer);
   // Likewise, and answers it with at most sizeof(AckPayload) bytes.
@@ -221,7 +230,7 @@ class Ni final : private FrameSink {
   const Counters& counters() const noexcept { return counters_; }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;
-  // For the links, which count what they drop.
+  // For links and services, which count what they do.
   Counters& link_counters() noexcept { return counters_; }
   const Identity& identity() const noexcept { return identity_; }
   // Receive buffers promised to peers, and the cap.
