@@ -105,6 +105,10 @@ PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept 
   return group.peers[member];
 }
 
+bool Multicast::is_member(const Group& group, std::uint32_t member, PeerId peer) const {
+  return ni_.peer_state(peer)->address.identity().name == group.membership.name(member);
+}
+
 // --- Sending ---
 
 void Multicast::send(Group& group, MulticastHeader header, std::span<const std::byte> bytes,
@@ -331,6 +335,8 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
                                    std::span<const std::byte> bytes, Packet* packet) {
   const Membership& members = group.membership;
   if (header.origin >= members.size() || header.origin == group.self) return Verdict::malformed;
+  if (header.kind != MulticastHeader::Kind::tree && !is_member(group, header.origin, from))
+    return Verdict::malformed;
   if (header.kind == MulticastHeader::Kind::lost) {
     if (!std::exchange(group.lost, true)) group.receiver->lost();
     return Verdict::release;

@@ -167,6 +167,7 @@ class Multicast final : public Service, private Recovery::Out {
                     std::span<const std::byte> payload);
   Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
                  std::span<const std::byte> bytes, Packet* packet);
+  bool is_member(const Group& group, std::uint32_t member, PeerId peer) const;
   Verdict set_aside(std::vector<Packet*>& list, PeerId from, const MulticastHeader& header,
                     std::span<const std::byte> bytes);
   void replay(Group& group, std::vector<Packet*>& list);

@@ -24,7 +24,7 @@ bool Multicast::comes_from_parent(const Group& group, PeerId from,
                                   const MulticastHeader& header) const {
   const Membership& members = group.membership;
   const auto parent = members.parent({header.shape, header.fan}, header.origin, group.self);
-  return ni_.peer_state(from)->address.identity().name == members.name(parent);
+  return is_member(group, parent, from);
 }
 
 // False when an honest peer would not have sent this packet on this channel: it belongs to a tree

@@ -233,6 +233,8 @@ class Ni final : private FrameSink {
   // For links and services, which count what they do.
   Counters& link_counters() noexcept { return counters_; }
   const Identity& identity() const noexcept { return identity_; }
+  // What open() has returned.
+  std::span<const std::byte> address() const noexcept { return address_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
   // Bytes of buffers held by the NI and its links now (common/README.md has the bound).
@@ -352,6 +354,7 @@ class Ni final : private FrameSink {
 
   const Config config_;
   const Identity identity_;
+  std::vector<std::byte> address_;
   Counters counters_;
   mutable SendLock lock_;
   bool polling_ = false;

@@ -17,6 +17,7 @@ constexpr const char* kHelp =
     "  --seed N        first seed [1]\n"
     "  --seeds COUNT   how many seeds to run [1]\n"
     "  --nodes N       network interfaces, 2..1024 [64]\n"
+    "  --most-nodes N  with --multicast: from --nodes to N, drawn by the seed\n"
     "  --window W      credits per ordered pair at first [1]\n"
     "  --max-window W  credits per ordered pair at most [as --window]\n"
     "  --messages N    actions of each host [128]\n"
@@ -49,6 +50,7 @@ struct CommandLine {
   lfc::MulticastSimulationOptions groups;
   bool multicast = false;
   bool deadlocks = false;
+  std::uint32_t most_nodes = 0;
   std::uint64_t most_recoveries = 1'000'000'000;
   std::uint64_t seeds = 1;
 };
@@ -99,7 +101,7 @@ bool parse(int argc, char** argv, CommandLine& out) {
     std::uint64_t low = 1;
     std::uint64_t high = 1'000'000'000;
     if (name == "--recoveries") low = 0;
-    if (name == "--nodes") {
+    if (name == "--nodes" || name == "--most-nodes") {
       low = 2;
       high = 1024;
     } else if (name != "--seed" && name != "--seeds" && name != "--window" &&
@@ -122,6 +124,7 @@ bool parse(int argc, char** argv, CommandLine& out) {
     if (name == "--window") options.window = number;
     if (name == "--max-window") options.max_window = number;
     if (name == "--messages") options.messages = number;
+    if (name == "--most-nodes") out.most_nodes = number;
     if (name == "--groups") out.groups.groups = number;
     if (name == "--multicasts") out.groups.multicasts = number;
     if (name == "--delay") out.groups.delay = value;
@@ -141,6 +144,10 @@ int run_multicast(const CommandLine& command) {
   const std::string shape = kShapes[static_cast<std::size_t>(options.shape)];
   const char* recovery = kSuspicions[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    if (command.most_nodes > command.groups.nodes)
+      options.nodes = command.groups.nodes +
+                      static_cast<std::uint32_t>(lfc::Random(options.seed).below(
+                          command.most_nodes - command.groups.nodes + 1));
     lfc::MulticastSimulation simulation(options);
     const std::string fault = simulation.run();
     sum.add(simulation.counts());
