@@ -136,6 +136,8 @@ class Ni final : private FrameSink {
 
   bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
   void deregister_memory(RegionHandle& handle) noexcept;
+  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  bool registration_costs() const noexcept;
   // Each starts one operation; operation->done is called exactly once, possibly inside the call.
   // put and atomics have finished when the target's memory has changed. `local` may be null (the
   // link registers as needed); sizes in bytes; addresses are the target's.
