@@ -42,6 +42,17 @@ void OrderedBroadcast::fail(Fault fault) noexcept {
   fault_.compare_exchange_strong(none, fault, std::memory_order_release);
 }
 
+// Somebody breaks the protocol, and it cannot be told who: the others are told as of a loss.
+void OrderedBroadcast::accuse() {
+  fail(Fault::protocol);
+  multicast_.give_up(*group_);
+}
+
+void OrderedBroadcast::refuse() {
+  const Ni::Access access(multicast_.ni());
+  accuse();
+}
+
 // --- Sending ---
 
 void OrderedBroadcast::start(std::span<const std::byte> bytes) {
@@ -94,7 +105,7 @@ void OrderedBroadcast::send(std::uint64_t first) {
     const auto part = rest.first(std::min(rest.size(), packet));
     rest = rest.subspan(part.size());
     if (!held_.place(header.number, self_, header.word, part)) {
-      fail(Fault::protocol);  // the number is none that the sequencer may give
+      accuse();  // the number is none that the sequencer may give
       break;
     }
     multicast_.send(*group_, header, part, unsent_);
@@ -111,7 +122,7 @@ Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header
     if (header.kind != MulticastHeader::Kind::tree || header.shape != TreeShape::monotone)
       return Answer::malformed;
     // Not the last hop's fault, who only passes it on: the group ends, not the connection.
-    if (!held_.place(header.number, header.origin, header.word, bytes)) fail(Fault::protocol);
+    if (!held_.place(header.number, header.origin, header.word, bytes)) accuse();
     return Answer::taken;
   }
   if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Answer::malformed;

@@ -79,7 +79,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
     HoldBack::Message message;
     switch (held_.front(message)) {
       case HoldBack::State::missing: return false;
-      case HoldBack::State::wrong: fail(Fault::protocol); return false;
+      case HoldBack::State::wrong: refuse(); return false;
       case HoldBack::State::ready: break;
     }
     handler(message.origin, message.first, message.bytes);
@@ -89,6 +89,8 @@ class OrderedBroadcast final : private Multicast::Receiver {
   }
   // Messages with numbers below it have been delivered.
   std::uint64_t delivered() const noexcept { return held_.taken(); }
+  // Whether the packet whose turn it is has not come while a later one has. For tests.
+  bool holds_back() const noexcept { return held_.holds_back(); }
   // Tells the sequencer now how far this member is.
   void report();
   // At the sequencer: all numbers handed out have been taken by all, as far as it has been told.
@@ -106,6 +108,8 @@ class OrderedBroadcast final : private Multicast::Receiver {
   void grant();
   void send(std::uint64_t first);
   void fail(Fault fault) noexcept;
+  void accuse();
+  void refuse();
 
   Multicast& multicast_;
   const Options options_;

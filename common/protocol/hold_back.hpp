@@ -95,6 +95,14 @@ class HoldBack {
     }
     return State::ready;
   }
+  // The next is missing, and another is here. Looks at all places: for tests.
+  bool holds_back() const noexcept {
+    const std::uint64_t next = taken();
+    if (places_[next % window_].filled.load(std::memory_order_relaxed)) return false;
+    for (std::uint32_t i = 0; i < window_; ++i)
+      if (places_[i].filled.load(std::memory_order_relaxed)) return true;
+    return false;
+  }
   void take(const Message& message) noexcept {
     for (std::uint32_t i = 0; i < message.count; ++i)
       places_[(message.first + i) % window_].filled.store(false, std::memory_order_relaxed);

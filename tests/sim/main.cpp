@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/multicast_simulation.hpp"
+#include "sim/ordered_simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace {
@@ -25,6 +26,7 @@ constexpr const char* kHelp =
     "  --rma           also puts, gets and atomics, carried in frames\n"
     "  --native        also --rma, moved by the network itself\n"
     "  --multicast     multicasts of all members of random overlapping groups, with unicast\n"
+    "  --ordered       totally ordered broadcasts of all interfaces, --messages N of each\n"
     "  --groups N      of those [20]\n"
     "  --multicasts N  of each member of each [4]\n"
     "  --whole         one group of all interfaces instead\n"
@@ -49,6 +51,7 @@ struct CommandLine {
   lfc::SimulationOptions simulation;
   lfc::MulticastSimulationOptions groups;
   bool multicast = false;
+  bool ordered = false;
   bool deadlocks = false;
   std::uint32_t most_nodes = 0;
   std::uint64_t most_recoveries = 1'000'000'000;
@@ -82,6 +85,10 @@ bool parse(int argc, char** argv, CommandLine& out) {
     if (name == "--rma" || name == "--native") {
       options.rma = true;
       options.native = options.native || name == "--native";
+      continue;
+    }
+    if (name == "--ordered") {
+      out.ordered = true;
       continue;
     }
     if (name == "--multicast" || name == "--whole" || name == "--deadlocks") {
@@ -189,6 +196,33 @@ int run_multicast(const CommandLine& command) {
   return failed == 0 ? 0 : 1;
 }
 
+int run_ordered(const CommandLine& command) {
+  const auto start = std::chrono::steady_clock::now();
+  const lfc::SimulationOptions& from = command.simulation;
+  lfc::OrderedSimulationOptions options{from.seed, from.nodes, from.window, from.messages};
+  lfc::OrderedCounts sum;
+  std::uint64_t failed = 0;
+  for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    lfc::OrderedSimulation simulation(options);
+    const std::string fault = simulation.run();
+    sum.add(simulation.counts());
+    if (fault.empty()) continue;
+    ++failed;
+    std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --ordered --seed %" PRIu64
+                " --nodes %u --window %u --messages %u\n",
+                options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
+                options.seed, options.nodes, options.window, options.messages);
+    std::fflush(stdout);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
+              " failed, nodes=%u window=%u: ordered messages=%" PRIu64 " deliveries=%" PRIu64
+              " out of turn=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
+              command.seeds, failed, options.nodes, options.window, sum.messages, sum.deliveries,
+              sum.early, sum.ticks, seconds.count());
+  return failed == 0 ? 0 : 1;
+}
+
 std::string replay(const lfc::SimulationOptions& options) {
   std::string line = "lfc_sim --seed " + std::to_string(options.seed) + " --nodes " +
                      std::to_string(options.nodes) + " --window " + std::to_string(options.window) +
@@ -211,6 +245,7 @@ int main(int argc, char** argv) {
   CommandLine command;
   if (!parse(argc, argv, command)) return 2;
   if (command.multicast) return run_multicast(command);
+  if (command.ordered) return run_ordered(command);
 
   const auto start = std::chrono::steady_clock::now();
   lfc::SimulationCounts sum;
