@@ -283,8 +283,9 @@ Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* chan
   MulticastHeader header;
   if (payload.size() < sizeof header) return Verdict::malformed;
   std::memcpy(&header, payload.data(), sizeof header);
-  if (header.kind > MulticastHeader::Kind::last_) return Verdict::malformed;
   const auto bytes = payload.subspan(sizeof header);
+  if (header.kind > MulticastHeader::Kind::last_ || bytes.size() > max_packet())
+    return Verdict::malformed;
   if (last_ == nullptr || last_->key != header.group) {
     const auto found = groups_.find(header.group);
     last_ = found == groups_.end() ? nullptr : found->second.get();

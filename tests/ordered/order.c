@@ -73,7 +73,7 @@ static void rounds(MPI_Comm comm, int which, const struct lfc_ordered_options* o
     const uint64_t random = scramble(key ^ 0x77);
     size_t length = 0;
     if (i % 5 != 4) {
-      const size_t most = random % 7 == 0 ? largest : 600;
+      const size_t most = random % 7 == 0 || largest < 600 ? largest : 600;
       length = sizeof(struct head) + (random >> 8) % (most - sizeof(struct head) + 1);
       const struct head head = {key, length};
       memcpy(bytes, &head, sizeof head);
