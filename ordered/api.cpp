@@ -19,7 +19,7 @@ namespace {
 using lfc::OrderedBroadcast;
 
 // How often a wait in vain lets MPI make progress of its own, and from when on it gives way.
-constexpr unsigned kPassesPerMpi = 64;
+constexpr unsigned kPassesPerMpi = 512;
 constexpr unsigned kPassesUntilYield = 128;
 
 constexpr unsigned kMaxWindow = 65536;
@@ -96,7 +96,7 @@ struct lfc_ordered {
 
   // One pass of the network interface, and whatever it has brought.
   int pass() {
-    int events = service->ni->progress();
+    int events = service->ni->progress_control();
     int handled = 0;
     inside = true;
     while (all->deliver(
@@ -105,6 +105,9 @@ struct lfc_ordered {
         }))
       ++handled;
     inside = false;
+    // Open MPI ends the job when it hears of a lost rank: the caller hears of it first.
+    if (all->fault() != OrderedBroadcast::Fault::none) return handled;
+    events += service->ni->serve_host();
     if (events + handled > 0) {
       idle = 0;
     } else if (++idle % kPassesPerMpi == 0) {

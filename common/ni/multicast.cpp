@@ -21,8 +21,8 @@ const Membership& Multicast::membership(const Group& group) noexcept { return gr
 Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
     : ni_(ni), id_(id), options_(options) {
   if (options.recovery != Suspicion::never) {
-    recovery_ = std::make_unique<Recovery>(ni.identity().name.packed(),
-                                           static_cast<Recovery::Out&>(*this));
+    recovery_ =
+        std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
     jitter_ = ni.identity().key | 1u;
   }
   ni_.attach(id_, this);

@@ -66,8 +66,7 @@ void Multicast::set_timer(Blocked& queue) noexcept {
   jitter_ ^= jitter_ >> 17;
   jitter_ ^= jitter_ << 5;
   const auto clock = options_.clock != nullptr ? options_.clock : &nanoseconds;
-  queue.deadline =
-      clock(options_.clock_context) + options_.delay + jitter_ % (options_.delay + 1);
+  queue.deadline = clock(options_.clock_context) + options_.delay + jitter_ % (options_.delay + 1);
 }
 
 void Multicast::block(Send& send, PeerId peer) {
@@ -138,8 +137,7 @@ bool Multicast::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
 // packet of the tree.
 void Multicast::extend(const TreeId& tree) {
   PeerId next = 0;
-  for (auto entry = blocked_.begin(); entry != blocked_.end();
-       entry = blocked_.lower_bound(next)) {
+  for (auto entry = blocked_.begin(); entry != blocked_.end(); entry = blocked_.lower_bound(next)) {
     const PeerId peer = entry->first;
     next = peer + 1;
     if (ni_.service_has_credit(peer)) continue;

@@ -204,6 +204,11 @@ class Ni final : private FrameSink {
   // over and callbacks made.
   int run_control() noexcept;
   int serve_host() noexcept;
+  // The host's first half of progress(): run_control() if it is the host's to run.
+  int progress_control() noexcept {
+    if (config_.policy != Policy::single) note_poll();
+    return config_.policy == Policy::fixed ? 0 : run_control();
+  }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 

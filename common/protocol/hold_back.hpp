@@ -76,8 +76,7 @@ class HoldBack {
     for (std::uint32_t i = 1; i <= head.following; ++i) {
       const Place& place = places_[(first + i) % window_];
       if (!place.filled.load(std::memory_order_acquire)) return State::missing;
-      if (place.origin != head.origin || place.following != head.following - i)
-        return State::wrong;
+      if (place.origin != head.origin || place.following != head.following - i) return State::wrong;
       size += place.size;
     }
     out.first = first;

@@ -85,8 +85,7 @@ int main(int argc, char** argv) {
   int ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int operations =
-      argc == 3 && strcmp(argv[1], "--operations") == 0 ? atoi(argv[2]) : 1000;
+  const int operations = argc == 3 && strcmp(argv[1], "--operations") == 0 ? atoi(argv[2]) : 1000;
 
   static struct replica own;
   lfc_ordered* order;

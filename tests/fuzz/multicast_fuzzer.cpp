@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "fuzz/fuzz_link.hpp"
 #include "fuzz/fuzzer.hpp"
@@ -51,9 +52,7 @@ class Session {
                                                       : Multicast::Suspicion::timer,
                        .delay = 1000}),
         ordering(ni, {}, ServiceId::ordered),
-        order(ordering, {.window = 8,
-                         .packet = 32,
-                         .sequencer = static_cast<std::uint32_t>(random.below(kMembers))}) {
+        order(ordering, {.window = 8, .packet = 32, .sequencer = choose(random)}) {
     auto made = std::make_unique<FuzzLink>(ni.sink(), random);
     link = made.get();
     ni.add_link(std::move(made));
@@ -64,9 +63,9 @@ class Session {
       AddressWriter writer({{2, member}, 7, kWindow});
       writer.add("fuzz", {});
       std::string why_not;
-      peers.push_back(
-          member == self ? kNoPeer
-                         : ni.add_peer(*Address::parse(std::move(writer).finish()), why_not));
+      peers.push_back(member == self
+                          ? kNoPeer
+                          : ni.add_peer(*Address::parse(std::move(writer).finish()), why_not));
     }
     std::vector<std::uint64_t> nodes;
     for (std::uint32_t member = 0; member < kMembers; ++member) nodes.push_back(member);
@@ -97,8 +96,16 @@ class Session {
   std::vector<PeerId> peers;
   std::array<std::uint32_t, kMembers> credits{};  // that the hostile members hold
   std::uint64_t next = 0;                         // delivered in order
+  std::uint32_t sequencer = 0;
+  std::array<bool, kMembers> asked{};  // a number of us
+  std::vector<std::pair<std::uint32_t, std::uint64_t>>
+      on_channels;  // members with a packet of ours
 
  private:
+  std::uint32_t choose(Random& random) {
+    sequencer = random.chance(500) ? self : static_cast<std::uint32_t>(random.below(kMembers));
+    return sequencer;
+  }
   static Config config(std::uint32_t self) {
     Config made;
     made.name = {2, self};
@@ -159,8 +166,20 @@ class MulticastFuzzer final : public Fuzzer {
       now.link->outbound.pop_front();
       const auto at = std::find(now.peers.begin(), now.peers.end(), frame.peer);
       if (at == now.peers.end()) continue;
-      std::uint32_t& credits = now.credits[static_cast<std::size_t>(at - now.peers.begin())];
+      const auto to = static_cast<std::uint32_t>(at - now.peers.begin());
+      std::uint32_t& credits = now.credits[to];
       credits += frame.meta.credits;
+      if (frame.meta.type == FrameType::service_data) {
+        std::uint64_t channel = 0;
+        std::memcpy(&channel, frame.payload.data(), sizeof channel);
+        now.on_channels.push_back({to, channel});
+      }
+      if (frame.meta.type == FrameType::service) {
+        MulticastHeader header;
+        std::memcpy(&header, frame.payload.data(), sizeof header);
+        if (header.group == kOrder && header.kind == MulticastHeader::Kind::direct)
+          now.asked[to] = false;  // a number
+      }
       if (frame.meta.type != FrameType::credit) continue;
       CreditPayload payload;
       std::memcpy(&payload, frame.payload.data(), sizeof payload);
@@ -186,8 +205,7 @@ class MulticastFuzzer final : public Fuzzer {
       payload.insert(payload.end(), bytes, bytes + sizeof part);
     };
     // The NI's own channel now and then: it must not come back.
-    const std::uint64_t channel =
-        random_.chance(990) ? ProcessName{2, member()}.packed() : odd_number();
+    std::uint64_t channel = random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number();
     MulticastHeader header;
     header.group = maybe_odd(ordered ? kOrder : kGroup);
     if (random_.chance(10)) header.group = random_.below(3);  // not joined
@@ -195,21 +213,39 @@ class MulticastFuzzer final : public Fuzzer {
     header.word = maybe_odd(ordered ? random_.below(4) : 0);
     header.shape = ordered ? TreeShape::monotone : shape();
     header.fan = static_cast<std::uint8_t>(maybe_odd(1 + random_.below(2)));
-    header.tag = static_cast<std::uint8_t>(maybe_odd(random_.below(4)));
+    header.tag = static_cast<std::uint8_t>(maybe_odd(ordered ? order_tag(now, from) : 0));
+    if (ordered && header.tag == 1) header.word = maybe_odd(1 + random_.below(4));
+    if (ordered && header.tag == 3) header.number = maybe_odd(now.order.delivered());
     header.kind = MulticastHeader::Kind::tree;
     header.origin = static_cast<std::uint32_t>(maybe_odd(member()));
     if (ordered ? header.tag != 0 : random_.chance(50)) {
       header.kind = MulticastHeader::Kind::direct;
       header.origin = static_cast<std::uint32_t>(maybe_odd(from));
-      if (random_.chance(20)) header.kind = MulticastHeader::Kind::lost;
+      if (random_.chance(5)) header.kind = MulticastHeader::Kind::lost;
     } else if (!ordered && random_.chance(950)) {
       // From the tree parent, as a rule.
       const Tree tree{header.shape, header.fan, kMembers, header.origin};
       if (tree.valid()) from = tree.parent(now.self);
       if (from == now.self || now.lost(now.peers[from])) return;
+      if (tree.valid() && random_.chance(990)) {  // somebody's above us
+        std::uint32_t owner = from;
+        while (owner != header.origin && random_.chance(500)) owner = tree.parent(owner);
+        channel = ProcessName{2, owner}.packed();
+      }
+    }
+    if (type == FrameType::service_data && header.shape == TreeShape::monotone &&
+        random_.chance(990))
+      return;
+    if (type == FrameType::service_ack && random_.chance(990)) {
+      if (now.on_channels.empty()) return;
+      const std::size_t which = random_.below(now.on_channels.size());
+      from = now.on_channels[which].first;
+      channel = now.on_channels[which].second;
+      now.on_channels.erase(now.on_channels.begin() + static_cast<std::ptrdiff_t>(which));
+      if (now.lost(now.peers[from])) return;
     }
     if (type != FrameType::service) append(channel);
-    if (type != FrameType::service_ack || random_.chance(10)) {
+    if (type != FrameType::service_ack || random_.chance(2)) {
       append(header);
       const auto body = junk(random_.below(header.kind == MulticastHeader::Kind::tree ? 33 : 1));
       payload.insert(payload.end(), body.begin(), body.end());
@@ -227,8 +263,8 @@ class MulticastFuzzer final : public Fuzzer {
     const auto tag = static_cast<std::uint8_t>(ordered ? ServiceId::ordered : ServiceId::multicast);
     const auto credits = static_cast<std::uint8_t>(random_.chance(300) ? random_.below(3) : 0);
     payload.shrink_to_fit();
-    const bool surely_wrong =
-        type == FrameType::service ? payload.size() < sizeof header : payload.size() < sizeof channel;
+    const bool surely_wrong = type == FrameType::service ? payload.size() < sizeof header
+                                                         : payload.size() < sizeof channel;
     now.link->inbound.push_back({now.peers[from], {type, tag, credits}, std::move(payload)});
     while (!now.link->inbound.empty()) now.ni.progress();
     ++counts_.executions;
@@ -238,6 +274,16 @@ class MulticastFuzzer final : public Fuzzer {
     } else {
       ++counts_.broken;
     }
+  }
+
+  // MulticastHeader::tag of an ordered broadcast that fits: data, request, grant or report.
+  std::uint64_t order_tag(Session& now, std::uint32_t from) {
+    if (random_.chance(5)) return random_.below(4);
+    if (now.sequencer == from && now.order.busy()) return random_.below(2) * 2;
+    if (now.sequencer != now.self || random_.chance(600)) return 0;
+    if (now.asked[from]) return 3;
+    now.asked[from] = true;
+    return 1;
   }
 
   void mutate(std::vector<std::byte>& payload) {

@@ -1,6 +1,6 @@
 // A rank dies amid ordered broadcasts: the others are told so, within seconds, by every call from then on, and what
-// they were handed before are beginnings of one order. For a launcher that lets the others live
-// (mpirun --mca orte_enable_recovery 1). Each survivor prints `survivor R: M messages, hash H at N`.
+// they were handed before are beginnings of one order. Each survivor prints `survivor R: M messages, hash H at N`,
+// unless an MPI call hears of the loss first and ends it.
 #include "check.h"
 
 #include <lfc_ordered.h>

@@ -40,8 +40,9 @@ static void handle(void* context, int sender, uint64_t number, const void* data,
   const uint64_t key = key_of(sender, own->which, (uint64_t)count);
   require(head.key == key && head.size == size, "message %d of %d: another's head", count, sender);
   verify((const char*)data + sizeof head, size - sizeof head, key, sender);
-  require(own->order == NULL || lfc_ordered_bcast(own->order, NULL, 0, NULL) == LFC_ORDERED_ERR_NESTED,
-          "the handler may broadcast");
+  require(
+      own->order == NULL || lfc_ordered_bcast(own->order, NULL, 0, NULL) == LFC_ORDERED_ERR_NESTED,
+      "the handler may broadcast");
 }
 
 static void pause_a_little(uint64_t random) {
@@ -142,7 +143,8 @@ int main(int argc, char** argv) {
   rounds(MPI_COMM_SELF, 3, NULL, messages / 3);
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &half);
-  rounds(half, 4, &(struct lfc_ordered_options){.packet = 512, .window = 16, .fan = 1}, messages / 3);
+  rounds(half, 4, &(struct lfc_ordered_options){.packet = 512, .window = 16, .fan = 1},
+         messages / 3);
   MPI_Comm_free(&half);
   return check_end();
 }

@@ -152,9 +152,10 @@ int run_multicast(const CommandLine& command) {
   const char* recovery = kSuspicions[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
     if (command.most_nodes > command.groups.nodes)
-      options.nodes = command.groups.nodes +
-                      static_cast<std::uint32_t>(lfc::Random(options.seed).below(
-                          command.most_nodes - command.groups.nodes + 1));
+      options.nodes =
+          command.groups.nodes +
+          static_cast<std::uint32_t>(
+              lfc::Random(options.seed).below(command.most_nodes - command.groups.nodes + 1));
     lfc::MulticastSimulation simulation(options);
     const std::string fault = simulation.run();
     sum.add(simulation.counts());

@@ -98,14 +98,12 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
     // Half of the runs have no pool: a packet that the host does not take keeps its credit.
     host.multicast = std::make_unique<Multicast>(
         world_.ni(node),
-        Multicast::Options{.pool = options.seed % 2 == 0 ? 0u : 1u << 20,
-                           .recovery = options.recovery,
-                           .delay = options.delay,
-                           .clock =
-                               [](const void* world) {
-                                 return static_cast<const World*>(world)->now();
-                               },
-                           .clock_context = &world_});
+        Multicast::Options{
+            .pool = options.seed % 2 == 0 ? 0u : 1u << 20,
+            .recovery = options.recovery,
+            .delay = options.delay,
+            .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
+            .clock_context = &world_});
     world_.ni(node).set_message_handler({[](void*, const Delivery&) {}, nullptr});
   }
   for (std::uint32_t group = 0; group < (options.whole ? 1 : options.groups); ++group) {

@@ -44,8 +44,8 @@ struct MulticastCounts {
   // The thesis' Table 5.2.
   std::uint64_t links_used = 0;
   std::uint64_t links = 0;
-  std::uint64_t packets = 0;     // M
-  std::uint64_t recoveries = 0;  // RC
+  std::uint64_t packets = 0;           // M
+  std::uint64_t recoveries = 0;        // RC
   std::uint64_t recovery_packets = 0;  // D
   std::uint64_t ticks = 0;
   void add(const MulticastCounts& other) noexcept;

@@ -83,10 +83,10 @@ void OrderedSimulation::act(Host& host) {
   const std::uint64_t now = world_.now();
   if (now < host.busy_until) return;
   if (random_.chance(20)) host.busy_until = now + random_.between(1, 300);
-  while (host.all->deliver([&](std::uint32_t member, std::uint64_t number,
-                               std::span<const std::byte> bytes) {
-    check(host, member, number, bytes);
-  })) {
+  while (host.all->deliver(
+      [&](std::uint32_t member, std::uint64_t number, std::span<const std::byte> bytes) {
+        check(host, member, number, bytes);
+      })) {
   }
   if (host.all->fault() != OrderedBroadcast::Fault::none) fail("a member has failed");
   if (host.sent < options_.messages && !host.all->busy() && random_.chance(300)) {

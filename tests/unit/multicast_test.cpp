@@ -84,13 +84,15 @@ struct Chain {
 
 // Ticks until the last of `packets` has come to the first and to the last inner node of a chain of depth 6.
 std::pair<double, double> through_chain(int packets, const Multicast::Options& options) {
-  Chain chain(7, {.initial_window = 64, .maximum_window = 64}, options, true,
-              {.seed = 3, .max_payload = 1024, .capacity = 2, .maximum_delay = 4, .stall_permille = 0});
+  Chain chain(
+      7, {.initial_window = 64, .maximum_window = 64}, options, true,
+      {.seed = 3, .max_payload = 1024, .capacity = 2, .maximum_delay = 4, .stall_permille = 0});
   const auto serve = [&](std::size_t at_least) {
     if (!options.forward_in_host) return;
     // Whole messages, as a library above would.
     for (Node node = 1; node < 7; ++node)
-      if (chain.services[node]->packets() >= at_least) chain.services[node]->serve(*chain.groups[node]);
+      if (chain.services[node]->packets() >= at_least)
+        chain.services[node]->serve(*chain.groups[node]);
   };
   chain.send(0);  // sets up the connections
   REQUIRE(chain.world.run_until([&] {
@@ -105,8 +107,7 @@ std::pair<double, double> through_chain(int packets, const Multicast::Options& o
   REQUIRE(chain.world.run_until([&] {
     serve(whole - 1);
     for (Node node = 1; node < 7; ++node)
-      if (done[node] == 0 && chain.arrived(node) == whole)
-        done[node] = chain.world.now() - begun;
+      if (done[node] == 0 && chain.arrived(node) == whole) done[node] = chain.world.now() - begun;
     return done[6] != 0;
   }));
   return {static_cast<double>(done[1]), static_cast<double>(done[6])};
@@ -288,8 +289,8 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   header.group = 9;
   const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
   const Slice slices[] = {{&header, sizeof header}, {large.data(), large.size()}};
-  REQUIRE(chain.world.ni(0).service_try_send(chain.world.peer(0, 1), ServiceId::multicast, slices,
-                                             2));
+  REQUIRE(
+      chain.world.ni(0).service_try_send(chain.world.peer(0, 1), ServiceId::multicast, slices, 2));
   REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
   REQUIRE(chain.arrived(1) == 1);
 }

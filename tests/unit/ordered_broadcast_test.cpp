@@ -26,8 +26,8 @@ struct Members {
     std::vector<ProcessName> names;
     for (Node node = 0; node < count; ++node) names.push_back({1, node});
     for (Node node = 0; node < count; ++node) {
-      services.push_back(std::make_unique<Multicast>(world.ni(node), Multicast::Options{},
-                                                     ServiceId::ordered));
+      services.push_back(
+          std::make_unique<Multicast>(world.ni(node), Multicast::Options{}, ServiceId::ordered));
       all.push_back(std::make_unique<OrderedBroadcast>(*services[node], options));
       std::vector<PeerId> peers;
       for (Node other = 0; other < count; ++other)
@@ -107,10 +107,10 @@ TEST_CASE("packets are held back until it is their turn", "[ordered]") {
   REQUIRE(held.place(1, 5, 1, full));
   REQUIRE(held.place(2, 5, 0, part));
   REQUIRE(held.front(message) == HoldBack::State::missing);
-  REQUIRE(!held.place(1, 5, 1, full));                 // twice
-  REQUIRE(!held.place(4, 5, 0, full));                 // outside the window
-  REQUIRE(!held.place(3, 5, 0, bytes_of(9, 1)));       // too large
-  REQUIRE(!held.place(3, 5, 1, part));                 // not the last, and not full
+  REQUIRE(!held.place(1, 5, 1, full));            // twice
+  REQUIRE(!held.place(4, 5, 0, full));            // outside the window
+  REQUIRE(!held.place(3, 5, 0, bytes_of(9, 1)));  // too large
+  REQUIRE(!held.place(3, 5, 1, part));            // not the last, and not full
   REQUIRE(!held.place(3, 5, std::uint64_t{1} << 32, full));
   REQUIRE(held.place(0, 6, 0, {}));
   REQUIRE(held.front(message) == HoldBack::State::ready);

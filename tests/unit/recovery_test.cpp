@@ -34,7 +34,7 @@ TEST_CASE("a recovery of ours lasts until the child has cleared the channel", "[
   REQUIRE(recovery.clear(kOwn, 3));
   REQUIRE(!recovery.recovering());
   REQUIRE(recovery.idle());
-  REQUIRE(out.all.empty());            // nobody is to be told
+  REQUIRE(out.all.empty());           // nobody is to be told
   REQUIRE(!recovery.clear(kOwn, 3));  // once
 }
 
@@ -79,8 +79,8 @@ TEST_CASE("channels of one tree get buffers, and ways, in the order they came", 
   REQUIRE(recovery.clear(1, 5));
   REQUIRE(recovery.release(kTree));
   REQUIRE(recovery.release(kOther));
-  REQUIRE(out.all == std::vector<std::pair<Recovery::Channel, PeerId>>{
-                         {1, kParent}, {2, kParent}, {3, 11}});
+  REQUIRE(out.all ==
+          std::vector<std::pair<Recovery::Channel, PeerId>>{{1, kParent}, {2, kParent}, {3, 11}});
 }
 
 TEST_CASE("a lost peer clears all its channels, and is told of none", "[recovery]") {
