@@ -176,6 +176,15 @@ class Ni final : private FrameSink {
   // As post(), for frames of type `service` or `service_data`; message.type says which, message.tag
   // is the service's id. done() is called by the control program, with Access held.
   void service_post(PeerId peer, Message& message);
+  // Sends a frame of type `service_data` now, or does nothing and returns false: no room in the link.
+  bool service_try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
+  // Takes back a message that service_post() has not sent yet; done() is not called.
+  void service_withdraw(PeerId peer, Message& message) noexcept;
+  // Sends a frame of type `service_ack` that answers no `service` frame: at most sizeof(AckPayload)
+  // bytes, and no more of them than a bound of the service's own allows.
+  void service_control(PeerId peer, ServiceId id, const void* payload, std::size_t size);
+  // False: what is sent to the peer waits for a credit, and for nothing else.
+  bool service_has_credit(PeerId peer) const noexcept;
   // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
   void service_release(PeerId peer);
   // Likewise, and answers it with at most sizeof(AckPayload) bytes.
@@ -196,6 +205,11 @@ class Ni final : private FrameSink {
   // over and callbacks made.
   int run_control() noexcept;
   int serve_host() noexcept;
+  // The host's first half of progress(): run_control() if it is the host's to run.
+  int progress_control() noexcept {
+    if (config_.policy != Policy::single) note_poll();
+    return config_.policy == Policy::fixed ? 0 : run_control();
+  }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 
@@ -245,9 +259,11 @@ class Ni final : private FrameSink {
   const Counters& counters() const noexcept { return counters_; }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;
-  // For the links, which count what they drop.
+  // For links and services, which count what they do.
   Counters& link_counters() noexcept { return counters_; }
   const Identity& identity() const noexcept { return identity_; }
+  // What open() has returned.
+  std::span<const std::byte> address() const noexcept { return address_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
   // Bytes of buffers held by the NI and its links now (common/README.md has the bound).
@@ -364,6 +380,7 @@ class Ni final : private FrameSink {
 
   const Config config_;
   const Identity identity_;
+  std::vector<std::byte> address_;
   Counters counters_;
   mutable SendLock lock_;
   bool polling_ = false;

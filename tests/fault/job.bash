@@ -34,7 +34,7 @@ seconds=0
 job_pids() { # mpirun, its daemons and the ranks
   local pid
   for pid in $(marked_pids "$LFC_TEST_MARK"); do
-    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | mpirun | orted | prte*) echo "$pid" ;; esac
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | mpirun | orted | prte*) echo "$pid" ;; esac
   done
 }
 
