@@ -283,6 +283,7 @@ class Window {
   void execute_mapped(const WindowPeer& peer, WindowOp& op);
   void start_native(WindowPeer& peer, const WindowOp& op);
   bool native_possible(WindowPeer& peer, const WindowOp& op);
+  bool frames_under_way(const WindowPeer& peer) const noexcept;
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
   void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count);
