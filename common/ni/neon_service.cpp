@@ -189,7 +189,9 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 
 void NeonWindow::lost(PeerId peer) {
   const neon::Rank rank = rank_of(peer);
-  if (rank != kNoRank) neon_.on_lost(rank);
+  if (rank == kNoRank) return;
+  has_lost_ = true;
+  neon_.on_lost(rank);
 }
 
 // In a pass of the control program: frames to ourselves, and what waited for room.

@@ -90,6 +90,9 @@ class NeonWindow final : private neon::Carrier {
   void publish(neon::Announcement& buffer);
   void withdraw(neon::Announcement& buffer);
 
+  // Whether a member's process is gone. With Access.
+  bool has_lost() const noexcept { return has_lost_; }
+
   // --- For the window's end. With Access. ---
 
   // Nothing waits to be sent. From the call that says so on, nothing more is sent.
@@ -139,6 +142,7 @@ class NeonWindow final : private neon::Carrier {
   int received_ = 0;
   bool may_write_ = false;
   bool closing_ = false;
+  bool has_lost_ = false;
   neon::Neon neon_;
 };
 

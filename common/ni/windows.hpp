@@ -85,6 +85,7 @@ struct WindowControl {
 struct WindowFacts {
   std::uint32_t id = 0;
   std::uint32_t displacement_unit = 1;
+  std::uint32_t process = 0;  // pid, of interest to neighbours
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   RegionHandle region;
@@ -111,7 +112,8 @@ struct WindowPeer {
   std::uint32_t displacement_unit = 1;
 
   PeerId peer = kNoPeer;
-  std::uint32_t id = 0;  // the window's name there
+  std::uint32_t id = 0;       // the window's name there
+  std::uint32_t process = 0;  // pid of a neighbour
   std::uint64_t base = 0;
   RegionHandle region;
   std::optional<SharedMemory> segment;
@@ -294,6 +296,7 @@ class Window {
   template <class Ready>
   WindowStatus wait_until(Ready ready);
   WindowStatus take_error() noexcept;
+  bool neighbour_died() const noexcept;
 
   // Epochs: ni/window_epochs.cpp
   WindowStatus acquire(WindowPeer& peer);
