@@ -146,7 +146,7 @@ static const struct {
 };
 
 int main(int argc, char** argv) {
-  patience = 15;
+  patience = 60;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   void (*round)(int) = NULL;
   for (int i = 1; i + 1 < argc; ++i)
