@@ -47,6 +47,7 @@
 #include "ni/send_lock.hpp"
 #include "ni/service.hpp"
 #include "protocol/credits.hpp"
+#include "protocol/linger.hpp"
 #include "protocol/remote_memory.hpp"
 #include "protocol/watchdog.hpp"
 #include "stats/counters.hpp"
@@ -136,6 +137,8 @@ class Ni final : private FrameSink {
 
   bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
   void deregister_memory(RegionHandle& handle) noexcept;
+  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  bool registration_costs() const noexcept;
   // Each starts one operation; operation->done is called exactly once, possibly inside the call.
   // put and atomics have finished when the target's memory has changed. `local` may be null (the
   // link registers as needed); sizes in bytes; addresses are the target's.
@@ -203,13 +206,13 @@ class Ni final : private FrameSink {
 
   // --- For the NI thread ---
 
-  // Drives the control program in the host's stead until nothing has come for `linger`, and arms the
-  // links. With upcalls it then serves the host as well. `events` counts.
-  Watchdog::Outcome take_turn(std::chrono::nanoseconds linger, int& events) noexcept;
+  // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
+  // the links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.
-  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  std::uint64_t polls() const noexcept { return lock_.visits(); }
   const Config& config() const noexcept { return config_; }
   const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
@@ -269,9 +272,6 @@ class Ni final : private FrameSink {
       wake_thread();
   }
   void wake_thread() noexcept;
-  void note_poll() noexcept {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   void begin_turn() noexcept;
   void end_turn() noexcept;
   Link::Armed arm_links() noexcept;
@@ -348,8 +348,6 @@ class Ni final : private FrameSink {
   bool polling_ = false;
   bool all_wake_ = true;  // no link has to be polled
   bool armed_ = false;    // the links; the NI thread sleeps, or is about to
-  // Alone on its line: the host writes it with every poll.
-  alignas(64) std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint32_t> masks_{0};
   std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;

@@ -19,6 +19,7 @@ const std::array<CounterInfo, kCounters>& counter_info() noexcept {
       {"put_frames_bytes", "bytes put in frames that the target's NI stored"},
       {"get_frames_bytes", "bytes got in frames that the target's NI read"},
       {"atomics", "atomic operations issued"},
+      {"registrations", "times memory was registered for remote access"},
       {"connections", "connections opened, by us or by a peer"},
       {"frames_dropped", "malformed or foreign frames dropped"},
       {"peers_broken", "peers lost: died, unreachable or broke the protocol"},

@@ -30,6 +30,7 @@ enum class Counter : std::uint8_t {
   put_frames_bytes,
   get_frames_bytes,
   atomics,
+  registrations,
   connections,
   frames_dropped,
   peers_broken,

@@ -67,6 +67,7 @@ start_job() {
     esac
     arguments+=("$argument")
   done
+  : >"$output" # the shell in the background may take its time: nobody must read the last job's
   job_start=$EPOCHREALTIME
   mpirun -n "$ranks" --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 \
     "${arguments[@]}" >"$output" 2>&1 </dev/null &
