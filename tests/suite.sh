@@ -93,12 +93,23 @@ says_ok() {
 # Over LFC a rank that does not receive must stall nobody else, which is more than MPI promises.
 arguments_of() { [[ $1 != mpi_sync_compute ]] || echo --independent; }
 
-mpi_on_host() { # mpi_on_host RANKS PROGRAM
+mpi_on_host() { # mpi_on_host RANKS PROGRAM ARGS...
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046  # none or one word
-  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2") "${@:3}"
+}
+
+# With the least memory that can be asked for, under a policy, or `upcalls`: floating with them.
+mpi_with_least() { # mpi_with_least RANKS PROGRAM POLICY MPIRUN-OPTIONS...
+  local least=(--mca btl_lfc_initial_window 1 --mca btl_lfc_max_window 1 --mca btl_lfc_shm_slots 16)
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  if [[ $3 == upcalls ]]; then least+=(--mca btl_lfc_upcalls 1); fi
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc "${least[@]}" \
+    --mca btl_lfc_policy "${3/upcalls/floating}" "${@:4}" "$LFC_BUILD/default/tests/mpi/$2"
 }
 
 rma_on_host() { # rma_on_host RANKS PROGRAM ARGS...: with osc neon
@@ -122,12 +133,12 @@ kernel_on_host() { # kernel_on_host RANKS PROGRAM: a small problem of an applica
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/perf/apps/$2" --quick
 }
 
-mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
+mpi_on_lab() { # mpi_on_lab RANKS PROGRAM ARGS...
   need_lab
   need_build default
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046
-  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2") "${@:3}"
 }
 
 # Random collectives have the same results with coll lfc as without it.
@@ -142,6 +153,24 @@ coll_against_stock() { # coll_against_stock RANKS CASES
     echo "$transport: ${digests[-1]}"
   done
   [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
+}
+
+# Communicators made and freed leave nothing behind in the component either.
+coll_churn() { # coll_churn FUNCTION RANKS ARGS...
+  local output=$LFC_TEST_STATE/churn.$$
+  OMPI_MCA_coll_lfc_stats=1 "$1" "$2" mpi_coll_churn "${@:3}" 2>&1 | tee "$output"
+  [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
+}
+
+# A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
+coll_fallback() {
+  local output=$LFC_TEST_STATE/fallback.$$ program=$LFC_BUILD/default/tests/mpi/mpi_coll_random
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n 3 --mca pml ob1 --mca btl lfc,tcp,self --mca coll_lfc_verbose 1 "$program" --alike --cases 60 : \
+    -n 1 -x OMPI_MCA_btl_lfc_links=loop,shm "$program" --alike --cases 60 2>&1 | tee "$output"
+  [[ $(grep -c 'MPI_COMM_WORLD: not served: some rank cannot reach another' "$output") == 4 ]]
 }
 
 # Programs with NEON calls. HOW: native (served by osc neon), emulated (LFC is there, and is not asked), policy=P (native
@@ -174,11 +203,29 @@ neon_on_lab() { # neon_on_lab HOW RANKS PROGRAM ARGS...
   says_ok "$tree/scripts/lab" mpirun -n "$2" "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
 }
 
+# Who forwards along a chain of four hosts while the inner ones are away.
+chain_on_lab() { # chain_on_lab ARGS...
+  OMPI_MCA_coll_lfc_fan=1 OMPI_MCA_btl_lfc_policy=floating mpi_on_lab 4 mpi_chain "$@"
+}
+
 rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
   need_lab
   need_build default
   use_plugin "$LFC_BUILD"
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
+# Components and program under the thread sanitizer. Open MPI's libraries are not instrumented: what they do to memory is
+# not looked at, and what its headers do in our code is listed in tests/tsan.supp.
+tsan_mpi() { # tsan_mpi RANKS 'PROGRAM ARGS' MPIRUN-OPTIONS...
+  local words
+  read -ra words <<<"$2"
+  need_build tsan
+  as_root_is_fine
+  export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_BUILD/tsan/components
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc "${@:3}" \
+    "$LFC_BUILD/tsan/tests/${2%%_*}/${words[0]}" "${words[@]:1}" --limit 240
 }
 
 rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
@@ -331,6 +378,30 @@ suite() {
   entry full 900 tsan/unit catch tsan lfc_unit
   entry full 300 tsan/sim program tsan lfc_sim --seeds 20
 
+  for name in random_traffic onesided threads; do
+    entry full 300 "tsan/mpi/$name.single" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy single
+    entry full 300 "tsan/mpi/$name.floating" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy floating
+    entry full 300 "tsan/mpi/$name.upcalls" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy floating --mca btl_lfc_upcalls 1
+  done
+  for how in spin yield backoff block; do
+    when=nightly
+    [[ $how != yield ]] || when=full
+    # A rank of its own, so that a core may be to spare.
+    entry $when 300 "tsan/mpi/fixed.$how" tsan_mpi 1 mpi_random_traffic --mca btl_lfc_policy fixed --mca btl_lfc_idle "$how"
+  done
+  entry full 300 tsan/mpi/tcp tsan_mpi 2 mpi_onesided --mca btl_lfc_policy floating --mca btl_lfc_links loop,tcp
+  entry full 300 tsan/mpi/neon tsan_mpi 3 'rma_random --programs 10' --mca btl_lfc_policy floating --mca osc neon
+  for name in collectives nonblocking_collectives flood order sync_compute wildcards communicators; do
+    for how in single floating; do entry nightly 300 "tsan/mpi/$name.$how" tsan_mpi 4 "mpi_$name" --mca btl_lfc_policy $how; done
+    entry nightly 300 "tsan/mpi/$name.upcalls" tsan_mpi 4 "mpi_$name" --mca btl_lfc_policy floating --mca btl_lfc_upcalls 1
+  done
+
+  # No policy lets a job hang: more ranks than cores, one receive buffer for each sender, the smallest rings.
+  for name in random_traffic onesided collectives wildcards; do
+    for how in single floating upcalls; do entry full 180 "policy/$name.$how.8" mpi_with_least 8 "mpi_$name" $how; done
+    entry nightly 180 "policy/$name.tcp.8" mpi_with_least 8 "mpi_$name" floating --mca btl_lfc_links loop,tcp
+  done
+
   for name in $(found mpi c); do
     for ranks in 2 4 8; do
       when=full
@@ -350,6 +421,15 @@ suite() {
   entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random
   entry full 180 coll/stock.4 coll_against_stock 4 400
   entry nightly 1800 coll/stock.8 coll_against_stock 8 10000
+  entry full 180 coll/threads.4 mpi_on_host 4 mpi_coll_random --threads 3 --cases 150
+  entry full 180 coll/threads.lab mpi_on_lab 7 mpi_coll_random --threads 3 --cases 60
+  entry full 180 coll/churn.4 coll_churn mpi_on_host 4
+  entry full 180 coll/churn.lab coll_churn mpi_on_lab 4 --rounds 500
+  entry nightly 900 coll/churn-many.4 coll_churn mpi_on_host 4 --long --limit 800
+  entry nightly 900 coll/churn-many.lab coll_churn mpi_on_lab 4 --long --limit 800
+  entry full 120 coll/fallback coll_fallback
+  entry full 180 coll/chain chain_on_lab --sleep --ratio 2 --stream 1000 --pipeline 1.2
+  entry nightly 600 coll/large mpi_on_host 2 mpi_coll_large --long
   for ranks in 2 4; do
     for how in native emulated; do
       for name in thesis notified halo; do

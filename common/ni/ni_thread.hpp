@@ -19,6 +19,7 @@
 
 #include <poll.h>
 
+#include "protocol/linger.hpp"
 #include "protocol/watchdog.hpp"
 
 namespace lfc {
@@ -56,9 +57,7 @@ class NiThread {
   std::vector<pollfd> fds_;  // wake() first, then the links
   std::chrono::nanoseconds wake_up_cost_{0};
   std::chrono::nanoseconds delay_;
-  // How long it looks for more before it goes to sleep again: as long as a wake-up takes, so that
-  // looking in vain costs at most as much as what it can save.
-  std::chrono::nanoseconds linger_{0};
+  Linger linger_;  // how long it looks for more before it goes to sleep again
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> woken_at_{0};  // while measuring
   std::atomic<bool> measured_{false};

@@ -1,4 +1,6 @@
 // The NI's part for its thread: driving the control program in the host's stead.
+#include <utility>
+
 #include "ni/ni.hpp"
 #include "ni/ni_thread.hpp"
 
@@ -24,7 +26,7 @@ void Ni::unmask() noexcept {
   if (last && unmask_awaited_.exchange(false, std::memory_order_seq_cst)) thread_->wake();
 }
 
-Watchdog::Outcome Ni::take_turn(std::chrono::nanoseconds linger, int& events) noexcept {
+Watchdog::Outcome Ni::take_turn(Linger& linger, int& events) noexcept {
   events = 0;
   if (!lock_.try_claim()) return Watchdog::Outcome::host_inside;
   if (masks_.load(std::memory_order_seq_cst) != 0) {
@@ -39,16 +41,19 @@ Watchdog::Outcome Ni::take_turn(std::chrono::nanoseconds linger, int& events) no
   Link::Armed armed = Link::Armed::busy;
   const Clock::time_point begun = Clock::now();
   // That something came. What a link that wakes nobody has to do may take it several looks.
-  Clock::time_point last = all_wake_ ? begun - linger : begun;
+  Clock::time_point last = all_wake_ ? Clock::time_point{} : begun;
+  bool busy = false;
   for (Clock::time_point now = begun; now - begun < kLongestTurn && !host_is_back();
        now = Clock::now()) {
     const int found = run_pass(true);
     events += found;
     if (found != 0) {
       last = now;
-    } else if (now - last >= linger && (armed = arm_links()) != Link::Armed::busy) {
-      break;
+      if (!std::exchange(busy, true)) linger.arrived(now.time_since_epoch());
+      continue;
     }
+    busy = false;
+    if (now - last >= linger.time() && (armed = arm_links()) != Link::Armed::busy) break;
   }
   end_turn();
   if (config_.upcalls && masks_.load(std::memory_order_seq_cst) == 0) events += serve_host();
