@@ -84,6 +84,8 @@ struct Config {
   std::chrono::nanoseconds delay{0};
   // How long the host may have left before that is noticed, at most.
   std::chrono::nanoseconds longest_rest{1'000'000};
+  // How long the host must not have polled to count as away; at least the delay.
+  std::chrono::nanoseconds patience{0};
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
   std::size_t queue_memory = std::size_t{16} << 20;

@@ -185,7 +185,7 @@ void NiThread::answer_measurement() noexcept {
 
 void NiThread::float_around() noexcept {
   Counters& counters = ni_.link_counters();
-  Watchdog dog({delay_, ni_.config().longest_rest});
+  Watchdog dog({delay_, ni_.config().longest_rest, ni_.config().patience});
   Watchdog::Step step = dog.begin(ni_.presence());
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {

@@ -223,6 +223,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   const Cores cores = count_cores();
   config.longest_rest = options.longest_rest != 0 ? std::chrono::microseconds(options.longest_rest)
                                                   : watch_interval(cores, options.neighbours);
+  config.patience = absence(cores, options.neighbours);
   // With a processor to spare the thread need not stay on its host's.
   if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
   config.policy = Policy::floating;

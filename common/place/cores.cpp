@@ -61,6 +61,12 @@ std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours
   return has_spare(cores, neighbours) ? microseconds(200) : microseconds(5000);
 }
 
+std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept {
+  using std::chrono::microseconds;
+  const bool short_of = static_cast<int>(neighbours) > cores.usable();
+  return short_of ? microseconds(20'000) : microseconds(0);
+}
+
 Choice choose_policy(const Cores& cores, unsigned neighbours) {
   const auto usable = static_cast<unsigned>(cores.usable());
   const std::string where = std::to_string(neighbours) +

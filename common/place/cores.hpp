@@ -34,6 +34,10 @@ bool has_spare(const Cores& cores, unsigned neighbours) noexcept;
 // seen to make short messages slower by a twentieth.
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept;
 
+// How long a process must not have polled to count as computing. Where processors are short it may wait
+// for one meanwhile, inside MPI: some time slices of others.
+std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept;
+
 // `auto`: floating where a wake-up can pay, single where every processor is taken twice.
 Choice choose_policy(const Cores& cores, unsigned neighbours);
 

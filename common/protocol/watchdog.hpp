@@ -48,6 +48,9 @@ class Watchdog {
   struct Limits {
     Time delay;         // how long an arrival may wait for the host: about two wake-ups
     Time longest_rest;  // how long the host's leaving may go unnoticed
+    // How long it must not have polled to be away; at least the delay. Longer where it has to wait
+    // for a processor: it may be inside MPI all the time.
+    Time patience{};
   };
   enum class Action : std::uint8_t {
     rest,   // wait for the time; arrivals do not matter
@@ -69,11 +72,12 @@ class Watchdog {
 
   explicit Watchdog(Limits limits) noexcept
       : delay_(limits.delay),
-        longest_(std::max(limits.delay, limits.longest_rest)),
-        rest_(limits.delay) {}
+        patience_(std::max(limits.delay, limits.patience)),
+        longest_(std::max(patience_, limits.longest_rest)),
+        rest_(patience_) {}
 
   // `polls`: a number that changes with every poll of the host.
-  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, delay_); }
+  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, patience_); }
 
   Step rested(std::uint64_t polls) noexcept {
     if (polls != seen_) return still_there(polls);
@@ -82,7 +86,7 @@ class Watchdog {
   Step woken(Time now, std::uint64_t polls) noexcept {
     if (polls != seen_)
       return absent_ && now - left_ < kBriefly * delay_ ? still_there(polls)
-                                                        : host_seen(polls, delay_);
+                                                        : host_seen(polls, patience_);
     const Time since = now - last_served_;
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
@@ -125,6 +129,7 @@ class Watchdog {
   }
 
   const Time delay_;
+  const Time patience_;
   const Time longest_;
   Time rest_;
   Time retry_ = delay_;

@@ -180,4 +180,21 @@ TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {
   CHECK(serves <= time / kLimits.delay + 1);
 }
 
+TEST_CASE("watchdog: with patience a host is away only after it, and is then served as ever") {
+  Watchdog dog({70us, 1ms, 20ms});
+  Watchdog::Step step = dog.begin(5);
+  CHECK(step.time == 20ms);
+  step = dog.rested(6);  // it had only waited for a processor
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time == 20ms);
+  REQUIRE(dog.rested(6).action == Action::serve);
+  step = dog.served(41ms, 6, Outcome::quiet);
+  CHECK(step.action == Action::sleep);
+  CHECK(dog.woken(42ms, 6).action == Action::serve);
+  dog.served(42ms, 6, Outcome::quiet);
+  step = dog.woken(42ms + 10us, 6);  // the delay holds, no more
+  CHECK(step.action == Action::rest);
+  CHECK(step.time == 60us);
+}
+
 }  // namespace
