@@ -11,7 +11,7 @@ static void operation_done(lfc_operation* done, enum lfc_result result) {
   lfc_btl_operation* own =
       (lfc_btl_operation*)((char*)done - offsetof(lfc_btl_operation, operation));
   const lfc_btl_operation copy = *own; /* the callback may start the next one */
-  opal_free_list_return(&lfc_btl.operations, &own->super);
+  lfc_list_return(&lfc_btl.operations, &own->super);
   if (copy.callback != NULL)
     copy.callback(&lfc_btl.super, copy.endpoint, copy.local_address, copy.local_handle,
                   copy.context, copy.data, lfc_btl_status(result));
@@ -21,7 +21,7 @@ static lfc_btl_operation* begin(struct mca_btl_base_endpoint_t* endpoint, void* 
                                 mca_btl_base_registration_handle_t* local_handle,
                                 mca_btl_base_rdma_completion_fn_t callback, void* context,
                                 void* data) {
-  lfc_btl_operation* own = (lfc_btl_operation*)opal_free_list_get(&lfc_btl.operations);
+  lfc_btl_operation* own = (lfc_btl_operation*)lfc_list_take(&lfc_btl.operations);
   if (own == NULL) return NULL;
   own->operation.done = operation_done;
   own->endpoint = endpoint;

@@ -26,7 +26,7 @@ static void give_share_back(struct mca_btl_base_endpoint_t* endpoint) {
 static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
                               uint8_t order, uint32_t flags, size_t size) {
   if (!take_share(endpoint)) return NULL;
-  lfc_btl_fragment* fragment = (lfc_btl_fragment*)opal_free_list_get(list);
+  lfc_btl_fragment* fragment = (lfc_btl_fragment*)lfc_list_take(list);
   if (fragment == NULL) {
     give_share_back(endpoint);
     return NULL;
@@ -56,7 +56,7 @@ int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descript
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
   (void)btl;
   give_share_back(fragment->endpoint);
-  opal_free_list_return(fragment->home, &descriptor->super);
+  lfc_list_return(fragment->home, &fragment->base.super);
   return OPAL_SUCCESS;
 }
 
@@ -98,7 +98,7 @@ static void complete(lfc_btl_fragment* fragment, int status) {
       fragment->base.des_cbfunc != NULL)
     fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
   /* Whoever owns it may have freed it in the callback. */
-  if (ours) opal_free_list_return(fragment->home, &fragment->base.super);
+  if (ours) lfc_list_return(fragment->home, &fragment->base.super);
 }
 
 void lfc_btl_sent(lfc_message* message, enum lfc_result result) {

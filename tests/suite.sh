@@ -101,6 +101,17 @@ mpi_on_host() { # mpi_on_host RANKS PROGRAM ARGS...
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2") "${@:3}"
 }
 
+# With the least memory that can be asked for, under a policy, or `upcalls`: floating with them.
+mpi_with_least() { # mpi_with_least RANKS PROGRAM POLICY MPIRUN-OPTIONS...
+  local least=(--mca btl_lfc_initial_window 1 --mca btl_lfc_max_window 1 --mca btl_lfc_shm_slots 16)
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  if [[ $3 == upcalls ]]; then least+=(--mca btl_lfc_upcalls 1); fi
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc "${least[@]}" \
+    --mca btl_lfc_policy "${3/upcalls/floating}" "${@:4}" "$LFC_BUILD/default/tests/mpi/$2"
+}
+
 rma_on_host() { # rma_on_host RANKS PROGRAM ARGS...: with osc neon
   need_build default
   as_root_is_fine
@@ -202,6 +213,19 @@ rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
   need_build default
   use_plugin "$LFC_BUILD"
   says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
+}
+
+# Components and program under the thread sanitizer. Open MPI's libraries are not instrumented: what they do to memory is
+# not looked at, and what its headers do in our code is listed in tests/tsan.supp.
+tsan_mpi() { # tsan_mpi RANKS 'PROGRAM ARGS' MPIRUN-OPTIONS...
+  local words
+  read -ra words <<<"$2"
+  need_build tsan
+  as_root_is_fine
+  export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_BUILD/tsan/components
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc "${@:3}" \
+    "$LFC_BUILD/tsan/tests/${2%%_*}/${words[0]}" "${words[@]:1}" --limit 240
 }
 
 rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
@@ -321,6 +345,30 @@ suite() {
   entry full 900 tsan/build need_build tsan
   entry full 900 tsan/unit catch tsan lfc_unit
   entry full 300 tsan/sim program tsan lfc_sim --seeds 20
+
+  for name in random_traffic onesided threads; do
+    entry full 300 "tsan/mpi/$name.single" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy single
+    entry full 300 "tsan/mpi/$name.floating" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy floating
+    entry full 300 "tsan/mpi/$name.upcalls" tsan_mpi 2 "mpi_$name" --mca btl_lfc_policy floating --mca btl_lfc_upcalls 1
+  done
+  for how in spin yield backoff block; do
+    when=nightly
+    [[ $how != yield ]] || when=full
+    # A rank of its own, so that a core may be to spare.
+    entry $when 300 "tsan/mpi/fixed.$how" tsan_mpi 1 mpi_random_traffic --mca btl_lfc_policy fixed --mca btl_lfc_idle "$how"
+  done
+  entry full 300 tsan/mpi/tcp tsan_mpi 2 mpi_onesided --mca btl_lfc_policy floating --mca btl_lfc_links loop,tcp
+  entry full 300 tsan/mpi/neon tsan_mpi 3 'rma_random --programs 10' --mca btl_lfc_policy floating --mca osc neon
+  for name in collectives nonblocking_collectives flood order sync_compute wildcards communicators; do
+    for how in single floating; do entry nightly 300 "tsan/mpi/$name.$how" tsan_mpi 4 "mpi_$name" --mca btl_lfc_policy $how; done
+    entry nightly 300 "tsan/mpi/$name.upcalls" tsan_mpi 4 "mpi_$name" --mca btl_lfc_policy floating --mca btl_lfc_upcalls 1
+  done
+
+  # No policy lets a job hang: more ranks than cores, one receive buffer for each sender, the smallest rings.
+  for name in random_traffic onesided collectives wildcards; do
+    for how in single floating upcalls; do entry full 180 "policy/$name.$how.8" mpi_with_least 8 "mpi_$name" $how; done
+    entry nightly 180 "policy/$name.tcp.8" mpi_with_least 8 "mpi_$name" floating --mca btl_lfc_links loop,tcp
+  done
 
   for name in $(found mpi c); do
     for ranks in 2 4 8; do

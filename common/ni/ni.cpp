@@ -297,9 +297,9 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  if (lock_.try_enter()) [[likely]] {
+  if (const auto entry = lock_.try_enter_short(); entry != SendLock::kRefused) [[likely]] {
     const bool sent = at(id).waiting.empty() && send_short(at(id), tag, slices, count);
-    lock_.leave();
+    lock_.leave(entry);
     if (sent) [[likely]]
       return true;
   }
@@ -543,12 +543,16 @@ bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> pa
 [[gnu::flatten]] int Ni::progress() noexcept {
   if (config_.policy == Policy::single) [[likely]]
     return run_control() + serve_host();
-  note_poll();
-  return (config_.policy == Policy::fixed ? 0 : run_control()) + serve_host();
+  if (config_.policy == Policy::floating) [[likely]]
+    return run_control() + serve_host();
+  lock_.note_visit();
+  return serve_host();
 }
 
 int Ni::run_control() noexcept {
-  if (!lock_.try_lock()) [[unlikely]] {
+  const auto entry = lock_.try_enter();
+  if (entry == SendLock::kRefused) [[unlikely]] {
+    lock_.note_visit();
     lock_.await_release();
     return 0;
   }
@@ -568,7 +572,7 @@ int Ni::run_control() noexcept {
     events += found;
     polling_ = false;
   }
-  lock_.unlock();
+  lock_.leave_visit(entry);
   return events;
 }
 

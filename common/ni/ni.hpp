@@ -204,22 +204,6 @@ class Ni final : private FrameSink {
   void mask() noexcept;
   void unmask() noexcept;
 
-  // While it lives some thread of the host polls without a pause: however seldom that thread gets a
-  // core, the NI's need not do its work. With more ranks than cores it would only take the core from
-  // whom all wait for. Costs two additions; any number at a time.
-  class Attendance {
-   public:
-    explicit Attendance(Ni& ni) noexcept : ni_(ni) {
-      ni_.attended_.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~Attendance() { ni_.attended_.fetch_sub(1, std::memory_order_relaxed); }
-    Attendance(const Attendance&) = delete;
-    Attendance& operator=(const Attendance&) = delete;
-
-   private:
-    Ni& ni_;
-  };
-
   // --- For the NI thread ---
 
   // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
@@ -228,12 +212,7 @@ class Ni final : private FrameSink {
   // One pass for a thread that polls anyway; -1: the host is inside, or has masked.
   int take_pass() noexcept;
   // Changes with every poll of the host.
-  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
-  // The same, and with every look while somebody attends.
-  std::uint64_t presence() noexcept {
-    if (attended_.load(std::memory_order_relaxed) != 0) ++looks_;
-    return polls() + (looks_ << 40);
-  }
+  std::uint64_t polls() const noexcept { return lock_.visits(); }
   const Config& config() const noexcept { return config_; }
   const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
@@ -293,9 +272,6 @@ class Ni final : private FrameSink {
       wake_thread();
   }
   void wake_thread() noexcept;
-  void note_poll() noexcept {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   void begin_turn() noexcept;
   void end_turn() noexcept;
   Link::Armed arm_links() noexcept;
@@ -372,11 +348,7 @@ class Ni final : private FrameSink {
   bool polling_ = false;
   bool all_wake_ = true;  // no link has to be polled
   bool armed_ = false;    // the links; the NI thread sleeps, or is about to
-  // Alone on its line: the host writes it with every poll.
-  alignas(64) std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint32_t> masks_{0};
-  std::atomic<std::uint32_t> attended_{0};
-  std::uint64_t looks_ = 0;  // of the thread's own
   std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;

@@ -12,11 +12,13 @@
 //
 //   SendLock lock(SendLock::Kind::biased);
 //   { SendLock::Guard guard(lock); ... }                     // host
+//   if (const auto entry = lock.try_enter(); entry != SendLock::kRefused) { ...; lock.leave(entry); }
 //   if (lock.try_claim()) { ...; lock.release_claim(); }     // NI thread
 //
-// Why the two sides of `biased` exclude each other: the host stores `depth_` and loads `claim_`,
-// the NI thread stores `claim_` and loads `depth_`, with an asymmetric fence in between, so at
+// Why the two sides of `biased` exclude each other: the host stores `visits_` and loads `claim_`,
+// the NI thread stores `claim_` and loads `visits_`, with an asymmetric fence in between, so at
 // least one sees the other and goes back (tests/unit/handshake_test.cpp, every interleaving).
+// `visits_` is odd while the host is inside, and two more after each visit that the thread shall see.
 #pragma once
 
 #include <sched.h>
@@ -43,48 +45,61 @@ class SendLock {
 
   // --- The host ---
 
-  // False when the NI thread, or with `shared` any other thread, holds it. The caller unlocks.
-  bool try_lock() noexcept {
-    if (kind_ == Kind::none) return true;
-    return kind_ == Kind::biased ? enter() : take();
+  // What the host has in hand while it is inside.
+  using Entry = std::uint64_t;
+  static constexpr Entry kRefused = ~Entry{0};
+
+  // Refused when the NI thread, or with `shared` any other thread, holds it.
+  Entry try_enter() noexcept {
+    if (kind_ == Kind::biased) [[likely]]
+      return enter();
+    return kind_ == Kind::none || take() ? 0 : kRefused;
   }
-  void unlock() noexcept {
+  void leave(Entry entry) noexcept {
     if (kind_ == Kind::none) return;
-    if (kind_ == Kind::biased) {
-      exit();
+    if (kind_ == Kind::biased) [[likely]] {
+      // What it was: odd still, if the host was inside before. Pairs with the acquire in try_claim().
+      visits_.store(entry, std::memory_order_release);
     } else {
       held_.store(false, std::memory_order_release);  // pairs with the acquire in take()
     }
   }
+  // Likewise, and visits() has changed afterwards.
+  void leave_visit(Entry entry) noexcept {
+    if (kind_ == Kind::shared) note_visit();
+    leave(entry + 2);
+  }
+  // By the host, who is not inside.
+  void note_visit() noexcept {
+    visits_.store(visits_.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
+  }
+  std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed) / 2; }
 
-  // With `biased`, after try_lock() has failed: sleeps until the NI thread has left. Spinning could
+  // With `biased`, after it was refused: sleeps until the NI thread has left. Spinning could
   // keep it from its core, where it has been preempted, for a whole time slice.
   void await_release() noexcept {
     if (kind_ == Kind::biased) claim_.await_open();
   }
 
-  // For the short path: where nobody but the NI thread could be inside. Always false with `shared`.
-  bool try_enter() noexcept {
-    if (kind_ == Kind::none) [[likely]]
-      return true;
-    return kind_ == Kind::biased && enter();
-  }
-  void leave() noexcept {
-    if (kind_ != Kind::none) exit();
+  // For the short path: where nobody but the NI thread could be inside. Always refused with `shared`.
+  Entry try_enter_short() noexcept {
+    if (kind_ == Kind::biased) return enter();
+    return kind_ == Kind::none ? 0 : kRefused;
   }
 
   class Guard {
    public:
-    explicit Guard(SendLock& lock) noexcept : lock_(lock) {
-      if (!lock_.try_lock()) [[unlikely]]
-        lock_.wait();
+    explicit Guard(SendLock& lock) noexcept : lock_(lock), entry_(lock.try_enter()) {
+      if (entry_ == kRefused) [[unlikely]]
+        entry_ = lock_.wait();
     }
-    ~Guard() { lock_.unlock(); }
+    ~Guard() { lock_.leave(entry_); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
    private:
     SendLock& lock_;
+    Entry entry_;
   };
 
   // --- The NI thread ---
@@ -94,7 +109,7 @@ class SendLock {
     if (kind_ != Kind::biased) return take();
     claim_.close();
     AsymmetricFence(AsymmetricFence::Scope::process).heavy();
-    if (depth_.load(std::memory_order_acquire) == 0) return true;  // pairs with exit()
+    if (visits_.load(std::memory_order_acquire) % 2 == 0) return true;  // pairs with leave()
     release_claim();
     return false;
   }
@@ -106,37 +121,36 @@ class SendLock {
   bool is_wanted() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  bool enter() noexcept {
-    const std::uint32_t depth = depth_.load(std::memory_order_relaxed);
-    depth_.store(depth + 1, std::memory_order_relaxed);
-    if (depth != 0) return true;
+  Entry enter() noexcept {
+    const std::uint64_t visits = visits_.load(std::memory_order_relaxed);
+    if (visits % 2 != 0) return visits;
+    visits_.store(visits + 1, std::memory_order_relaxed);
     AsymmetricFence::light(cheap_);
     if (!claim_.is_closed()) [[likely]]
-      return true;
-    depth_.store(0, std::memory_order_release);
-    return false;
-  }
-  void exit() noexcept {
-    // Pairs with the acquire in try_claim().
-    depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+      return visits;
+    visits_.store(visits, std::memory_order_release);
+    return kRefused;
   }
   bool take() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
-  [[gnu::noinline]] void wait() noexcept {
+  [[gnu::noinline]] Entry wait() noexcept {
     waiters_.fetch_add(1, std::memory_order_relaxed);
-    for (int spins = 0; !try_lock(); ++spins) {
+    Entry entry = kRefused;
+    for (int spins = 0; (entry = try_enter()) == kRefused; ++spins) {
       await_release();
       // The holder may have been preempted: with more threads than cores spinning only delays it.
       if (spins >= 64) sched_yield();
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return entry;
   }
 
   const Kind kind_;
   const bool cheap_;
-  std::atomic<bool> held_{false};        // shared
-  Gate claim_;                           // biased: closed by the NI thread
-  std::atomic<std::uint32_t> depth_{0};  // biased: how often the host is inside
+  std::atomic<bool> held_{false};  // shared
+  Gate claim_;                     // biased: closed by the NI thread
   std::atomic<std::uint32_t> waiters_{0};
+  // Alone on its line: the host writes it with every poll.
+  alignas(64) std::atomic<std::uint64_t> visits_{0};
 };
 
 }  // namespace lfc

@@ -39,7 +39,11 @@ void Window::signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::
 
 void Window::enqueue(WindowPeer& peer, WindowOp& op) {
   op.next = nullptr;
-  (peer.first == nullptr ? peer.first : peer.last->next) = &op;
+  if (peer.first == nullptr) {
+    peer.first = &op;
+  } else {
+    peer.last->next = &op;
+  }
   peer.last = &op;
 }
 

@@ -36,6 +36,7 @@
 #include "protocol/accumulate.hpp"
 #include "protocol/layout.hpp"
 #include "protocol/ticket_lock.hpp"
+#include "sync/published.hpp"
 
 namespace lfc {
 
@@ -105,8 +106,8 @@ struct WindowPeer {
   std::byte* mapped = nullptr;       // its memory, in this process
   WindowControl* control = nullptr;  // likewise; null: not mapped
   std::uint64_t size = 0;
-  WindowOp* first = nullptr;  // operations that wait, in order
-  Lock lock = Lock::none;
+  Published<WindowOp*> first{nullptr};  // operations that wait, in order
+  Published<Lock> lock{Lock::none};
   bool in_access = false;  // in the group of the access epoch
   std::uint32_t displacement_unit = 1;
 

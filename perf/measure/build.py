@@ -1,14 +1,22 @@
 """Where this tree's build is."""
 import os
+import re
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parent.parent.parent
 ROOT = Path(os.environ.get("LFC_BUILD") or TREE / "build")
 
 
+def _is_sanitized(directory):
+    """Whether a build directory holds a build for finding errors, which is not worth timing."""
+    cache = directory / "CMakeCache.txt"
+    return cache.is_file() and re.search(r"^LFC_SANITIZE:\w+=.", cache.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def find(name, folder):
     """The newest FOLDER/NAME in a build directory of this tree, or None."""
-    found = [path for path in ROOT.glob(f"*/{folder}/{name}") if path.is_file()]
+    directories = [path for path in ROOT.glob("*") if path.is_dir() and not _is_sanitized(path)]
+    found = [path for directory in directories for path in directory.glob(f"{folder}/{name}") if path.is_file()]
     return str(max(found, key=lambda path: path.stat().st_mtime)) if found else None
 
 

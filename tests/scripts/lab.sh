@@ -149,3 +149,19 @@ for delay in 0.03 0.06 0.1 0.15 0.2 0.3; do
 done
 ((half_way)) || fail "no up was interrupted half-way"
 echo "run and up: clean up after themselves"
+
+# With --cores each host has processors of its own, if there are enough.
+if lab down >/dev/null && output=$(lab up 1 --cores 2>&1); then
+  expect 0 "^$(nproc)$" lab exec 0 nproc
+  if (($(nproc) > 1)); then
+    expect 0 'own processors' lab up "$(nproc)" --cores
+    expect 0 '^1$' lab exec 1 nproc
+  fi
+  expect 1 "$(($(nproc) + 1)) hosts, but $(nproc) processor" lab up $(($(nproc) + 1)) --cores
+  expect 1 'no lab is up' lab exec 0 true
+  compgen -G "/sys/fs/cgroup/*/lfc-$LFC_LAB-*" && fail "a control group was left behind"
+elif ! grep -q "control group 'cpuset'" <<<"$output"; then
+  fail "up --cores: $output"
+else
+  echo "not tried: $output"
+fi

@@ -37,12 +37,23 @@ if run -n 2 "${osc[@]}" --mca btl_lfc_policy single "$programs/mpi_autonomy" >/d
   fail "a computing rank is served under single: the program sees no difference"
 fi
 
+# Nothing arrives: the thread of a rank that computes is not switched to.
+run -n 2 --mca btl_lfc_policy floating "$programs/mpi_computing" --seconds 4 | tee /dev/stderr | grep -q ni_switches ||
+  fail "an idle NI thread is at work, or there is none"
+# Who polls is left alone, unless the machine takes it off its processor.
+run -n 2 --mca btl_lfc_policy floating "$programs/mpi_polling" --messages 100000 --most 1000 | tee /dev/stderr | tail -n 1 |
+  grep -qx ok || fail "ranks that poll are interfered with"
+
 # What is said.
 cores=$(nproc)
 said=$(run -n $((cores + 1)) --mca btl_lfc_verbose 1 "$programs/mpi_ring" 2>&1)
 grep -q "policy single (auto: $((cores + 1)) processes on $cores processor" <<<"$said" || fail "auto, too many ranks: $said"
 said=$(run -n $((cores + 1)) --mca btl_lfc_policy fixed "$programs/mpi_ring" 2>&1)
 grep -q "policy fixed refused (.*), floating instead" <<<"$said" || fail "fixed is not refused: $said"
+if ((cores > 1)); then
+  said=$(run -n 1 --bind-to none --mca btl_lfc_policy fixed --mca btl_lfc_verbose 1 "$programs/mpi_loopback" 2>&1)
+  grep -q "policy fixed (" <<<"$said" || fail "fixed is refused, although a core is to spare: $said"
+fi
 said=$(run -n 1 --mca btl_lfc_policy fast "$programs/mpi_ring" 2>&1) && fail "a policy that there is not was taken"
 grep -q "there is no policy 'fast' (accepted: single, fixed, floating, auto)" <<<"$said" || fail "$said"
 echo ok

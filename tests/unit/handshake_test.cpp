@@ -383,10 +383,25 @@ TEST_CASE("handshake: a biased lock may be entered again by the host, and keeps 
     CHECK_FALSE(lock.try_claim());
   }
   REQUIRE(lock.try_claim());
-  CHECK_FALSE(lock.try_lock());
+  CHECK(lock.try_enter() == SendLock::kRefused);
   lock.release_claim();
-  CHECK(lock.try_lock());
-  lock.unlock();
+  const SendLock::Entry entry = lock.try_enter();
+  CHECK(entry != SendLock::kRefused);
+  CHECK_FALSE(lock.try_claim());
+  lock.leave(entry);
+  CHECK(lock.try_claim());
+  lock.release_claim();
+}
+
+TEST_CASE("handshake: the NI thread sees a poll of the host, and not what it sends") {
+  for (const auto kind : {SendLock::Kind::biased, SendLock::Kind::shared}) {
+    SendLock lock(kind);
+    const std::uint64_t before = lock.visits();
+    lock.leave(lock.try_enter());
+    CHECK(lock.visits() == before);
+    lock.leave_visit(lock.try_enter());
+    CHECK(lock.visits() != before);
+  }
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
  *
  * Every operation must end long before the computation does. --within: and its median within N
  * wake-up times: of a thread asleep in the kernel that a thread on another processor wakes, as the
- * network interface of the computing rank has to be woken. */
+ * network interface of the computing rank has to be woken. A rank that has one processor only cannot
+ * measure that: --wake-up NS tells it. */
 #define _GNU_SOURCE /* processors of threads */
 #include "../check.h"
 
@@ -32,7 +33,7 @@ static double median(double* times, int count) {
 /* --- What a wake-up takes --- */
 
 static int bell;
-static volatile double woken_at;
+static _Atomic double woken_at;
 
 static void* sleeper(void* waker) {
   cpu_set_t others;
@@ -87,21 +88,20 @@ static int64_t* memory;
 static MPI_Win window;
 
 static double worst_of(const char* what, double* times, int count, double wake_up, double within) {
-  double total = 0;
-  for (int i = 0; i < count; ++i) total += times[i];
   const double middle = median(times, count);
   printf("%s: median %.1f us, %.2f wake-ups; worst %.1f us\n", what, middle * 1e6, middle / wake_up,
          times[count - 1] * 1e6);
-  require(total < kComputing * 0.9, "%s: %d took %.3f s: they waited for the target", what, count,
-          total);
+  /* The first one would wait for the end of the computation, and the others find the target there. */
+  require(times[count - 1] < kComputing / 2, "%s: one took %.3f s: it waited for the target", what,
+          times[count - 1]);
   require(within == 0 || middle <= within * wake_up, "%s: median of %.2f wake-ups, more than %.2f",
           what, middle / wake_up, within);
   return middle;
 }
 
-static void origin(double within) {
+static void origin(double wake_up, double within) {
   static double times[kPuts + kAdds];
-  const double wake_up = wake_up_time();
+  if (wake_up == 0) wake_up = wake_up_time();
   printf("wake-up: %.1f us\n", wake_up * 1e6);
   MPI_Barrier(MPI_COMM_WORLD);
   compute(0.005); /* the other has begun to compute */
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   MPI_Win_create(memory, size, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   MPI_Win_lock_all(0, window);
   if (me == 0) {
-    origin(within);
+    origin((double)option(argc, argv, "--wake-up", 0) * 1e-9, within);
   } else {
     target();
   }
