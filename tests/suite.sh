@@ -294,6 +294,23 @@ mpi5_on_lab() {
     "/build/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+# ordered_on_host RANKS PROGRAM ARGS...: totally ordered broadcast
+ordered_on_host() {
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+}
+ordered_on_lab() {
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+}
+ordered_with_policy() { # ordered_with_policy POLICY FUNCTION ARGS...
+  OMPI_MCA_btl_lfc_policy=$1 "${@:2}"
+}
+
 # The plugin built for Open MPI 5.0, in the hands of the one here.
 other_version() {
   need_build5
@@ -332,6 +349,21 @@ suite() {
   entry full 120 sim/multicast-256 program default lfc_sim --multicast --seeds 4 --nodes 256
   entry full 60 sim/multicast-seed-trees program default lfc_sim --multicast --seeds 20 --shape binary --deadlocks
   entry full 60 sim/multicast-chains program default lfc_sim --multicast --seeds 20 --nodes 8 --whole --shape chain --deadlocks
+  # The seed's trees with recovery; without it they deadlock (above).
+  entry full 120 sim/recovery-timer program default lfc_sim --multicast --seeds 20 --shape binary --recovery timer
+  entry full 120 sim/recovery-immediate program default lfc_sim --multicast --seeds 20 --shape kary --recovery immediate
+  entry full 120 sim/recovery-chains program default lfc_sim --multicast --seeds 100 --nodes 8 --whole --shape chain --recovery timer
+  # No deadlock is possible in these: binary trees within one group, and monotone ones.
+  entry full 120 sim/false-recoveries program default lfc_sim --multicast --seeds 5 --whole --shape binary \
+    --multicasts 20 --recovery timer --recoveries 0
+  entry full 60 sim/recovery-monotone program default lfc_sim --multicast --seeds 10 --recovery timer --recoveries 0
+  for name in binary:timer kary:immediate binomial:timer chain:immediate; do
+    entry nightly 3600 "sim/recovery-${name/:/-}" program default lfc_sim --multicast --nodes 64 --most-nodes 256 \
+      --multicasts 1 --seeds 250 --shape "${name%:*}" --recovery "${name#*:}"
+  done
+  entry quick 60 sim/ordered program default lfc_sim --ordered --nodes 16 --seeds 20 --messages 30
+  entry full 120 sim/ordered-64 program default lfc_sim --ordered --nodes 64 --seeds 5 --messages 20
+  entry nightly 3600 sim/ordered-million program default lfc_sim --ordered --nodes 16 --seeds 10 --messages 6250
   entry nightly 3600 sim/multicast-1000 program default lfc_sim --multicast --seeds 1000 --nodes 128
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
   entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
@@ -378,6 +410,13 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
+  for name in order replicated; do
+    entry quick 180 "ordered/$name.2" ordered_on_host 2 "ordered_$name"
+    entry full 180 "ordered/$name.5" ordered_on_host 5 "ordered_$name"
+    entry full 180 "ordered/lab/$name.4" ordered_on_lab 4 "ordered_$name"
+    entry full 180 "ordered/$name.floating" ordered_with_policy floating ordered_on_host 3 "ordered_$name"
+  done
+  entry nightly 1800 ordered/long ordered_on_host 3 ordered_order --long --limit 1700
   # Several ranks on each host, and few of them on one.
   entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random
   entry full 180 coll/stock.4 coll_against_stock 4 400

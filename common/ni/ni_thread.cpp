@@ -22,11 +22,14 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// What the measured delay may be: below, the clock's own granularity; above, no wake-up at all.
-constexpr nanoseconds kShortestDelay = 5us;
+// What the measured delay may be: above, there is no wake-up at all. Below, looking after a host that has
+// just been seen takes more than it gains: a look is some 10 us of the host's processor, and the first
+// one comes after a delay.
+constexpr nanoseconds kShortestDelay = 50us;
 constexpr nanoseconds kLongestDelay = 200us;
-// More than a small message's round trip between hosts.
+// More than a small message's round trip between hosts; and what is always looked for.
 constexpr nanoseconds kLongestLinger = 20us;
+constexpr nanoseconds kShortestLinger = 4us;
 // How much later it serves where somebody computes and it has to be woken, asker included; what is
 // measured at start is less, because nobody computes then.
 constexpr nanoseconds kBusyWakeUp = 80us;
@@ -167,7 +170,6 @@ void NiThread::measure() {
     wake_up_cost_ = costs[1];
     delay_ = std::clamp(2 * wake_up_cost_, kShortestDelay, kLongestDelay);
   }
-  linger_ = Linger({std::min(delay_ / 2, kLongestLinger), kLongestLinger, kBusyWakeUp});
   measured_.store(true, std::memory_order_release);  // pairs with the acquire below
   wake();
 }
@@ -184,22 +186,22 @@ void NiThread::answer_measurement() noexcept {
 void NiThread::float_around() noexcept {
   Counters& counters = ni_.link_counters();
   Watchdog dog({delay_, ni_.config().longest_rest});
-  Watchdog::Step step = dog.begin(ni_.polls());
+  Watchdog::Step step = dog.begin(ni_.presence());
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
       case Watchdog::Action::rest:
         if (wait(step.time, false) == Woken::by_time) counters.add(Counter::thread_looks);
-        step = dog.rested(ni_.polls());
+        step = dog.rested(ni_.presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
-        step = dog.woken(now(), ni_.polls());
+        step = dog.woken(now(), ni_.presence());
         break;
       case Watchdog::Action::serve: {
         int events = 0;
         const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), ni_.polls(), outcome, events > 0);
+        step = dog.served(now(), ni_.presence(), outcome, events > 0);
         break;
       }
     }

@@ -431,6 +431,8 @@ void Engine::tell_loss(lfc_coll_group& group, const std::string& what) {
 void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
   CollGroup& coll = *group.group;
   const bool network = coll.members().nodes() > 1;
+  std::optional<Ni::Attendance> attendance;
+  if (network) attendance.emplace(*ni_);
   unsigned idle = 0;
   while (!operation.finished.load(std::memory_order_acquire)) {
     if (coll.advance()) {

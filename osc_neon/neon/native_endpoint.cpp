@@ -8,17 +8,20 @@
 
 #include "drain.hpp"
 #include "endpoint.hpp"
+#include "link/shm/process_watch.hpp"
 #include "mpix_neon.h"
 #include "native.hpp"
 #include "native_glue.h"
 #include "ni/neon_service.hpp"
 #include "ni/shared_memory.hpp"
+#include "sync/prefetch.hpp"
 
 namespace lfc::neon {
 namespace {
 
 constexpr std::uint32_t kEager = 16384;
 constexpr std::uint32_t kBudget = 1 << 16;
+constexpr std::uint64_t kShort = 256;
 
 // A thread uses one endpoint at a time.
 thread_local std::optional<Ni::Access> held;
@@ -67,6 +70,8 @@ class NativeEndpoint final : public Endpoint {
                   std::uint32_t index) override {
     if (target >= neighbours_.size() || neighbours_[target].slots == nullptr) return false;
     std::byte* place = neighbours_[target].base + offset;
+    // Not for long ones: whoever polls the counter would fetch it back meanwhile.
+    if (size <= kShort) prefetch_for_write(&neighbours_[target].slots[index]);
     if (size == 8) {
       std::memcpy(place, data, 8);  // in one instruction
     } else if (size > 0) {
@@ -74,6 +79,16 @@ class NativeEndpoint final : public Endpoint {
     }
     neighbours_[target].slots[index].add(1);
     return true;
+  }
+  bool member_lost() override {
+    {
+      const Ni::Access access(window_.ni());
+      if (window_.has_lost()) return true;
+    }
+    // Whom we reach by loads and stores alone no link watches.
+    return std::any_of(neighbours_.begin(), neighbours_.end(), [](const Neighbour& each) {
+      return each.memory && ProcessWatch(each.memory->name().pid).dead();
+    });
   }
   void close() override {
     drain(

@@ -4,10 +4,13 @@
 //             again: the time of a request
 //   mutual    all ranks compute for C, then ask their partner and serve it while they wait: the time
 //             of a request with its computing; u = C / (C + L) is the share of computing, L the time
-//             without computing
+//             without computing. With --gaps random each C is drawn (exponential, that mean): else
+//             partners fall into step, and meet inside MPI without ever waiting
 // and four kinds of request: a message and its answer, MPI_Get, MPI_Put, MPI_Fetch_and_op (each with
 // a flush). Where nobody but the target's MPI calls serves it, a request waits for C / 2.
 // Source: Falsafi and Wood 1996, sections 4 and 6.1.
+#include <random>
+
 #include "app.hpp"
 
 namespace {
@@ -18,8 +21,8 @@ std::int64_t answer_to(std::int64_t question) { return question * 3 + 7; }
 
 class Peer {
  public:
-  Peer(app::Window& window, const std::string& kind, const app::Work& work)
-      : window_(window), kind_(kind), work_(work), partner_(app::rank ^ 1) {}
+  Peer(app::Window& window, const std::string& kind, const app::Work& work, bool random)
+      : window_(window), kind_(kind), work_(work), random_(random), partner_(app::rank ^ 1) {}
 
   // Words of the window: 0 is counted up, 1 is read, 2 is written.
   void reset() {
@@ -103,7 +106,7 @@ class Peer {
     heard_end_ = false;
     const double start = MPI_Wtime();
     for (int i = 0; i < requests; ++i) {
-      work_(us);
+      work_(random_ ? us * gap_(generator_) : us);
       ask(i);
     }
     const double seconds = MPI_Wtime() - start;
@@ -128,6 +131,9 @@ class Peer {
   app::Window& window_;
   const std::string kind_;
   const app::Work& work_;
+  const bool random_;
+  std::mt19937_64 generator_{app::seed * 1000 + static_cast<unsigned>(app::rank)};
+  std::exponential_distribution<double> gap_{1.0};
   const int partner_;
   bool heard_end_ = false;
 };
@@ -144,6 +150,7 @@ int main(int argc, char** argv) {
   const auto gaps = options.numbers("--compute", {0, 10, 30, 100, 300, 1000}, {0, 100},
                                     "us between two MPI calls, a sweep (0,10,30,100,300,1000)");
   const int requests = options.number("--requests", 200, 20, "requests in one run");
+  const bool random = options.choice("--gaps", {"constant", "random"}, "of `mutual`") == "random";
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
   app::want(app::ranks % 2 == 0, "an even number of ranks is wanted");
@@ -159,7 +166,7 @@ int main(int argc, char** argv) {
         app::Run::absent(bench, 0, window.problem());
         continue;
       }
-      Peer peer(window, kind, work);
+      Peer peer(window, kind, work, random);
       double unloaded = 0;
       for (const int gap : gaps) {
         std::vector<double> values;

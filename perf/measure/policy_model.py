@@ -1,22 +1,23 @@
 """The model of who should run the protocol: what a request costs under each policy, from a few measured numbers.
 
-    machine = Machine(latency=1, floating_latency=1.02, wake_up=20, handler=1)      # us
-    times = predict(machine, Program(gap=1000, requests=1))       # {"single": 1500, "floating": 1062, "fixed": None}
-    recommend(times)                  # ("floating", 1.41): the best, and how many times longer the next takes
+    machine = Machine(latency=1, floating_latency=1.02, wait=100)      # us
+    times = predict(machine, Program(gap=1000, requests=1))       # {"single": 1619, "floating": 1164, "fixed": None}
+    recommend(times)                  # ("floating", 1.39): the best, and how many times longer the next takes
 
-Falsafi and Wood (1996, section 4), who asked for T = C + L + u (w + O): C the computing between two MPI calls, L a
-request to a partner that is inside MPI, u = C / (C + L) the chance that the partner computes when the request comes, w how
-long it then waits, O what serving it takes from whoever computes there. Here
+Falsafi and Wood (1996, section 4) asked for T = C + L + u (w + O): C the computing between two MPI calls, L a request
+to a partner that is inside MPI, u the chance that the partner computes when the request comes, w how long it then waits, O
+what serving it takes from whoever computes there. Here gaps are random, with C as their mean, so that what is left of one
+that is interrupted is C again; and u is C / T, since whoever waits does not compute: one equation for T.
 
-    single     w = C / 2, the rest of a gap that is interrupted in the middle on average; O = nothing, in passing
-    floating   the thread notices after R, the watch interval, that its host computes: a request that comes before waits
-               until then, R / 2 on average, and a wake-up, later ones for a wake-up only, unless the host is faster;
-               O = wake-up + handler where no core is to spare; L as measured under floating, with all that it costs
+    single     w = C; O = nothing, in passing
+    floating   w = C (1 - exp(-W / C)): what is left of the gap, but W at most, the wait for the NI thread;
+               O = w where no core is to spare (on two cores it was seen to be as much); L as measured under floating
     fixed      w = 0, O = 0, L + tax; the core that it takes is not there to compute with (not predicted without one)
 
 With one difference to the seed: its Single was interrupted, or polled in every loop; today's looks only in MPI calls, so
 that waiting grows with C.
 """
+import math
 from dataclasses import dataclass
 
 TIE = 1.05  # ratios below it are no difference
@@ -28,9 +29,7 @@ class Machine:
 
     latency: float
     floating_latency: float
-    wake_up: float
-    handler: float
-    interval: float = 200.0  # R
+    wait: float  # W
     fixed_latency: float = 0.0
     slow_down: float = 1.0
     spare: bool = False
@@ -42,28 +41,34 @@ class Program:
     requests: float = 1.0  # to others per gap, each waited for
 
 
-def utilisation(gap, latency):
-    """The share of computing when nobody waits: u = C / (C + L)."""
-    return gap / (gap + latency) if gap > 0 else 0.0
+def _time(gap, requests, latency, lost):
+    """T = C + n L + n (C / T) lost, solved for T."""
+    least = gap + requests * latency
+    return (least + math.sqrt(least * least + 4 * gap * requests * lost)) / 2
+
+
+def _waited(gap, wait):
+    """What is left of a random gap with that mean, but `wait` at most."""
+    return gap * -math.expm1(-wait / gap) if gap > 0 else 0.0
+
+
+def wait_of(gap, time, latency, spare=False):
+    """W, from what a gap and one request take under floating."""
+    lost = max(0.0, (time - gap - latency) * time / gap)
+    share = lost / gap if spare else lost / (2 * gap)
+    return -gap * math.log1p(-min(share, 0.999))
 
 
 def predict(machine, program):
     """us for one gap and its requests under each policy; None where the policy cannot be had."""
     c, n = program.gap, program.requests
-
-    def cycle(latency, wait, stolen, slow_down=1.0):
-        u = utilisation(c, n * latency)
-        return c * slow_down + n * (latency + u * (wait + stolen))
-
-    times = {"single": cycle(machine.latency, c / 2, 0.0)}
-    unnoticed = min(1.0, machine.interval / c) if c > 0 else 1.0  # share of a gap
-    by_thread = unnoticed * machine.interval / 2 + machine.wake_up
-    # A thread that comes too late finds nothing, and has taken nothing.
-    useful = unnoticed < 1.0 and by_thread < c / 2
-    stolen = machine.wake_up + machine.handler if useful and not machine.spare else 0.0
-    times["floating"] = cycle(machine.floating_latency, by_thread if useful else c / 2, stolen)
-    times["fixed"] = cycle(machine.fixed_latency, 0.0, 0.0, machine.slow_down) if machine.spare else None
-    return times
+    waited = _waited(c, machine.wait)
+    taken = 0.0 if machine.spare else waited
+    return {
+        "single": _time(c, n, machine.latency, c),
+        "floating": _time(c, n, machine.floating_latency, waited + taken),
+        "fixed": _time(c * machine.slow_down, n, machine.fixed_latency, 0.0) if machine.spare else None,
+    }
 
 
 def recommend(times):
