@@ -207,8 +207,9 @@ class Ni final : private FrameSink {
   int serve_host() noexcept;
   // The host's first half of progress(): run_control() if it is the host's to run.
   int progress_control() noexcept {
-    if (config_.policy != Policy::single) note_poll();
-    return config_.policy == Policy::fixed ? 0 : run_control();
+    if (config_.policy != Policy::fixed) return run_control();
+    lock_.note_visit();
+    return 0;
   }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
