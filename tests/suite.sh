@@ -232,11 +232,11 @@ rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
   OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
 }
 
-script() { # script FILE: a test that is a program of its own
+script() { # script FILE ARGS...: a test that is a program of its own
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
-  "$tree/$1"
+  "$tree/$1" "${@:2}"
 }
 
 # What the README promises a stranger.
@@ -465,6 +465,7 @@ suite() {
   entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
   entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
   entry nightly 3600 rma/random-many rma_on_host 4 rma_random --programs 10000 --seed 100000
+  entry nightly 900 fault/lost_member-all script tests/fault/lost_member.sh --all
   entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
   entry nightly 900 rma/churn-many rma_on_host 4 rma_churn --long --limit 800
   entry nightly 300 rma/large rma_on_host 2 rma_large
@@ -495,7 +496,8 @@ suite() {
     entry full5 180 "ompi5/$name.4" mpi5_on_host 4 "mpi_$name"
     entry $when 180 "ompi5/$name.lab.2" mpi5_on_lab 2 "mpi_$name"
   done
-  for name in epochs operations random; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
+  for name in epochs operations random churn threads; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
+  for name in scenarios thesis notified; do entry full5 180 "ompi5/neon_$name" rma5_on_host 4 "neon_$name"; done
 }
 
 # scripts/test starts each test as a process of its own:  suite.sh run COMMAND

@@ -207,7 +207,7 @@ class Ni final : private FrameSink {
   int serve_host() noexcept;
   // The host's first half of progress(): run_control() if it is the host's to run.
   int progress_control() noexcept {
-    if (config_.policy != Policy::fixed) return run_control();
+    if (config_.policy != Policy::fixed) return run_control();  // which notes the visit
     lock_.note_visit();
     return 0;
   }

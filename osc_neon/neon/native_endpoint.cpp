@@ -14,14 +14,12 @@
 #include "native_glue.h"
 #include "ni/neon_service.hpp"
 #include "ni/shared_memory.hpp"
-#include "sync/prefetch.hpp"
 
 namespace lfc::neon {
 namespace {
 
 constexpr std::uint32_t kEager = 16384;
 constexpr std::uint32_t kBudget = 1 << 16;
-constexpr std::uint64_t kShort = 256;
 
 // A thread uses one endpoint at a time.
 thread_local std::optional<Ni::Access> held;
@@ -70,8 +68,6 @@ class NativeEndpoint final : public Endpoint {
                   std::uint32_t index) override {
     if (target >= neighbours_.size() || neighbours_[target].slots == nullptr) return false;
     std::byte* place = neighbours_[target].base + offset;
-    // Not for long ones: whoever polls the counter would fetch it back meanwhile.
-    if (size <= kShort) prefetch_for_write(&neighbours_[target].slots[index]);
     if (size == 8) {
       std::memcpy(place, data, 8);  // in one instruction
     } else if (size > 0) {

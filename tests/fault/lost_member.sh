@@ -20,10 +20,10 @@ ranks_live() {
   return 1
 }
 
-# Each rank reports for itself: mpirun loses some of the lines that it gathers. And its recovery does not always end when its ranks have: it is not what is tested here.
+# mpirun's recovery does not always end when its ranks have: it is not what is tested here.
 alone() { # alone LINKS WAY OPTIONS...
   local tries
-  start_job 3 --enable-recovery --mca orte_base_help_aggregate 0 --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
+  start_job 3 --enable-recovery --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
   pid_of_rank 0 >/dev/null
   for ((tries = 0; tries < 120; ++tries)); do
     ranks_live || break

@@ -9,8 +9,7 @@ program=$LFC_BUILD/default/ordered/ordered_lost
 told=0
 for links in loop,shm loop,tcp; do
   start_job 4 --mca orte_enable_recovery 1 --mca btl lfc --mca btl_lfc_links "$links" "$program"
-  end_job 40
-  ((code != 0)) || fail "a process was killed, but the job ended without an error"
+  end_job 100
   (($(grep -ao 'hash [0-9a-f]* at' "$output" | sort -u | wc -l) <= 1)) || fail "the orders differ"
   ! grep -aq '^FAIL\|^HANG' "$output" || fail "a survivor complains"
   told=$((told + $(grep -ac '^survivor ' "$output" || true)))

@@ -33,7 +33,7 @@ class FuzzLink final : public Link {
 
   FuzzLink(FrameSink& sink, Random& random) : sink_(sink), random_(random) {}
   std::string_view name() const noexcept override { return "fuzz"; }
-  std::size_t max_payload() const noexcept override { return 128; }
+  std::size_t max_payload() const noexcept override { return 512; }
   void publish(AddressWriter& writer) const override { writer.add(name(), {}); }
   bool reach(const Address&, std::string&) override { return true; }
   bool connect(PeerId, const Address&, std::string&) override { return true; }

@@ -625,7 +625,7 @@ static void t19_sizes(void) {
       MPI_Type_commit(&type);
       const int error =
           MPIX_Neon_put(data, 1, type, 0, kTag, 0, 1, type, MPIX_NEON_FINAL, win, &request);
-      require(error == MPI_SUCCESS, "put: %d", error);
+      require(error == MPI_SUCCESS, "put of %zu bytes: %d", size, error);
       MPI_Type_free(&type);
       wait_for(&request);
     }

@@ -6,7 +6,8 @@
 #include <lfc_ordered.h>
 #include <signal.h>
 
-enum { kAt = 50 };
+// The dead rank has handled kDeath messages, so the others have been handed all but the last window of them.
+enum { kWindow = 16, kDeath = 100, kAt = kDeath - kWindow };
 
 static uint64_t handled;
 static uint64_t hash;
@@ -20,16 +21,17 @@ static void handle(void* context, int sender, uint64_t number, const void* data,
 }
 
 int main(int argc, char** argv) {
-  patience = 40;
+  patience = 90;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   lfc_ordered* order;
   char bytes[100] = {0};
-  int error = lfc_ordered_open(MPI_COMM_WORLD, handle, NULL, NULL, &order);
+  const struct lfc_ordered_options options = {.window = kWindow};
+  int error = lfc_ordered_open(MPI_COMM_WORLD, handle, NULL, &options, &order);
   require(error == LFC_ORDERED_OK, "open: %s", lfc_ordered_error(error));
   uint64_t number = 0;
   for (int i = 0; error == LFC_ORDERED_OK; ++i) {
     doing("broadcast %d", i);
-    if (me == 1 && i == 200) raise(SIGKILL);
+    if (me == 1 && handled >= kDeath) raise(SIGKILL);
     error = lfc_ordered_bcast(order, bytes, (size_t)(i % 100), &number);
     require(i < 10000000, "nobody has died");
   }
