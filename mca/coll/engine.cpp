@@ -107,8 +107,12 @@ class Engine {
   const Facts& facts() const noexcept { return facts_; }
   const lfc_coll_options& options() const noexcept { return options_; }
   CollOptions group_options() const noexcept {
-    return {options_.packet, options_.window, options_.fan, static_cast<TreeShape>(options_.tree),
-            options_.host_forwarding, threads_};
+    return {options_.packet,
+            options_.window,
+            options_.fan,
+            static_cast<TreeShape>(options_.tree),
+            options_.host_forwarding,
+            threads_};
   }
 
   bool start_service(bool threads) {
@@ -116,7 +120,11 @@ class Engine {
     ni_ = process_ni();
     if (ni_ == nullptr) return false;
     multicast_ = std::make_unique<Multicast>(
-        *ni_, Multicast::Options{.forward_in_host = options_.host_forwarding});
+        *ni_, Multicast::Options{.forward_in_host = options_.host_forwarding,
+                                 // All but monotone trees can deadlock.
+                                 .recovery = options_.tree == LFC_COLL_MONOTONE
+                                                 ? Multicast::Suspicion::never
+                                                 : Multicast::Suspicion::timer});
     return true;
   }
 
@@ -264,7 +272,7 @@ class Engine {
   std::vector<lfc_coll_group*> active_;
   std::atomic<std::uint32_t> running_ = 0;
   unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
-  std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits
+  std::atomic<std::uint64_t> operations_ = 0;           // but those done at once, which are visits
   std::uint64_t groups_ = 0;
   std::uint64_t groups_made_ = 0;
 };
@@ -326,7 +334,8 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   }
   const std::uint32_t own = made->members[static_cast<std::size_t>(self)];
   const Membership members(names, nodes);
-  if ((agreed_ & LFC_COLL_BOARDS) == 0 || (members.nodes() > 1 && (agreed_ & LFC_COLL_NODES) == 0)) {
+  if ((agreed_ & LFC_COLL_BOARDS) == 0 ||
+      (members.nodes() > 1 && (agreed_ & LFC_COLL_NODES) == 0)) {
     why_not = "some rank of the job cannot reach another by LFC";
     return nullptr;
   }
@@ -504,13 +513,14 @@ void Engine::describe(char* text, std::size_t size) {
     packets = multicast_->packets();
   }
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::snprintf(text, size,
-                "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
-                "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
-                number(operations_ + visits_), number(groups_), number(groups_made_),
-                number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent),
-                number(stats.forwarded), number(stats.taken), number(stats.copied),
-                number(stats.blocked), number(stats.early), number(packets));
+  std::snprintf(
+      text, size,
+      "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
+      "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
+      number(operations_ + visits_), number(groups_), number(groups_made_),
+      number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent), number(stats.forwarded),
+      number(stats.taken), number(stats.copied), number(stats.blocked), number(stats.early),
+      number(packets));
 }
 
 // A CollOperation in the caller's room, with the caller's way to be told.

@@ -64,8 +64,9 @@ static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
 
 /* --- Allgather --- */
 
-static bool open_allgather(operands* it, const void* in, int count, ompi_datatype_t* type, void* out,
-                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm) {
+static bool open_allgather(operands* it, const void* in, int count, ompi_datatype_t* type,
+                           void* out, int out_count, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm) {
   const bool in_place = in == MPI_IN_PLACE;
   open_nothing(it, LFC_COLL_ALLGATHER, 0);
   it->call.bytes = (size_t)out_count * out_type->super.size;
@@ -91,16 +92,15 @@ int lfc_coll_iallgather(const void* in, int count, ompi_datatype_t* type, void* 
   return start(&it, opened, comm, module, request);
 }
 
-static bool open_allgatherv(operands* it, const void* in, int count, ompi_datatype_t* type, void* out,
-                            const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                            ompi_communicator_t* comm) {
+static bool open_allgatherv(operands* it, const void* in, int count, ompi_datatype_t* type,
+                            void* out, const int* counts, const int* displacements,
+                            ompi_datatype_t* out_type, ompi_communicator_t* comm) {
   const int size = ompi_comm_size(comm);
   open_nothing(it, LFC_COLL_ALLGATHER, 0);
   it->gets = true;
   it->blocks = malloc((size_t)size * sizeof *it->blocks);
   if (it->blocks == NULL) return false;
-  if (in != MPI_IN_PLACE &&
-      !lfc_coll_buffer_open(&it->in, plain(in), (size_t)count, type, true))
+  if (in != MPI_IN_PLACE && !lfc_coll_buffer_open(&it->in, plain(in), (size_t)count, type, true))
     return false;
   if (!lfc_coll_buffer_open_pieces(&it->out, out, counts, displacements, size, out_type,
                                    ompi_comm_rank(comm), it->blocks))
@@ -138,9 +138,10 @@ static bool open_gather(operands* it, const void* in, int count, ompi_datatype_t
   const bool in_place = is_root && in == MPI_IN_PLACE;
   open_nothing(it, LFC_COLL_GATHER, root);
   it->gets = is_root;
-  it->call.bytes = is_root ? (size_t)out_count * out_type->super.size
-                           : (size_t)count * type->super.size;
-  if (!in_place && !lfc_coll_buffer_open(&it->in, plain(in), (size_t)count, type, true)) return false;
+  it->call.bytes =
+      is_root ? (size_t)out_count * out_type->super.size : (size_t)count * type->super.size;
+  if (!in_place && !lfc_coll_buffer_open(&it->in, plain(in), (size_t)count, type, true))
+    return false;
   return !is_root ||
          lfc_coll_buffer_open(&it->out, out, (size_t)out_count * (size_t)ompi_comm_size(comm),
                               out_type, in_place);
@@ -171,10 +172,10 @@ static bool open_scatter(operands* it, const void* in, int count, ompi_datatype_
   const bool gets = !is_root || out != MPI_IN_PLACE;
   open_nothing(it, LFC_COLL_SCATTER, root);
   it->gets = gets;
-  it->call.bytes = is_root ? (size_t)count * type->super.size
-                           : (size_t)out_count * out_type->super.size;
-  if (is_root && !lfc_coll_buffer_open(&it->in, plain(in), (size_t)count * (size_t)ompi_comm_size(comm),
-                                       type, true))
+  it->call.bytes =
+      is_root ? (size_t)count * type->super.size : (size_t)out_count * out_type->super.size;
+  if (is_root && !lfc_coll_buffer_open(&it->in, plain(in),
+                                       (size_t)count * (size_t)ompi_comm_size(comm), type, true))
     return false;
   return !gets || lfc_coll_buffer_open(&it->out, out, (size_t)out_count, out_type, false);
 }

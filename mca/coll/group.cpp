@@ -159,8 +159,7 @@ std::uint32_t CollGroup::lane_of(std::uint32_t member) const noexcept {
 // --- Small operations on one node ---
 
 bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
-  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline ||
-      !enter())
+  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline || !enter())
     return false;
   bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes);
   switch (operation.kind) {
@@ -305,8 +304,7 @@ bool CollGroup::walk(CollOperation& operation, bool& moved) {
                                  : allreduce_nodes(operation, moved);
     case Kind::allgather: return allgather(operation, moved);
     case Kind::gather:
-      return self_ == operation.root ? gather_root(operation, moved)
-                                     : write_all(operation, moved);
+      return self_ == operation.root ? gather_root(operation, moved) : write_all(operation, moved);
     case Kind::scatter:
       return self_ == operation.root ? scatter_root(operation, moved)
                                      : scatter_other(operation, moved);

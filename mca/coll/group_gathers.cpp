@@ -83,7 +83,8 @@ bool CollGroup::scatter_root(CollOperation& operation, bool& moved) {
     if (!board_.writable(step, size * board_.lanes())) return false;
     std::byte* const room = board_.room(lane_, step, size * board_.lanes());
     for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane) {
-      const auto [offset, part] = operation.part_of(operation.block_of(local_[lane]), operation.written);
+      const auto [offset, part] =
+          operation.part_of(operation.block_of(local_[lane]), operation.written);
       std::byte* const own = operation.out == nullptr
                                  ? nullptr
                                  : operation.out + operation.offset_of(operation.written);
@@ -104,7 +105,7 @@ bool CollGroup::scatter_other(CollOperation& operation, bool& moved) {
     const std::size_t size = operation.size_of(operation.read);
     if (!is_ready(operation, root, step)) return false;
     copy_part(operation.out + operation.offset_of(operation.read),
-         board_.room(root, step, size * board_.lanes()) + lane_ * size, size);
+              board_.room(root, step, size * board_.lanes()) + lane_ * size, size);
     board_.finish(step + 1);
     moved = true;
   }

@@ -79,8 +79,8 @@ static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
 
 static void say(const ompi_communicator_t* comm, const char* not_why) {
   if (mca_coll_lfc_component.verbose == 0) return;
-  opal_output(0, "coll lfc: %s: %s%s", comm->c_name, not_why == NULL ? "served" : "not served: ",
-              not_why == NULL ? "" : not_why);
+  opal_output(0, "coll lfc: %s: %s%s", comm->c_name,
+              not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
 }
 
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */

@@ -22,7 +22,7 @@ struct CollOperation {
   std::uint32_t root = 0;         // member, in the order of names; not of allreduce
   const std::byte* in = nullptr;  // what this rank gives
   std::byte* out = nullptr;       // what it gets; may be `in`
-  std::size_t bytes = 0;          // a barrier is an allreduce of none; gathers: of the largest block
+  std::size_t bytes = 0;  // a barrier is an allreduce of none; gathers: of the largest block
   CombineOp op = CombineOp::max;  // of reductions with bytes
   CombineType type = CombineType::uint8;
   // Of gathers, whose result (and a scatter's input) has a block for each rank, in their order.

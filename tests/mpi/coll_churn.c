@@ -44,8 +44,7 @@ static MPI_Comm make(int round) {
     case 0: MPI_Comm_dup(MPI_COMM_WORLD, &made); break;
     case 1: MPI_Comm_split(MPI_COMM_WORLD, me < (ranks + 1) / 2, me, &made); break;
     case 2: MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &made); break;
-    default:
-      MPI_Comm_split(MPI_COMM_WORLD, me == round / 4 % ranks ? MPI_UNDEFINED : 1, me, &made);
+    default: MPI_Comm_split(MPI_COMM_WORLD, me == round / 4 % ranks ? MPI_UNDEFINED : 1, me, &made);
   }
   return made;
 }
@@ -75,7 +74,8 @@ static void use(MPI_Comm comm, int round) {
 }
 
 int main(int argc, char** argv) {
-  const int rounds = (int)option(argc, argv, "--rounds", has_option(argc, argv, "--long") ? 10000 : 1000);
+  const int rounds =
+      (int)option(argc, argv, "--rounds", has_option(argc, argv, "--long") ? 10000 : 1000);
   const int kept = (int)option(argc, argv, "--alive", 32);
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(kept >= 1 && kept <= kMaxAlive, "--alive must be from 1 to %d", kMaxAlive);
@@ -100,12 +100,13 @@ int main(int argc, char** argv) {
   const long kib_now = resident_kib();
   const long mappings_now = count_lines("/proc/self/maps");
   const long descriptors_now = count_entries("/proc/self/fd");
-  printf("churn rank=%d communicators=%d rss_kib=%ld..%ld mappings=%ld..%ld descriptors=%ld..%ld\n", me,
-         rounds, kib, kib_now, mappings, mappings_now, descriptors, descriptors_now);
-  require(descriptors_now <= descriptors, "%ld descriptors became %ld", descriptors, descriptors_now);
+  printf("churn rank=%d communicators=%d rss_kib=%ld..%ld mappings=%ld..%ld descriptors=%ld..%ld\n",
+         me, rounds, kib, kib_now, mappings, mappings_now, descriptors, descriptors_now);
+  require(descriptors_now <= descriptors, "%ld descriptors became %ld", descriptors,
+          descriptors_now);
   // The allocator may take an arena more; a leak would grow with the rounds.
   require(mappings_now - mappings < 20, "%ld mappings became %ld", mappings, mappings_now);
-  require(kib_now - kib < 512 + (rounds - warm) / 20, "%ld KiB became %ld after %d communicators", kib,
-          kib_now, rounds - warm);
+  require(kib_now - kib < 512 + (rounds - warm) / 20, "%ld KiB became %ld after %d communicators",
+          kib, kib_now, rounds - warm);
   return check_end();
 }

@@ -10,19 +10,23 @@ static size_t bytes;
 static unsigned char *a, *b;
 
 // The value that byte `at` of rank `from` has.
-static unsigned char value(size_t at, int from) { return (unsigned char)(at * 31 + at / 4093 + (size_t)from * 7 + 3); }
+static unsigned char value(size_t at, int from) {
+  return (unsigned char)(at * 31 + at / 4093 + (size_t)from * 7 + 3);
+}
 
 static void fill_bytes(unsigned char* data, size_t size, int from) {
   for (size_t at = 0; at < size; ++at) data[at] = value(at, from);
 }
 
-static void check_bytes(const char* what, const unsigned char* data, size_t size, size_t step, int from) {
-  const size_t places[] = {0, ((size_t)1 << 31) - kProbe, ((size_t)1 << 32) - kProbe, size / 2, size};
+static void check_bytes(const char* what, const unsigned char* data, size_t size, size_t step,
+                        int from) {
+  const size_t places[] = {0, ((size_t)1 << 31) - kProbe, ((size_t)1 << 32) - kProbe, size / 2,
+                           size};
   for (int i = 0; i < 5; ++i) {
     const size_t begin = places[i] > kProbe ? places[i] - kProbe : 0;
     for (size_t at = begin; at < begin + 2 * (size_t)kProbe && at < size; ++at)
-      require(data[at * step] == value(at, from), "%s: byte %zu of %zu is %d, not %d", what, at, size,
-              data[at * step], value(at, from));
+      require(data[at * step] == value(at, from), "%s: byte %zu of %zu is %d, not %d", what, at,
+              size, data[at * step], value(at, from));
   }
 }
 
@@ -47,7 +51,8 @@ static void broadcasts(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   for (size_t at = 0; at < bytes; at += at % 4096 < 2047 ? 1 : 2049) {
     if (at / 4096 >= bytes / 4096 / 2) break;
-    require(a[at] == value(at, 1), "broadcast with gaps: byte %zu is %d, not %d", at, a[at], value(at, 1));
+    require(a[at] == value(at, 1), "broadcast with gaps: byte %zu is %d, not %d", at, a[at],
+            value(at, 1));
   }
   MPI_Type_free(&page);
   MPI_Type_free(&spaced);
@@ -65,7 +70,8 @@ static void reductions(void) {
   doing("reduce in place of %d numbers", count);
   MPI_Reduce(me == 0 ? MPI_IN_PLACE : in, in, count, MPI_UINT32_T, MPI_MAX, 0, MPI_COMM_WORLD);
   for (int i = 0; me == 0 && i < count; ++i)
-    require(in[i] == (uint32_t)i * 3 + (uint32_t)(ranks - 1), "maximum: element %d is %u", i, in[i]);
+    require(in[i] == (uint32_t)i * 3 + (uint32_t)(ranks - 1), "maximum: element %d is %u", i,
+            in[i]);
 }
 
 // Blocks that make up the whole together.
@@ -78,7 +84,8 @@ static void gathers(void) {
   fill_bytes(a, block, me);
   doing("allgather of %zu bytes each", block);
   MPI_Allgather(a, each, page, b, each, page, MPI_COMM_WORLD);
-  for (int from = 0; from < ranks; ++from) check_bytes("allgather", b + (size_t)from * block, block, 1, from);
+  for (int from = 0; from < ranks; ++from)
+    check_bytes("allgather", b + (size_t)from * block, block, 1, from);
   doing("scatter of %zu bytes each", block);
   if (me == 1 % ranks)
     for (int to = 0; to < ranks; ++to) fill_bytes(b + (size_t)to * block, block, to + 5);
@@ -92,7 +99,8 @@ static void gathers(void) {
 }
 
 int main(int argc, char** argv) {
-  const long mebibytes = option(argc, argv, "--mebibytes", has_option(argc, argv, "--long") ? 2100 : 40);
+  const long mebibytes =
+      option(argc, argv, "--mebibytes", has_option(argc, argv, "--long") ? 2100 : 40);
   if (mebibytes > 100) patience = 500;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   const long needed = (mebibytes * 5 / 2 + 200) * ranks;

@@ -31,7 +31,7 @@ static void note(const void* data, size_t size) {
 
 static bool alike;
 static long cases;
-static MPI_Comm bases[kMaxThreads];           // what each thread makes its communicators from
+static MPI_Comm bases[kMaxThreads];  // what each thread makes its communicators from
 static _Thread_local MPI_Comm base;
 static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 
@@ -248,9 +248,8 @@ static void begin_scatter(Case* c) {
     MPI_Scatter(c->in, c->count, in, out, c->count, type, c->root, c->comm);
 }
 
-static const char* const names[kCalls] = {"bcast",     "reduce", "allreduce", "barrier",
-                                          "allgather", "gather", "scatter",   "allgatherv",
-                                          "gatherv",   "scatterv"};
+static const char* const names[kCalls] = {"bcast",  "reduce",  "allreduce",  "barrier", "allgather",
+                                          "gather", "scatter", "allgatherv", "gatherv", "scatterv"};
 
 static void begin(Case* c) {
   doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
@@ -295,8 +294,7 @@ static void expect(const Case* c, int index, int value) {
 static void check_result(const Case* c) {
   switch (c->call) {
     case kBcast:
-      for (int i = 0; i < c->count; ++i)
-        expect(c, i * stride(c), element(c->key, c->root, i, 0));
+      for (int i = 0; i < c->count; ++i) expect(c, i * stride(c), element(c->key, c->root, i, 0));
       break;
     case kReduce:
     case kAllreduce:

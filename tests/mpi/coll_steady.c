@@ -62,17 +62,18 @@ static int do_iallgather(int size, int root, MPI_Comm comm) {
   (void)root;
   MPI_Request request;
   return wait_for(
-      MPI_Iallgather(in, size / ranks, MPI_BYTE, out, size / ranks, MPI_BYTE, comm, &request), &request);
+      MPI_Iallgather(in, size / ranks, MPI_BYTE, out, size / ranks, MPI_BYTE, comm, &request),
+      &request);
 }
 
 static const struct {
   const char* name;
   int (*call)(int size, int root, MPI_Comm comm);
 } calls[] = {
-    {"bcast", do_bcast},           {"barrier", do_barrier},   {"reduce", do_reduce},
-    {"allreduce", do_allreduce},   {"allgather", do_allgather}, {"gather", do_gather},
-    {"scatter", do_scatter},       {"ibcast", do_ibcast},     {"ibarrier", do_ibarrier},
-    {"ireduce", do_ireduce},       {"iallreduce", do_iallreduce}, {"iallgather", do_iallgather},
+    {"bcast", do_bcast},         {"barrier", do_barrier},       {"reduce", do_reduce},
+    {"allreduce", do_allreduce}, {"allgather", do_allgather},   {"gather", do_gather},
+    {"scatter", do_scatter},     {"ibcast", do_ibcast},         {"ibarrier", do_ibarrier},
+    {"ireduce", do_ireduce},     {"iallreduce", do_iallreduce}, {"iallgather", do_iallgather},
 };
 enum { kCalls = sizeof calls / sizeof calls[0] };
 
@@ -107,7 +108,8 @@ int main(int argc, char** argv) {
     for (int more = 1; more != 0;) {
       for (int i = 0; i < 100; ++i, ++done) {
         doing("%s no. %ld", calls[call].name, done);
-        check(call, done, calls[call].call(sizes[done % kSizes], (int)(done % ranks), MPI_COMM_WORLD));
+        check(call, done,
+              calls[call].call(sizes[done % kSizes], (int)(done % ranks), MPI_COMM_WORLD));
       }
       more = MPI_Wtime() < end;
       check(call, done, MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD));

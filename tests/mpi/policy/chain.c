@@ -78,9 +78,10 @@ static void show_latency(double busy, double limit) {
       more = limit > 0 && away > limit * idle;
       MPI_Bcast(&more, 1, MPI_INT, last, MPI_COMM_WORLD);
       if (me == last)
-        printf("latency of %d B: %.1f us with inner ranks in MPI, %.1f us (worst %.1f) while they are "
-               "away for %.1f s: ratio %.2f\n",
-               sizes[i], now_idle * 1e6, now_away * 1e6, worst * 1e6, busy, now_away / now_idle);
+        printf(
+            "latency of %d B: %.1f us with inner ranks in MPI, %.1f us (worst %.1f) while they are "
+            "away for %.1f s: ratio %.2f\n",
+            sizes[i], now_idle * 1e6, now_away * 1e6, worst * 1e6, busy, now_away / now_idle);
     }
     if (me == last && limit > 0 && away > limit * idle) {
       printf("FAIL: the ratio of the best is %.2f, above %.2f\n", away / idle, limit);
@@ -110,8 +111,10 @@ static void show_stream(int count, double busy) {
   const int small = delivered(64, count, busy);
   const int large = delivered(65536, 300, busy);
   if (me != last) return;
-  printf("stream: %d of %d broadcasts of 64 B were there before the inner ranks came back; of 64 KiB %d of 300\n",
-         small, count, large);
+  printf(
+      "stream: %d of %d broadcasts of 64 B were there before the inner ranks came back; of 64 KiB "
+      "%d of 300\n",
+      small, count, large);
   if (small < count) {
     printf("FAIL: not all of them\n");
     failed = true;
@@ -140,8 +143,8 @@ static void show_pipeline(double limit) {
   }
   if (me != last) return;
   const double near = median(took[0], kRounds), far = median(took[1], kRounds);
-  printf("pipeline of %d bytes: %.0f us at the first inner rank, %.0f us at the last: ratio %.2f\n", kLargest,
-         near * 1e6, far * 1e6, far / near);
+  printf("pipeline of %d bytes: %.0f us at the first inner rank, %.0f us at the last: ratio %.2f\n",
+         kLargest, near * 1e6, far * 1e6, far / near);
   if (limit > 0 && far > limit * near) {
     printf("FAIL: the ratio is above %.2f\n", limit);
     failed = true;
