@@ -245,6 +245,10 @@ void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region) {
   adapter->ni->deregister_memory(*reinterpret_cast<lfc::RegionHandle*>(region));
 }
 
+bool lfc_adapter_registration_costs(const lfc_adapter* adapter) {
+  return adapter->ni->registration_costs();
+}
+
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation) {

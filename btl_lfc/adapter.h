@@ -109,6 +109,8 @@ bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t siz
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region);
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
+/* Whether a link pins or maps memory to register it, so that a registration is worth keeping. */
+bool lfc_adapter_registration_costs(const lfc_adapter* adapter);
 /* `local` may be NULL. `remote` need not be aligned. */
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,

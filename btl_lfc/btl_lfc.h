@@ -3,7 +3,8 @@
  * component.c  life of the component: parameters, open, init, progress, close
  * module.c     peers; what the module offers; messages that arrive
  * send.c       fragments: alloc, free, prepare_src, send, sendi
- * rdma.c       put, get, atomics, registration, flush
+ * rdma.c       put, get, atomics, flush
+ * registration.c  registered memory, and the cache that keeps it where that pays
  *
  * There is one module. Which link carries a peer's traffic is decided inside the NI.
  */
@@ -78,6 +79,7 @@ typedef struct lfc_btl_component {
   bool stats;
   unsigned verbose;
   unsigned peer_fragments;
+  const char* registration_cache;
 } lfc_btl_component;
 extern lfc_btl_component mca_btl_lfc_component;
 

@@ -11,6 +11,7 @@ static const char* interfaces = "";
 static const char* provider = "";
 static const char* policy = "auto";
 static const char* idle = "block";
+static const char* registration_cache = "auto";
 
 static unsigned long long read_counter(size_t which) {
   return lfc_adapter_counter(lfc_btl.adapter, which);
@@ -117,6 +118,10 @@ static int register_component(void) {
                          "Send fragments that may be on their way to one peer; ob1 keeps what is "
                          "beyond, and sends to other peers go on (1 or more)",
                          OPAL_INFO_LVL_7, &own->peer_fragments);
+  lfc_parameter_text(version, "registration_cache",
+                     "Whether registrations of memory are kept for its next use: auto (where a "
+                     "provider of the link ofi makes them expensive), always or never",
+                     OPAL_INFO_LVL_5, &registration_cache);
   lfc_parameter_flag(version, "stats",
                      "Whether each process prints its counters at MPI_Finalize, one line on "
                      "standard error: lfc-stats rank=R key=value ...",
@@ -149,6 +154,7 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
   options->provider = provider;
   options->policy = policy;
   options->idle = idle;
+  mca_btl_lfc_component.registration_cache = registration_cache;
 
   /* When it declines it still shows a module, one that reaches nobody: with no module at all, Open
    * MPI 4.1 crashes instead of reporting that processes are unreachable. */

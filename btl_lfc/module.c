@@ -6,6 +6,7 @@
 
 #include "btl_lfc.h"
 #include "modex.h"
+#include "registration.h"
 
 static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
                      struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable);
@@ -43,7 +44,7 @@ void lfc_btl_module_defaults(void) {
                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB,
     .btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t),
     .btl_get_limit = SIZE_MAX, .btl_put_limit = SIZE_MAX,
-    /* Local memory is never registered: a link that needs it does so itself. */
+    /* Local memory is registered only where registrations are kept; a link that needs it does so itself. */
         .btl_get_local_registration_threshold = SIZE_MAX,
     .btl_put_local_registration_threshold = SIZE_MAX, .btl_add_procs = add_procs,
     .btl_del_procs = del_procs, .btl_finalize = finalize, .btl_alloc = lfc_btl_alloc,
@@ -132,6 +133,13 @@ bool lfc_btl_module_open(bool threads) {
     opal_output(0, "btl lfc: declines: btl_lfc_peer_fragments: 0 (accepted: 1 or more)");
     return false;
   }
+  enum lfc_cache cache = LFC_CACHE_AUTO;
+  if (!lfc_cache_named(mca_btl_lfc_component.registration_cache, &cache)) {
+    opal_output(
+        0, "btl lfc: declines: btl_lfc_registration_cache: '%s' (accepted: auto, always or never)",
+        mca_btl_lfc_component.registration_cache);
+    return false;
+  }
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
   options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
@@ -156,17 +164,26 @@ bool lfc_btl_module_open(bool threads) {
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
-  if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
+  if (!lfc_registrations_open(cache)) {
+    opal_output(0,
+                "btl lfc: declines: btl_lfc_registration_cache: Open MPI has no cache to give "
+                "(rcache grdma)");
+  } else if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
     opal_output(0, "btl lfc: declines: cannot publish the address of this process");
   } else if (!make_lists()) {
     opal_output(0, "btl lfc: declines: out of memory");
     drop_lists();
   } else {
+    if (lfc_registrations_cached()) {
+      lfc_btl.super.btl_get_local_registration_threshold = 0;
+      lfc_btl.super.btl_put_local_registration_threshold = 0;
+    }
     /* A peer may talk to us before we ever talk to anybody; once we do, r2 registers us again,
      * with high priority. */
     (void)opal_progress_register_lp(mca_btl_lfc_component.super.btl_progress);
     return true;
   }
+  lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;
   return false;
@@ -269,6 +286,7 @@ static int finalize(mca_btl_base_module_t* btl) {
   (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
   if (mca_btl_lfc_component.stats) print_stats();
   lfc_btl.error_callback = NULL; /* whoever leaves now, leaves in order */
+  lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;
   drop_lists();

@@ -1,9 +1,9 @@
-/* Remote memory: put, get and atomics, registration, flush. Every completion is a callback, which
+/* Remote memory: put, get and atomics, what may be registered, flush. Every completion is a callback, which
  * may come from inside the call that starts the operation. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "btl_lfc.h"
+#include "registration.h"
 
 OBJ_CLASS_INSTANCE(lfc_btl_operation, opal_free_list_item_t, NULL, NULL);
 
@@ -148,22 +148,12 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
   if (flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL &&
       !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size))
     return NULL;
-  const unsigned access = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? LFC_READ : 0u) |
-                          ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? LFC_WRITE : 0u) |
-                          ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? LFC_ATOMIC : 0u);
-  mca_btl_base_registration_handle_t* handle = malloc(sizeof *handle);
-  if (handle == NULL) return NULL;
-  if (!lfc_adapter_register(lfc_btl.adapter, base, size, access, &handle->region)) {
-    free(handle);
-    return NULL;
-  }
-  return handle;
+  return lfc_register(base, size, flags);
 }
 
 int lfc_btl_deregister_mem(mca_btl_base_module_t* btl, mca_btl_base_registration_handle_t* handle) {
   (void)btl;
-  lfc_adapter_deregister(lfc_btl.adapter, &handle->region);
-  free(handle);
+  lfc_deregister(handle);
   return OPAL_SUCCESS;
 }
 

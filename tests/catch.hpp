@@ -2,6 +2,8 @@
 #pragma once
 #ifdef LFC_CATCH3
 #include <catch2/catch_all.hpp>
+
+using Catch::Approx;  // of the global namespace before
 #else
 #include <catch2/catch.hpp>
 #endif

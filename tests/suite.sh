@@ -93,12 +93,12 @@ says_ok() {
 # Over LFC a rank that does not receive must stall nobody else, which is more than MPI promises.
 arguments_of() { [[ $1 != mpi_sync_compute ]] || echo --independent; }
 
-mpi_on_host() { # mpi_on_host RANKS PROGRAM
+mpi_on_host() { # mpi_on_host RANKS PROGRAM ARGS...
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046  # none or one word
-  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2") "${@:3}"
 }
 
 # With the least memory that can be asked for, under a policy, or `upcalls`: floating with them.
@@ -133,12 +133,12 @@ kernel_on_host() { # kernel_on_host RANKS PROGRAM: a small problem of an applica
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/perf/apps/$2" --quick
 }
 
-mpi_on_lab() { # mpi_on_lab RANKS PROGRAM
+mpi_on_lab() { # mpi_on_lab RANKS PROGRAM ARGS...
   need_lab
   need_build default
   use_plugin "$LFC_BUILD"
   # shellcheck disable=SC2046
-  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2")
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/mpi/$2" $(arguments_of "$2") "${@:3}"
 }
 
 # Random collectives have the same results with coll lfc as without it.
@@ -153,6 +153,24 @@ coll_against_stock() { # coll_against_stock RANKS CASES
     echo "$transport: ${digests[-1]}"
   done
   [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
+}
+
+# Communicators made and freed leave nothing behind in the component either.
+coll_churn() { # coll_churn FUNCTION RANKS ARGS...
+  local output=$LFC_TEST_STATE/churn.$$
+  OMPI_MCA_coll_lfc_stats=1 "$1" "$2" mpi_coll_churn "${@:3}" 2>&1 | tee "$output"
+  [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
+}
+
+# A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
+coll_fallback() {
+  local output=$LFC_TEST_STATE/fallback.$$ program=$LFC_BUILD/default/tests/mpi/mpi_coll_random
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n 3 --mca pml ob1 --mca btl lfc,tcp,self --mca coll_lfc_verbose 1 "$program" --alike --cases 60 : \
+    -n 1 -x OMPI_MCA_btl_lfc_links=loop,shm "$program" --alike --cases 60 2>&1 | tee "$output"
+  [[ $(grep -c 'MPI_COMM_WORLD: not served: some rank cannot reach another' "$output") == 4 ]]
 }
 
 # Programs with NEON calls. HOW: native (served by osc neon), emulated (LFC is there, and is not asked), policy=P (native
@@ -185,6 +203,11 @@ neon_on_lab() { # neon_on_lab HOW RANKS PROGRAM ARGS...
   says_ok "$tree/scripts/lab" mpirun -n "$2" "${options[@]}" "$LFC_BUILD/default/tests/neon/neon_$3" "${@:4}"
 }
 
+# Who forwards along a chain of four hosts while the inner ones are away.
+chain_on_lab() { # chain_on_lab ARGS...
+  OMPI_MCA_coll_lfc_fan=1 OMPI_MCA_btl_lfc_policy=floating mpi_on_lab 4 mpi_chain "$@"
+}
+
 rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
   need_lab
   need_build default
@@ -209,11 +232,11 @@ rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
   OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
 }
 
-script() { # script FILE: a test that is a program of its own
+script() { # script FILE ARGS...: a test that is a program of its own
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
-  "$tree/$1"
+  "$tree/$1" "${@:2}"
 }
 
 # What the README promises a stranger.
@@ -271,6 +294,23 @@ mpi5_on_lab() {
     "/build/default/tests/mpi/$2" $(arguments_of "$2")
 }
 
+# ordered_on_host RANKS PROGRAM ARGS...: totally ordered broadcast
+ordered_on_host() {
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+}
+ordered_on_lab() {
+  need_lab
+  need_build default
+  use_plugin "$LFC_BUILD"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+}
+ordered_with_policy() { # ordered_with_policy POLICY FUNCTION ARGS...
+  OMPI_MCA_btl_lfc_policy=$1 "${@:2}"
+}
+
 # The plugin built for Open MPI 5.0, in the hands of the one here.
 other_version() {
   need_build5
@@ -309,6 +349,21 @@ suite() {
   entry full 120 sim/multicast-256 program default lfc_sim --multicast --seeds 4 --nodes 256
   entry full 60 sim/multicast-seed-trees program default lfc_sim --multicast --seeds 20 --shape binary --deadlocks
   entry full 60 sim/multicast-chains program default lfc_sim --multicast --seeds 20 --nodes 8 --whole --shape chain --deadlocks
+  # The seed's trees with recovery; without it they deadlock (above).
+  entry full 120 sim/recovery-timer program default lfc_sim --multicast --seeds 20 --shape binary --recovery timer
+  entry full 120 sim/recovery-immediate program default lfc_sim --multicast --seeds 20 --shape kary --recovery immediate
+  entry full 120 sim/recovery-chains program default lfc_sim --multicast --seeds 100 --nodes 8 --whole --shape chain --recovery timer
+  # No deadlock is possible in these: binary trees within one group, and monotone ones.
+  entry full 120 sim/false-recoveries program default lfc_sim --multicast --seeds 5 --whole --shape binary \
+    --multicasts 20 --recovery timer --recoveries 0
+  entry full 60 sim/recovery-monotone program default lfc_sim --multicast --seeds 10 --recovery timer --recoveries 0
+  for name in binary:timer kary:immediate binomial:timer chain:immediate; do
+    entry nightly 3600 "sim/recovery-${name/:/-}" program default lfc_sim --multicast --nodes 64 --most-nodes 256 \
+      --multicasts 1 --seeds 250 --shape "${name%:*}" --recovery "${name#*:}"
+  done
+  entry quick 60 sim/ordered program default lfc_sim --ordered --nodes 16 --seeds 20 --messages 30
+  entry full 120 sim/ordered-64 program default lfc_sim --ordered --nodes 64 --seeds 5 --messages 20
+  entry nightly 3600 sim/ordered-million program default lfc_sim --ordered --nodes 16 --seeds 10 --messages 6250
   entry nightly 3600 sim/multicast-1000 program default lfc_sim --multicast --seeds 1000 --nodes 128
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
   entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
@@ -355,10 +410,26 @@ suite() {
     done
     for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
   done
+  for name in order replicated; do
+    entry quick 180 "ordered/$name.2" ordered_on_host 2 "ordered_$name"
+    entry full 180 "ordered/$name.5" ordered_on_host 5 "ordered_$name"
+    entry full 180 "ordered/lab/$name.4" ordered_on_lab 4 "ordered_$name"
+    entry full 180 "ordered/$name.floating" ordered_with_policy floating ordered_on_host 3 "ordered_$name"
+  done
+  entry nightly 1800 ordered/long ordered_on_host 3 ordered_order --long --limit 1700
   # Several ranks on each host, and few of them on one.
   entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random
   entry full 180 coll/stock.4 coll_against_stock 4 400
   entry nightly 1800 coll/stock.8 coll_against_stock 8 10000
+  entry full 180 coll/threads.4 mpi_on_host 4 mpi_coll_random --threads 3 --cases 150
+  entry full 180 coll/threads.lab mpi_on_lab 7 mpi_coll_random --threads 3 --cases 60
+  entry full 180 coll/churn.4 coll_churn mpi_on_host 4
+  entry full 180 coll/churn.lab coll_churn mpi_on_lab 4 --rounds 500
+  entry nightly 900 coll/churn-many.4 coll_churn mpi_on_host 4 --long --limit 800
+  entry nightly 900 coll/churn-many.lab coll_churn mpi_on_lab 4 --long --limit 800
+  entry full 120 coll/fallback coll_fallback
+  entry full 180 coll/chain chain_on_lab --sleep --ratio 2 --stream 1000 --pipeline 1.2
+  entry nightly 600 coll/large mpi_on_host 2 mpi_coll_large --long
   for ranks in 2 4; do
     for how in native emulated; do
       for name in thesis notified halo; do
@@ -394,6 +465,7 @@ suite() {
   entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
   entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
   entry nightly 3600 rma/random-many rma_on_host 4 rma_random --programs 10000 --seed 100000
+  entry nightly 900 fault/lost_member-all script tests/fault/lost_member.sh --all
   entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
   entry nightly 900 rma/churn-many rma_on_host 4 rma_churn --long --limit 800
   entry nightly 300 rma/large rma_on_host 2 rma_large
@@ -404,9 +476,6 @@ suite() {
   for name in $(found fault sh); do
     case $name in
       other_version) ;;
-      # Now and then a job of it ends before its stream has begun, for a reason not known yet. What it shows in the lab
-      # unit (bond_test, over simulated rails) holds in each full run.
-      rails) entry nightly 300 "fault/$name" script "tests/fault/$name.sh" ;;
       *) entry full 300 "fault/$name" script "tests/fault/$name.sh" ;;
     esac
   done
@@ -427,7 +496,8 @@ suite() {
     entry full5 180 "ompi5/$name.4" mpi5_on_host 4 "mpi_$name"
     entry $when 180 "ompi5/$name.lab.2" mpi5_on_lab 2 "mpi_$name"
   done
-  for name in epochs operations random; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
+  for name in epochs operations random churn threads; do entry full5 300 "ompi5/rma_$name" rma5_on_host 3 "rma_$name"; done
+  for name in scenarios thesis notified; do entry full5 180 "ompi5/neon_$name" rma5_on_host 4 "neon_$name"; done
 }
 
 # scripts/test starts each test as a process of its own:  suite.sh run COMMAND

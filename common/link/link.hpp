@@ -147,6 +147,8 @@ class Link {
     return true;
   }
   virtual void deregister_memory(LinkRegion&) noexcept {}
+  // True when that pins or maps pages: a registration is worth keeping for the next use.
+  virtual bool registration_costs() const noexcept { return false; }
 
   enum class Start : std::uint8_t { done, started, again, failed };
   // Copies `size` bytes between local memory and the peer's region. `done`: finished, and

@@ -1,4 +1,4 @@
-#include "ni/multicast.hpp"
+#include "ni/multicast_packet.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,42 +7,10 @@
 namespace lfc {
 namespace {
 
-constexpr ServiceId kId = ServiceId::multicast;
 constexpr std::size_t kSmallPacket = 512;
 constexpr std::size_t kSpare = 64;  // free packets of each size that are not given back
 
 }  // namespace
-
-struct Multicast::Packet {
-  Multicast* owner = nullptr;
-  PeerId from = kNoPeer;      // whose credit it keeps
-  bool holds_credit = false;  // the frame's receive buffer is still taken
-  bool kept = false;          // by the receiver
-  bool pooled = false;        // counted in pooled_
-  std::uint32_t unsent = 0;   // children that wait
-  std::atomic<std::uint32_t>* origin_unsent = nullptr;
-  MulticastHeader header;
-  const std::byte* data = nullptr;  // own storage, or the origin's memory
-  std::size_t size = 0;
-  std::size_t capacity = 0;
-  std::unique_ptr<std::byte[]> storage;
-};
-
-// One child that a packet waits for.
-struct Multicast::Send : Message {
-  Packet* packet = nullptr;  // while it waits
-  Send* next_free = nullptr;
-};
-
-struct Multicast::Group {
-  std::uint64_t key = 0;
-  Membership membership;
-  std::uint32_t self = 0;
-  std::vector<PeerId> peers;
-  Receiver* receiver = nullptr;
-  bool lost = false;
-  std::vector<Packet*> deferred;  // with forward_in_host: until serve()
-};
 
 const MulticastHeader& Multicast::header(const Packet& packet) noexcept { return packet.header; }
 std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
@@ -50,12 +18,18 @@ std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
 }
 const Membership& Multicast::membership(const Group& group) noexcept { return group.membership; }
 
-Multicast::Multicast(Ni& ni, const Options& options) : ni_(ni), options_(options) {
-  ni_.attach(kId, this);
+Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
+    : ni_(ni), id_(id), options_(options) {
+  if (options.recovery != Suspicion::never) {
+    recovery_ =
+        std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
+    jitter_ = ni.identity().key | 1u;
+  }
+  ni_.attach(id_, this);
 }
 
 Multicast::~Multicast() {
-  ni_.attach(kId, nullptr);
+  ni_.attach(id_, nullptr);
   for (auto& [key, list] : early_)
     for (Packet* packet : list) delete packet;
   for (auto& [key, group] : groups_)
@@ -106,7 +80,7 @@ void Multicast::leave(Group* group) noexcept {
 void Multicast::wake(Receiver& receiver) {
   if (std::find(awake_.begin(), awake_.end(), &receiver) == awake_.end())
     awake_.push_back(&receiver);
-  ni_.service_wake(kId);
+  ni_.service_wake(id_);
 }
 
 void Multicast::forget(Receiver& receiver) noexcept { std::erase(awake_, &receiver); }
@@ -116,7 +90,8 @@ bool Multicast::work() {
   list.swap(awake_);
   for (Receiver* receiver : list)
     if (receiver->work()) wake(*receiver);
-  return !awake_.empty();
+  const bool blocked = recovery_ != nullptr && run_recovery();
+  return blocked || !awake_.empty();
 }
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
@@ -130,6 +105,10 @@ PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept 
   return group.peers[member];
 }
 
+bool Multicast::is_member(const Group& group, std::uint32_t member, PeerId peer) const {
+  return ni_.peer_state(peer)->address.identity().name == group.membership.name(member);
+}
+
 // --- Sending ---
 
 void Multicast::send(Group& group, MulticastHeader header, std::span<const std::byte> bytes,
@@ -137,6 +116,7 @@ void Multicast::send(Group& group, MulticastHeader header, std::span<const std::
   header.group = group.key;
   header.kind = MulticastHeader::Kind::tree;
   header.origin = group.self;
+  ni_.link_counters().add(Counter::multicasts);
   Packet* packet = nullptr;
   for (const std::uint32_t child :
        group.membership.children({header.shape, header.fan}, group.self, group.self)) {
@@ -176,8 +156,13 @@ void Multicast::send_direct(Group& group, std::uint32_t member, MulticastHeader 
 bool Multicast::try_send(PeerId peer, const MulticastHeader& header,
                          std::span<const std::byte> bytes) {
   if (peer == kNoPeer) return true;  // lost() has been or will be said
+  if (peer >= linked_.size()) linked_.resize(std::size_t{peer} + 1);
+  if (!linked_[peer]) {
+    linked_[peer] = true;
+    ni_.link_counters().add(Counter::multicast_links);
+  }
   const Slices slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
-  return ni_.service_try_send(peer, kId, slices.data(), bytes.empty() ? 1 : 2);
+  return ni_.service_try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
 }
 
 // The packet waits for a credit, or room, towards this peer.
@@ -191,18 +176,21 @@ void Multicast::post(Packet& packet, PeerId peer) {
   }
   send->packet = &packet;
   send->type = FrameType::service;
-  send->tag = static_cast<std::uint8_t>(kId);
+  send->tag = static_cast<std::uint8_t>(id_);
   send->slices = {{{&packet.header, sizeof packet.header}, {packet.data, packet.size}}};
   send->slice_count = packet.size == 0 ? 1 : 2;
   send->done = &Multicast::sent;
   ++packet.unsent;
+  if (recovers(packet.header)) block(*send, peer);
   ni_.service_post(peer, *send);
+  if (options_.recovery == Suspicion::immediate) start_recovery();
 }
 
 void Multicast::sent(Message* message, Result) {
   auto* send = static_cast<Send*>(message);
   Packet& packet = *std::exchange(send->packet, nullptr);
   Multicast& self = *packet.owner;
+  if (send->peer != kNoPeer) self.unblock(*send);
   send->next_free = self.free_sends_;
   self.free_sends_ = send;
   --packet.unsent;
@@ -239,18 +227,23 @@ Multicast::Packet& Multicast::copy(PeerId from, const MulticastHeader& header,
   return packet;
 }
 
-// Gives back what the packet no longer needs: the credit, then the packet itself.
+// True: it may lie here without keeping its receive buffer.
+bool Multicast::pool(Packet& packet) noexcept {
+  if (pooled_ + packet.capacity > options_.pool) return false;
+  packet.pooled = true;
+  pooled_ += packet.capacity;
+  return true;
+}
+
+// Gives back what the packet no longer needs: the receive buffer, then the packet itself.
 void Multicast::settle(Packet& packet) {
   if (packet.unsent != 0) return;
+  if (packet.in_backlog) leave_backlog(packet);
   if (packet.origin_unsent != nullptr)
     std::exchange(packet.origin_unsent, nullptr)->fetch_sub(1, std::memory_order_release);
-  if (packet.holds_credit && packet.kept && pooled_ + packet.capacity <= options_.pool) {
-    packet.pooled = true;
-    pooled_ += packet.capacity;
-  }
-  if (packet.holds_credit && (!packet.kept || packet.pooled)) {
+  if (packet.holds_credit && (!packet.kept || pool(packet))) {
     packet.holds_credit = false;
-    ni_.service_release(packet.from);
+    give_back(packet.from, packet.header);
   }
   if (!packet.kept) dispose(packet);
 }
@@ -275,23 +268,37 @@ void Multicast::release(Packet& packet) {
 
 Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
+  if (type == FrameType::service) return on_packet(peer, nullptr, payload);
+  Recovery::Channel channel = 0;
+  if (recovery_ == nullptr || payload.size() < sizeof channel) return Verdict::malformed;
+  std::memcpy(&channel, payload.data(), sizeof channel);
+  payload = payload.subspan(sizeof channel);
+  if (type == FrameType::service_data) return on_packet(peer, &channel, payload);
+  const bool sound = payload.empty() && recovery_->clear(channel, peer);
+  return sound ? Verdict::release : Verdict::malformed;
+}
+
+Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* channel,
+                                      std::span<const std::byte> payload) {
   MulticastHeader header;
-  if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
+  if (payload.size() < sizeof header) return Verdict::malformed;
   std::memcpy(&header, payload.data(), sizeof header);
-  if (header.kind > MulticastHeader::Kind::last_) return Verdict::malformed;
   const auto bytes = payload.subspan(sizeof header);
+  if (header.kind > MulticastHeader::Kind::last_ || bytes.size() > max_packet())
+    return Verdict::malformed;
   if (last_ == nullptr || last_->key != header.group) {
     const auto found = groups_.find(header.group);
-    if (found == groups_.end()) {
-      if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;
-      ++stats_.early;
-      return set_aside(early_[header.group], peer, header, bytes);
-    }
-    last_ = found->second.get();
+    last_ = found == groups_.end() ? nullptr : found->second.get();
+  }
+  if (channel != nullptr && !enter_channel(peer, header, *channel)) return Verdict::malformed;
+  if (last_ == nullptr) {
+    if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;
+    ++stats_.early;
+    return set_aside(early_[header.group], peer, header, bytes);
   }
   if (options_.forward_in_host && header.kind == MulticastHeader::Kind::tree)
     return set_aside(last_->deferred, peer, header, bytes);
-  return accept(*last_, peer, header, bytes);
+  return accept(*last_, peer, header, bytes, nullptr);
 }
 
 Service::Verdict Multicast::set_aside(std::vector<Packet*>& list, PeerId from,
@@ -307,10 +314,13 @@ Service::Verdict Multicast::set_aside(std::vector<Packet*>& list, PeerId from,
 
 void Multicast::replay(Group& group, std::vector<Packet*>& list) {
   for (Packet* packet : list) {
+    packet->kept = false;
+    packet->unsent = 1;  // this function
     // Malformed: its sender has long gone on; the packet is dropped and the group is useless.
-    if (accept(group, kNoPeer, packet->header, bytes(*packet)) == Verdict::malformed)
+    if (accept(group, packet->from, packet->header, bytes(*packet), packet) == Verdict::malformed)
       tell_lost(group);
-    release(*packet);
+    --packet->unsent;
+    settle(*packet);
   }
 }
 
@@ -320,45 +330,56 @@ void Multicast::serve(Group& group) {
   replay(group, list);
 }
 
-// From a link's memory, or from a packet that keeps its own credit (`from` is kNoPeer).
+// From a link's memory, or, with `packet`, from there: then what it keeps and who waits for it is
+// noted in it, for the caller to settle.
 Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
-                                   std::span<const std::byte> bytes) {
+                                   std::span<const std::byte> bytes, Packet* packet) {
   const Membership& members = group.membership;
   if (header.origin >= members.size() || header.origin == group.self) return Verdict::malformed;
+  if (header.kind != MulticastHeader::Kind::tree && !is_member(group, header.origin, from))
+    return Verdict::malformed;
   if (header.kind == MulticastHeader::Kind::lost) {
     if (!std::exchange(group.lost, true)) group.receiver->lost();
     return Verdict::release;
   }
-  Packet* packet = nullptr;
+  Packet* const given = packet;
+  const auto own_copy = [&]() -> Packet& {
+    if (packet == nullptr) {
+      packet = &copy(from, header, bytes);
+      packet->unsent = 1;  // this function
+      packet->holds_credit = true;
+    }
+    return *packet;
+  };
   if (header.kind == MulticastHeader::Kind::tree) {
     const Tree tree{header.shape, header.fan, members.size(), header.origin};
     if (!tree.valid() || !members.in_tree(header.origin, group.self)) return Verdict::malformed;
+    if (recovers(header) && !comes_from_parent(group, from, header)) return Verdict::malformed;
     for (const std::uint32_t child :
          members.children({header.shape, header.fan}, header.origin, group.self)) {
       ++stats_.forwarded;
-      if (try_send(group.peers[child], header, bytes)) continue;
-      if (packet == nullptr) {
-        packet = &copy(from, header, bytes);
-        packet->unsent = 1;  // this function
-      }
-      post(*packet, group.peers[child]);
+      if (!try_send(group.peers[child], header, bytes)) post(own_copy(), group.peers[child]);
     }
   }
   ++stats_.taken;
   const Receiver::Answer answer = group.receiver->take(header, bytes);
   if (answer == Receiver::Answer::keep) {
-    if (packet == nullptr) {
-      packet = &copy(from, header, bytes);
-      packet->unsent = 1;
-    }
-    packet->kept = true;
+    own_copy().kept = true;
     group.receiver->keep(*packet);
   }
+  if (recovers(header)) {
+    extend(tree_of(header));
+    if (packet != nullptr && packet->unsent > 1) join_backlog(*packet);
+  }
   Verdict verdict = Verdict::release;
-  if (packet != nullptr) {
+  if (given != nullptr) {
+    // the caller's
+  } else if (packet != nullptr) {
     --packet->unsent;
-    packet->holds_credit = from != kNoPeer;
     settle(*packet);
+    verdict = Verdict::hold;
+  } else if (recovers(header)) {
+    give_back(from, header);
     verdict = Verdict::hold;
   }
   return answer == Receiver::Answer::malformed ? Verdict::malformed : verdict;
@@ -367,6 +388,7 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
 // --- Loss ---
 
 void Multicast::on_lost(PeerId peer) {
+  if (recovery_ != nullptr) recovery_->lose(peer);
   for (auto& [key, group] : groups_) {
     const auto& peers = group->peers;
     if (std::find(peers.begin(), peers.end(), peer) != peers.end()) tell_lost(*group);

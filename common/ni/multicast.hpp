@@ -15,15 +15,17 @@
 //   multicast.leave(group);
 //
 // Order: packets of one origin with the same shape arrive in the order sent, exactly once.
-// Deadlock: none with monotone trees (common/README.md); the other shapes need Options::recovery.
+// Deadlock: none with monotone trees (common/README.md); the other shapes need Options::recovery,
+// which lets a packet that waits too long for a credit go on without one (protocol/recovery.hpp).
 // A packet for a group that this process has not joined yet is kept until it does.
 // Threads: any; everything runs under the NI's lock, and so do Receiver's functions, which must not
-// call the host or wait. Source: LFC thesis 4.2 and 3.5.
+// call the host or wait. Source: LFC thesis 4.2, 4.3 and 3.5.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -31,6 +33,7 @@
 
 #include "ni/ni.hpp"
 #include "protocol/membership.hpp"
+#include "protocol/recovery.hpp"
 
 namespace lfc {
 
@@ -53,11 +56,23 @@ struct MulticastHeader {
 };
 static_assert(sizeof(MulticastHeader) == 32);
 
-class Multicast final : public Service {
+class Multicast final : public Service, private Recovery::Out {
  public:
+  // When a packet of a tree that is not monotone is suspected of being in a deadlock.
+  enum class Suspicion : std::uint8_t {
+    never,      // such trees are the user's own risk
+    timer,      // when nothing has gone its way for a while (LFC thesis 5.3.2)
+    immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
+  };
   struct Options {
     std::size_t pool = std::size_t{64} << 20;  // bytes of packets not taken that keep no credit
     bool forward_in_host = false;  // packets go on only when serve() is called (for comparison)
+    Suspicion recovery = Suspicion::never;  // the same in all processes
+    // Of the timer: until a queue in which nothing has moved is suspected; up to twice that, at
+    // random, so that not all who see the same deadlock recover. In what `clock` counts.
+    std::uint64_t delay = 10'000'000;
+    std::uint64_t (*clock)(const void* context) = nullptr;  // null: nanoseconds
+    const void* clock_context = nullptr;
   };
   struct Stats {
     std::uint64_t sent = 0;       // packets sent as origin, once for each child
@@ -89,11 +104,15 @@ class Multicast final : public Service {
   };
   struct Group;
 
-  Multicast(Ni& ni, const Options& options);
+  // `id`: whose frames these are; one Multicast for each.
+  Multicast(Ni& ni, const Options& options, ServiceId id = ServiceId::multicast);
   ~Multicast() override;
 
   // Payload bytes of the largest packet.
-  std::size_t max_packet() const noexcept { return ni_.max_message() - sizeof(MulticastHeader); }
+  std::size_t max_packet() const noexcept {
+    const std::size_t channel = recovery_ == nullptr ? 0 : sizeof(Recovery::Channel);
+    return ni_.max_message() - sizeof(MulticastHeader) - channel;
+  }
 
   // `peers[i]` is member i, kNoPeer for those that never talk to this one; self among them.
   // Sets `group`, then delivers what has come before. The receiver lives until leave().
@@ -125,18 +144,30 @@ class Multicast final : public Service {
   const Stats& stats() const noexcept { return stats_; }
   // Packets in buffers now; 0 when nothing is under way.
   std::size_t packets() const noexcept { return packets_; }
+  // No escape buffer in use here, and no recovery under way.
+  bool recovered() const noexcept { return recovery_ == nullptr || recovery_->idle(); }
   Ni& ni() noexcept { return ni_; }
 
  private:
   struct Send;
+  // Sends towards one peer, in trees that may need recovery, that wait; in order.
+  struct Blocked {
+    Send* first = nullptr;
+    Send* last = nullptr;
+    std::uint64_t deadline = 0;  // of the timer
+  };
   using Slices = std::array<Slice, 2>;
 
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
   void on_lost(PeerId peer) override;
   bool work() override;
 
+  // A packet, also one that has come on a channel.
+  Verdict on_packet(PeerId peer, const Recovery::Channel* channel,
+                    std::span<const std::byte> payload);
   Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
-                 std::span<const std::byte> bytes);
+                 std::span<const std::byte> bytes, Packet* packet);
+  bool is_member(const Group& group, std::uint32_t member, PeerId peer) const;
   Verdict set_aside(std::vector<Packet*>& list, PeerId from, const MulticastHeader& header,
                     std::span<const std::byte> bytes);
   void replay(Group& group, std::vector<Packet*>& list);
@@ -145,11 +176,36 @@ class Multicast final : public Service {
   static void sent(Message* message, Result result);
   Packet& copy(PeerId from, const MulticastHeader& header, std::span<const std::byte> bytes);
   Packet& make(std::size_t capacity);
+  bool pool(Packet& packet) noexcept;
   void settle(Packet& packet);
   void dispose(Packet& packet) noexcept;
   void tell_lost(Group& group);
 
+  // --- Recovery (multicast_recovery.cpp) ---
+
+  bool recovers(const MulticastHeader& header) const noexcept {
+    return recovery_ != nullptr && header.kind == MulticastHeader::Kind::tree &&
+           header.shape != TreeShape::monotone;
+  }
+  static TreeId tree_of(const MulticastHeader& header) noexcept {
+    return {header.group, header.origin, header.shape, header.fan};
+  }
+  bool comes_from_parent(const Group& group, PeerId from, const MulticastHeader& header) const;
+  bool enter_channel(PeerId from, const MulticastHeader& header, Recovery::Channel channel);
+  void channel_clear(Recovery::Channel channel, PeerId parent) override;
+  void give_back(PeerId from, const MulticastHeader& header);
+  void block(Send& send, PeerId peer);
+  void unblock(Send& send) noexcept;
+  void set_timer(Blocked& queue) noexcept;
+  void join_backlog(Packet& packet);
+  void leave_backlog(Packet& packet) noexcept;
+  bool send_on(Recovery::Channel channel, PeerId peer, Send& send);
+  void extend(const TreeId& tree);
+  void start_recovery();
+  bool run_recovery();
+
   Ni& ni_;
+  const ServiceId id_;
   const Options options_;
   Stats stats_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
@@ -161,6 +217,13 @@ class Multicast final : public Service {
   std::vector<std::unique_ptr<Send>> sends_;  // as many as ever waited at once
   Send* free_sends_ = nullptr;
   std::array<std::vector<Packet*>, 2> free_packets_;  // small and large
+  std::vector<bool> linked_;                          // by peer: it has been sent packets
+  std::unique_ptr<Recovery> recovery_;                // null: never
+  std::map<PeerId, Blocked> blocked_;
+  PeerId last_recovered_ = 0;  // where the search for what to recover goes on
+  // Packets, by tree, that have to be sent yet though their receive buffers are free.
+  std::unordered_map<TreeId, std::size_t, TreeIdHash> backlog_;
+  std::uint32_t jitter_ = 1;
 };
 
 }  // namespace lfc

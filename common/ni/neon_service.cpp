@@ -189,11 +189,16 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 
 void NeonWindow::lost(PeerId peer) {
   const neon::Rank rank = rank_of(peer);
-  if (rank != kNoRank) neon_.on_lost(rank);
+  if (rank == kNoRank) return;
+  has_lost_ = true;
+  // Not now: this may be inside a send of the protocol's, which would find its queues gone.
+  lost_.push_back(rank);
+  ni().service_wake(ServiceId::neon);
 }
 
-// In a pass of the control program: frames to ourselves, and what waited for room.
+// In a pass of the control program: losses, frames to ourselves, and what waited for room.
 void NeonWindow::deliver_own() {
+  for (const neon::Rank rank : std::exchange(lost_, {})) neon_.on_lost(rank);
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
   for (const std::vector<std::byte>& frame : frames) {
     neon::Header header;

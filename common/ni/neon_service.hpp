@@ -90,6 +90,9 @@ class NeonWindow final : private neon::Carrier {
   void publish(neon::Announcement& buffer);
   void withdraw(neon::Announcement& buffer);
 
+  // Whether a member's process is gone. With Access.
+  bool has_lost() const noexcept { return has_lost_; }
+
   // --- For the window's end. With Access. ---
 
   // Nothing waits to be sent. From the call that says so on, nothing more is sent.
@@ -135,10 +138,12 @@ class NeonWindow final : private neon::Carrier {
   std::vector<neon::Rank> ranks_;               // by PeerId
   std::deque<std::vector<std::byte>> own_;      // frames to this process itself
   std::vector<std::unique_ptr<Write>> writes_;  // to be started by the host
+  std::vector<neon::Rank> lost_;                // whose loss the protocol has not heard of
   std::vector<int> sent_;
   int received_ = 0;
   bool may_write_ = false;
   bool closing_ = false;
+  bool has_lost_ = false;
   neon::Neon neon_;
 };
 

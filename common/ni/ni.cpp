@@ -57,6 +57,7 @@ std::vector<std::byte> Ni::open() {
   AddressWriter writer(identity_);
   for (const auto& link : links_) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
+  address_ = address;
   for (const auto& link : links_) link->set_own_address(address);
   for (const auto& link : links_) {
     std::vector<int> fds;

@@ -139,6 +139,8 @@ class Ni final : private FrameSink {
 
   bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
   void deregister_memory(RegionHandle& handle) noexcept;
+  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  bool registration_costs() const noexcept;
   // Each starts one operation; operation->done is called exactly once, possibly inside the call.
   // put and atomics have finished when the target's memory has changed. `local` may be null (the
   // link registers as needed); sizes in bytes; addresses are the target's.
@@ -176,6 +178,15 @@ class Ni final : private FrameSink {
   // As post(), for frames of type `service` or `service_data`; message.type says which, message.tag
   // is the service's id. done() is called by the control program, with Access held.
   void service_post(PeerId peer, Message& message);
+  // Sends a frame of type `service_data` now, or does nothing and returns false: no room in the link.
+  bool service_try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
+  // Takes back a message that service_post() has not sent yet; done() is not called.
+  void service_withdraw(PeerId peer, Message& message) noexcept;
+  // Sends a frame of type `service_ack` that answers no `service` frame: at most sizeof(AckPayload)
+  // bytes, and no more of them than a bound of the service's own allows.
+  void service_control(PeerId peer, ServiceId id, const void* payload, std::size_t size);
+  // False: what is sent to the peer waits for a credit, and for nothing else.
+  bool service_has_credit(PeerId peer) const noexcept;
   // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
   void service_release(PeerId peer);
   // Likewise, and answers it with at most sizeof(AckPayload) bytes.
@@ -196,6 +207,12 @@ class Ni final : private FrameSink {
   // over and callbacks made.
   int run_control() noexcept;
   int serve_host() noexcept;
+  // The host's first half of progress(): run_control() if it is the host's to run.
+  int progress_control() noexcept {
+    if (config_.policy != Policy::fixed) return run_control();  // which notes the visit
+    lock_.note_visit();
+    return 0;
+  }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
 
@@ -203,6 +220,22 @@ class Ni final : private FrameSink {
   // however long it takes. They may be nested. Cheap: a store and a load.
   void mask() noexcept;
   void unmask() noexcept;
+
+  // While it lives some thread of the host polls without a pause: however seldom that thread gets a
+  // core, the NI's need not do its work. With more ranks than cores it would only take the core from
+  // whom all wait for. Costs two additions; any number at a time.
+  class Attendance {
+   public:
+    explicit Attendance(Ni& ni) noexcept : ni_(ni) {
+      ni_.attended_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Attendance() { ni_.attended_.fetch_sub(1, std::memory_order_relaxed); }
+    Attendance(const Attendance&) = delete;
+    Attendance& operator=(const Attendance&) = delete;
+
+   private:
+    Ni& ni_;
+  };
 
   // --- For the NI thread ---
 
@@ -213,6 +246,11 @@ class Ni final : private FrameSink {
   int take_pass() noexcept;
   // Changes with every poll of the host.
   std::uint64_t polls() const noexcept { return lock_.visits(); }
+  // The same, and with every look while somebody attends.
+  std::uint64_t presence() noexcept {
+    if (attended_.load(std::memory_order_relaxed) != 0) ++looks_;
+    return polls() + (looks_ << 40);
+  }
   const Config& config() const noexcept { return config_; }
   const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
@@ -224,9 +262,11 @@ class Ni final : private FrameSink {
   const Counters& counters() const noexcept { return counters_; }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;
-  // For the links, which count what they drop.
+  // For links and services, which count what they do.
   Counters& link_counters() noexcept { return counters_; }
   const Identity& identity() const noexcept { return identity_; }
+  // What open() has returned.
+  std::span<const std::byte> address() const noexcept { return address_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
   // Bytes of buffers held by the NI and its links now (common/README.md has the bound).
@@ -343,12 +383,15 @@ class Ni final : private FrameSink {
 
   const Config config_;
   const Identity identity_;
+  std::vector<std::byte> address_;
   Counters counters_;
   mutable SendLock lock_;
   bool polling_ = false;
   bool all_wake_ = true;  // no link has to be polled
   bool armed_ = false;    // the links; the NI thread sleeps, or is about to
   std::atomic<std::uint32_t> masks_{0};
+  std::atomic<std::uint32_t> attended_{0};
+  std::uint64_t looks_ = 0;  // of the thread's own
   std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;

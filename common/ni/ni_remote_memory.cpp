@@ -38,7 +38,13 @@ bool Ni::register_memory(void* data, std::size_t size, std::uint32_t access, Reg
     regions_.remove(out);
     return false;
   }
+  counters_.add(Counter::registrations);
   return true;
+}
+
+bool Ni::registration_costs() const noexcept {
+  return std::any_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->registration_costs(); });
 }
 
 void Ni::deregister_memory(RegionHandle& handle) noexcept {

@@ -31,6 +31,30 @@ void Ni::service_post(PeerId id, Message& message) {
   enqueue(peer, answer ? peer.services : peer.waiting, message);
 }
 
+bool Ni::service_try_send_data(PeerId id, ServiceId service, const Slice* slices,
+                               int count) noexcept {
+  Peer& peer = at(id);
+  return peer.state == Peer::State::connected &&
+         send_data(peer, FrameType::service_data, static_cast<std::uint8_t>(service), slices,
+                   count) == Attempt::sent;
+}
+
+void Ni::service_withdraw(PeerId id, Message& message) noexcept {
+  Peer& peer = at(id);
+  if (peer.waiting.front() == &message) peer.stall_counted = false;
+  peer.waiting.remove(message);
+}
+
+void Ni::service_control(PeerId id, ServiceId service, const void* payload, std::size_t size) {
+  if (is_lost(at(id))) return;
+  answer(at(id), FrameType::service_ack, static_cast<std::uint8_t>(service), payload, size);
+}
+
+bool Ni::service_has_credit(PeerId id) const noexcept {
+  const Peer& peer = at(id);
+  return peer.state != Peer::State::connected || peer.credits.available() != 0;
+}
+
 void Ni::service_release(PeerId id) { release_buffer(at(id)); }
 
 void Ni::service_ack(PeerId id, ServiceId service, const void* payload, std::size_t size) {

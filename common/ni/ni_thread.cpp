@@ -186,22 +186,22 @@ void NiThread::answer_measurement() noexcept {
 void NiThread::float_around() noexcept {
   Counters& counters = ni_.link_counters();
   Watchdog dog({delay_, ni_.config().longest_rest, ni_.config().patience});
-  Watchdog::Step step = dog.begin(ni_.polls());
+  Watchdog::Step step = dog.begin(ni_.presence());
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
       case Watchdog::Action::rest:
         if (wait(step.time, false) == Woken::by_time) counters.add(Counter::thread_looks);
-        step = dog.rested(ni_.polls());
+        step = dog.rested(ni_.presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
-        step = dog.woken(now(), ni_.polls());
+        step = dog.woken(now(), ni_.presence());
         break;
       case Watchdog::Action::serve: {
         int events = 0;
         const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), ni_.polls(), outcome, events > 0);
+        step = dog.served(now(), ni_.presence(), outcome, events > 0);
         break;
       }
     }

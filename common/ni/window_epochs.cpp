@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "link/shm/process_watch.hpp"
 #include "ni/window_op.hpp"
 #include "sync/fence.hpp"
 
@@ -13,6 +14,9 @@ constexpr unsigned kOwnPasses = 8;
 // Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
 // the others all the same.
 constexpr unsigned kQuietCalls = 64;
+// Passes until somebody who waits asks the kernel whether the neighbours still live: whom we reach by loads and stores
+// alone no link watches. Some milliseconds.
+constexpr unsigned kWatchPasses = 1 << 13;
 
 // What neighbours have stored is seen, and what we have stored is seen by them, as the epoch says.
 void order_memory() noexcept { full_fence(); }
@@ -41,6 +45,13 @@ bool Window::flushed_at_once(const WindowPeer& peer) noexcept {
   return true;
 }
 
+bool Window::neighbour_died() const noexcept {
+  return std::any_of(peers_.begin(), peers_.end(), [&](const WindowPeer& peer) {
+    const bool neighbour = peer.is_mapped() && &peer != &peers_[rank_];
+    return neighbour && ProcessWatch(peer.process).dead();
+  });
+}
+
 // Waits with everything else of the process going on. `ready` is called with the NI's lock held.
 template <class Ready>
 WindowStatus Window::wait_until(Ready ready) {
@@ -52,6 +63,10 @@ WindowStatus Window::wait_until(Ready ready) {
       if (lost_) return WindowStatus::lost;
     }
     if (windows_.host_wanted_.load(std::memory_order_relaxed)) windows_.serve_host();
+    if (pass % kWatchPasses == kWatchPasses - 1 && neighbour_died()) {
+      const Ni::Access access(ni_);
+      lost_ = true;
+    }
     if (pass % kOwnPasses == kOwnPasses - 1) {
       windows_.host().progress();
     } else {

@@ -59,6 +59,7 @@ void Window::pump(WindowPeer& peer) {
       break;
     }
     send_fragment(peer, op);
+    if (lost_) break;  // while it was being sent: the queue is gone
     if (!op.all_sent()) continue;
     peer.first = op.next;
     if (!op.has_result()) windows_.finish(op, WindowStatus::ok);

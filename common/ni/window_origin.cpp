@@ -190,7 +190,7 @@ WindowStatus Window::issue(WindowOp& op) {
     const WindowStatus range = check_range(peer, op.there);
     if (range != WindowStatus::ok) return range;
   }
-  const bool native = op.bytes != 0 && native_possible(peer, op);
+  bool native = op.bytes != 0 && native_possible(peer, op);
   bool at_once = false;
   {
     const Ni::Access access(ni_);
@@ -200,6 +200,7 @@ WindowStatus Window::issue(WindowOp& op) {
       at_once = true;
     } else {
       const bool ready = peer.first == nullptr && !peer.carrying && permitted(peer);
+      native = native && (op.bytes >= kNativeBytes || !frames_under_way(peer));
       at_once = ready && (peer.is_mapped() || native);
       op.native = native;
       if (at_once && native) ++peer.natives;
@@ -223,6 +224,14 @@ WindowStatus Window::issue(WindowOp& op) {
   }
   if (op.request != nullptr) windows_.host().finished(op.request, WindowStatus::ok);
   return WindowStatus::ok;
+}
+
+// Whether something that goes in frames has not been dealt with yet. MPI orders nothing but accumulates, but programs put,
+// fetch and get the same element without a flush between them, and other implementations let them.
+bool Window::frames_under_way(const WindowPeer& peer) const noexcept {
+  return peer.replies != 0 || peer.carrying ||
+         static_cast<std::int32_t>(peer.counted - peer.wanted) < 0 ||
+         (peer.first != nullptr && !peer.last->native);
 }
 
 // Sends an operation that one frame can carry and that gets no result. False: it is another one.

@@ -1,6 +1,8 @@
 // Windows: their life, and what is common to all of them.
 #include "ni/windows.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -280,6 +282,7 @@ Window::Window(Windows& windows, Shape shape)
       peers_(shape.ranks),
       threads_(ni_.threads()) {
   facts_.displacement_unit = shape.displacement_unit;
+  facts_.process = static_cast<std::uint32_t>(::getpid());
   facts_.control_offset = shape.control_offset;
   facts_.memory_offset = shape.memory_offset;
   if (flavor_ == Flavor::allocate) {
@@ -324,6 +327,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
     const WindowFacts& its = facts[rank];
     peer.peer = ids[rank];
     peer.id = its.id;
+    if (neighbours[rank]) peer.process = its.process;
     peer.displacement_unit = its.displacement_unit;
     peer.base = its.base;
     peer.size = its.size;

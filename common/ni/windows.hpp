@@ -86,6 +86,7 @@ struct WindowControl {
 struct WindowFacts {
   std::uint32_t id = 0;
   std::uint32_t displacement_unit = 1;
+  std::uint32_t process = 0;  // pid, of interest to neighbours
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   RegionHandle region;
@@ -112,7 +113,8 @@ struct WindowPeer {
   std::uint32_t displacement_unit = 1;
 
   PeerId peer = kNoPeer;
-  std::uint32_t id = 0;  // the window's name there
+  std::uint32_t id = 0;       // the window's name there
+  std::uint32_t process = 0;  // pid of a neighbour
   std::uint64_t base = 0;
   RegionHandle region;
   std::optional<SharedMemory> segment;
@@ -284,6 +286,7 @@ class Window {
   void execute_mapped(const WindowPeer& peer, WindowOp& op);
   void start_native(WindowPeer& peer, const WindowOp& op);
   bool native_possible(WindowPeer& peer, const WindowOp& op);
+  bool frames_under_way(const WindowPeer& peer) const noexcept;
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
   void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count);
@@ -294,6 +297,7 @@ class Window {
   template <class Ready>
   WindowStatus wait_until(Ready ready);
   WindowStatus take_error() noexcept;
+  bool neighbour_died() const noexcept;
 
   // Epochs: ni/window_epochs.cpp
   WindowStatus acquire(WindowPeer& peer);

@@ -61,6 +61,18 @@ class WaitingQueue {
     }
     return first;
   }
+  // Takes out an item of this queue, wherever it is. Looks from the front.
+  void remove(Waiting& item) noexcept {
+    if (head_ == &item) {
+      pop();
+      return;
+    }
+    Waiting* before = head_;
+    while (before->next != &item) before = before->next;
+    before->next = item.next;
+    if (tail_ == &item) tail_ = before;
+    --size_;
+  }
 
  private:
   Waiting* head_ = nullptr;

@@ -26,6 +26,8 @@
 // Invariants (tests/unit/watchdog_test.cpp):
 //  - A host that polls during every rest is never interfered with, and the rests grow to the
 //    longest: the price of a host that stays in MPI is one wake-up of a timer per longest rest.
+//  - Nor does a host that is slow between two polls shorten the rests: it is found inside, or is back
+//    at once.
 //  - Two serves that begin with an arrival are at least a delay apart.
 //  - Masked: no serve until it is unmasked.
 //  - Nobody polls and nothing arrives: it sleeps, without a timer.
@@ -34,6 +36,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace lfc {
 
@@ -77,12 +80,13 @@ class Watchdog {
   Step begin(std::uint64_t polls) noexcept { return host_seen(polls, patience_); }
 
   Step rested(std::uint64_t polls) noexcept {
-    if (polls != seen_) return host_seen(polls, std::min(2 * rest_, longest_));
-    rest_ = patience_;
+    if (polls != seen_) return still_there(polls);
     return {Action::serve, {}};
   }
   Step woken(Time now, std::uint64_t polls) noexcept {
-    if (polls != seen_) return host_seen(polls, patience_);
+    if (polls != seen_)
+      return absent_ && now - left_ < kBriefly * delay_ ? still_there(polls)
+                                                        : host_seen(polls, patience_);
     const Time since = now - last_served_;
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
@@ -92,23 +96,34 @@ class Watchdog {
     last_served_ = now;
     served_ = true;
     if (worked) retry_ = delay_;  // more may follow
-    switch (outcome) {
-      case Outcome::host_inside: return host_seen(polls, patience_);
-      case Outcome::masked:
-        rest_ = patience_ / 2;  // once unmasked, a host that is there gets all of it
-        return {Action::rest, kForever};
-      case Outcome::more: return {Action::serve, {}};
-      case Outcome::quiet: retry_ = delay_; return {Action::sleep, kForever};
-      case Outcome::unfinished: break;
+    if (outcome == Outcome::host_inside) return still_there(polls);
+    if (outcome == Outcome::masked) {
+      rest_ = patience_ / 2;  // once unmasked, a host that is there gets all of it
+      return {Action::rest, kForever};
     }
-    const Time now_then = retry_;
+    if (!std::exchange(absent_, true)) left_ = now;
+    if (outcome == Outcome::more) return {Action::serve, {}};
+    if (outcome == Outcome::quiet) {
+      retry_ = delay_;
+      return {Action::sleep, kForever};
+    }
+    const Time now_then = retry_;  // unfinished
     retry_ = std::min(2 * retry_, longest_);
     return {Action::sleep, now_then};
   }
 
  private:
+  // A host that was away for less than so many delays had not left: it was in a system call, or had
+  // lost its processor, between two polls.
+  static constexpr int kBriefly = 4;
+
+  // It stays: looking for it gets rarer.
+  Step still_there(std::uint64_t polls) noexcept {
+    return host_seen(polls, std::min(2 * rest_, longest_));
+  }
   Step host_seen(std::uint64_t polls, Time rest) noexcept {
     seen_ = polls;
+    absent_ = false;
     rest_ = rest;
     return {Action::rest, rest};
   }
@@ -120,6 +135,8 @@ class Watchdog {
   Time retry_ = delay_;
   Time last_served_{};
   bool served_ = false;
+  bool absent_ = false;  // since left_, as far as is known
+  Time left_{};
   std::uint64_t seen_ = 0;
 };
 

@@ -71,6 +71,7 @@ class NeighbourArena {
   // Null: not there yet, or, if why_not() is not empty, it cannot be reached at all.
   std::byte* find(std::uint64_t key, std::uint32_t lanes);
   const std::string& why_not() const noexcept { return why_not_; }
+  bool reachable() { return open(); }
 
  private:
   bool open();

@@ -3,6 +3,8 @@
  * component.c    life of the component: parameters, open, start, close
  * module.c       one communicator: whether LFC serves it, what it falls back to
  * collectives.c  the blocking and nonblocking calls, translated
+ * gathers.c      likewise gathers and scatters
+ * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
  *
  * What a call does is decided from facts that are the same at all ranks: the number of bytes, the
  * operation and the type of a reduction. Layouts of buffers are each rank's own business.
@@ -83,5 +85,15 @@ int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type
 int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module);
+
+/* On communicators whose ranks share a node. */
+int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_iallgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* module);
+int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out, const int* counts, const int* displacements, ompi_datatype_t* out_type, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out, const int* counts, const int* displacements, ompi_datatype_t* out_type, ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* module);
+int lfc_coll_gather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, int root, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_igather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, int root, ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* module);
+int lfc_coll_scatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, int root, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_iscatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type, int root, ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* module);
 
 #endif

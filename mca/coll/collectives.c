@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coll_lfc.h"
+#include "request.h"
 
 /* --- Types and operations --- */
 
@@ -80,130 +81,7 @@ static bool describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type,
   return lfc_coll_combines(call->op, call->type);
 }
 
-/* --- Calls --- */
-
-static int mpi_status(enum lfc_coll_status status) {
-  switch (status) {
-    case LFC_COLL_OK: return OMPI_SUCCESS;
-    case LFC_COLL_MISMATCH: return MPI_ERR_TRUNCATE;
-    case LFC_COLL_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
-    default: return OMPI_ERR_UNREACH;
-  }
-}
-
-static lfc_coll_group* group_of(mca_coll_base_module_t* module) {
-  return ((lfc_coll_module*)module)->group;
-}
-
-static int run(mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
-  return mpi_status(lfc_coll_run(group_of(module), call));
-}
-
-/* A call that goes on by itself. MPI's functions keep types and operations alive in the base's fields. */
-typedef struct lfc_coll_request {
-  ompi_coll_base_nbc_request_t base;
-  lfc_coll_operation operation;
-  void* staged; /* a derived type's bytes; unpacked at the end unless this is the root */
-  void* buffer;
-  int count;
-  ompi_datatype_t* type;
-  bool unpack;
-} lfc_coll_request;
-
-static int free_request(ompi_request_t** request) {
-  if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
-  OMPI_REQUEST_FINI(*request);
-  OBJ_RELEASE(*request);
-  *request = MPI_REQUEST_NULL;
-  return OMPI_SUCCESS;
-}
-
-static int cancel_request(ompi_request_t* request, int flag) {
-  (void)request;
-  (void)flag;
-  return MPI_ERR_REQUEST;
-}
-
-static void construct_request(lfc_coll_request* request) {
-  request->base.super.req_type = OMPI_REQUEST_COLL;
-  request->base.super.req_status._cancelled = 0;
-  request->base.super.req_free = free_request;
-  request->base.super.req_cancel = cancel_request;
-  request->staged = NULL;
-  request->type = NULL;
-}
-
-static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, construct_request, NULL);
-
-static bool copy_packed(void* buffer, int count, ompi_datatype_t* type, void* packed, size_t bytes,
-                        bool pack) {
-  opal_convertor_t convertor;
-  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-  struct iovec piece = {packed, bytes};
-  uint32_t pieces = 1;
-  size_t most = bytes;
-  int status = 0;
-  if (pack) {
-    (void)opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super,
-                                                   (size_t)count, buffer, 0, &convertor);
-    status = opal_convertor_pack(&convertor, &piece, &pieces, &most);
-  } else {
-    (void)opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super,
-                                                   (size_t)count, buffer, 0, &convertor);
-    status = opal_convertor_unpack(&convertor, &piece, &pieces, &most);
-  }
-  OBJ_DESTRUCT(&convertor);
-  return status >= 0 && most == bytes;
-}
-
-static void request_done(lfc_coll_operation* operation, enum lfc_coll_status status) {
-  lfc_coll_request* request =
-      (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
-  ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
-  if (request->staged != NULL) {
-    const size_t bytes = (size_t)request->count * request->type->super.size;
-    if (request->unpack && status == LFC_COLL_OK)
-      (void)copy_packed(request->buffer, request->count, request->type, request->staged, bytes,
-                        false);
-    free(request->staged);
-    request->staged = NULL;
-    OBJ_RELEASE(request->type);
-  }
-  request->base.super.req_status.MPI_ERROR = mpi_status(status);
-  ompi_request_complete(&request->base.super, true);
-  OBJ_RELEASE(comm);
-}
-
-static int start(ompi_communicator_t* comm, mca_coll_base_module_t* module,
-                 const struct lfc_coll_call* call, lfc_coll_request* request,
-                 ompi_request_t** out) {
-  static bool registered = false; /* twice does no harm */
-  if (!registered) {
-    registered = true;
-    opal_progress_register(lfc_coll_progress);
-  }
-  OMPI_REQUEST_INIT(&request->base.super, false);
-  request->base.super.req_state = OMPI_REQUEST_ACTIVE;
-  request->base.super.req_mpi_object.comm = comm;
-  request->base.super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
-  request->base.super.req_status.MPI_TAG = MPI_ANY_TAG;
-  request->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
-  request->base.super.req_status._ucount = 0;
-  OBJ_RETAIN(comm); /* it may be freed before the operation has finished */
-  *out = &request->base.super;
-  lfc_coll_start(group_of(module), call, &request->operation, request_done);
-  return OMPI_SUCCESS;
-}
-
 /* --- Broadcast: any type, as bytes --- */
-
-/* Where the bytes are if they lie together; NULL if not. */
-static void* plain_bytes(void* buffer, int count, ompi_datatype_t* type) {
-  ptrdiff_t gap = 0;
-  if (!opal_datatype_is_contiguous_memory_layout(&type->super, count)) return NULL;
-  (void)opal_datatype_span(&type->super, count, &gap);
-  return (char*)buffer + gap;
-}
 
 int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                    ompi_communicator_t* comm, mca_coll_base_module_t* module) {
@@ -211,20 +89,14 @@ int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
       .kind = LFC_COLL_BCAST, .root = root, .bytes = (size_t)count * type->super.size};
   if (call.bytes == 0) return OMPI_SUCCESS;
   const bool is_root = ompi_comm_rank(comm) == root;
-  void* plain = plain_bytes(buffer, count, type);
-  void* packed = plain == NULL ? malloc(call.bytes) : NULL;
-  call.in = call.out = plain == NULL ? packed : plain;
-  if (call.in == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
-  int status = OMPI_SUCCESS;
-  if (packed != NULL && is_root && !copy_packed(buffer, count, type, packed, call.bytes, true))
-    status = OMPI_ERROR; /* the others still get what there is */
-  const int ran = run(module, &call);
-  if (status == OMPI_SUCCESS) status = ran;
-  if (packed != NULL && !is_root && status == OMPI_SUCCESS &&
-      !copy_packed(buffer, count, type, packed, call.bytes, false))
-    status = OMPI_ERROR;
-  free(packed);
-  return status;
+  lfc_coll_buffer plain;
+  /* The others get what there is, even if it could not be packed. */
+  const bool opened = lfc_coll_buffer_open(&plain, buffer, (size_t)count, type, is_root);
+  if (plain.bytes == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
+  call.in = call.out = plain.bytes;
+  const int status = lfc_coll_run_call(module, &call);
+  const bool closed = lfc_coll_buffer_close(&plain, !is_root && status == OMPI_SUCCESS);
+  return status == OMPI_SUCCESS && (!opened || !closed) ? OMPI_ERROR : status;
 }
 
 int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
@@ -232,41 +104,32 @@ int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
                     mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {
       .kind = LFC_COLL_BCAST, .root = root, .bytes = (size_t)count * type->super.size};
-  lfc_coll_request* made = OBJ_NEW(lfc_coll_request);
+  const bool is_root = ompi_comm_rank(comm) == root;
+  lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
-  void* plain = call.bytes == 0 ? buffer : plain_bytes(buffer, count, type);
-  if (plain == NULL) {
-    const bool is_root = ompi_comm_rank(comm) == root;
-    made->staged = malloc(call.bytes);
-    if (made->staged == NULL) {
-      OBJ_RELEASE(made);
-      return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    made->buffer = buffer;
-    made->count = count;
-    made->type = type;
-    made->unpack = !is_root;
-    OBJ_RETAIN(type);
-    if (is_root) (void)copy_packed(buffer, count, type, made->staged, call.bytes, true);
-    plain = made->staged;
+  if (!lfc_coll_buffer_open(&made->out, buffer, (size_t)count, type, is_root)) {
+    OBJ_RELEASE(made);
+    return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  call.in = call.out = plain;
-  return start(comm, module, &call, made, request);
+  made->gets = !is_root;
+  call.in = call.out = made->out.bytes;
+  return lfc_coll_request_start(made, comm, module, &call, request);
 }
 
-/* --- Barrier: an allreduce of nothing --- */
+/* --- Barrier --- */
 
 int lfc_coll_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
   (void)comm;
-  return run(module, &call);
+  return lfc_coll_run_call(module, &call);
 }
 
 int lfc_coll_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
                       mca_coll_base_module_t* module) {
   const struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
-  lfc_coll_request* made = OBJ_NEW(lfc_coll_request);
-  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE : start(comm, module, &call, made, request);
+  lfc_coll_request* made = lfc_coll_request_new();
+  if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
+  return lfc_coll_request_start(made, comm, module, &call, request);
 }
 
 /* --- Reductions --- */
@@ -278,7 +141,7 @@ int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type,
   if (!describe_reduction(op, type, count, &call))
     return own->below.reduce(in, out, count, type, op, root, comm, own->below.reduce_module);
   call.in = in == MPI_IN_PLACE ? out : in;
-  return run(module, &call);
+  return lfc_coll_run_call(module, &call);
 }
 
 int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
@@ -289,10 +152,10 @@ int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type
   if (!describe_reduction(op, type, count, &call))
     return own->below.ireduce(in, out, count, type, op, root, comm, request,
                               own->below.ireduce_module);
-  lfc_coll_request* made = OBJ_NEW(lfc_coll_request);
+  lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = in == MPI_IN_PLACE ? out : in;
-  return start(comm, module, &call, made, request);
+  return lfc_coll_request_start(made, comm, module, &call, request);
 }
 
 int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
@@ -303,7 +166,7 @@ int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* ty
     return own->below.allreduce(in, out, count, type, op, comm, own->below.allreduce_module);
   if (call.bytes == 0) return OMPI_SUCCESS;
   call.in = in == MPI_IN_PLACE ? out : in;
-  return run(module, &call);
+  return lfc_coll_run_call(module, &call);
 }
 
 /* Open MPI agrees on the numbers of new communicators by nonblocking allreduces of one or two ints on
@@ -321,8 +184,8 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
   if (may_be_internal(count, type) || count == 0 || !describe_reduction(op, type, count, &call))
     return own->below.iallreduce(in, out, count, type, op, comm, request,
                                  own->below.iallreduce_module);
-  lfc_coll_request* made = OBJ_NEW(lfc_coll_request);
+  lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = in == MPI_IN_PLACE ? out : in;
-  return start(comm, module, &call, made, request);
+  return lfc_coll_request_start(made, comm, module, &call, request);
 }

@@ -9,6 +9,7 @@
 #include "opal/util/proc.h"
 
 static const char* forwarding = "ni";
+static const char* tree = "monotone";
 
 static int progress(void) {
   opal_progress();
@@ -36,6 +37,11 @@ static int register_component(void) {
       "Who forwards packets along the trees. ni: the network interface, whatever its "
       "host does; host: the MPI process, inside collective calls (for comparison)",
       OPAL_INFO_LVL_5, &forwarding);
+  lfc_parameter_text(
+      version, "tree",
+      "Shape of the trees: monotone, which cannot deadlock; binary, binomial, chain or kary, for "
+      "comparison",
+      OPAL_INFO_LVL_5, &tree);
   lfc_parameter_size(
       version, "packet",
       "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
@@ -75,6 +81,15 @@ static bool parameters_are_valid(struct lfc_coll_options* options) {
   if (strcmp(forwarding, "ni") != 0 && strcmp(forwarding, "host") != 0)
     return refuse("forwarding", "ni or host");
   options->host_forwarding = strcmp(forwarding, "host") == 0;
+  static const char* const shapes[] = {[LFC_COLL_MONOTONE] = "monotone",
+                                       [LFC_COLL_BINARY] = "binary",
+                                       [LFC_COLL_BINOMIAL] = "binomial",
+                                       [LFC_COLL_CHAIN] = "chain",
+                                       [LFC_COLL_KARY] = "kary"};
+  unsigned shape = LFC_COLL_MONOTONE;
+  while (shape <= LFC_COLL_KARY && strcmp(tree, shapes[shape]) != 0) ++shape;
+  if (shape > LFC_COLL_KARY) return refuse("tree", "monotone, binary, binomial, chain or kary");
+  options->tree = (enum lfc_coll_tree)shape;
   return true;
 }
 

@@ -75,8 +75,12 @@ Engine* engine = nullptr;
 struct lfc_coll_group {
   std::unique_ptr<lfc::CollGroup> group;
   std::vector<std::uint32_t> members;  // by rank
+  std::vector<std::uint32_t> ranks;    // by member
   std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
+  std::mutex watch_mutex;  // several threads may wait for operations of one communicator
   lfc::Clock::time_point watched{};
+  bool loss_told = false;
+  unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES;
   bool active = false;         // in the engine's list: has operations that go on by themselves
   std::atomic<int> users = 1;  // the communicator, and whoever advances it just now
 };
@@ -88,7 +92,7 @@ class Engine {
  public:
   explicit Engine(const lfc_coll_options& options) : options_(options) {
     facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-                            options.host_forwarding ? 1 : 0);
+                            (options.host_forwarding ? 1u : 0u) + 2u * options.tree);
     std::string why_not;
     arena_ = OwnArena::create(why_not);
     if (arena_ != nullptr) facts_.arena = arena_->name();
@@ -103,7 +107,8 @@ class Engine {
   const Facts& facts() const noexcept { return facts_; }
   const lfc_coll_options& options() const noexcept { return options_; }
   CollOptions group_options() const noexcept {
-    return {options_.packet, options_.window, options_.fan, options_.host_forwarding, threads_};
+    return {options_.packet, options_.window, options_.fan, static_cast<TreeShape>(options_.tree),
+            options_.host_forwarding, threads_};
   }
 
   bool start_service(bool threads) {
@@ -133,9 +138,17 @@ class Engine {
 
   lfc_coll_group* join(std::uint64_t key, const lfc_coll_process* processes, int count, int self,
                        std::string& why_not);
+  void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_group* group);
   void release(lfc_coll_group* group);
   void sweep();
+
+  // Whether the boards that process `first` makes can be reached.
+  bool reaches_boards(ProcessName first) {
+    const std::lock_guard guard(mutex_);
+    if (first == ni_->identity().name) return arena_ != nullptr;
+    return neighbour(first).reachable();
+  }
 
   // The memory of a board that process `first` makes for its neighbours.
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool& failed) {
@@ -145,27 +158,22 @@ class Engine {
       failed = memory == nullptr;
       return memory;
     }
-    Process& process = processes_[first.packed()];
-    if (process.arena == nullptr)
-      process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
-    std::byte* const memory = process.arena->find(key, lanes);
-    if (memory == nullptr && !process.arena->why_not().empty()) {
+    NeighbourArena& arena = neighbour(first);
+    std::byte* const memory = arena.find(key, lanes);
+    if (memory == nullptr && !arena.why_not().empty()) {
       if (!failed)
         std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
-                     process.arena->why_not().c_str());
+                     arena.why_not().c_str());
       failed = true;
     }
     return memory;
   }
 
-  // Too late to leave the communicator to other components: other ranks may find all in reach.
   void report_unreachable(ProcessName name, const std::string& why_not) {
     const std::lock_guard guard(mutex_);
     if (std::exchange(processes_[name.packed()].reported, true)) return;
-    std::fprintf(stderr,
-                 "coll lfc: process %u:%u cannot be reached: %s; leave coll lfc out with "
-                 "--mca coll ^lfc\n",
-                 name.job, name.rank, why_not.c_str());
+    std::fprintf(stderr, "coll lfc: %s cannot be reached by LFC: %s\n", shown(name).c_str(),
+                 why_not.c_str());
   }
 
   PeerId peer(ProcessName name) {
@@ -190,7 +198,7 @@ class Engine {
   Ni* ni() noexcept { return ni_.get(); }
   // Open MPI's other business, now and then where nobody has to wait for anything.
   void visit() {
-    const unsigned visits = visits_.load(std::memory_order_relaxed) + 1;
+    const std::uint64_t visits = visits_.load(std::memory_order_relaxed) + 1;
     visits_.store(visits, std::memory_order_relaxed);
     if (visits % kSpins == 0) options_.progress();
   }
@@ -206,6 +214,10 @@ class Engine {
     operation.in = static_cast<const std::byte*>(call.in);
     operation.out = static_cast<std::byte*>(call.out);
     operation.bytes = call.bytes;
+    static_assert(sizeof(CollOperation::Block) == sizeof(lfc_coll_block) &&
+                  offsetof(CollOperation::Block, bytes) == offsetof(lfc_coll_block, bytes));
+    operation.blocks = reinterpret_cast<const CollOperation::Block*>(call.blocks);
+    operation.ranks = group.ranks.data();
     operation.op = static_cast<CombineOp>(call.op);
     operation.type = static_cast<CombineType>(call.type);
     return operation;
@@ -214,11 +226,24 @@ class Engine {
   void wait(lfc_coll_group& group, CollOperation& operation);
   void start(lfc_coll_group& group, CollOperation& operation);
   int progress();
+  void submitted() noexcept { operations_.fetch_add(1, std::memory_order_relaxed); }
   void finished() noexcept { running_.fetch_sub(1, std::memory_order_relaxed); }
   void watch(lfc_coll_group& group);
+  void explain_loss(lfc_coll_group& group);
   void describe(char* text, std::size_t size);
 
  private:
+  // With the mutex held.
+  NeighbourArena& neighbour(ProcessName name) {
+    Process& process = processes_[name.packed()];
+    if (process.arena == nullptr)
+      process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
+    return *process.arena;
+  }
+  void tell_loss(lfc_coll_group& group, const std::string& what);
+  static std::string shown(ProcessName name) {
+    return "process " + std::to_string(name.job) + ":" + std::to_string(name.rank);
+  }
   std::uint64_t node_of(ProcessName name, const Facts& facts) const noexcept {
     const ArenaName& arena = facts.arena;
     if (arena.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
@@ -227,7 +252,7 @@ class Engine {
 
   const lfc_coll_options options_;
   bool threads_ = false;
-  std::atomic<unsigned> visits_ = 0;
+  std::atomic<std::uint64_t> visits_ = 0;
   Facts facts_;
   std::unique_ptr<OwnArena> arena_;
   std::shared_ptr<Ni> ni_;
@@ -238,9 +263,10 @@ class Engine {
   std::mutex active_mutex_;
   std::vector<lfc_coll_group*> active_;
   std::atomic<std::uint32_t> running_ = 0;
+  unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
+  std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits
   std::uint64_t groups_ = 0;
   std::uint64_t groups_made_ = 0;
-  std::atomic<std::uint64_t> operations_ = 0;
 };
 
 // What a group asks of the engine.
@@ -280,6 +306,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   });
   auto made = std::make_unique<lfc_coll_group>();
   made->members.resize(size);
+  made->ranks = order;
   for (std::uint32_t member = 0; member < size; ++member) {
     const ProcessName name = name_of(order[member]);
     made->members[order[member]] = member;
@@ -299,6 +326,12 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   }
   const std::uint32_t own = made->members[static_cast<std::size_t>(self)];
   const Membership members(names, nodes);
+  if ((agreed_ & LFC_COLL_BOARDS) == 0 || (members.nodes() > 1 && (agreed_ & LFC_COLL_NODES) == 0)) {
+    why_not = "some rank of the job cannot reach another by LFC";
+    return nullptr;
+  }
+  if (!reaches_boards(members.name(members.first(members.node(own)))))
+    made->found &= ~unsigned{LFC_COLL_BOARDS};
   std::unique_ptr<GroupNetwork> network;
   if (members.nodes() > 1) {
     {
@@ -315,6 +348,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
       if (peers[first] == kNoPeer) out_of_reach.push_back(first);
     }
     network->join(key, members, own, std::move(peers));
+    if (!out_of_reach.empty()) made->found &= ~unsigned{LFC_COLL_NODES};
     const Ni::Access access(*ni_);
     for (const std::uint32_t first : out_of_reach) network->set_peer(first, kNoPeer);
   }
@@ -357,7 +391,8 @@ void Engine::sweep() {
 // Whether the ranks of this node still live; asked now and then while waiting.
 void Engine::watch(lfc_coll_group& group) {
   const Clock::time_point now = Clock::now();
-  if (now - group.watched < kWatchPeriod) return;
+  const std::unique_lock looking(group.watch_mutex, std::try_to_lock);
+  if (!looking.owns_lock() || now - group.watched < kWatchPeriod) return;
   const bool first = group.watched == Clock::time_point{};
   group.watched = now;
   if (first) return;
@@ -369,13 +404,35 @@ void Engine::watch(lfc_coll_group& group) {
       group.neighbours.push_back(std::make_unique<ProcessWatch>(process.facts->arena.pid));
     }
   }
-  for (const auto& neighbour : group.neighbours)
-    if (neighbour->dead()) coll.set_lost();
+  for (std::size_t lane = 0; lane < group.neighbours.size(); ++lane) {
+    if (!group.neighbours[lane]->dead()) continue;
+    coll.set_lost();
+    tell_loss(group, shown(coll.members().name(coll.local()[lane])) + " has ended");
+  }
+}
+
+// An operation has ended so: what MPI's error code does not say.
+void Engine::explain_loss(lfc_coll_group& group) {
+  const std::lock_guard looking(group.watch_mutex);
+  const CollGroup& coll = *group.group;
+  const std::uint32_t member = coll.lost_member();
+  tell_loss(group, member < coll.members().size()
+                       ? "no connection to " + shown(coll.members().name(member))
+                       : "another member has lost a rank");
+}
+
+// Once for each communicator; with its watch_mutex held.
+void Engine::tell_loss(lfc_coll_group& group, const std::string& what) {
+  if (std::exchange(group.loss_told, true)) return;
+  std::fprintf(stderr, "coll lfc: %s; collectives of this communicator fail from now on\n",
+               what.c_str());
 }
 
 void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
   CollGroup& coll = *group.group;
   const bool network = coll.members().nodes() > 1;
+  std::optional<Ni::Attendance> attendance;
+  if (network) attendance.emplace(*ni_);
   unsigned idle = 0;
   while (!operation.finished.load(std::memory_order_acquire)) {
     if (coll.advance()) {
@@ -412,6 +469,7 @@ void Engine::start(lfc_coll_group& group, CollOperation& operation) {
     const std::lock_guard guard(active_mutex_);
     if (!std::exchange(group.active, true)) active_.push_back(&group);
   }
+  submitted();
   group.group->submit(operation);
 }
 
@@ -447,9 +505,9 @@ void Engine::describe(char* text, std::size_t size) {
   }
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::snprintf(text, size,
-                "groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
+                "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
                 "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
-                number(groups_), number(groups_made_),
+                number(operations_ + visits_), number(groups_), number(groups_made_),
                 number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent),
                 number(stats.forwarded), number(stats.taken), number(stats.copied),
                 number(stats.blocked), number(stats.early), number(packets));
@@ -458,6 +516,7 @@ void Engine::describe(char* text, std::size_t size) {
 // A CollOperation in the caller's room, with the caller's way to be told.
 struct Started : CollOperation {
   lfc_coll_done told = nullptr;
+  lfc_coll_group* group = nullptr;
 };
 static_assert(sizeof(Started) <= sizeof(lfc_coll_operation));
 
@@ -465,6 +524,7 @@ void tell(CollOperation* operation) {
   auto* started = static_cast<Started*>(operation);
   const lfc_coll_done told = started->told;
   const auto status = static_cast<lfc_coll_status>(started->status);
+  if (status == LFC_COLL_LOST) engine->explain_loss(*started->group);
   engine->finished();
   std::destroy_at(started);
   told(reinterpret_cast<lfc_coll_operation*>(operation), status);
@@ -518,6 +578,9 @@ lfc_coll_group* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, i
 
 void lfc_coll_leave(lfc_coll_group* group) { engine->leave(group); }
 
+unsigned lfc_coll_reach(const lfc_coll_group* group) { return group->found; }
+void lfc_coll_agree(unsigned found) { engine->agree(found); }
+
 bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
   return lfc::find_combine(static_cast<lfc::CombineOp>(op), static_cast<lfc::CombineType>(type)) !=
          nullptr;
@@ -531,8 +594,10 @@ lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
     engine->visit();
     return LFC_COLL_OK;
   }
+  engine->submitted();
   group->group->submit(operation);
   engine->wait(*group, operation);
+  if (operation.status == lfc::CollOperation::Status::lost) engine->explain_loss(*group);
   return static_cast<lfc_coll_status>(operation.status);
 }
 
@@ -544,6 +609,7 @@ void lfc_coll_start(lfc_coll_group* group, const lfc_coll_call* call, lfc_coll_o
   }
   auto* operation = new (room) lfc::Started;
   operation->told = done;
+  operation->group = group;
   operation->done = lfc::tell;
   engine->start(*group, engine->describe(*group, *call, *operation));
 }

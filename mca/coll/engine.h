@@ -25,9 +25,18 @@ extern "C" {
 
 typedef struct lfc_coll_group lfc_coll_group;
 
+enum lfc_coll_tree {
+  LFC_COLL_MONOTONE,
+  LFC_COLL_BINARY,
+  LFC_COLL_BINOMIAL,
+  LFC_COLL_CHAIN,
+  LFC_COLL_KARY
+};
+
 struct lfc_coll_options {
   size_t packet, window;
   unsigned fan;
+  enum lfc_coll_tree tree;
   bool host_forwarding;
   bool crowded;          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's */
@@ -37,7 +46,20 @@ struct lfc_coll_process {
   uint32_t job, rank;
 };
 
-enum lfc_coll_kind { LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE };
+enum lfc_coll_kind {
+  LFC_COLL_BCAST,
+  LFC_COLL_REDUCE,
+  LFC_COLL_ALLREDUCE,
+  /* On one node only. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
+   * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
+  LFC_COLL_ALLGATHER,
+  LFC_COLL_GATHER,
+  LFC_COLL_SCATTER
+};
+/* Where the block of a rank lies, if they are not all alike: bytes. */
+struct lfc_coll_block {
+  size_t offset, bytes;
+};
 enum lfc_coll_op {
   LFC_COLL_MAX,
   LFC_COLL_MIN,
@@ -73,6 +95,8 @@ struct lfc_coll_call {
   size_t bytes;
   enum lfc_coll_op op;
   enum lfc_coll_type type;
+  /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
+  const struct lfc_coll_block* blocks;
 };
 
 /* Room for an operation that goes on by itself; lives until `done` has been called. */
@@ -96,6 +120,12 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
  * the same at all of them and used by no other communicator of any of them at this time. */
 lfc_coll_group* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes, int count,
                               int self, char* why, size_t why_size);
+/* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
+ * is told to all of them before there are other groups: without the boards none is served, without
+ * the nodes those on one node only. */
+enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2 };
+unsigned lfc_coll_reach(const lfc_coll_group* group);
+void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */
 void lfc_coll_leave(lfc_coll_group* group);
 

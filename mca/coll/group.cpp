@@ -92,7 +92,11 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   const bool one_node = members_.nodes() == 1;
   const auto lanes = static_cast<std::uint32_t>(local_.size());
   std::size_t chunk = one_node ? kLocalChunk : options_.packet;
-  if (operation.kind != Kind::bcast && operation.bytes > 0) {
+  const bool reduces = operation.kind == Kind::reduce || operation.kind == Kind::allreduce;
+  // The parts of all ranks share a room.
+  if (operation.kind == Kind::scatter)
+    chunk = std::clamp<std::size_t>(Board::kRoom / lanes, 1, kLocalChunk);
+  if (reduces && operation.bytes > 0) {
     operation.combine = find_combine(operation.op, operation.type);
     chunk -= chunk % combine_size(operation.type);
   }
@@ -106,6 +110,7 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   }
   operation.steps = operation.chunks * operation.per_chunk;
   if (one_node) return;
+  operation.shape = options_.shape;
   const std::size_t chunk_size = std::min(chunk, operation.bytes);
   operation.fan = static_cast<std::uint8_t>(
       options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
@@ -155,11 +160,15 @@ std::uint32_t CollGroup::lane_of(std::uint32_t member) const noexcept {
 
 bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
   if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline ||
-      operation.kind == Kind::reduce || !enter())
+      !enter())
     return false;
-  const bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes) &&
-                    (operation.kind == Kind::bcast ? bcast_at_once(operation, looks)
-                                                   : allreduce_at_once(operation, looks));
+  bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes);
+  switch (operation.kind) {
+    case Kind::bcast: done = done && bcast_at_once(operation, looks); break;
+    case Kind::allreduce: done = done && allreduce_at_once(operation, looks); break;
+    case Kind::allgather: done = done && allgather_at_once(operation, looks); break;
+    default: done = false;
+  }
   if (done) board_.finish(++next_step_);
   exit();
   return done;
@@ -289,11 +298,18 @@ bool CollGroup::walk(CollOperation& operation, bool& moved) {
       return self_ == operation.root ? bcast_root(operation, moved) : bcast_other(operation, moved);
     case Kind::reduce:
       return members_.in_tree(operation.root, self_) ? reduce_head(operation, moved)
-                                                     : reduce_other(operation, moved);
+                                                     : write_all(operation, moved);
     case Kind::allreduce:
       if (operation.direct) return allreduce_direct(operation, moved);
       return network_ == nullptr ? allreduce_parts(operation, moved)
                                  : allreduce_nodes(operation, moved);
+    case Kind::allgather: return allgather(operation, moved);
+    case Kind::gather:
+      return self_ == operation.root ? gather_root(operation, moved)
+                                     : write_all(operation, moved);
+    case Kind::scatter:
+      return self_ == operation.root ? scatter_root(operation, moved)
+                                     : scatter_other(operation, moved);
   }
   return true;
 }
@@ -410,7 +426,7 @@ bool CollGroup::reduce_head(CollOperation& operation, bool& moved) {
   return arrived == operation.chunks;
 }
 
-bool CollGroup::reduce_other(CollOperation& operation, bool& moved) {
+bool CollGroup::write_all(CollOperation& operation, bool& moved) {
   for (; operation.written < operation.chunks; ++operation.written) {
     const std::uint64_t step = operation.first + operation.written;
     const std::size_t size = operation.size_of(operation.written);

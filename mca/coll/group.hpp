@@ -17,6 +17,9 @@
 //              | 2, one node          | all; then each combines a part, and writes that
 //              | 2, several nodes     | all but the head; then the head's NI, the result
 //   barrier    | an allreduce of no bytes
+//   allgather  | 1, one node          | all
+//   gather     | 1, one node          | all but the root
+//   scatter    | 1, one node          | the root, for all
 //
 // Nobody runs ahead without bound: on a board by its slots, among nodes because after `window` bytes
 // of broadcasts and reductions, which alone do not synchronise, everybody inserts a barrier. All
@@ -41,6 +44,7 @@ struct CollOptions {
   std::size_t packet = std::size_t{32} * 1024;        // bytes of a chunk among nodes
   std::size_t window = std::size_t{8} * 1024 * 1024;  // that a rank may be ahead
   unsigned fan = 0;                                   // of the trees; 0: by size
+  TreeShape shape = TreeShape::monotone;
   bool host_forwarding = false;
   bool threads = false;  // several threads call at the same time
 };
@@ -79,6 +83,10 @@ class CollGroup {
   bool idle() const noexcept { return queue_ == nullptr; }
   // Ends all operations with Status::lost: a rank of this node is dead.
   void set_lost() noexcept;
+  // A member on another node whom this rank has lost; the number of members: none.
+  std::uint32_t lost_member() const {
+    return network_ == nullptr ? members_.size() : network_->lost_member();
+  }
   // The ranks of this node, by lane, as members.
   const std::vector<std::uint32_t>& local() const noexcept { return local_; }
 
@@ -94,6 +102,7 @@ class CollGroup {
   }
   bool advance_inside();
   bool bcast_at_once(const CollOperation& operation, unsigned looks);
+  bool allgather_at_once(const CollOperation& operation, unsigned looks);
   bool allreduce_at_once(const CollOperation& operation, unsigned looks);
   void combine_all(const CollOperation& operation, std::uint64_t step, std::size_t offset,
                    std::size_t size, Combine combine) const;
@@ -106,10 +115,15 @@ class CollGroup {
   bool bcast_other(CollOperation& operation, bool& moved);
   bool read_results(CollOperation& operation, std::uint32_t lane, bool& moved);
   bool reduce_head(CollOperation& operation, bool& moved);
-  bool reduce_other(CollOperation& operation, bool& moved);
+  bool write_all(CollOperation& operation, bool& moved);
   bool allreduce_direct(CollOperation& operation, bool& moved);
   bool allreduce_parts(CollOperation& operation, bool& moved);
   bool allreduce_nodes(CollOperation& operation, bool& moved);
+  bool allgather(CollOperation& operation, bool& moved);
+  bool gather_root(CollOperation& operation, bool& moved);
+  bool scatter_root(CollOperation& operation, bool& moved);
+  bool scatter_other(CollOperation& operation, bool& moved);
+  void take_blocks(const CollOperation& operation, std::uint64_t index, std::uint64_t step) const;
   const std::byte* combine_local(CollOperation& operation, std::uint64_t index, std::uint64_t step,
                                  std::byte* target);
   bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step) const noexcept;

@@ -65,6 +65,24 @@ static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_siz
     OBJ_RETAIN(own->below.what##_module);                          \
   } while (0)
 
+/* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
+ * all, by the component below. MPI_Init makes it before there are others, or other threads. */
+static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
+  int found = (int)lfc_coll_reach(own->group);
+  if (own->below.allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_BAND, comm,
+                           own->below.allreduce_module) != OMPI_SUCCESS)
+    return false; /* and MPI_Init will fail, too */
+  lfc_coll_agree((unsigned)found);
+  const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->group) > 1 ? LFC_COLL_NODES : 0);
+  return (found & needed) == needed;
+}
+
+static void say(const ompi_communicator_t* comm, const char* not_why) {
+  if (mca_coll_lfc_component.verbose == 0) return;
+  opal_output(0, "coll lfc: %s: %s%s", comm->c_name, not_why == NULL ? "served" : "not served: ",
+              not_why == NULL ? "" : not_why);
+}
+
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */
 static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
@@ -72,6 +90,11 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   TAKE(allreduce);
   TAKE(ireduce);
   TAKE(iallreduce);
+  if (comm == &ompi_mpi_comm_world.comm && !agree(own, comm)) {
+    say(comm, "some rank cannot reach another by LFC");
+    return OMPI_ERR_NOT_AVAILABLE;
+  }
+  say(comm, NULL);
   return OMPI_SUCCESS;
 }
 
@@ -80,10 +103,10 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   char why[256] = "it has one rank, or is an inter-communicator";
   lfc_coll_group* group = NULL;
   if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1) group = join(comm, why, sizeof why);
-  if (component->verbose > 0)
-    opal_output(0, "coll lfc: %s: %s%s", comm->c_name, group == NULL ? "not served: " : "served",
-                group == NULL ? why : "");
-  if (group == NULL) return NULL;
+  if (group == NULL) {
+    say(comm, why);
+    return NULL;
+  }
 
   lfc_coll_module* module = OBJ_NEW(lfc_coll_module);
   module->group = group;
@@ -97,6 +120,16 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   super->coll_ibarrier = lfc_coll_ibarrier;
   super->coll_ireduce = lfc_coll_ireduce;
   super->coll_iallreduce = lfc_coll_iallreduce;
+  if (lfc_coll_nodes(group) == 1) {
+    super->coll_allgather = lfc_coll_allgather;
+    super->coll_allgatherv = lfc_coll_allgatherv;
+    super->coll_gather = lfc_coll_gather;
+    super->coll_scatter = lfc_coll_scatter;
+    super->coll_iallgather = lfc_coll_iallgather;
+    super->coll_iallgatherv = lfc_coll_iallgatherv;
+    super->coll_igather = lfc_coll_igather;
+    super->coll_iscatter = lfc_coll_iscatter;
+  }
   *priority = (int)component->priority;
   return super;
 }

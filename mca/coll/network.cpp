@@ -27,6 +27,17 @@ bool GroupNetwork::drained() {
   return partials_.empty() || failed();
 }
 
+std::uint32_t GroupNetwork::lost_member() const {
+  const Ni::Access access(multicast_.ni());
+  const std::uint32_t size = Multicast::membership(*group_).size();
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const PeerId peer = multicast_.peer(*group_, member);
+    if (peer != kNoPeer && multicast_.ni().peer_state(peer)->state == Peer::State::broken)
+      return member;
+  }
+  return size;
+}
+
 // Results that have been sent to all are no longer needed.
 void GroupNetwork::forget_results() {
   std::erase_if(results_, [&](const auto& result) {
@@ -58,6 +69,7 @@ void GroupNetwork::multicast(CollOperation& operation, std::uint64_t step,
   MulticastHeader header;
   header.number = step;
   header.tag = kResult;
+  header.shape = operation.shape;
   header.fan = operation.fan;
   multicast_.send(*group_, header, bytes, operation.unsent);
 }
@@ -138,7 +150,7 @@ void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
                               std::span<const std::byte> bytes) {
   const bool all = operation.kind == CollOperation::Kind::allreduce;
   const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all)};
-  if (!add(step, up, {TreeShape::monotone, operation.fan}, bytes)) fail_size();
+  if (!add(step, up, {operation.shape, operation.fan}, bytes)) fail_size();
 }
 
 // One part of a step's result. False: its size is not that of the others.

@@ -49,6 +49,8 @@ class GroupNetwork final : public Multicast::Receiver {
   void set_peer(std::uint32_t member, PeerId peer) { multicast_.set_peer(*group_, member, peer); }
   // The other nodes need not wait for this one any more.
   void give_up() { multicast_.give_up(*group_); }
+  // A member whom this process has lost itself; the number of members: none.
+  std::uint32_t lost_member() const;
   PeerId peer(std::uint32_t member) const noexcept { return multicast_.peer(*group_, member); }
   // With forwarding by the host: now is the time.
   void serve();

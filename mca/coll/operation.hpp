@@ -9,11 +9,12 @@
 #include <cstdint>
 
 #include "combine.hpp"
+#include "protocol/tree.hpp"
 
 namespace lfc {
 
 struct CollOperation {
-  enum class Kind : std::uint8_t { bcast, reduce, allreduce };
+  enum class Kind : std::uint8_t { bcast, reduce, allreduce, allgather, gather, scatter };
   enum class Status : std::uint8_t { ok, lost, mismatch, no_memory };
 
   // --- By the caller ---
@@ -21,9 +22,15 @@ struct CollOperation {
   std::uint32_t root = 0;         // member, in the order of names; not of allreduce
   const std::byte* in = nullptr;  // what this rank gives
   std::byte* out = nullptr;       // what it gets; may be `in`
-  std::size_t bytes = 0;          // a barrier is an allreduce of none
+  std::size_t bytes = 0;          // a barrier is an allreduce of none; gathers: of the largest block
   CombineOp op = CombineOp::max;  // of reductions with bytes
   CombineType type = CombineType::uint8;
+  // Of gathers, whose result (and a scatter's input) has a block for each rank, in their order.
+  struct Block {
+    std::size_t offset, bytes;
+  };
+  const Block* blocks = nullptr;         // by rank; null: all of `bytes`, one after the other
+  const std::uint32_t* ranks = nullptr;  // by member
   void (*done)(CollOperation* self) = nullptr;  // called at the end if there is one
 
   // --- The result ---
@@ -34,6 +41,7 @@ struct CollOperation {
   Combine combine = nullptr;
   bool begun = false;
   bool direct = false;  // everybody reads everybody's lane
+  TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
   std::uint64_t first = 0;  // step
   std::uint64_t steps = 0;
@@ -53,6 +61,17 @@ struct CollOperation {
   std::size_t size_of(std::uint64_t index) const noexcept {
     const std::size_t offset = static_cast<std::size_t>(index) * chunk;
     return bytes - offset < chunk ? bytes - offset : chunk;
+  }
+  Block block_of(std::uint32_t member) const noexcept {
+    const std::uint32_t rank = ranks[member];
+    return blocks == nullptr ? Block{rank * bytes, bytes} : blocks[rank];
+  }
+  // The part of a block in one chunk.
+  Block part_of(Block block, std::uint64_t index) const noexcept {
+    const std::size_t offset = offset_of(index);
+    if (offset >= block.bytes) return {block.offset + block.bytes, 0};
+    const std::size_t rest = block.bytes - offset;
+    return {block.offset + offset, rest < chunk ? rest : chunk};
   }
   std::size_t offset_of(std::uint64_t index) const noexcept {
     return static_cast<std::size_t>(index) * chunk;

@@ -54,6 +54,9 @@ class Endpoint {
     return false;
   }
 
+  // Whether a rank of the window is gone: a slow question, for who has waited long. Without the lock.
+  virtual bool member_lost() { return false; }
+
   // Collective: brings all frames under way to their end, and stops. Without the lock.
   virtual void close() = 0;
 

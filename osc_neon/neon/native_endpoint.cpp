@@ -8,6 +8,7 @@
 
 #include "drain.hpp"
 #include "endpoint.hpp"
+#include "link/shm/process_watch.hpp"
 #include "mpix_neon.h"
 #include "native.hpp"
 #include "native_glue.h"
@@ -74,6 +75,16 @@ class NativeEndpoint final : public Endpoint {
     }
     neighbours_[target].slots[index].add(1);
     return true;
+  }
+  bool member_lost() override {
+    {
+      const Ni::Access access(window_.ni());
+      if (window_.has_lost()) return true;
+    }
+    // Whom we reach by loads and stores alone no link watches.
+    return std::any_of(neighbours_.begin(), neighbours_.end(), [](const Neighbour& each) {
+      return each.memory && ProcessWatch(each.memory->name().pid).dead();
+    });
   }
   void close() override {
     drain(

@@ -96,15 +96,18 @@ int wait_for(MPI_Request request) {
   return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// Progress now and then; a neighbour's store is seen without.
+// Progress now and then; a neighbour's store is seen without. An MPI error code, which has been reported.
 template <class Condition>
-void wait_for_slots(Window& window, Condition condition) {
+int wait_for_slots(Window& window, Condition condition) {
   constexpr int kLooks = 100;
+  constexpr unsigned kWatchPasses = 1 << 13;  // some milliseconds
   const int looks = window.endpoint().has_neighbours() ? kLooks : 1;
-  for (;;) {
+  for (unsigned pass = 1;; ++pass) {
     for (int i = 0; i < looks; ++i)
-      if (condition()) return;
+      if (condition()) return MPI_SUCCESS;
     lfc_progress();
+    if (pass % kWatchPasses == 0 && window.endpoint().member_lost())
+      return condition() ? MPI_SUCCESS : window.fail(MPI_ERR_OTHER);
   }
 }
 
@@ -280,8 +283,7 @@ int MPIX_Win_wait_notify(MPI_Win win, int idx, uint64_t expected) {
   int error = MPI_SUCCESS;
   const Slot* slot = own_slot(win, idx, error);
   if (slot == nullptr) return error;
-  lfc::neon::wait_for_slots(*Window::find(win), [&] { return slot->value() >= expected; });
-  return MPI_SUCCESS;
+  return lfc::neon::wait_for_slots(*Window::find(win), [&] { return slot->value() >= expected; });
 }
 
 int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
@@ -291,10 +293,9 @@ int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
     return error != MPI_SUCCESS ? error : fail(win, MPI_ERR_ARG);
   Window& window = *Window::find(win);
   const Slot* slots = window.memory().slots;
-  lfc::neon::wait_for_slots(window, [&] {
+  return lfc::neon::wait_for_slots(window, [&] {
     for (*idx = first; *idx < first + count; ++*idx)
       if (slots[*idx].value() != 0) return true;
     return false;
   });
-  return MPI_SUCCESS;
 }

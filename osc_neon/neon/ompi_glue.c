@@ -93,6 +93,8 @@ void lfc_request_end(MPI_Request handle) {
 
 MPI_Request lfc_request_finished(void) { return &ompi_request_empty; }
 
+int lfc_request_start(MPI_Request* request) { return start_requests(1, request); }
+
 int lfc_request_is_complete(MPI_Request request) {
   return REQUEST_COMPLETE((ompi_request_t*)request);
 }

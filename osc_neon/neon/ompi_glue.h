@@ -42,6 +42,8 @@ void lfc_request_end(MPI_Request request);
 MPI_Request lfc_request_finished(void);
 /* Whether a request has completed; without progress. */
 int lfc_request_is_complete(MPI_Request request);
+/* As MPI_Start, whose errors Open MPI 5 reports to MPI_COMM_WORLD as well. */
+int lfc_request_start(MPI_Request* request);
 
 void lfc_progress_add(int (*poll)(void));
 void lfc_progress_remove(int (*poll)(void));

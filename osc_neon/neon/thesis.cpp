@@ -133,7 +133,7 @@ neon_handle NEON_Post(void* address, size_t size, int num_ranks, const int* list
 int NEON_Repost(neon_handle post, neon_status* status) {
   if (post == nullptr || !post->is_post || post->request == MPI_REQUEST_NULL)
     return -MPI_ERR_REQUEST;
-  const int error = MPI_Start(&post->request);
+  const int error = lfc_request_start(&post->request);
   if (error == MPI_SUCCESS) post->complete = false;
   const int state = error != MPI_SUCCESS ? -error : look(*post);
   if (status != nullptr) *status = state;

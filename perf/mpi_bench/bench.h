@@ -69,6 +69,9 @@ double run_allreduce(Point* p, long units);
 double run_bcast(Point* p, long units);
 double run_ibcast(Point* p, long units);
 double run_barrier(Point* p, long units);
+double run_bcast_gap(Point* p, long units);
+double run_skewed(Point* p, long units);
+double run_allgather(Point* p, long units);
 
 int begin_window(Point* p);
 void end_window(Point* p);

@@ -34,7 +34,7 @@ seconds=0
 job_pids() { # mpirun, its daemons and the ranks
   local pid
   for pid in $(marked_pids "$LFC_TEST_MARK"); do
-    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | mpirun | orted | prte*) echo "$pid" ;; esac
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | neon_* | mpirun | orted | prte*) echo "$pid" ;; esac
   done
 }
 
@@ -56,14 +56,18 @@ fail() {
 [[ -f $LFC_COMPONENTS_DIR/mca_btl_lfc.so ]] || fail "no mca_btl_lfc.so in LFC_COMPONENTS_DIR=$LFC_COMPONENTS_DIR"
 [[ -x $LFC_TESTS_BIN/mpi_ring ]] || fail "no mpi_ring in LFC_TESTS_BIN=$LFC_TESTS_BIN"
 
-# start_job RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...
+# start_job RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...; or neon_PROGRAM, of the folder beside
 start_job() {
   local ranks=$1 arguments=() argument
   shift
   for argument; do
-    case $argument in mpi_*) [[ ! -x $LFC_TESTS_BIN/$argument ]] || argument=$LFC_TESTS_BIN/$argument ;; esac
+    case $argument in
+      mpi_*) [[ ! -x $LFC_TESTS_BIN/$argument ]] || argument=$LFC_TESTS_BIN/$argument ;;
+      neon_*) [[ ! -x $LFC_TESTS_BIN/../neon/$argument ]] || argument=$LFC_TESTS_BIN/../neon/$argument ;;
+    esac
     arguments+=("$argument")
   done
+  : >"$output" # the shell in the background may take its time: nobody must read the last job's
   job_start=$EPOCHREALTIME
   mpirun -n "$ranks" --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 \
     "${arguments[@]}" >"$output" 2>&1 </dev/null &

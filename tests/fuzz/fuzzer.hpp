@@ -57,6 +57,8 @@ class Fuzzer {
 
 // Frames to an NI, in and out of protocol.
 std::unique_ptr<Fuzzer> make_ni_fuzzer(std::uint64_t seed);
+// Frames of multicasts, recoveries and ordered broadcasts.
+std::unique_ptr<Fuzzer> make_multicast_fuzzer(std::uint64_t seed);
 // Headers and addresses.
 std::unique_ptr<Fuzzer> make_parse_fuzzer(std::uint64_t seed);
 // The shared-memory ring, with the other side writing anything at any time.

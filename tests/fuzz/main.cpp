@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
     int rounds;  // in each turn
   };
   Target targets[] = {{"ni", lfc::make_ni_fuzzer(seed), 2000},
+                      {"multicast", lfc::make_multicast_fuzzer(seed), 2000},
                       {"parse", lfc::make_parse_fuzzer(seed), 500},
                       {"ring", lfc::make_ring_fuzzer(seed), 500}};
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);

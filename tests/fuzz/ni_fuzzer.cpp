@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <deque>
 
+#include "fuzz/fuzz_link.hpp"
 #include "fuzz/fuzzer.hpp"
+#include "fuzz/service_frames.hpp"
 #include "ni/ni.hpp"
 
 namespace lfc {
@@ -13,68 +15,6 @@ constexpr std::uint64_t kGetPiece = 104;
 constexpr std::size_t kMemory = 512;  // of each region; canaries around it
 constexpr std::size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xc5};
-
-// A link whose other end is the fuzzer: it delivers what is queued, and notes what is sent.
-class FuzzLink final : public Link {
- public:
-  struct Inbound {
-    PeerId peer;
-    Meta meta;
-    std::vector<std::byte> payload;
-  };
-  struct Outbound {
-    PeerId peer;
-    Meta meta;
-    std::vector<std::byte> payload;
-  };
-
-  FuzzLink(FrameSink& sink, Random& random) : sink_(sink), random_(random) {}
-  std::string_view name() const noexcept override { return "fuzz"; }
-  std::size_t max_payload() const noexcept override { return 128; }
-  void publish(AddressWriter& writer) const override { writer.add(name(), {}); }
-  bool reach(const Address&, std::string&) override { return true; }
-  bool connect(PeerId, const Address&, std::string&) override { return true; }
-  void close(PeerId) noexcept override { ++closed; }
-  SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override {
-    if (random_.chance(100)) return SendStatus::again;
-    if (random_.chance(1)) return SendStatus::broken;
-    Outbound frame{peer, meta, {}};
-    for (int i = 0; i < count; ++i) {
-      const auto* bytes = static_cast<const std::byte*>(slices[i].data);
-      frame.payload.insert(frame.payload.end(), bytes, bytes + slices[i].size);
-    }
-    outbound.push_back(std::move(frame));
-    return SendStatus::sent;
-  }
-  int poll() noexcept override {
-    int events = 0;
-    while (!inbound.empty()) {
-      const Inbound frame = std::move(inbound.front());
-      inbound.pop_front();
-      sink_.on_frame(frame.peer, frame.meta, frame.payload);
-      ++events;
-    }
-    if (connect_from) {
-      sink_.on_connect(*this, *connect_from);
-      connect_from.reset();
-    }
-    if (break_peer != kNoPeer) {
-      sink_.on_broken(break_peer, *this, "the fuzzer says so");
-      break_peer = kNoPeer;
-    }
-    return events;
-  }
-
-  std::deque<Inbound> inbound;
-  std::deque<Outbound> outbound;
-  std::optional<Address> connect_from;
-  PeerId break_peer = kNoPeer;
-  int closed = 0;
-
- private:
-  FrameSink& sink_;
-  Random& random_;
-};
 
 struct Op : Operation {
   std::vector<std::byte> buffer;
@@ -116,8 +56,10 @@ class Session {
     ni.register_memory(base(), kMemory, kRemoteRead, stale);
     stale_region = stale;
     ni.deregister_memory(stale);
+    services = std::make_unique<ServiceFrames>(ni);
   }
   ~Session() {
+    services->leave();
     for (PeerId id = 0; id < ni.peer_count(); ++id) ni.remove_peer(id);
   }
 
@@ -140,6 +82,7 @@ class Session {
   RegionHandle region;
   RegionHandle stale_region;
   Ni ni;
+  std::unique_ptr<ServiceFrames> services;
   FuzzLink* link = nullptr;
   std::uint32_t next_rank = 1;
   PeerId peer = kNoPeer;
@@ -177,6 +120,7 @@ class NiFuzzer final : public Fuzzer {
     hostile_frame(now);
     listen(now);
     if (!now.canaries()) fail("memory beside a region was written");
+    if (!now.services->fault().empty()) fail(now.services->fault());
     if (now.ni.peer_state(now.peer)->window.window() > 8) fail("a window outgrew its maximum");
   }
 
@@ -193,10 +137,13 @@ class NiFuzzer final : public Fuzzer {
     now.peer = now.ni.add_peer(*peer_address(now, 7), why_not);
     now.credits = kWindow;
     now.asked.clear();
+    now.ni.progress();  // what the one before has not answered is told to be lost
+    now.services->join(now.peer);
   }
 
   // The NI's own operations, so that there is something to forge answers to.
   void host_action(Session& now) {
+    if (random_.chance(500)) return now.services->act(random_);
     if (now.pending > 50) return;
     if (random_.chance(400)) {
       Post& post = *now.posts.emplace_back(std::make_unique<Post>());
@@ -244,6 +191,7 @@ class NiFuzzer final : public Fuzzer {
       now.link->outbound.pop_front();
       if (frame.peer != now.peer) continue;
       now.credits += frame.meta.credits;
+      if (frame.meta.type == FrameType::service) now.services->heard(frame.meta.tag, frame.payload);
       if (frame.meta.type == FrameType::credit) {
         CreditPayload payload;
         std::memcpy(&payload, frame.payload.data(), sizeof payload);
@@ -362,9 +310,10 @@ class NiFuzzer final : public Fuzzer {
     static constexpr FrameType kTypes[] = {
         FrameType::message, FrameType::put,       FrameType::get,          FrameType::get_data,
         FrameType::atomic,  FrameType::put_ack,   FrameType::atomic_reply, FrameType::credit,
+        FrameType::service, FrameType::service,   FrameType::service_ack,  FrameType::service_data,
         FrameType::hello,   FrameType::hello_ack, FrameType::goodbye};
     // The last three are the link's own, and wrong here.
-    FrameType type = kTypes[random_.below(random_.chance(10) ? 11 : 8)];
+    FrameType type = kTypes[random_.below(random_.chance(10) ? 15 : 12)];
     if (!may_answer(now, type)) type = FrameType::message;
     if (random_.chance(2)) type = static_cast<FrameType>(odd_number());
     if (needs_credit(type)) {
@@ -375,9 +324,11 @@ class NiFuzzer final : public Fuzzer {
         return;
       }
     }
-    const auto tag = static_cast<std::uint8_t>(random_.next());
+    auto tag = static_cast<std::uint8_t>(random_.next());
+    std::vector<std::byte> payload =
+        is_service(type) ? now.services->make(random_, type, tag) : sensible(now, type);
+    if (is_service(type) && random_.chance(5)) tag = static_cast<std::uint8_t>(random_.next());
     const Meta meta{type, tag, static_cast<std::uint8_t>(random_.chance(100) ? random_.next() : 0)};
-    std::vector<std::byte> payload = sensible(now, type);
     mutate(payload);
     PeerId from = now.peer;
     if (random_.chance(2)) from = static_cast<PeerId>(odd_number());
@@ -409,8 +360,15 @@ class NiFuzzer final : public Fuzzer {
       case FrameType::put_ack:
       case FrameType::atomic_reply: return size != sizeof(AckPayload);
       case FrameType::get_data: return size < sizeof(AckPayload);
-      default: return true;  // no service is attached
+      case FrameType::service:
+      case FrameType::service_ack:
+      case FrameType::service_data: return size < 16;  // the smallest head
+      default: return true;
     }
+  }
+  static bool is_service(FrameType type) {
+    return type == FrameType::service || type == FrameType::service_ack ||
+           type == FrameType::service_data;
   }
 
   void mutate(std::vector<std::byte>& payload) {

@@ -3,15 +3,18 @@
 // from rank to rank. Every element of every result is checked against what each rank works out for
 // itself, and all results enter a digest that two runs with different components must agree on.
 //
-//   coll_random [--cases N] [--alike]     prints "digest N cases X" before "ok"
+//   coll_random [--cases N] [--threads N] [--alike]     prints "digest N cases X" before "ok"
 //
+// --threads: so many threads of each rank do this at the same time, each on communicators of its own.
 // --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
 #include "check.h"
 
-enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxRanks = 64 };
+#include <pthread.h>
 
-static uint64_t state;  // the same at all ranks
-static uint64_t digest = 0xcbf29ce484222325u;
+enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxThreads = kStateSlots };
+
+static _Thread_local uint64_t state;  // the same at all ranks
+static _Thread_local uint64_t digest;
 
 static uint64_t draw(uint64_t bound) {
   state += 0x9e3779b97f4a7c15u;
@@ -27,7 +30,10 @@ static void note(const void* data, size_t size) {
 }
 
 static bool alike;
-static MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
+static long cases;
+static MPI_Comm bases[kMaxThreads];           // what each thread makes its communicators from
+static _Thread_local MPI_Comm base;
+static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 
 // --- Numbers ---
 
@@ -85,7 +91,19 @@ static void put(void* data, int type, int index, int value) {
 // --- One collective ---
 
 typedef struct Case {
-  enum { kBcast, kReduce, kAllreduce, kBarrier, kAllgather, kGather, kScatter, kCalls } call;
+  enum {
+    kBcast,
+    kReduce,
+    kAllreduce,
+    kBarrier,
+    kAllgather,
+    kGather,
+    kScatter,
+    kAllgatherv,
+    kGatherv,
+    kScatterv,
+    kCalls
+  } call;
   uint64_t key;
   MPI_Comm comm;
   int rank, size, root, count, type, op;
@@ -94,6 +112,7 @@ typedef struct Case {
   void *in, *out;
   MPI_Datatype made;
   MPI_Request request;
+  int *counts, *places;  // of unequal blocks
 } Case;
 
 static void* memory(size_t bytes) {
@@ -105,27 +124,30 @@ static void* memory(size_t bytes) {
 
 static size_t bytes_of(const Case* c, int count) { return (size_t)count * (size_t)sizes[c->type]; }
 
-static void begin_bcast(Case* c) {
-  const int stride = c->layout == 1 ? 2 : 1;
-  c->out = memory(bytes_of(c, c->count * stride));
-  for (int i = 0; c->rank == c->root && i < c->count; ++i)
-    put(c->out, c->type, i * stride, element(c->key, c->root, i, 0));
-  MPI_Datatype type = types[c->type];
-  int count = c->count;
-  if (c->layout == 1) {
-    MPI_Type_vector(c->count, 1, 2, types[c->type], &c->made);
-    MPI_Type_commit(&c->made);
-    type = c->made;
-    count = 1;
-  } else if (c->layout == 2) {
-    MPI_Type_contiguous(sizes[c->type], MPI_BYTE, &c->made);
-    MPI_Type_commit(&c->made);
-    type = c->made;
-  }
-  if (c->nonblocking)
-    MPI_Ibcast(c->out, count, type, c->root, c->comm, &c->request);
+// Elements between two of the buffer.
+static int stride(const Case* c) { return c->layout == 1 ? 2 : 1; }
+
+// The type of an element in this rank's layout.
+static MPI_Datatype element_type(Case* c) {
+  if (c->layout == 0) return types[c->type];
+  if (c->made != MPI_DATATYPE_NULL) return c->made;
+  if (c->layout == 1)
+    MPI_Type_create_resized(types[c->type], 0, (MPI_Aint)2 * sizes[c->type], &c->made);
   else
-    MPI_Bcast(c->out, count, type, c->root, c->comm);
+    MPI_Type_contiguous(sizes[c->type], MPI_BYTE, &c->made);
+  MPI_Type_commit(&c->made);
+  return c->made;
+}
+
+static void begin_bcast(Case* c) {
+  c->out = memory(bytes_of(c, c->count * stride(c)));
+  for (int i = 0; c->rank == c->root && i < c->count; ++i)
+    put(c->out, c->type, i * stride(c), element(c->key, c->root, i, 0));
+  MPI_Datatype type = element_type(c);
+  if (c->nonblocking)
+    MPI_Ibcast(c->out, c->count, type, c->root, c->comm, &c->request);
+  else
+    MPI_Bcast(c->out, c->count, type, c->root, c->comm);
 }
 
 static void fill_own(const Case* c, void* data, int offset) {
@@ -154,40 +176,81 @@ static void begin_reduction(Case* c) {
     MPI_Reduce(in, out, c->count, type, op, c->root, c->comm);
 }
 
+// Blocks of unequal size, with gaps between them, in reverse order.
+static int block_size(const Case* c, int rank) {
+  if (c->call < kAllgatherv) return c->count;
+  return c->count * (int)((c->key + (uint64_t)rank) % 3) / 2;
+}
+static int block_place(const Case* c, int rank) {
+  return c->call < kAllgatherv ? rank * c->count : (c->size - 1 - rank) * (c->count + 1);
+}
+static void describe_blocks(const Case* c, int* counts, int* places) {
+  for (int rank = 0; rank < c->size; ++rank) {
+    counts[rank] = block_size(c, rank);
+    places[rank] = block_place(c, rank);
+  }
+}
+
+// One rank's elements are plain, the other side has this rank's layout.
 static void begin_gather(Case* c) {
-  const bool all = c->call == kAllgather;
+  const bool all = c->call == kAllgather || c->call == kAllgatherv;
+  const bool unequal = c->call == kAllgatherv || c->call == kGatherv;
   const bool gets = all || c->rank == c->root;
   const bool in_place = c->in_place && gets;
-  MPI_Datatype type = types[c->type];
+  const int own = block_size(c, c->rank), n = c->count;
+  int* const counts = c->counts;
+  int* const places = c->places;
+  describe_blocks(c, counts, places);
   c->in = memory(bytes_of(c, c->count));
-  c->out = memory(bytes_of(c, c->count * c->size));
-  fill_own(c, in_place ? c->out : c->in, in_place ? c->rank * c->count : 0);
+  c->out = memory(bytes_of(c, (c->count + 1) * c->size * stride(c)));
+  for (int i = 0; i < own; ++i)
+    put(in_place ? c->out : c->in, c->type, in_place ? (places[c->rank] + i) * stride(c) : i,
+        element(c->key, c->rank, i, c->op));
   const void* in = in_place ? MPI_IN_PLACE : c->in;
-  if (all && c->nonblocking)
-    MPI_Iallgather(in, c->count, type, c->out, c->count, type, c->comm, &c->request);
+  MPI_Datatype type = types[c->type], out = element_type(c);
+  MPI_Request* request = &c->request;
+  if (all && unequal && c->nonblocking)
+    MPI_Iallgatherv(in, own, type, c->out, counts, places, out, c->comm, request);
+  else if (all && unequal)
+    MPI_Allgatherv(in, own, type, c->out, counts, places, out, c->comm);
+  else if (unequal && c->nonblocking)
+    MPI_Igatherv(in, own, type, c->out, counts, places, out, c->root, c->comm, request);
+  else if (unequal)
+    MPI_Gatherv(in, own, type, c->out, counts, places, out, c->root, c->comm);
+  else if (all && c->nonblocking)
+    MPI_Iallgather(in, n, type, c->out, n, out, c->comm, request);
   else if (all)
-    MPI_Allgather(in, c->count, type, c->out, c->count, type, c->comm);
+    MPI_Allgather(in, n, type, c->out, n, out, c->comm);
   else if (c->nonblocking)
-    MPI_Igather(in, c->count, type, c->out, c->count, type, c->root, c->comm, &c->request);
+    MPI_Igather(in, n, type, c->out, n, out, c->root, c->comm, request);
   else
-    MPI_Gather(in, c->count, type, c->out, c->count, type, c->root, c->comm);
+    MPI_Gather(in, n, type, c->out, n, out, c->root, c->comm);
 }
 
 static void begin_scatter(Case* c) {
-  MPI_Datatype type = types[c->type];
-  c->in = memory(bytes_of(c, c->count * c->size));
+  MPI_Datatype in = element_type(c), type = types[c->type];
+  const bool in_place = c->in_place && c->rank == c->root;
+  const int own = block_size(c, c->rank);
+  describe_blocks(c, c->counts, c->places);
+  c->in = memory(bytes_of(c, (c->count + 1) * c->size * stride(c)));
   c->out = memory(bytes_of(c, c->count));
   for (int to = 0; to < c->size; ++to)
-    for (int i = 0; i < c->count; ++i)
-      put(c->in, c->type, to * c->count + i, element(c->key, to, i, c->op));
-  if (c->nonblocking)
-    MPI_Iscatter(c->in, c->count, type, c->out, c->count, type, c->root, c->comm, &c->request);
+    for (int i = 0; i < c->counts[to]; ++i)
+      put(c->in, c->type, (c->places[to] + i) * stride(c), element(c->key, to, i, c->op));
+  void* out = in_place ? MPI_IN_PLACE : c->out;
+  if (c->call == kScatterv && c->nonblocking)
+    MPI_Iscatterv(c->in, c->counts, c->places, in, out, own, type, c->root, c->comm, &c->request);
+  else if (c->call == kScatterv)
+    MPI_Scatterv(c->in, c->counts, c->places, in, out, own, type, c->root, c->comm);
+  else if (c->nonblocking)
+    MPI_Iscatter(c->in, c->count, in, out, c->count, type, c->root, c->comm, &c->request);
   else
-    MPI_Scatter(c->in, c->count, type, c->out, c->count, type, c->root, c->comm);
+    MPI_Scatter(c->in, c->count, in, out, c->count, type, c->root, c->comm);
 }
 
 static const char* const names[kCalls] = {"bcast",     "reduce", "allreduce", "barrier",
-                                          "allgather", "gather", "scatter"};
+                                          "allgather", "gather", "scatter",   "allgatherv",
+                                          "gatherv",   "scatterv"};
 
 static void begin(Case* c) {
   doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
@@ -196,13 +259,19 @@ static void begin(Case* c) {
   c->request = MPI_REQUEST_NULL;
   c->made = MPI_DATATYPE_NULL;
   c->in = c->out = NULL;
+  c->counts = calloc((size_t)c->size * 2, sizeof *c->counts);
+  require(c->counts != NULL, "no memory");
+  c->places = c->counts + c->size;
   switch (c->call) {
     case kBcast: begin_bcast(c); break;
     case kReduce:
     case kAllreduce: begin_reduction(c); break;
     case kAllgather:
-    case kGather: begin_gather(c); break;
-    case kScatter: begin_scatter(c); break;
+    case kGather:
+    case kAllgatherv:
+    case kGatherv: begin_gather(c); break;
+    case kScatter:
+    case kScatterv: begin_scatter(c); break;
     default:
       if (c->nonblocking)
         MPI_Ibarrier(c->comm, &c->request);
@@ -227,7 +296,7 @@ static void check_result(const Case* c) {
   switch (c->call) {
     case kBcast:
       for (int i = 0; i < c->count; ++i)
-        expect(c, i * (c->layout == 1 ? 2 : 1), element(c->key, c->root, i, 0));
+        expect(c, i * stride(c), element(c->key, c->root, i, 0));
       break;
     case kReduce:
     case kAllreduce:
@@ -235,13 +304,19 @@ static void check_result(const Case* c) {
         expect(c, i, combined(c->key, c->size, i, c->op));
       break;
     case kAllgather:
+    case kAllgatherv:
     case kGather:
-      for (int from = 0; (c->call == kAllgather || c->rank == c->root) && from < c->size; ++from)
-        for (int i = 0; i < c->count; ++i)
-          expect(c, from * c->count + i, element(c->key, from, i, c->op));
+    case kGatherv:
+      if (c->rank != c->root && (c->call == kGather || c->call == kGatherv)) break;
+      for (int from = 0; from < c->size; ++from)
+        for (int i = 0; i < c->counts[from]; ++i)
+          expect(c, (c->places[from] + i) * stride(c), element(c->key, from, i, c->op));
       break;
     case kScatter:
-      for (int i = 0; i < c->count; ++i) expect(c, i, element(c->key, c->rank, i, c->op));
+    case kScatterv:
+      // In place the root's block stays where it was.
+      for (int i = 0; !(c->in_place && c->rank == c->root) && i < c->counts[c->rank]; ++i)
+        expect(c, i, element(c->key, c->rank, i, c->op));
       break;
     default: break;
   }
@@ -255,6 +330,7 @@ static void end(Case* c) {
   if (c->made != MPI_DATATYPE_NULL) MPI_Type_free(&c->made);
   free(c->in);
   free(c->out);
+  free(c->counts);
 }
 
 static int draw_count(void) {
@@ -304,32 +380,29 @@ static void replace_communicator(void) {
   doing("communicator %d: way %d", which, how);
   if (comms[which] != MPI_COMM_NULL) MPI_Comm_free(&comms[which]);
   if (how == 0) {
-    MPI_Comm_split(MPI_COMM_WORLD, me % colours, reverse ? -me : me, &comms[which]);
+    MPI_Comm_split(base, me % colours, reverse ? -me : me, &comms[which]);
   } else if (how == 1) {
     const bool in = (members >> (me % 20) & 1) != 0;
-    MPI_Comm_split(MPI_COMM_WORLD, in ? 1 : MPI_UNDEFINED, reverse ? -me : me, &comms[which]);
+    MPI_Comm_split(base, in ? 1 : MPI_UNDEFINED, reverse ? -me : me, &comms[which]);
   } else if (how == 2 && from != which) {
     if (comms[from] != MPI_COMM_NULL) MPI_Comm_dup(comms[from], &comms[which]);
   } else {
     MPI_Request request;
-    MPI_Comm_idup(MPI_COMM_WORLD, &comms[which], &request);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_idup(base, &comms[which], &request);
+    MPI_Barrier(base);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 }
 
-int main(int argc, char** argv) {
-  long cases = 0;
-  for (int i = 1; i < argc; ++i) {
-    if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc) cases = atol(argv[i + 1]);
-    alike = alike || strcmp(argv[i], "--alike") == 0;
-  }
-  check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  if (cases == 0) cases = long_run ? 10000 : 400;
-  state = seed * 1000003;
-  uint64_t own = seed + 77 * (uint64_t)me;  // delays are each rank's own
+// One thread's cases, from its own seed; its digest.
+static uint64_t run(int thread) {
+  state_slot = thread;
+  state = seed * 1000003 + (uint64_t)thread * 7919;
+  digest = 0xcbf29ce484222325u;
+  uint64_t own = seed + 77 * (uint64_t)me + (uint64_t)thread;  // delays are each rank's own
+  base = bases[thread];
   for (int i = 0; i < kComms; ++i) comms[i] = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+  MPI_Comm_dup(base, &comms[0]);
 
   Case pending[kPending];
   int waiting = 0;
@@ -358,9 +431,48 @@ int main(int argc, char** argv) {
   while (waiting > 0) end(&pending[--waiting]);
   for (int i = 0; i < kComms; ++i)
     if (comms[i] != MPI_COMM_NULL) MPI_Comm_free(&comms[i]);
+  doing("all cases done");
+  return digest;
+}
+
+typedef struct Thread {
+  pthread_t id;
+  int number;
+  uint64_t digest;
+} Thread;
+
+static void* run_thread(void* argument) {
+  Thread* thread = argument;
+  thread->digest = run(thread->number);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const int threads = (int)option(argc, argv, "--threads", 1);
+  cases = option(argc, argv, "--cases", 0);
+  alike = has_option(argc, argv, "--alike");
+  check_start(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+  require(threads >= 1 && threads <= kMaxThreads, "--threads must be from 1 to %d", kMaxThreads);
+  if (cases == 0) cases = long_run ? 10000 : 400;
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  require(threads == 1 || provided == MPI_THREAD_MULTIPLE, "no MPI_THREAD_MULTIPLE");
+
+  Thread team[kMaxThreads];
+  for (int i = 0; i < threads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &bases[i]);
+  for (int i = 1; i < threads; ++i) {
+    team[i].number = i;
+    require(pthread_create(&team[i].id, NULL, run_thread, &team[i]) == 0, "no thread");
+  }
+  uint64_t mine = run(0);
+  for (int i = 1; i < threads; ++i) {
+    pthread_join(team[i].id, NULL);
+    mine ^= team[i].digest;
+  }
+  for (int i = 0; i < threads; ++i) MPI_Comm_free(&bases[i]);
 
   uint64_t all = 0;
-  MPI_Reduce(&digest, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
   if (me == 0) printf("digest %ld cases %016llx\n", cases, (unsigned long long)all);
   return check_end();
 }

@@ -3,16 +3,35 @@
 // instead. What is in flight has a buffer of its own.
 //
 // --mebibytes N: how much (default 8; 64 with --long). The receiver says "stream: half" in the
-// middle, for tests that do something to the network then.
+// middle, for tests that do something to the network then. --until FILE: the stream goes on until that
+// file is there, and for as much as half of it after that.
 #include "check.h"
 
+#include <sys/stat.h>
+
 enum { kWindow = 8, kLargest = 1 << 20 };
+static const char* until;
 
 static void mark(size_t done, size_t all, bool* told) {
   if (*told || done < all / 2) return;
   *told = true;
   printf("stream: half\n");
   fflush(stdout);
+}
+
+// The sender decides, and tells the receiver.
+static bool goes_on(int peer, bool sender, size_t done, size_t all) {
+  static size_t seen_at;
+  int more = 0;
+  if (sender) {
+    struct stat about;
+    if (seen_at == 0 && done > 0 && (until == NULL || stat(until, &about) == 0)) seen_at = done;
+    more = done < all || seen_at == 0 || (until != NULL && done < seen_at + all / 2);
+    MPI_Send(&more, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(&more, 1, MPI_INT, peer, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  return more != 0;
 }
 
 // Sizes of the messages, the same on both sides: a large one, then some small ones.
@@ -26,7 +45,7 @@ static void contiguous(int peer, bool sender, size_t all) {
   MPI_Request requests[kWindow];
   bool told = sender;
   uint64_t number = 0;
-  for (size_t done = 0; done < all;) {
+  for (size_t done = 0; goes_on(peer, sender, done, all);) {
     const uint64_t first = number;
     for (int i = 0; i < kWindow; ++i, ++number) {
       unsigned char* buffer = buffers + (size_t)i * kLargest;
@@ -87,7 +106,7 @@ static void one_sided(int peer, bool origin, size_t all) {
   MPI_Win_create(exposed, kLargest, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   bool told = origin;
   uint64_t number = 2000000;
-  for (size_t done = 0; done < all; done += 2 * (size_t)kLargest, ++number) {
+  for (size_t done = 0; goes_on(peer, origin, done, all); done += 2 * (size_t)kLargest, ++number) {
     doing("one-sided round %llu with %d", (unsigned long long)number, peer);
     if (origin) {
       MPI_Win_lock(MPI_LOCK_EXCLUSIVE, peer, 0, window);
@@ -122,6 +141,8 @@ int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks % 2 == 0, "needs an even number of ranks");
   const size_t all = (size_t)option(argc, argv, "--mebibytes", long_run ? 64 : 8) << 20;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (strcmp(argv[i], "--until") == 0) until = argv[i + 1];
   const int peer = me ^ 1;
   const bool sender = me % 2 == 0;
   if (has_option(argc, argv, "--one-sided")) {

@@ -1,8 +1,11 @@
 // Windows are made and freed again and again, of all flavours, used in between: descriptors, mappings
 // and memory of the process stay what they were. And many windows at once.
-#include <dirent.h>
-
+#define _DEFAULT_SOURCE  // MAP_ANONYMOUS
 #include "check.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <sys/mman.h>
 
 enum { kAtOnce = 64, kBytes = 4096 };
 
@@ -22,6 +25,12 @@ static long count_lines(const char* path) {
   for (int c; (c = getc(file)) != EOF;) count += c == '\n';
   fclose(file);
   return count;
+}
+
+// Bytes that the allocator has given out.
+static long allocated(void) {
+  const struct mallinfo2 info = mallinfo2();
+  return (long)(info.uordblks + info.hblkhd);
 }
 
 static long resident_pages(void) {
@@ -62,11 +71,16 @@ static void many_at_once(void) {
   MPI_Win wins[kAtOnce];
   int64_t* memory[kAtOnce];
   const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+  const long before = allocated();
   for (int i = 0; i < kAtOnce; ++i) {
     doing("window %d of %d", i, kAtOnce);
     MPI_Win_allocate(kBytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory[i], &wins[i]);
     MPI_Win_lock_all(0, wins[i]);
   }
+  const long each = (allocated() - before) / kAtOnce;
+  // The communicator of its own that Open MPI makes for a window is most of it.
+  require(each < 16384 + 1024L * ranks, "a window of %d ranks takes %ld bytes", ranks, each);
+  if (me == 0) printf("a window of %d ranks: %ld bytes of state\n", ranks, each);
   int64_t values[kAtOnce];
   for (int i = 0; i < kAtOnce; ++i) {
     values[i] = i * 1000 + me;
@@ -83,6 +97,28 @@ static void many_at_once(void) {
     MPI_Win_unlock_all(wins[i]);
     MPI_Win_free(&wins[i]);
   }
+}
+
+// A gigabyte that nobody touches costs neither memory nor state.
+static void gigabyte(void) {
+  const size_t size = (size_t)1 << 30;
+  void* memory =
+      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require(memory != MAP_FAILED, "mmap");
+  const long bytes = allocated(), pages = resident_pages();
+  MPI_Win win;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  const double start = MPI_Wtime();
+  MPI_Win_attach(win, memory, (MPI_Aint)size);
+  const double seconds = MPI_Wtime() - start;
+  const long more = (resident_pages() - pages) * sysconf(_SC_PAGESIZE);
+  require(more < 1 << 20, "attaching 1 GiB took %ld bytes", more);
+  if (me == 0)
+    printf("1 GiB attached in %.1f us: %ld bytes of state, %ld more in memory\n", 1e6 * seconds,
+           allocated() - bytes, more);
+  MPI_Win_detach(win, memory);
+  MPI_Win_free(&win);
+  munmap(memory, size);
 }
 
 int main(int argc, char** argv) {
@@ -107,7 +143,14 @@ int main(int argc, char** argv) {
   require(more_mappings < 20, "%ld mappings more after %d windows", more_mappings, rounds - warm);
   require(more_pages < 64 + (rounds - warm) / 50, "%ld pages more after %d windows", more_pages,
           rounds - warm);
+  if (me == 0)
+    printf(
+        "%d windows made and freed: %ld descriptors, %ld mappings, %ld KiB more than after the "
+        "first %d\n",
+        rounds, count_entries("/proc/self/fd") - descriptors, more_mappings,
+        more_pages * (sysconf(_SC_PAGESIZE) / 1024), warm);
   many_at_once();
+  gigabyte();
   require(count_entries("/proc/self/fd") == descriptors, "%ld descriptors became %ld", descriptors,
           count_entries("/proc/self/fd"));
   return check_end();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/multicast_simulation.hpp"
+#include "sim/ordered_simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace {
@@ -17,6 +18,7 @@ constexpr const char* kHelp =
     "  --seed N        first seed [1]\n"
     "  --seeds COUNT   how many seeds to run [1]\n"
     "  --nodes N       network interfaces, 2..1024 [64]\n"
+    "  --most-nodes N  with --multicast: from --nodes to N, drawn by the seed\n"
     "  --window W      credits per ordered pair at first [1]\n"
     "  --max-window W  credits per ordered pair at most [as --window]\n"
     "  --messages N    actions of each host [128]\n"
@@ -24,10 +26,15 @@ constexpr const char* kHelp =
     "  --rma           also puts, gets and atomics, carried in frames\n"
     "  --native        also --rma, moved by the network itself\n"
     "  --multicast     multicasts of all members of random overlapping groups, with unicast\n"
+    "  --ordered       totally ordered broadcasts of all interfaces, --messages N of each\n"
     "  --groups N      of those [20]\n"
+    "  --multicasts N  of each member of each [4]\n"
     "  --whole         one group of all interfaces instead\n"
     "  --shape NAME    trees: monotone, binary, binomial, chain, kary [monotone]\n"
     "  --deadlocks     seeds that deadlock are counted instead of failing; one must\n"
+    "  --recovery WHEN deadlocks are recovered from: never, timer, immediate [never]\n"
+    "  --delay TICKS   until the timer suspects a deadlock [2000]\n"
+    "  --recoveries N  fail with more recoveries than N for 1000 multicasts\n"
     "Checks order, contents, credits, memory and liveness; a seed that fails is printed with\n"
     "the command line that replays it. Exit status: 0 when all seeds passed.\n";
 
@@ -37,23 +44,32 @@ bool parse_number(const char* text, std::uint64_t low, std::uint64_t high, std::
   return end != text && *end == '\0' && out >= low && out <= high;
 }
 
+constexpr const char* kSuspicions[] = {"never", "timer", "immediate"};
 constexpr const char* kShapes[] = {"monotone", "binary", "binomial", "chain", "kary"};
 
 struct CommandLine {
   lfc::SimulationOptions simulation;
   lfc::MulticastSimulationOptions groups;
   bool multicast = false;
+  bool ordered = false;
   bool deadlocks = false;
+  std::uint32_t most_nodes = 0;
+  std::uint64_t most_recoveries = 1'000'000'000;
   std::uint64_t seeds = 1;
 };
 
-bool parse_shape(std::string_view text, lfc::TreeShape& out) {
-  for (std::size_t i = 0; i < std::size(kShapes); ++i) {
-    if (text != kShapes[i]) continue;
-    out = static_cast<lfc::TreeShape>(i);
+// One of `names`, whose place is the value.
+template <class Value, std::size_t count>
+bool parse_name(const char* option, const char* text, const char* const (&names)[count],
+                Value& out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::string_view(text) != names[i]) continue;
+    out = static_cast<Value>(i);
     return true;
   }
-  std::fprintf(stderr, "lfc_sim: --shape needs monotone, binary, binomial, chain or kary\n");
+  std::fprintf(stderr, "lfc_sim: %s needs one of", option);
+  for (const char* name : names) std::fprintf(stderr, " %s", name);
+  std::fputs("\n", stderr);
   return false;
 }
 
@@ -71,6 +87,10 @@ bool parse(int argc, char** argv, CommandLine& out) {
       options.native = options.native || name == "--native";
       continue;
     }
+    if (name == "--ordered") {
+      out.ordered = true;
+      continue;
+    }
     if (name == "--multicast" || name == "--whole" || name == "--deadlocks") {
       out.multicast = true;
       out.groups.whole = out.groups.whole || name == "--whole";
@@ -78,16 +98,22 @@ bool parse(int argc, char** argv, CommandLine& out) {
       continue;
     }
     if (name == "--shape" && i + 1 < argc) {
-      if (!parse_shape(argv[++i], out.groups.shape)) return false;
+      if (!parse_name("--shape", argv[++i], kShapes, out.groups.shape)) return false;
+      continue;
+    }
+    if (name == "--recovery" && i + 1 < argc) {
+      if (!parse_name("--recovery", argv[++i], kSuspicions, out.groups.recovery)) return false;
       continue;
     }
     std::uint64_t low = 1;
     std::uint64_t high = 1'000'000'000;
-    if (name == "--nodes") {
+    if (name == "--recoveries") low = 0;
+    if (name == "--nodes" || name == "--most-nodes") {
       low = 2;
       high = 1024;
     } else if (name != "--seed" && name != "--seeds" && name != "--window" &&
-               name != "--max-window" && name != "--messages" && name != "--groups") {
+               name != "--max-window" && name != "--messages" && name != "--groups" &&
+               name != "--multicasts" && name != "--delay" && name != "--recoveries") {
       std::fprintf(stderr, "lfc_sim: unknown option %s\n%s", argv[i], kHelp);
       return false;
     }
@@ -105,7 +131,11 @@ bool parse(int argc, char** argv, CommandLine& out) {
     if (name == "--window") options.window = number;
     if (name == "--max-window") options.max_window = number;
     if (name == "--messages") options.messages = number;
+    if (name == "--most-nodes") out.most_nodes = number;
     if (name == "--groups") out.groups.groups = number;
+    if (name == "--multicasts") out.groups.multicasts = number;
+    if (name == "--delay") out.groups.delay = value;
+    if (name == "--recoveries") out.most_recoveries = value;
   }
   out.groups.nodes = out.simulation.nodes;
   out.groups.window = out.simulation.window;
@@ -119,23 +149,43 @@ int run_multicast(const CommandLine& command) {
   lfc::MulticastCounts sum;
   std::uint64_t failed = 0;
   const std::string shape = kShapes[static_cast<std::size_t>(options.shape)];
+  const char* recovery = kSuspicions[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    if (command.most_nodes > command.groups.nodes)
+      options.nodes =
+          command.groups.nodes +
+          static_cast<std::uint32_t>(
+              lfc::Random(options.seed).below(command.most_nodes - command.groups.nodes + 1));
     lfc::MulticastSimulation simulation(options);
     const std::string fault = simulation.run();
     sum.add(simulation.counts());
     if (fault.empty() || (command.deadlocks && simulation.deadlocked())) continue;
     ++failed;
     std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --multicast --seed %" PRIu64
-                " --nodes %u --window %u --groups %u --shape %s%s\n",
+                " --nodes %u --window %u --groups %u --multicasts %u --shape %s --recovery %s "
+                "--delay %" PRIu64 "%s\n",
                 options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
-                options.seed, options.nodes, options.window, options.groups, shape.c_str(),
-                options.whole ? " --whole" : "");
+                options.seed, options.nodes, options.window, options.groups, options.multicasts,
+                shape.c_str(), recovery, options.delay, options.whole ? " --whole" : "");
     std::fflush(stdout);
   }
   if (command.deadlocks && sum.deadlocks == 0) {
     ++failed;
     std::printf("FAILED: no seed deadlocked\n");
   }
+  if (sum.recoveries * 1000 > command.most_recoveries * sum.packets) {
+    ++failed;
+    std::printf("FAILED: more than %" PRIu64 " recoveries for 1000 multicasts\n",
+                command.most_recoveries);
+  }
+  const auto ratio = [](std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  std::printf("recovery=%s: links used %.2f, recoveries %" PRIu64
+              ", per multicast %.4f, packets on channels %" PRIu64 ", size of subtrees %.1f\n",
+              recovery, ratio(sum.links_used, sum.links), sum.recoveries,
+              ratio(sum.recoveries, sum.packets), sum.recovery_packets,
+              sum.recoveries == 0 ? 0.0 : ratio(sum.recovery_packets, sum.recoveries) + 1);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
               " failed, nodes=%u window=%u groups=%u shape=%s: multicasts=%" PRIu64
@@ -144,6 +194,33 @@ int run_multicast(const CommandLine& command) {
               command.seeds, failed, options.nodes, options.window, options.groups, shape.c_str(),
               sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied, sum.blocked,
               sum.deadlocks, sum.ticks, seconds.count());
+  return failed == 0 ? 0 : 1;
+}
+
+int run_ordered(const CommandLine& command) {
+  const auto start = std::chrono::steady_clock::now();
+  const lfc::SimulationOptions& from = command.simulation;
+  lfc::OrderedSimulationOptions options{from.seed, from.nodes, from.window, from.messages};
+  lfc::OrderedCounts sum;
+  std::uint64_t failed = 0;
+  for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    lfc::OrderedSimulation simulation(options);
+    const std::string fault = simulation.run();
+    sum.add(simulation.counts());
+    if (fault.empty()) continue;
+    ++failed;
+    std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --ordered --seed %" PRIu64
+                " --nodes %u --window %u --messages %u\n",
+                options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
+                options.seed, options.nodes, options.window, options.messages);
+    std::fflush(stdout);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
+              " failed, nodes=%u window=%u: ordered messages=%" PRIu64 " deliveries=%" PRIu64
+              " out of turn=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
+              command.seeds, failed, options.nodes, options.window, sum.messages, sum.deliveries,
+              sum.early, sum.ticks, seconds.count());
   return failed == 0 ? 0 : 1;
 }
 
@@ -169,6 +246,7 @@ int main(int argc, char** argv) {
   CommandLine command;
   if (!parse(argc, argv, command)) return 2;
   if (command.multicast) return run_multicast(command);
+  if (command.ordered) return run_ordered(command);
 
   const auto start = std::chrono::steady_clock::now();
   lfc::SimulationCounts sum;

@@ -77,6 +77,11 @@ void MulticastCounts::add(const MulticastCounts& other) noexcept {
   copied += other.copied;
   blocked += other.blocked;
   deadlocks += other.deadlocks;
+  links_used += other.links_used;
+  links += other.links;
+  packets += other.packets;
+  recoveries += other.recoveries;
+  recovery_packets += other.recovery_packets;
   ticks += other.ticks;
 }
 
@@ -92,7 +97,13 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
     host.unicasts = 8;
     // Half of the runs have no pool: a packet that the host does not take keeps its credit.
     host.multicast = std::make_unique<Multicast>(
-        world_.ni(node), Multicast::Options{.pool = options.seed % 2 == 0 ? 0u : 1u << 20});
+        world_.ni(node),
+        Multicast::Options{
+            .pool = options.seed % 2 == 0 ? 0u : 1u << 20,
+            .recovery = options.recovery,
+            .delay = options.delay,
+            .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
+            .clock_context = &world_});
     world_.ni(node).set_message_handler({[](void*, const Delivery&) {}, nullptr});
   }
   for (std::uint32_t group = 0; group < (options.whole ? 1 : options.groups); ++group) {
@@ -184,7 +195,7 @@ std::string MulticastSimulation::run() {
     const int events = world_.step();
     const std::uint64_t now = world_.now();
     if (events > 0 || !world_.fabric().quiet() || sent != counts_.multicasts) last_event = now;
-    if (now - last_event > kIdleLimit) {
+    if (now - last_event > kIdleLimit + 2 * options_.delay) {
       deadlocked_ = true;
       counts_.deadlocks = 1;
       fail("deadlock: nothing moves, and something is pending");
@@ -198,17 +209,28 @@ std::string MulticastSimulation::run() {
 void MulticastSimulation::check_end() {
   world_.settle();
   for (auto& host : hosts_)
-    if (host->multicast->packets() != 0) fail("packets are left in an NI's buffers");
+    if (host->multicast->packets() != 0) {
+      fail("packets are left in an NI's buffers");
+    } else if (!host->multicast->recovered()) {
+      fail("an escape buffer is still in use");
+    }
   const std::string fault = world_.credit_fault();
   if (!fault.empty()) fail(fault);
 }
 
 MulticastCounts MulticastSimulation::counts() {
   counts_.forwarded = counts_.copied = counts_.blocked = 0;
+  counts_.links_used = counts_.packets = counts_.recoveries = counts_.recovery_packets = 0;
+  counts_.links = std::uint64_t{options_.nodes} * (options_.nodes - 1);
   for (auto& host : hosts_) {
     counts_.forwarded += host->multicast->stats().forwarded;
     counts_.copied += host->multicast->stats().copied;
     counts_.blocked += host->multicast->stats().blocked;
+    const Counters& counters = world_.ni(host->node).counters();
+    counts_.links_used += counters.get(Counter::multicast_links);
+    counts_.packets += counters.get(Counter::multicasts);
+    counts_.recoveries += counters.get(Counter::recoveries);
+    counts_.recovery_packets += counters.get(Counter::recovery_packets);
   }
   counts_.ticks = world_.now();
   return counts_;

@@ -6,7 +6,7 @@
 //
 // Checked: each packet arrives at every member of its group once, whole, in the order of its
 // origin; hosts that are not ready now and then keep packets in the NI's buffers; at the end
-// no packet is left anywhere and all credits are back. Nothing moving while something is
+// no packet is left anywhere, all credits are back and no escape buffer is in use. Nothing moving while something is
 // pending is a deadlock.
 #pragma once
 
@@ -29,6 +29,8 @@ struct MulticastSimulationOptions {
   std::uint32_t multicasts = 4;  // of each member of each group
   TreeShape shape = TreeShape::monotone;
   bool whole = false;  // one group of everybody instead of random ones
+  Multicast::Suspicion recovery = Multicast::Suspicion::never;
+  std::uint64_t delay = 2000;  // ticks until the timer suspects a deadlock
 };
 
 struct MulticastCounts {
@@ -39,6 +41,12 @@ struct MulticastCounts {
   std::uint64_t copied = 0;
   std::uint64_t blocked = 0;
   std::uint64_t deadlocks = 0;
+  // The thesis' Table 5.2.
+  std::uint64_t links_used = 0;
+  std::uint64_t links = 0;
+  std::uint64_t packets = 0;           // M
+  std::uint64_t recoveries = 0;        // RC
+  std::uint64_t recovery_packets = 0;  // D
   std::uint64_t ticks = 0;
   void add(const MulticastCounts& other) noexcept;
 };

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -32,8 +33,9 @@ struct Recorder final : Multicast::Receiver {
 // A chain 0 -> 1 -> ... of `nodes` NIs with one group of all.
 struct Chain {
   explicit Chain(Node nodes, const Config& config, const Multicast::Options& options,
-                 bool join_all = true)
-      : world(nodes, {.seed = 3, .max_payload = 1024, .stall_permille = 0}, config) {
+                 bool join_all = true,
+                 const SimOptions& fabric = {.seed = 3, .max_payload = 1024, .stall_permille = 0})
+      : world(nodes, fabric, config) {
     for (Node node = 0; node < nodes; ++node) {
       services.push_back(std::make_unique<Multicast>(world.ni(node), options));
       receivers.push_back(std::make_unique<Recorder>());
@@ -62,6 +64,7 @@ struct Chain {
   void send(std::uint64_t number) {
     MulticastHeader header;
     header.number = number;
+    header.shape = shape;
     services[0]->send(*groups[0], header, bytes, unsent);
   }
   void release(Node node) {
@@ -76,7 +79,39 @@ struct Chain {
   std::vector<Multicast::Group*> groups;
   std::vector<std::byte> bytes = std::vector<std::byte>(500);
   std::atomic<std::uint32_t> unsent = 0;
+  TreeShape shape = TreeShape::monotone;
 };
+
+// Ticks until the last of `packets` has come to the first and to the last inner node of a chain of depth 6.
+std::pair<double, double> through_chain(int packets, const Multicast::Options& options) {
+  Chain chain(
+      7, {.initial_window = 64, .maximum_window = 64}, options, true,
+      {.seed = 3, .max_payload = 1024, .capacity = 2, .maximum_delay = 4, .stall_permille = 0});
+  const auto serve = [&](std::size_t at_least) {
+    if (!options.forward_in_host) return;
+    // Whole messages, as a library above would.
+    for (Node node = 1; node < 7; ++node)
+      if (chain.services[node]->packets() >= at_least)
+        chain.services[node]->serve(*chain.groups[node]);
+  };
+  chain.send(0);  // sets up the connections
+  REQUIRE(chain.world.run_until([&] {
+    serve(1);
+    return chain.arrived(6) == 1;
+  }));
+  REQUIRE(chain.world.settle());
+  const std::uint64_t begun = chain.world.now();
+  const auto whole = static_cast<std::size_t>(packets) + 1;
+  for (int number = 1; number <= packets; ++number) chain.send(static_cast<std::uint64_t>(number));
+  std::vector<std::uint64_t> done(7);
+  REQUIRE(chain.world.run_until([&] {
+    serve(whole - 1);
+    for (Node node = 1; node < 7; ++node)
+      if (done[node] == 0 && chain.arrived(node) == whole) done[node] = chain.world.now() - begun;
+    return done[6] != 0;
+  }));
+  return {static_cast<double>(done[1]), static_cast<double>(done[6])};
+}
 
 }  // namespace
 
@@ -191,6 +226,73 @@ TEST_CASE("a member that is dead before it is needed is lost", "[multicast]") {
   chain.services[1]->set_peer(*group, 2, dead);
   CHECK(receiver.losses == 1);
   chain.services[1]->leave(group);
+}
+
+TEST_CASE("packets of a message follow each other through the tree", "[multicast]") {
+  for (const int packets : {64, 256}) {
+    const auto [first, last] = through_chain(packets, {});
+    INFO(packets << " packets: " << first << " ticks to depth 1, " << last << " to depth 6");
+    CHECK(last / first <= 1.2);
+    const auto [whole_first, whole_last] = through_chain(packets, {.forward_in_host = true});
+    CHECK(whole_last / whole_first > 4);  // message by message
+  }
+}
+
+TEST_CASE("a recovery ends when a child on the channel is lost", "[multicast][recovery]") {
+  Chain chain(4, {.initial_window = 1, .maximum_window = 1},
+              {.pool = 0, .recovery = Multicast::Suspicion::immediate});
+  chain.shape = TreeShape::chain;
+  chain.receivers[2]->ready = false;
+  for (std::uint64_t number = 0; number < 6; ++number) chain.send(number);
+  REQUIRE(chain.world.settle());
+  // 2 keeps its packets, so a packet on a channel has come to it, and the channels are not free.
+  REQUIRE(!chain.services[0]->recovered());
+  REQUIRE(!chain.services[1]->recovered());
+  REQUIRE(chain.arrived(3) >= 2);
+  chain.world.fabric().kill(2);
+  REQUIRE(chain.world.run_until([&] {
+    return chain.services[0]->recovered() && chain.services[1]->recovered() &&
+           chain.unsent.load() == 0;
+  }));
+}
+
+TEST_CASE("packets on a channel may come before their group, too", "[multicast][recovery]") {
+  for (const std::size_t pool : {std::size_t{0}, std::size_t{1} << 20}) {
+    Chain chain(4, {.initial_window = 1, .maximum_window = 1},
+                {.pool = pool, .recovery = Multicast::Suspicion::immediate}, false);
+    chain.shape = TreeShape::chain;
+    chain.join(1);
+    for (std::uint64_t number = 0; number < 10; ++number) chain.send(number);
+    REQUIRE(chain.world.settle());
+    REQUIRE(chain.services[2]->stats().early == (pool == 0 ? 3 : 10));
+    chain.join(2);
+    chain.join(3);
+    REQUIRE(chain.world.run_until([&] { return chain.arrived(3) == 10; }));
+    REQUIRE(chain.world.settle());
+    for (Node node = 1; node < 4; ++node) {
+      for (std::uint64_t number = 0; number < 10; ++number)
+        REQUIRE(chain.receivers[node]->numbers[number] == number);
+      REQUIRE(chain.services[node]->recovered());
+      REQUIRE(chain.services[node]->packets() == 0);
+    }
+    REQUIRE(chain.world.credit_fault() == "");
+  }
+}
+
+TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][recovery]") {
+  Chain chain(2, {.initial_window = 4, .maximum_window = 4},
+              {.recovery = Multicast::Suspicion::timer});
+  chain.send(0);
+  REQUIRE(chain.world.run_until([&] { return chain.arrived(1) == 1; }));
+  // It fits into a frame, but not with the name of a channel.
+  MulticastHeader header;
+  header.group = 9;
+  const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
+  const Slice slices[] = {{&header, sizeof header}, {large.data(), large.size()}};
+  REQUIRE(
+      chain.world.ni(0).service_try_send(chain.world.peer(0, 1), ServiceId::multicast, slices, 2));
+  REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
+  REQUIRE(chain.arrived(1) == 1);
 }
 
 TEST_CASE("trees with one head on each node", "[multicast]") {

@@ -68,14 +68,58 @@ TEST_CASE(
   CHECK(dog.rested(7).action == Action::serve);
 }
 
-TEST_CASE("watchdog: a host inside gets a delay; what is cut short goes on at once") {
+TEST_CASE("watchdog: what is cut short goes on at once") {
   Watchdog dog(kLimits);
   (void)dog.begin(5);
   (void)dog.rested(5);
-  const Watchdog::Step step = dog.served(0us, 6, Outcome::host_inside);
-  CHECK(step.action == Action::rest);
-  CHECK(step.time == kLimits.delay);
   CHECK(dog.served(0us, 6, Outcome::more).action == Action::serve);
+}
+
+// In system calls it polls less often than the first rest is long.
+TEST_CASE("watchdog: a host that is slow between two polls does not shorten the rests") {
+  Watchdog dog(kLimits);
+  std::uint64_t polls = 1;
+  Watchdog::Step step = dog.begin(polls);
+  Time time{0};
+  std::mt19937 random(1);
+  int looks = 0;
+  while (time < 1s) {
+    REQUIRE(step.action == Action::rest);
+    time += step.time;
+    ++looks;
+    if (random() % 3 != 0) ++polls;
+    step = dog.rested(polls);
+    if (step.action == Action::rest) continue;
+    ++looks;
+    if (random() % 2 == 0) {  // found inside, or back within three delays
+      step = dog.served(time, polls, Outcome::host_inside);
+    } else {
+      step = dog.served(time, polls, Outcome::quiet);
+      REQUIRE(step.action == Action::sleep);
+      time += Time(random() % (3 * kLimits.delay).count());
+      step = dog.woken(time, ++polls);
+    }
+  }
+  CHECK(looks < 1500);  // at most two per longest rest, and usually one
+}
+
+TEST_CASE("watchdog: a host that was away for long and had others served is watched anew") {
+  Watchdog dog(kLimits);
+  std::uint64_t polls = 1;
+  (void)dog.begin(polls);
+  for (int i = 0; i < 10; ++i) (void)dog.rested(++polls);  // long rests
+  REQUIRE(dog.rested(polls).action == Action::serve);
+  Time time{0};
+  Watchdog::Step step = dog.served(time, polls, Outcome::quiet);
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(step.action == Action::sleep);
+    time += 100us;
+    REQUIRE(dog.woken(time, polls).action == Action::serve);
+    step = dog.served(time, polls, Outcome::quiet, true);
+  }
+  step = dog.woken(time + 10us, ++polls);
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time == kLimits.delay);
 }
 
 TEST_CASE("watchdog: masked, it waits for nothing but the unmasking, then a delay at most") {

@@ -337,6 +337,10 @@ void OfiLink::deregister_memory(LinkRegion& region) noexcept {
   if (remote_memory_) transfers_.deregister_memory(region);
 }
 
+bool OfiLink::registration_costs() const noexcept {
+  return remote_memory_ && fabric_->needs(FI_MR_LOCAL | FI_MR_ALLOCATED);
+}
+
 Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
                               const LinkRegion& local_region, std::uint64_t address,
                               const LinkRegion& remote_region, std::size_t size,

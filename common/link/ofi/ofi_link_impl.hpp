@@ -48,6 +48,7 @@ class OfiLink final : public Link {
   bool remote_memory(PeerId peer) const noexcept override;
   bool register_memory(void* data, std::size_t size, LinkRegion& out) override;
   void deregister_memory(LinkRegion& region) noexcept override;
+  bool registration_costs() const noexcept override;
   Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t remote_address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
   Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t remote_address,

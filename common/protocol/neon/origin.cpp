@@ -257,6 +257,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.id = await(op);
   if (!outlet_.send(from.target, header, nullptr, 0)) {
     if (!granted) peers_[from.target].charged -= kOverhead;
+    stop_awaiting(op);  // what nobody has asked for nobody answers
     return Step::room;
   }
   ++from.sent;
@@ -272,7 +273,9 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
     header.kind = Kind::get_notify;
     header.extra = op.size;
     header.id = await(op);
-    return outlet_.send(to.target, header, nullptr, 0) ? Step::done : Step::room;
+    if (outlet_.send(to.target, header, nullptr, 0)) return Step::done;
+    stop_awaiting(op);
+    return Step::room;
   }
   header.kind = Kind::put_notify;
   header.count = op.frames;

@@ -1,0 +1,43 @@
+// What multicast.cpp and multicast_recovery.cpp share: packets, and sends that wait.
+#pragma once
+
+#include "ni/multicast.hpp"
+
+namespace lfc {
+
+struct Multicast::Packet {
+  Multicast* owner = nullptr;
+  PeerId from = kNoPeer;      // whose credit it keeps
+  bool holds_credit = false;  // the frame's receive buffer is still taken
+  bool kept = false;          // by the receiver
+  bool pooled = false;        // counted in pooled_
+  bool in_backlog = false;    // counted in backlog_
+  std::uint32_t unsent = 0;   // children that wait
+  std::atomic<std::uint32_t>* origin_unsent = nullptr;
+  MulticastHeader header;
+  const std::byte* data = nullptr;  // own storage, or the origin's memory
+  std::size_t size = 0;
+  std::size_t capacity = 0;
+  std::unique_ptr<std::byte[]> storage;
+};
+
+// One child that a packet waits for.
+struct Multicast::Send : Message {
+  Packet* packet = nullptr;  // while it waits
+  Send* next_free = nullptr;
+  PeerId peer = kNoPeer;  // in whose list of blocked sends it is
+  Send* next_blocked = nullptr;
+  Send* previous_blocked = nullptr;
+};
+
+struct Multicast::Group {
+  std::uint64_t key = 0;
+  Membership membership;
+  std::uint32_t self = 0;
+  std::vector<PeerId> peers;
+  Receiver* receiver = nullptr;
+  bool lost = false;
+  std::vector<Packet*> deferred;  // with forward_in_host: until serve()
+};
+
+}  // namespace lfc

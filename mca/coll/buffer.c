@@ -1,0 +1,115 @@
+#include "buffer.h"
+
+#include <stdlib.h>
+
+#include "coll_lfc.h"
+
+static bool copy_packed(void* buffer, size_t count, ompi_datatype_t* type, void* packed,
+                        bool pack) {
+  const size_t bytes = count * type->super.size;
+  if (bytes == 0) return true;
+  opal_convertor_t convertor;
+  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+  struct iovec piece = {packed, bytes};
+  uint32_t pieces = 1;
+  size_t most = bytes;
+  int status = 0;
+  if (pack) {
+    (void)opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count,
+                                                   buffer, 0, &convertor);
+    status = opal_convertor_pack(&convertor, &piece, &pieces, &most);
+  } else {
+    (void)opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count,
+                                                   buffer, 0, &convertor);
+    status = opal_convertor_unpack(&convertor, &piece, &pieces, &most);
+  }
+  OBJ_DESTRUCT(&convertor);
+  return status >= 0 && most == bytes;
+}
+
+/* Whether so many elements are one run of bytes, which begins `gap` bytes behind the address. */
+static bool is_dense(const ompi_datatype_t* type, size_t count, ptrdiff_t* gap) {
+  *gap = 0;
+  if (!opal_datatype_is_contiguous_memory_layout(&type->super, count > 1 ? 2 : 1)) return false;
+  (void)opal_datatype_span(&type->super, 1, gap);
+  return true;
+}
+
+void lfc_coll_buffer_none(lfc_coll_buffer* buffer) { *buffer = (lfc_coll_buffer){0}; }
+
+bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
+                          ompi_datatype_t* type, bool pack) {
+  *buffer = (lfc_coll_buffer){.bytes = address, .address = address, .type = type, .count = count};
+  const size_t bytes = count * type->super.size;
+  ptrdiff_t gap = 0;
+  if (bytes == 0) return true;
+  if (is_dense(type, count, &gap)) {
+    buffer->bytes = (char*)address + gap;
+    return true;
+  }
+  buffer->bytes = buffer->packed = malloc(bytes);
+  if (buffer->packed == NULL) return false;
+  OBJ_RETAIN(type);
+  return !pack || copy_packed(address, count, type, buffer->packed, true);
+}
+
+static char* place_of(const lfc_coll_buffer* buffer, ptrdiff_t displacement) {
+  ptrdiff_t lower = 0;
+  ptrdiff_t extent = 0;
+  (void)ompi_datatype_get_extent(buffer->type, &lower, &extent);
+  return (char*)buffer->address + displacement * extent;
+}
+
+bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
+                                 const int* displacements, int pieces, ompi_datatype_t* type,
+                                 int own, struct lfc_coll_block* blocks) {
+  *buffer = (lfc_coll_buffer){.address = address, .type = type};
+  ptrdiff_t gap = 0;
+  if (is_dense(type, 2, &gap)) {
+    buffer->bytes = (char*)address + gap;
+    for (int i = 0; i < pieces; ++i) {
+      blocks[i].offset = (size_t)(place_of(buffer, displacements[i]) - (char*)address);
+      blocks[i].bytes = (size_t)counts[i] * type->super.size;
+    }
+    return true;
+  }
+  size_t bytes = 0;
+  buffer->pieces = malloc((size_t)pieces * sizeof *buffer->pieces);
+  if (buffer->pieces == NULL) return false;
+  for (int i = 0; i < pieces; ++i) {
+    buffer->pieces[i] = (lfc_coll_piece){displacements[i], (size_t)counts[i]};
+    blocks[i] = (struct lfc_coll_block){bytes, (size_t)counts[i] * type->super.size};
+    bytes += blocks[i].bytes;
+  }
+  buffer->count = (size_t)pieces;
+  buffer->bytes = buffer->packed = malloc(bytes > 0 ? bytes : 1);
+  if (buffer->packed == NULL) {
+    free(buffer->pieces);
+    buffer->pieces = NULL;
+    return false;
+  }
+  OBJ_RETAIN(type);
+  return copy_packed(place_of(buffer, displacements[own]), (size_t)counts[own], type,
+                     (char*)buffer->packed + blocks[own].offset, true);
+}
+
+bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
+  bool ok = true;
+  if (buffer->packed != NULL) {
+    char* from = buffer->packed;
+    if (unpack && buffer->pieces == NULL)
+      ok = copy_packed(buffer->address, buffer->count, buffer->type, from, false);
+    for (size_t i = 0; unpack && buffer->pieces != NULL && i < buffer->count; ++i) {
+      const lfc_coll_piece* piece = &buffer->pieces[i];
+      ok = copy_packed(place_of(buffer, piece->displacement), piece->count, buffer->type, from,
+                       false) &&
+           ok;
+      from += piece->count * buffer->type->super.size;
+    }
+    free(buffer->packed);
+    free(buffer->pieces);
+    OBJ_RELEASE(buffer->type);
+  }
+  lfc_coll_buffer_none(buffer);
+  return ok;
+}

@@ -1,0 +1,48 @@
+/* Buffer: the bytes of an MPI buffer, where they lie if they lie together, else in a packed copy.
+ *
+ *   lfc_coll_buffer buffer;
+ *   if (!lfc_coll_buffer_open(&buffer, address, count, type, true)) return OMPI_ERR_OUT_OF_RESOURCE;
+ *   work(buffer.bytes);
+ *   ok = lfc_coll_buffer_close(&buffer, gets);    // unpacks if `gets`, frees the copy
+ *
+ * Layouts are each rank's own business: what a call does must not depend on them. The type stays alive
+ * until close. Threads: values.
+ */
+#ifndef LFC_COLL_BUFFER_H
+#define LFC_COLL_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine.h"
+
+#include "ompi/datatype/ompi_datatype.h"
+
+/* Some elements of a buffer: of `allgatherv` one for each rank. */
+typedef struct lfc_coll_piece {
+  ptrdiff_t displacement; /* in extents of the type */
+  size_t count;
+} lfc_coll_piece;
+
+typedef struct lfc_coll_buffer {
+  void* bytes;
+  void* packed; /* NULL: not copied */
+  void* address;
+  ompi_datatype_t* type;
+  lfc_coll_piece* pieces; /* owned; NULL: one, from the start */
+  size_t count;           /* of elements, or of pieces */
+} lfc_coll_buffer;
+
+/* A buffer of nothing: closing it does nothing. */
+void lfc_coll_buffer_none(lfc_coll_buffer* buffer);
+/* `pack`: the copy, if there is one, is filled. False: no memory, or the bytes cannot be packed. */
+bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
+                          ompi_datatype_t* type, bool pack);
+/* Pieces: where they are if the type is dense, else one after the other in a copy, into which `own` is
+ * packed. Sets blocks[0..pieces-1]. */
+bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
+                                 const int* displacements, int pieces, ompi_datatype_t* type,
+                                 int own, struct lfc_coll_block* blocks);
+bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack);
+
+#endif

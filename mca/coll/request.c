@@ -1,0 +1,92 @@
+#include "request.h"
+
+#include <stdlib.h>
+
+static int mpi_status(enum lfc_coll_status status) {
+  switch (status) {
+    case LFC_COLL_OK: return OMPI_SUCCESS;
+    case LFC_COLL_MISMATCH: return MPI_ERR_TRUNCATE;
+    case LFC_COLL_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
+    default: return OMPI_ERR_UNREACH;
+  }
+}
+
+static lfc_coll_group* group_of(mca_coll_base_module_t* module) {
+  return ((lfc_coll_module*)module)->group;
+}
+
+int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
+  return mpi_status(lfc_coll_run(group_of(module), call));
+}
+
+static int free_request(ompi_request_t** request) {
+  if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+  OMPI_REQUEST_FINI(*request);
+  OBJ_RELEASE(*request);
+  *request = MPI_REQUEST_NULL;
+  return OMPI_SUCCESS;
+}
+
+static int cancel_request(ompi_request_t* request, int flag) {
+  (void)request;
+  (void)flag;
+  return MPI_ERR_REQUEST;
+}
+
+static void construct(lfc_coll_request* request) {
+  request->base.super.req_type = OMPI_REQUEST_COLL;
+  request->base.super.req_status._cancelled = 0;
+  request->base.super.req_free = free_request;
+  request->base.super.req_cancel = cancel_request;
+  lfc_coll_buffer_none(&request->in);
+  lfc_coll_buffer_none(&request->out);
+  request->gets = false;
+  request->blocks = NULL;
+}
+
+static bool close_all(lfc_coll_request* request, bool unpack) {
+  bool ok = lfc_coll_buffer_close(&request->in, false);
+  ok = lfc_coll_buffer_close(&request->out, unpack) && ok;
+  free(request->blocks);
+  request->blocks = NULL;
+  return ok;
+}
+
+static void destruct(lfc_coll_request* request) { (void)close_all(request, false); }
+
+static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, construct, destruct);
+
+lfc_coll_request* lfc_coll_request_new(void) { return OBJ_NEW(lfc_coll_request); }
+
+static void finish(lfc_coll_operation* operation, enum lfc_coll_status status) {
+  lfc_coll_request* request =
+      (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
+  ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
+  int result = mpi_status(status);
+  if (!close_all(request, request->gets && status == LFC_COLL_OK) && result == OMPI_SUCCESS)
+    result = OMPI_ERROR;
+  request->base.super.req_status.MPI_ERROR = result;
+  ompi_request_complete(&request->base.super, true);
+  OBJ_RELEASE(comm);
+}
+
+int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
+                           ompi_request_t** out) {
+  static bool registered = false; /* twice does no harm */
+  if (!registered) {
+    registered = true;
+    opal_progress_register(lfc_coll_progress);
+  }
+  OMPI_REQUEST_INIT(&request->base.super, false);
+  request->base.super.req_state = OMPI_REQUEST_ACTIVE;
+  request->base.super.req_mpi_object.comm = comm;
+  request->base.super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
+  request->base.super.req_status.MPI_TAG = MPI_ANY_TAG;
+  request->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
+  request->base.super.req_status._ucount = 0;
+  OBJ_RETAIN(comm); /* it may be freed before the operation has finished */
+  *out = &request->base.super;
+  lfc_coll_start(group_of(module), call, &request->operation, finish);
+  return OMPI_SUCCESS;
+}

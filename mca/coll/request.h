@@ -1,0 +1,31 @@
+/* Request: a call of the engine as MPI sees it, blocking or not.
+ *
+ *   lfc_coll_request* request = lfc_coll_request_new();
+ *   ... open request->in, request->out ...
+ *   return lfc_coll_request_start(request, comm, module, &call, out);   // owns and closes the buffers
+ *
+ * MPI's functions keep types and operations of a nonblocking call alive in the base's fields.
+ */
+#ifndef LFC_COLL_REQUEST_H
+#define LFC_COLL_REQUEST_H
+
+#include "buffer.h"
+#include "coll_lfc.h"
+
+typedef struct lfc_coll_request {
+  ompi_coll_base_nbc_request_t base;
+  lfc_coll_operation operation;
+  lfc_coll_buffer in, out;
+  bool gets;                     /* `out` is unpacked at the end */
+  struct lfc_coll_block* blocks; /* owned; of an allgatherv */
+} lfc_coll_request;
+
+/* NULL: no memory. Released by OBJ_RELEASE if it is not started. */
+lfc_coll_request* lfc_coll_request_new(void);
+int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
+                           ompi_request_t** out);
+/* The blocking form. */
+int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call* call);
+
+#endif

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# A rank is killed (kill -9) inside each collective: the job ends with an error within 10 s, on one host and, as root,
+# across the hosts of a lab. And where mpirun does not end it (--enable-recovery), coll lfc notices by itself: all other
+# ranks end within 10 s, and say who is lost.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+cd "$tree"
+
+program=$LFC_TESTS_BIN/mpi_coll_steady
+calls=(bcast barrier reduce allreduce allgather gather scatter ibcast ibarrier ireduce iallreduce iallgather)
+
+launch() { # launch LAUNCHER... -- ARGS...: as start_job, by another launcher
+  local launcher=()
+  while [[ $1 != -- ]]; do launcher+=("$1"); shift; done
+  shift
+  job_start=$EPOCHREALTIME
+  "${launcher[@]}" --mca pml ob1 --mca btl lfc "$@" >"$output" 2>&1 </dev/null &
+  job_pid=$!
+}
+
+ranks_left() {
+  local pid
+  for pid in $(job_pids); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) != mpi_* ]] || echo "$pid"; done
+}
+
+victim() { # victim CALL RANK: once it is at work
+  local pid
+  pid=$(pid_of_rank "$2")
+  sleep 0.6
+  kill -0 "$pid" 2>/dev/null || fail "the job has ended before anything was killed: $1"
+  kill -KILL "$pid"
+}
+
+in_each() { # in_each WHERE LAUNCHER...: mpirun ends the job
+  local where=$1 call i
+  shift
+  for ((i = 0; i < ${#calls[@]}; ++i)); do
+    call=${calls[i]}
+    launch "$@" -- "$program" --only "$call" --seconds 100
+    victim "$call" $((i % 3))
+    job_start=$EPOCHREALTIME
+    end_job 10
+    ((code != 0)) || fail "a rank was killed in $call, but the job ended without an error"
+    echo "$where: killed in $call: exit code $code after $seconds s"
+  done
+}
+
+here=(mpirun -n 4 --map-by slot:OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1)
+in_each here "${here[@]}"
+if [[ $EUID == 0 ]] && unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null; then
+  export LFC_LAB=killed$$
+  env -u LFC_TEST_MARK scripts/lab up 3 >/dev/null
+  trap 'leave; scripts/lab down >/dev/null 2>&1' EXIT
+  in_each lab scripts/lab mpirun -n 5
+else
+  echo "not across hosts: namespaces are not permitted"
+fi
+nothing_left
+
+# Nobody but the component itself tells those who wait.
+for call in bcast barrier reduce allreduce ibcast iallreduce; do
+  launch "${here[@]}" --enable-recovery -- "$program" --only "$call" --seconds 100
+  victim "$call" 2
+  for ((tries = 0; tries < 100; ++tries)); do
+    [[ -n $(ranks_left) ]] || break
+    sleep 0.1
+  done
+  [[ -z $(ranks_left) ]] || fail "ranks still wait 10 s after one was killed in $call"
+  grep -aqE '^(coll lfc: .*has ended|.*btl lfc: .*lost)' "$output" || fail "nobody said who was lost in $call"
+  kill "$job_pid" 2>/dev/null || true
+  end_job 10
+  echo "here, nobody told: killed in $call: all ended after $((tries / 10)).$((tries % 10)) s"
+done
+nothing_left
+echo ok

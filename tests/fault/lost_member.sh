@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# A rank dies where another one waits for it in a one-sided call. mpirun is told not to end the job for it, so the
+# others have to find out by themselves: each ends within 10 s, with a line that says why, and none comes back from its
+# wait as if nothing had happened.
+#
+#   tests/fault/lost_member.sh [--all]      --all: also windows that are not mapped, over shared memory
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+ways=(fence post complete test lock unlock flush fetch rget announcement large-put notification)
+# Memory that is mapped, where no frame may ever have gone to the victim; and frames.
+cases=("loop,shm --allocate" "loop,tcp")
+[[ ${1-} != --all ]] || cases+=("loop,shm")
+reasons='lost process|MPI_ERR_OTHER|MPI_ERR_INTERN'
+
+ranks_live() {
+  local pid
+  for pid in $(job_pids); do
+    [[ $(cat "/proc/$pid/comm" 2>/dev/null) != neon_* ]] || return 0
+  done
+  return 1
+}
+
+# mpirun's recovery does not always end when its ranks have: it is not what is tested here.
+alone() { # alone LINKS WAY OPTIONS...
+  local tries
+  start_job 3 --enable-recovery --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
+  pid_of_rank 0 >/dev/null
+  for ((tries = 0; tries < 120; ++tries)); do
+    ranks_live || break
+    sleep 0.1
+  done
+  ((tries < 120)) || { marked_show "$LFC_TEST_MARK"; fail "ranks are left waiting: $*"; }
+  for ((tries = 0; tries < 20; ++tries)); do
+    kill -0 "$job_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  kill -KILL "$job_pid" 2>/dev/null || true
+  end_job 5
+  ! grep -aq -e 'came back' -e '^HANG' "$output" || fail "a rank did not notice: $*"
+  grep -aqE "$reasons" "$output" || fail "no line says why the job ended: $*"
+  nothing_left
+  echo "waiting in $*: over after $seconds s: $(grep -aom1 -E "$reasons" "$output")"
+}
+
+for case in "${cases[@]}"; do
+  read -ra words <<<"$case"
+  for way in "${ways[@]}"; do alone "${words[0]}" "$way" "${words[@]:1}"; done
+done
+# And as jobs are run: mpirun ends what is left.
+start_job 3 --mca btl lfc --mca osc neon neon_lost --wait lock --allocate
+end_job 12
+((code != 0)) || fail "a rank died, but the job ended without an error"
+nothing_left
+echo ok

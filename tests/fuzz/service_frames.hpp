@@ -1,0 +1,53 @@
+// ServiceFrames: the frames of NEON and of windows for the NI's fuzzer: one hostile member of a window and of its
+// NEON, with operations of ours under way towards it, so that there is something to forge answers to.
+//
+//   ServiceFrames services(ni);
+//   services.join(peer);                               // the hostile one
+//   services.act(random);                              // an operation of ours
+//   payload = services.make(random, type, tag);        // right, as far as chance allows; sets tag
+//   services.heard(tag, payload);                      // what we sent: names worth forging
+//   if (!services.fault().empty()) ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "link/sim/random.hpp"
+#include "ni/neon_service.hpp"
+#include "ni/windows.hpp"
+
+namespace lfc {
+
+class ServiceFrames {
+ public:
+  explicit ServiceFrames(Ni& ni);
+  ~ServiceFrames();
+
+  // The member before must be lost, and its losses called back.
+  void join(PeerId peer);
+  void leave();
+  void act(Random& random);
+  std::vector<std::byte> make(Random& random, FrameType type, std::uint8_t& tag);
+  void heard(std::uint8_t tag, const std::vector<std::byte>& payload);
+  // Empty: no memory beside what is exposed was written, and nothing was completed twice.
+  const std::string& fault();
+
+ private:
+  struct Member;
+  struct Put;
+
+  std::vector<std::byte> window_frame(Random& random, FrameType type);
+  std::vector<std::byte> neon_frame(Random& random);
+
+  std::shared_ptr<Ni> ni_;
+  std::shared_ptr<Windows> windows_;
+  std::shared_ptr<NeonService> neon_;
+  std::unique_ptr<Member> member_;
+  std::string fault_;
+};
+
+}  // namespace lfc
