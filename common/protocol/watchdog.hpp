@@ -98,7 +98,7 @@ class Watchdog {
     if (worked) retry_ = delay_;  // more may follow
     if (outcome == Outcome::host_inside) return still_there(polls);
     if (outcome == Outcome::masked) {
-      rest_ = delay_ / 2;  // once unmasked, a host that is there gets one delay
+      rest_ = patience_ / 2;  // once unmasked, a host that is there gets all of it
       return {Action::rest, kForever};
     }
     if (!std::exchange(absent_, true)) left_ = now;
