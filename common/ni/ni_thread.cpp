@@ -27,9 +27,8 @@ using namespace std::chrono_literals;
 // one comes after a delay.
 constexpr nanoseconds kShortestDelay = 50us;
 constexpr nanoseconds kLongestDelay = 200us;
-// More than a small message's round trip between hosts; and what is always looked for.
+// More than the round trip of a small message between hosts.
 constexpr nanoseconds kLongestLinger = 20us;
-constexpr nanoseconds kShortestLinger = 4us;
 // How much later it serves where somebody computes and it has to be woken, asker included; what is
 // measured at start is less, because nobody computes then.
 constexpr nanoseconds kBusyWakeUp = 80us;
