@@ -335,7 +335,20 @@ void Ni::enqueue(Peer& peer, WaitingQueue& queue, Waiting& item) {
   }
 }
 
+// What `done` posts joins the pass that has called it: an answer of many frames is no deep recursion.
 void Ni::pump(Peer& peer) {
+  if (std::exchange(peer.pumping, true)) {
+    peer.pump_again = true;
+    return;
+  }
+  do {
+    peer.pump_again = false;
+    pump_queues(peer);
+  } while (peer.pump_again);
+  peer.pumping = false;
+}
+
+void Ni::pump_queues(Peer& peer) {
   if (!pump_control(peer)) return;
   // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
   // a credit that the peer returns only when its own get has been answered.
@@ -344,7 +357,8 @@ void Ni::pump(Peer& peer) {
     Waiting* service = peer.services.front();
     if (service != nullptr && !send_answer(peer, *service)) return;
     if (!blocked) {
-      blocked = send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
+      blocked = peer.waiting.empty() ||
+                send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
     }
   }
 }

@@ -328,6 +328,7 @@ class Ni final : private FrameSink {
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size);
   void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
   [[gnu::noinline]] void pump(Peer& peer);
+  void pump_queues(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_waiting(Peer& peer, Waiting& item);
   Step send_message(Peer& peer, WaitingQueue& queue, Message& message);

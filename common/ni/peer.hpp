@@ -39,6 +39,8 @@ struct alignas(kCacheLine) Peer {
   State state = State::known;
   bool stalled = false;         // in the NI's list of peers to retry
   bool stall_counted = false;   // why the head of `waiting` waits has been counted
+  bool pumping = false;         // its queues are being sent from
+  bool pump_again = false;      // and something has been added meanwhile
   bool credit_overdue = false;  // an explicit credit frame found no room
   bool admitted = false;        // its receive window is charged to the budget
   std::uint8_t link_index = 0;
