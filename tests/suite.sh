@@ -42,9 +42,9 @@ program() {
 # 10^7 notified puts and 10^6 re-announcements, out of order.
 many_neon_frames() { LFC_TEST_EFFORT=100 program default lfc_unit '[neon]'; }
 
-catch() { # catch PRESET NAME: a Catch2 program; no test cases is no success
+catch() { # catch PRESET NAME [WHICH]: a Catch2 program, or those of its cases; no test cases is no success
   local output=$LFC_TEST_STATE/output.$$
-  program "$1" "$2" | tee "$output"
+  program "$1" "$2" "${@:3}" | tee "$output"
   ! grep -q 'No tests ran' "$output"
 }
 
@@ -333,7 +333,7 @@ suite() {
   entry quick 120 conformance catch default lfc_conformance
   entry quick 60 check/format check_format
   entry quick 60 check/shell check_shell
-  entry quick 120 check/headers check_headers
+  entry nightly 120 check/headers check_headers
   entry quick 30 check/exports check_exports
   entry quick 30 check/parameters check_parameters
   entry full 600 check/tidy check_tidy
@@ -366,7 +366,7 @@ suite() {
   entry nightly 3600 sim/ordered-million program default lfc_sim --ordered --nodes 16 --seeds 10 --messages 6250
   entry nightly 3600 sim/multicast-1000 program default lfc_sim --multicast --seeds 1000 --nodes 128
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
-  entry full 120 fuzz/60s program default lfc_fuzz --seconds 60
+  entry full 60 fuzz/20s program default lfc_fuzz --seconds 20
   entry nightly 1200 fuzz/900s program default lfc_fuzz --seconds 900
 
   entry full 900 asan/build need_build asan
@@ -375,7 +375,10 @@ suite() {
   entry full 300 asan/sim program asan lfc_sim --seeds 50
   entry full 300 asan/fuzz program asan lfc_fuzz --seconds 10
   entry full 900 tsan/build need_build tsan
-  entry full 900 tsan/unit catch tsan lfc_unit
+  # Those with threads, and what they run; the others are one thread each.
+  entry full 900 tsan/unit-threads catch tsan lfc_unit \
+    'ni thread*,handshake*,[accumulate],[calibration],[host_queue],[remote_memory],[ring],[shm],[tcp],[process]'
+  entry nightly 900 tsan/unit catch tsan lfc_unit
   entry full 300 tsan/sim program tsan lfc_sim --seeds 20
 
   for name in random_traffic onesided threads; do
@@ -408,7 +411,8 @@ suite() {
       ((ranks > 2)) || when=quick
       entry $when 180 "mpi/$name.$ranks" mpi_on_host $ranks "mpi_$name"
     done
-    for ranks in 2 4; do entry full 180 "lab/$name.$ranks" mpi_on_lab $ranks "mpi_$name"; done
+    entry nightly 180 "lab/$name.2" mpi_on_lab 2 "mpi_$name"
+    entry full 180 "lab/$name.4" mpi_on_lab 4 "mpi_$name"
   done
   for name in order replicated; do
     entry quick 180 "ordered/$name.2" ordered_on_host 2 "ordered_$name"
