@@ -63,9 +63,15 @@ void Ni::service_ack(PeerId id, ServiceId service, const void* payload, std::siz
                       size);
 }
 
-// False when there is no such service, or it says that the frame is malformed.
+// False when there can be no such service, or it says that the frame is malformed.
 bool Ni::accept_service(Peer& peer, Meta meta, std::span<const std::byte> payload) {
-  if (meta.tag >= kServices || services_[meta.tag] == nullptr) return false;
+  if (meta.tag >= kServices) return false;
+  if (services_[meta.tag] == nullptr) {
+    // It has ended here; what was on its way, nobody waits for.
+    counters_.add(Counter::frames_dropped);
+    if (needs_credit(meta.type)) release_buffer(peer);
+    return true;
+  }
   switch (services_[meta.tag]->on_frame(peer.id, meta.type, payload)) {
     case Service::Verdict::malformed: return false;
     case Service::Verdict::release:

@@ -133,15 +133,19 @@ TEST_CASE("bytes that were asked for need no credit") {
   REQUIRE(at.services[1]->frames.size() == 22);
 }
 
-TEST_CASE("frames for nobody and malformed frames end the connection") {
+TEST_CASE("frames for a service that has ended here are dropped, and keep no credit") {
+  Setting at({.initial_window = 1, .maximum_window = 1});
+  at.world.ni(1).attach(ServiceId::test, nullptr);
   const std::uint64_t value = 1;
-  SECTION("no such service") {
-    Setting at;
-    at.world.ni(1).attach(ServiceId::test, nullptr);
-    at.post(0, 1, FrameType::service, &value, sizeof value);
-    REQUIRE(at.world.settle());
-    REQUIRE(at.world.ni(1).counters().get(Counter::peers_broken) == 1);
-  }
+  for (int i = 0; i < 5; ++i) at.post(0, 1, FrameType::service, &value, sizeof value);
+  REQUIRE(at.world.settle());
+  REQUIRE(at.world.ni(1).counters().get(Counter::frames_dropped) == 5);
+  REQUIRE(at.world.ni(1).counters().get(Counter::peers_broken) == 0);
+  REQUIRE(at.world.credit_fault() == "");
+}
+
+TEST_CASE("malformed frames end the connection") {
+  const std::uint64_t value = 1;
   SECTION("the service says so") {
     Setting at;
     at.services[1]->verdict = Verdict::malformed;
