@@ -336,7 +336,7 @@ suite() {
   entry nightly 120 check/headers check_headers
   entry quick 30 check/exports check_exports
   entry quick 30 check/parameters check_parameters
-  entry full 600 check/tidy check_tidy
+  entry nightly 600 check/tidy check_tidy
   entry nightly 1800 check/tidy-deep check_tidy --deep
 
   entry quick 120 sim/100 program default lfc_sim --seeds 100
@@ -406,11 +406,9 @@ suite() {
   done
 
   for name in $(found mpi c); do
-    for ranks in 2 4 8; do
-      when=full
-      ((ranks > 2)) || when=quick
-      entry $when 180 "mpi/$name.$ranks" mpi_on_host $ranks "mpi_$name"
-    done
+    entry quick 180 "mpi/$name.2" mpi_on_host 2 "mpi_$name"
+    entry nightly 180 "mpi/$name.4" mpi_on_host 4 "mpi_$name"
+    entry full 180 "mpi/$name.8" mpi_on_host 8 "mpi_$name"
     entry nightly 180 "lab/$name.2" mpi_on_lab 2 "mpi_$name"
     entry full 180 "lab/$name.4" mpi_on_lab 4 "mpi_$name"
   done
@@ -482,10 +480,17 @@ suite() {
   for name in $(found fault sh); do
     case $name in
       other_version) ;;
+      lost_member) entry nightly 300 "fault/$name" script "tests/fault/$name.sh" ;;
       *) entry full 300 "fault/$name" script "tests/fault/$name.sh" ;;
     esac
   done
-  for name in $(found scripts sh); do entry full 300 "scripts/$name" script "tests/scripts/$name.sh"; done
+  for name in $(found scripts sh); do
+    case $name in
+      lab | compare | apps) when=nightly ;; # of what measures and tests, and a minute each
+      *) when=full ;;
+    esac
+    entry $when 300 "scripts/$name" script "tests/scripts/$name.sh"
+  done
   entry full 300 quickstart quickstart
   for name in $(found apps sh); do entry nightly 1200 "apps/$name" script "tests/apps/$name.sh"; done
 
