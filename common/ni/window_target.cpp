@@ -154,6 +154,8 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
   }
   if (!is_valid(what.operation, what.element) || head.bytes % size_of(what.element) != 0)
     return Verdict::malformed;
+  // Also without operands: what one frame asks for is what one frame could carry.
+  if (head.bytes > windows_.frame_bytes_) return Verdict::malformed;
   const bool operands = what.operation != Accumulate::no_op;
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
   const std::byte* const from = operands ? rest.data() : nullptr;
@@ -162,7 +164,6 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
       lfc::accumulate(what, to, memory, from, nullptr, head.bytes, control_->elements);
     return count(peer, head, status);
   }
-  if (head.bytes > windows_.frame_bytes_) return Verdict::malformed;
   std::vector<std::byte> old(head.bytes);
   if (memory != nullptr)
     lfc::accumulate(what, to, memory, from, old.data(), head.bytes, control_->elements);
