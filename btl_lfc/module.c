@@ -44,7 +44,8 @@ void lfc_btl_module_defaults(void) {
                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB,
     .btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t),
     .btl_get_limit = SIZE_MAX, .btl_put_limit = SIZE_MAX,
-    /* Local memory is registered only where registrations are kept; a link that needs it does so itself. */
+    /* Local memory is registered only where registrations are kept; a link that needs it does so
+     * itself. */
         .btl_get_local_registration_threshold = SIZE_MAX,
     .btl_put_local_registration_threshold = SIZE_MAX, .btl_add_procs = add_procs,
     .btl_del_procs = del_procs, .btl_finalize = finalize, .btl_alloc = lfc_btl_alloc,

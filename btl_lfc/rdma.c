@@ -1,5 +1,5 @@
-/* Remote memory: put, get and atomics, what may be registered, flush. Every completion is a callback, which
- * may come from inside the call that starts the operation. */
+/* Remote memory: put, get and atomics, what may be registered, flush. Every completion is a callback,
+ * which may come from inside the call that starts the operation. */
 #include <string.h>
 
 #include "btl_lfc.h"

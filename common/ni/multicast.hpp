@@ -196,6 +196,7 @@ class Multicast final : public Service, private Recovery::Out {
   void give_back(PeerId from, const MulticastHeader& header);
   void block(Send& send, PeerId peer);
   void unblock(Send& send) noexcept;
+  std::uint64_t now() const;  // by the timer's clock
   void set_timer(Blocked& queue) noexcept;
   void join_backlog(Packet& packet);
   void leave_backlog(Packet& packet) noexcept;

@@ -11,11 +11,6 @@ namespace {
 // members are not known. As many processes would have to recover at the same moment, and the pool be full.
 constexpr std::size_t kEarlyChannels = 4096;
 
-std::uint64_t nanoseconds(const void*) {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                                    std::chrono::nanoseconds(1));
-}
-
 }  // namespace
 
 // --- What comes ---
@@ -60,13 +55,18 @@ void Multicast::give_back(PeerId from, const MulticastHeader& header) {
 
 // --- What waits ---
 
+std::uint64_t Multicast::now() const {
+  if (options_.clock != nullptr) return options_.clock(options_.clock_context);
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                    std::chrono::nanoseconds(1));
+}
+
 void Multicast::set_timer(Blocked& queue) noexcept {
   if (options_.recovery != Suspicion::timer) return;
   jitter_ ^= jitter_ << 13;
   jitter_ ^= jitter_ >> 17;
   jitter_ ^= jitter_ << 5;
-  const auto clock = options_.clock != nullptr ? options_.clock : &nanoseconds;
-  queue.deadline = clock(options_.clock_context) + options_.delay + jitter_ % (options_.delay + 1);
+  queue.deadline = now() + options_.delay + jitter_ % (options_.delay + 1);
 }
 
 void Multicast::block(Send& send, PeerId peer) {
@@ -156,13 +156,12 @@ void Multicast::extend(const TreeId& tree) {
 void Multicast::start_recovery() {
   if (blocked_.empty() || recovery_->recovering()) return;
   const bool timed = options_.recovery == Suspicion::timer;
-  const auto clock = options_.clock != nullptr ? options_.clock : &nanoseconds;
-  const std::uint64_t now = timed ? clock(options_.clock_context) : 0;
+  const std::uint64_t time = timed ? now() : 0;
   auto entry = blocked_.upper_bound(last_recovered_);
   for (std::size_t tried = 0; tried < blocked_.size(); ++tried, ++entry) {
     if (entry == blocked_.end()) entry = blocked_.begin();
     const PeerId peer = entry->first;
-    if (ni_.service_has_credit(peer) || (timed && now < entry->second.deadline)) continue;
+    if (ni_.service_has_credit(peer) || (timed && time < entry->second.deadline)) continue;
     Send& send = *entry->second.first;
     if (!send_on(recovery_->own(), peer, send)) continue;
     last_recovered_ = peer;

@@ -352,14 +352,12 @@ void Ni::pump_queues(Peer& peer) {
   if (!pump_control(peer)) return;
   // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
   // a credit that the peer returns only when its own get has been answered.
-  bool blocked = peer.waiting.empty();
-  while (!blocked || !peer.services.empty()) {
+  bool stalled = false;
+  const auto may_send = [&] { return !stalled && !peer.waiting.empty(); };
+  while (may_send() || !peer.services.empty()) {
     Waiting* service = peer.services.front();
     if (service != nullptr && !send_answer(peer, *service)) return;
-    if (!blocked) {
-      blocked = peer.waiting.empty() ||
-                send_waiting(peer, *peer.waiting.front()) == Step::stalled || peer.waiting.empty();
-    }
+    if (may_send()) stalled = send_waiting(peer, *peer.waiting.front()) == Step::stalled;
   }
 }
 
@@ -555,14 +553,7 @@ bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> pa
 // --- The control program ---
 
 // Flat, as is what it calls when there is nothing to do.
-[[gnu::flatten]] int Ni::progress() noexcept {
-  if (config_.policy == Policy::single) [[likely]]
-    return run_control() + serve_host();
-  if (config_.policy == Policy::floating) [[likely]]
-    return run_control() + serve_host();
-  lock_.note_visit();
-  return serve_host();
-}
+[[gnu::flatten]] int Ni::progress() noexcept { return progress_control() + serve_host(); }
 
 int Ni::run_control() noexcept {
   const auto entry = lock_.try_enter();

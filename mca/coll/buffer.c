@@ -113,3 +113,15 @@ bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
   lfc_coll_buffer_none(buffer);
   return ok;
 }
+
+void lfc_coll_operands_none(lfc_coll_operands* operands) {
+  *operands = (lfc_coll_operands){.gets = false};
+}
+
+bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack) {
+  bool ok = lfc_coll_buffer_close(&operands->in, false);
+  ok = lfc_coll_buffer_close(&operands->out, unpack && operands->gets) && ok;
+  free(operands->blocks);
+  lfc_coll_operands_none(operands);
+  return ok;
+}

@@ -45,4 +45,15 @@ bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const i
                                  int own, struct lfc_coll_block* blocks);
 bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack);
 
+/* What a call works on. */
+typedef struct lfc_coll_operands {
+  lfc_coll_buffer in, out;
+  bool gets;                     /* `out` is unpacked at the end */
+  struct lfc_coll_block* blocks; /* owned; of an allgatherv */
+} lfc_coll_operands;
+
+void lfc_coll_operands_none(lfc_coll_operands* operands);
+/* `unpack`: if this rank gets something. False: that did not work. */
+bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack);
+
 #endif

@@ -107,12 +107,12 @@ int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
-  if (!lfc_coll_buffer_open(&made->out, buffer, (size_t)count, type, is_root)) {
+  if (!lfc_coll_buffer_open(&made->operands.out, buffer, (size_t)count, type, is_root)) {
     OBJ_RELEASE(made);
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  made->gets = !is_root;
-  call.in = call.out = made->out.bytes;
+  made->operands.gets = !is_root;
+  call.in = call.out = made->operands.out.bytes;
   return lfc_coll_request_start(made, comm, module, &call, request);
 }
 

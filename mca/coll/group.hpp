@@ -123,6 +123,8 @@ class CollGroup {
   bool gather_root(CollOperation& operation, bool& moved);
   bool scatter_root(CollOperation& operation, bool& moved);
   bool scatter_other(CollOperation& operation, bool& moved);
+  void take_part(const CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                 CollOperation::Block part, const std::byte* own) const;
   void take_blocks(const CollOperation& operation, std::uint64_t index, std::uint64_t step) const;
   const std::byte* combine_local(CollOperation& operation, std::uint64_t index, std::uint64_t step,
                                  std::byte* target);

@@ -13,16 +13,25 @@ void copy_part(std::byte* to, const std::byte* from, std::size_t size) noexcept 
 
 }  // namespace
 
+// What that lane has written, or, of this rank's own lane, what lies in the input unless it is in its
+// place already.
+void CollGroup::take_part(const CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                          CollOperation::Block part, const std::byte* own) const {
+  std::byte* const to = operation.out + part.offset;
+  if (lane != lane_)
+    copy_part(to, board_.room(lane, step, part.bytes), part.bytes);
+  else if (own != nullptr)
+    copy_part(to, own, part.bytes);
+}
+
 // This chunk of all ranks' blocks, which are ready.
 void CollGroup::take_blocks(const CollOperation& operation, std::uint64_t index,
                             std::uint64_t step) const {
-  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane) {
-    const auto [offset, size] = operation.part_of(operation.block_of(local_[lane]), index);
-    if (lane != lane_)
-      copy_part(operation.out + offset, board_.room(lane, step, size), size);
-    else if (operation.in != nullptr)
-      copy_part(operation.out + offset, operation.in + operation.offset_of(index), size);
-  }
+  const std::byte* const own =
+      operation.in == nullptr ? nullptr : operation.in + operation.offset_of(index);
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
+    take_part(operation, lane, step, operation.part_of(operation.block_of(local_[lane]), index),
+              own);
 }
 
 bool CollGroup::allgather_at_once(const CollOperation& operation, unsigned looks) {
@@ -31,13 +40,8 @@ bool CollGroup::allgather_at_once(const CollOperation& operation, unsigned looks
   for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
     while (lane != lane_ && !board_.ready(lane, next_step_))
       if (looks-- == 0) return false;
-  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane) {
-    const auto [offset, size] = operation.block_of(local_[lane]);
-    if (lane != lane_)
-      copy_part(operation.out + offset, board_.room(lane, next_step_, size), size);
-    else if (operation.in != nullptr)
-      copy_part(operation.out + offset, operation.in, size);
-  }
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
+    take_part(operation, lane, next_step_, operation.block_of(local_[lane]), operation.in);
   return true;
 }
 

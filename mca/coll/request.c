@@ -38,21 +38,12 @@ static void construct(lfc_coll_request* request) {
   request->base.super.req_status._cancelled = 0;
   request->base.super.req_free = free_request;
   request->base.super.req_cancel = cancel_request;
-  lfc_coll_buffer_none(&request->in);
-  lfc_coll_buffer_none(&request->out);
-  request->gets = false;
-  request->blocks = NULL;
+  lfc_coll_operands_none(&request->operands);
 }
 
-static bool close_all(lfc_coll_request* request, bool unpack) {
-  bool ok = lfc_coll_buffer_close(&request->in, false);
-  ok = lfc_coll_buffer_close(&request->out, unpack) && ok;
-  free(request->blocks);
-  request->blocks = NULL;
-  return ok;
+static void destruct(lfc_coll_request* request) {
+  (void)lfc_coll_operands_close(&request->operands, false);
 }
-
-static void destruct(lfc_coll_request* request) { (void)close_all(request, false); }
 
 static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, construct, destruct);
 
@@ -63,7 +54,7 @@ static void finish(lfc_coll_operation* operation, enum lfc_coll_status status) {
       (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
   ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
   int result = mpi_status(status);
-  if (!close_all(request, request->gets && status == LFC_COLL_OK) && result == OMPI_SUCCESS)
+  if (!lfc_coll_operands_close(&request->operands, status == LFC_COLL_OK) && result == OMPI_SUCCESS)
     result = OMPI_ERROR;
   request->base.super.req_status.MPI_ERROR = result;
   ompi_request_complete(&request->base.super, true);

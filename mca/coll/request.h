@@ -1,8 +1,8 @@
 /* Request: a call of the engine as MPI sees it, blocking or not.
  *
  *   lfc_coll_request* request = lfc_coll_request_new();
- *   ... open request->in, request->out ...
- *   return lfc_coll_request_start(request, comm, module, &call, out);   // owns and closes the buffers
+ *   ... open request->operands ...
+ *   return lfc_coll_request_start(request, comm, module, &call, out);   // owns and closes the operands
  *
  * MPI's functions keep types and operations of a nonblocking call alive in the base's fields.
  */
@@ -15,9 +15,7 @@
 typedef struct lfc_coll_request {
   ompi_coll_base_nbc_request_t base;
   lfc_coll_operation operation;
-  lfc_coll_buffer in, out;
-  bool gets;                     /* `out` is unpacked at the end */
-  struct lfc_coll_block* blocks; /* owned; of an allgatherv */
+  lfc_coll_operands operands;
 } lfc_coll_request;
 
 /* NULL: no memory. Released by OBJ_RELEASE if it is not started. */

@@ -31,10 +31,18 @@ output=$scratch/output
 code=0
 seconds=0
 
-job_pids() { # mpirun, its daemons and the ranks
+rank_pids() { # the ranks
   local pid
   for pid in $(marked_pids "$LFC_TEST_MARK"); do
-    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | neon_* | mpirun | orted | prte*) echo "$pid" ;; esac
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | neon_*) echo "$pid" ;; esac
+  done
+}
+
+job_pids() { # mpirun, its daemons and the ranks
+  local pid
+  rank_pids
+  for pid in $(marked_pids "$LFC_TEST_MARK"); do
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpirun | orted | prte*) echo "$pid" ;; esac
   done
 }
 

@@ -17,11 +17,6 @@ launch() { # launch LAUNCHER... -- ARGS...: as start_job, by another launcher
   job_pid=$!
 }
 
-ranks_left() {
-  local pid
-  for pid in $(job_pids); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) != mpi_* ]] || echo "$pid"; done
-}
-
 victim() { # victim CALL RANK: once it is at work
   local pid
   pid=$(pid_of_rank "$2")
@@ -61,10 +56,10 @@ for call in bcast barrier reduce allreduce ibcast iallreduce; do
   launch "${here[@]}" --enable-recovery -- "$program" --only "$call" --seconds 100
   victim "$call" 2
   for ((tries = 0; tries < 100; ++tries)); do
-    [[ -n $(ranks_left) ]] || break
+    [[ -n $(rank_pids) ]] || break
     sleep 0.1
   done
-  [[ -z $(ranks_left) ]] || fail "ranks still wait 10 s after one was killed in $call"
+  [[ -z $(rank_pids) ]] || fail "ranks still wait 10 s after one was killed in $call"
   grep -aqE '^(coll lfc: .*has ended|.*btl lfc: .*lost)' "$output" || fail "nobody said who was lost in $call"
   kill "$job_pid" 2>/dev/null || true
   end_job 10

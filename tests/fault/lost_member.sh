@@ -12,21 +12,13 @@ cases=("loop,shm --allocate" "loop,tcp")
 [[ ${1-} != --all ]] || cases+=("loop,shm")
 reasons='lost process|MPI_ERR_OTHER|MPI_ERR_INTERN'
 
-ranks_live() {
-  local pid
-  for pid in $(job_pids); do
-    [[ $(cat "/proc/$pid/comm" 2>/dev/null) != neon_* ]] || return 0
-  done
-  return 1
-}
-
 # mpirun's recovery does not always end when its ranks have: it is not what is tested here.
 alone() { # alone LINKS WAY OPTIONS...
   local tries
   start_job 3 --enable-recovery --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
   pid_of_rank 0 >/dev/null
   for ((tries = 0; tries < 120; ++tries)); do
-    ranks_live || break
+    [[ -n $(rank_pids) ]] || break
     sleep 0.1
   done
   ((tries < 120)) || { marked_show "$LFC_TEST_MARK"; fail "ranks are left waiting: $*"; }

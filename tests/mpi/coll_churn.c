@@ -2,40 +2,15 @@
 // time and overlapping: memory, mappings and descriptors of the process stay what they were.
 //
 //   coll_churn [--rounds N] [--alive N]     prints "churn rank=R communicators=N rss_kib=A..B ..." before "ok"
-#include <dirent.h>
-
 #include "check.h"
+
+#include "process.h"
 
 enum { kMaxAlive = 1024, kBytes = 20000 };
 
 static MPI_Comm alive[kMaxAlive];
 
-static long count_entries(const char* directory) {
-  long count = 0;
-  DIR* dir = opendir(directory);
-  require(dir != NULL, "cannot list %s", directory);
-  while (readdir(dir) != NULL) ++count;
-  closedir(dir);
-  return count;
-}
-
-static long count_lines(const char* path) {
-  long count = 0;
-  FILE* file = fopen(path, "r");
-  require(file != NULL, "cannot read %s", path);
-  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
-  fclose(file);
-  return count;
-}
-
-static long resident_kib(void) {
-  long size = 0, resident = 0;
-  FILE* file = fopen("/proc/self/statm", "r");
-  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2,
-          "cannot read /proc/self/statm");
-  fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
+static long resident_kib(void) { return resident_pages() * (sysconf(_SC_PAGESIZE) / 1024); }
 
 // Everybody's, halves, every second rank with its order turned round, or all but one.
 static MPI_Comm make(int round) {

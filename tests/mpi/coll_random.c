@@ -16,13 +16,7 @@ enum { kComms = 6, kPending = 5, kMaxCount = 40000, kMaxThreads = kStateSlots };
 static _Thread_local uint64_t state;  // the same at all ranks
 static _Thread_local uint64_t digest;
 
-static uint64_t draw(uint64_t bound) {
-  state += 0x9e3779b97f4a7c15u;
-  uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (z ^ (z >> 31)) % bound;
-}
+static uint64_t draw(uint64_t bound) { return random_below(&state, bound); }
 
 static void note(const void* data, size_t size) {
   const unsigned char* bytes = data;

@@ -2,17 +2,7 @@
 // and open files. tests/fault/not_asked.sh compares it with and without the plugin at hand.
 #include "check.h"
 
-#include <dirent.h>
-
-static int entries(const char* path) {
-  DIR* directory = opendir(path);
-  require(directory != NULL, "cannot read %s", path);
-  int n = 0;
-  for (const struct dirent* entry; (entry = readdir(directory)) != NULL;)
-    n += entry->d_name[0] != '.';
-  closedir(directory);
-  return n;
-}
+#include "process.h"
 
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -37,8 +27,8 @@ int main(int argc, char** argv) {
   MPI_Put(&me, 1, MPI_INT, to, 0, 1, MPI_INT, win);
   MPI_Win_fence(0, win);
   require(value == from, "peer %d: put %d", from, value);
-  printf("footprint rank=%d threads=%d files=%d\n", me, entries("/proc/self/task"),
-         entries("/proc/self/fd"));
+  printf("footprint rank=%d threads=%ld files=%ld\n", me, count_entries("/proc/self/task"),
+         count_entries("/proc/self/fd"));
   fflush(stdout);
   MPI_Win_free(&win);
   free(in);

@@ -3,43 +3,17 @@
 #define _DEFAULT_SOURCE  // MAP_ANONYMOUS
 #include "check.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include "process.h"
+
 enum { kAtOnce = 64, kBytes = 4096 };
-
-static long count_entries(const char* directory) {
-  long count = 0;
-  DIR* dir = opendir(directory);
-  require(dir != NULL, "cannot list %s", directory);
-  while (readdir(dir) != NULL) ++count;
-  closedir(dir);
-  return count;
-}
-
-static long count_lines(const char* path) {
-  long count = 0;
-  FILE* file = fopen(path, "r");
-  require(file != NULL, "cannot read %s", path);
-  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
-  fclose(file);
-  return count;
-}
 
 // Bytes that the allocator has given out.
 static long allocated(void) {
   const struct mallinfo2 info = mallinfo2();
   return (long)(info.uordblks + info.hblkhd);
-}
-
-static long resident_pages(void) {
-  long size = 0, resident = 0;
-  FILE* file = fopen("/proc/self/statm", "r");
-  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2,
-          "cannot read /proc/self/statm");
-  fclose(file);
-  return resident;
 }
 
 static void use_window(int flavor, int round) {

@@ -1,0 +1,44 @@
+// What this process holds: for tests that it does not grow. Include it after check.h.
+//
+//   const long before = count_entries("/proc/self/fd"), pages = resident_pages();
+//   ...
+//   require(count_entries("/proc/self/fd") == before, "...");
+#ifndef LFC_TESTS_MPI_PROCESS_H
+#define LFC_TESTS_MPI_PROCESS_H
+
+#include <dirent.h>
+#include <stdio.h>
+
+#include "check.h"
+
+// Of a directory, without . and ..: descriptors of /proc/self/fd, threads of /proc/self/task.
+static inline long count_entries(const char* path) {
+  long count = 0;
+  DIR* directory = opendir(path);
+  require(directory != NULL, "cannot list %s", path);
+  for (const struct dirent* entry; (entry = readdir(directory)) != NULL;)
+    count += entry->d_name[0] != '.';
+  closedir(directory);
+  return count;
+}
+
+// Of a file: mappings of /proc/self/maps.
+static inline long count_lines(const char* path) {
+  long count = 0;
+  FILE* file = fopen(path, "r");
+  require(file != NULL, "cannot read %s", path);
+  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
+  fclose(file);
+  return count;
+}
+
+static inline long resident_pages(void) {
+  long size = 0, resident = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  require(file != NULL && fscanf(file, "%ld %ld", &size, &resident) == 2,
+          "cannot read /proc/self/statm");
+  fclose(file);
+  return resident;
+}
+
+#endif
