@@ -3,14 +3,14 @@
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 for links in loop,shm loop,tcp; do
-  start_job 4 --mca btl lfc --mca btl_lfc_links "$links" mpi_random_traffic --events 40000
+  start_job 4 --mca btl lfc --mca btl_lfc_links "$links" mpi_random_traffic --events 200000
   pid=$(pid_of_rank 1)
   sleep 0.7
   kill -STOP "$pid" || fail "the job has ended before a rank was stopped"
   sleep 4
   kill -0 "$job_pid" 2>/dev/null || fail "the job ended while a rank was stopped"
   kill -CONT "$pid"
-  end_job 60
+  end_job 90
   job_is_ok "with rank 1 stopped for 4 s"
   nothing_left
   echo "links $links: stopped for 4 s, done after $seconds s"
