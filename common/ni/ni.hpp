@@ -84,6 +84,8 @@ struct Config {
   std::chrono::nanoseconds delay{0};
   // How long the host may have left before that is noticed, at most.
   std::chrono::nanoseconds longest_rest{1'000'000};
+  // The same while the machine is crowded, when each look costs the host its processor; 0: no matter.
+  std::chrono::nanoseconds crowded_rest{0};
   // How long the host must not have polled to count as away; at least the delay.
   std::chrono::nanoseconds patience{0};
   Idle idle = Idle::block;

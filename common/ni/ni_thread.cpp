@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "ni/ni.hpp"
+#include "place/cores.hpp"
 
 namespace lfc {
 namespace {
@@ -32,6 +33,8 @@ constexpr nanoseconds kLongestLinger = 20us;
 // How much later it serves where somebody computes and it has to be woken, asker included; what is
 // measured at start is less, because nobody computes then.
 constexpr nanoseconds kBusyWakeUp = 80us;
+// Whether the machine is crowded is asked so often; one answer costs about as much as a look.
+constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
 
@@ -182,14 +185,25 @@ void NiThread::answer_measurement() noexcept {
 
 // --- floating ---
 
+nanoseconds NiThread::longest_rest() const noexcept {
+  const Config& config = ni_.config();
+  return config.crowded_rest > config.longest_rest && is_crowded() ? config.crowded_rest
+                                                                   : config.longest_rest;
+}
+
 void NiThread::float_around() noexcept {
   Counters& counters = ni_.link_counters();
   Watchdog dog({delay_, ni_.config().longest_rest, ni_.config().patience});
   Watchdog::Step step = dog.begin(ni_.presence());
+  nanoseconds asked{0};
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
       case Watchdog::Action::rest:
         if (wait(step.time, false) == Woken::by_time) counters.add(Counter::thread_looks);
+        if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
+          asked = time;
+          dog.set_longest_rest(longest_rest());
+        }
         step = dog.rested(ni_.presence());
         break;
       case Watchdog::Action::sleep:

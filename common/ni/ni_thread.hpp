@@ -48,6 +48,8 @@ class NiThread {
   void answer_measurement() noexcept;
   void measure();
   void float_around() noexcept;
+  // By what the machine is like now.
+  std::chrono::nanoseconds longest_rest() const noexcept;
   void own() noexcept;
   void be_idle(int fruitless) noexcept;
   // Waits for wake(), for the time, and, with `links`, for what they were armed for.

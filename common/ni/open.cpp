@@ -221,8 +221,12 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   config.queue_memory = options.queue_memory;
   if (options.policy == "single") return "policy single";
   const Cores cores = count_cores();
-  config.longest_rest = options.longest_rest != 0 ? std::chrono::microseconds(options.longest_rest)
-                                                  : watch_interval(cores, options.neighbours);
+  if (options.longest_rest != 0) {
+    config.longest_rest = std::chrono::microseconds(options.longest_rest);
+  } else {
+    config.longest_rest = watch_interval(cores, options.neighbours);
+    config.crowded_rest = kRareWatch;
+  }
   config.patience = absence(cores, options.neighbours);
   // With a processor to spare the thread need not stay on its host's.
   if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;

@@ -1,8 +1,12 @@
 #include "place/cores.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <fstream>
 #include <string>
 
@@ -58,7 +62,30 @@ bool has_spare(const Cores& cores, unsigned neighbours) noexcept {
 
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept {
   using std::chrono::microseconds;
-  return has_spare(cores, neighbours) ? microseconds(200) : microseconds(5000);
+  return has_spare(cores, neighbours) ? microseconds(200) : kRareWatch;
+}
+
+bool is_crowded(std::string_view loadavg, long processors) noexcept {
+  // "0.20 0.18 0.12 RUNNABLE/ALL LAST-PID"
+  for (int word = 0; word < 3; ++word) {
+    const std::size_t space = loadavg.find(' ');
+    if (space == std::string_view::npos) return false;
+    loadavg.remove_prefix(space + 1);
+  }
+  long runnable = 0;
+  const auto [end, error] =
+      std::from_chars(loadavg.data(), loadavg.data() + loadavg.size(), runnable);
+  return error == std::errc() && processors > 0 && runnable > processors;
+}
+
+bool is_crowded() noexcept {
+  const int file = ::open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::array<char, 128> text;
+  const ssize_t size = ::read(file, text.data(), text.size());
+  ::close(file);
+  return size > 0 && is_crowded({text.data(), static_cast<std::size_t>(size)},
+                                ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept {

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lfc {
@@ -33,6 +34,15 @@ bool has_spare(const Cores& cores, unsigned neighbours) noexcept;
 // costs some microseconds, of the host itself unless a processor is to spare: every millisecond, it was
 // seen to make short messages slower by a twentieth.
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept;
+// Where none is to spare.
+inline constexpr std::chrono::microseconds kRareWatch{5000};
+
+// Whether at this moment more wants to run on the machine than it has processors: a processor that was
+// counted as one to spare may be taken by other jobs, or by other containers that count the same ones.
+// The caller counts. Some microseconds; false where the kernel does not tell. Any thread.
+bool is_crowded() noexcept;
+// Likewise, from the text of /proc/loadavg.
+bool is_crowded(std::string_view loadavg, long processors) noexcept;
 
 // How long a process must not have polled to count as computing. Where processors are short it may wait
 // for one meanwhile, inside MPI: some time slices of others.

@@ -76,6 +76,9 @@ class Watchdog {
         longest_(std::max(patience_, limits.longest_rest)),
         rest_(patience_) {}
 
+  // From the next rest on.
+  void set_longest_rest(Time time) noexcept { longest_ = std::max(patience_, time); }
+
   // `polls`: a number that changes with every poll of the host.
   Step begin(std::uint64_t polls) noexcept { return host_seen(polls, patience_); }
 
@@ -130,7 +133,7 @@ class Watchdog {
 
   const Time delay_;
   const Time patience_;
-  const Time longest_;
+  Time longest_;
   Time rest_;
   Time retry_ = delay_;
   Time last_served_{};

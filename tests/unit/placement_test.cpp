@@ -99,6 +99,16 @@ TEST_CASE("placement: this machine can be read, and counting moves nobody") {
   CHECK_FALSE(read_machine(cores.allowed).cores.empty());
 }
 
+TEST_CASE("crowded: more is runnable than there are processors") {
+  CHECK_FALSE(is_crowded("0.20 0.18 0.12 2/80 11206\n", 2));
+  CHECK(is_crowded("0.20 0.18 0.12 3/80 11206\n", 2));
+  CHECK(is_crowded("120.20 99.18 0.12 130/8000 11206\n", 128));
+  CHECK_FALSE(is_crowded("", 2));
+  CHECK_FALSE(is_crowded("0.20 0.18 0.12 ", 2));
+  CHECK_FALSE(is_crowded("0.20 0.18 0.12 x/80", 2));
+  CHECK_FALSE(is_crowded("0.20 0.18 0.12 3/80", 0));
+}
+
 TEST_CASE("auto: floating while there is a processor for each process, else single") {
   Cores cores;
   cores.allowed = {0, 1, 2, 3};

@@ -136,6 +136,23 @@ TEST_CASE("watchdog: masked, it waits for nothing but the unmasking, then a dela
   CHECK(dog.rested(25).action == Action::serve);
 }
 
+TEST_CASE("watchdog: a longer longest rest holds from the next one on, a shorter one as well") {
+  Watchdog dog(kLimits);
+  std::uint64_t polls = 1;
+  Watchdog::Step step = dog.begin(polls);
+  const auto settle = [&] {
+    for (int i = 0; i < 20; ++i) step = dog.rested(++polls);
+    return step.time;
+  };
+  CHECK(settle() == kLimits.longest_rest);
+  dog.set_longest_rest(4 * kLimits.longest_rest);
+  CHECK(settle() == 4 * kLimits.longest_rest);
+  dog.set_longest_rest(kLimits.longest_rest);
+  CHECK(settle() == kLimits.longest_rest);
+  dog.set_longest_rest(Time{0});
+  CHECK(settle() == kLimits.delay);
+}
+
 TEST_CASE("watchdog: what wakes nobody is tried again, ever more rarely") {
   Watchdog dog(kLimits);
   (void)dog.begin(5);
