@@ -59,9 +59,9 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
   std::snprintf(to, size, "%s", from.c_str());
 }
 
-void deliver(void* context, const lfc::Delivery& delivery) {
-  static_cast<lfc_adapter*>(context)->host.receive(delivery.peer_context, delivery.tag,
-                                                   delivery.bytes.data(), delivery.bytes.size());
+void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size, PeerId,
+             void* context) {
+  static_cast<lfc_adapter*>(context)->host.receive(endpoint, tag, bytes, size);
 }
 
 // The NI has one host, and tells it also before it exists.

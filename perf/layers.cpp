@@ -106,7 +106,7 @@ class NiChannel {
     std::unique_ptr<Link> link = make_shm_link(ShmOptions{}, ni_.sink(), why_not);
     if (!link) fail(why_not);
     ni_.add_link(std::move(link));
-    ni_.set_message_handler({deliver, this});
+    ni_.set_message_handler(handler_of<deliver>(this));
     const std::vector<std::byte> own = ni_.open();
     const auto me = static_cast<std::size_t>(side);
     std::copy(own.begin(), own.end(), control.address[me].begin());

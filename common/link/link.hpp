@@ -63,12 +63,17 @@ struct LinkRegion {
   void* local = nullptr;   // the link's own registration; meaningless elsewhere
 };
 
+class RingReader;
+
 // Receives what links deliver. Implemented by the NI and by test fixtures.
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
   // A frame arrived from `peer`. The payload is valid during the call only.
   virtual void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) = 0;
+  // Frames from `peer` are in this ring. Takes as many from its front as it likes, at most `limit`, and
+  // returns how many; what it leaves comes by on_frame(). For short messages, without a detour.
+  virtual int on_ring(PeerId /*peer*/, RingReader& /*ring*/, int /*limit*/) { return 0; }
   // A process that knows our address begins to talk to us on `link`. Returns the index under which
   // its frames shall be reported, or kNoPeer to refuse it. Called before its first on_frame.
   virtual PeerId on_connect(class Link& link, const Address& from) = 0;

@@ -74,6 +74,9 @@ struct RingWord {
   static std::uint16_t sequence(std::uint64_t word) noexcept {
     return static_cast<std::uint16_t>(word);
   }
+  static std::uint32_t sequence_and_type(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word) & 0xffffff;
+  }
   static Meta meta(std::uint64_t word) noexcept {
     return std::bit_cast<Meta>(static_cast<std::uint32_t>(word >> 16 & 0xffffff));
   }
@@ -256,6 +259,22 @@ class RingReader : private RingView {
       prefetch<0>(out.payload.data(), length);
     }
     return Peek::frame;
+  }
+
+  // The oldest frame, if it is a message that lies in its slot: the common case, in line. On false
+  // ask peek(). It stays in the ring until pop().
+  [[gnu::always_inline]] bool peek_short(RingFrame& out) noexcept {
+    const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);  // as in peek()
+    const std::size_t length = RingWord::length(word);
+    if (RingWord::sequence_and_type(word) !=
+            RingWord::sequence_and_type(RingWord::pack(next_, {FrameType::message, 0, 0}, 0)) ||
+        length > kInlinePayload) [[unlikely]]
+      return false;
+    out.word = word;
+    out.payload = {at_ + sizeof word, length};
+    if (length > kCacheLine - sizeof word)
+      prefetch<0>(at_ + kCacheLine, length + sizeof word - kCacheLine);
+    return true;
   }
 
   // Releases the frame of the last peek.

@@ -11,7 +11,7 @@
 // computes are not stalled before that. What comes beyond waits with its sender's credit.
 //
 //   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
-//   queue.set_handler({deliver, context});
+//   queue.set_handler(handler_of<deliver>(context));     // void deliver(void*, const Delivery&)
 //   bool released = queue.deliver(peer, peer_context, tag, payload);   // control program
 //   queue.drain(64, [](PeerId peer) { release(peer); });               // host
 //
@@ -40,27 +40,53 @@ struct Delivery {
   std::span<const std::byte> bytes;
 };
 
+// What is called for each message. All in registers, and the host's own arguments first, so that
+// whoever passes it on has nothing to move.
 struct MessageHandler {
-  void (*deliver)(void* context, const Delivery& delivery) = nullptr;
+  using Deliver = void(void* peer_context, std::uint8_t tag, const std::byte* bytes,
+                       std::size_t size, PeerId peer, void* context);
+  Deliver* deliver = [](void*, std::uint8_t, const std::byte*, std::size_t, PeerId, void*) {};
   void* context = nullptr;
+
+  void operator()(const Delivery& message) const {
+    deliver(message.peer_context, message.tag, message.bytes.data(), message.bytes.size(),
+            message.peer, context);
+  }
 };
+
+// For those who like it better in one piece.
+template <void (*deliver)(void* context, const Delivery& delivery)>
+MessageHandler handler_of(void* context) noexcept {
+  return {[](void* peer_context, std::uint8_t tag, const std::byte* bytes, std::size_t size,
+             PeerId peer, void* to) {
+            deliver(to, {peer, peer_context, tag, {bytes, size}});
+          },
+          context};
+}
 
 class HostQueue {
  public:
   enum class Mode : std::uint8_t { direct, queued };
 
-  explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept : mode_(mode), limit_(limit) {}
+  explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept
+      : mode_(mode), limit_(limit), queues_(mode == Mode::queued) {}
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
   // True: its receive buffer is free. False: it waits with it; drain() will report its peer.
   bool deliver(const Delivery& delivery) {
-    if (mode_ == Mode::queued || away_) [[unlikely]]
+    if (queues_) [[unlikely]]
       return enqueue(delivery);
-    if (handler_.deliver != nullptr) handler_.deliver(handler_.context, delivery);
+    handler_(delivery);
     return true;
   }
   // Whether the host is away, so that messages have to wait for it.
-  void set_away(bool away) noexcept { away_ = away; }
+  void set_away(bool away) noexcept {
+    away_ = away;
+    queues_ = away || mode_ == Mode::queued;
+  }
+  // Whether messages have to wait, now.
+  bool queues() const noexcept { return queues_; }
+  const MessageHandler& handler() const noexcept { return handler_; }
   // A hint for another thread, certain for the one that drains when nobody delivers.
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
   // Hands up to `limit` waiting messages to the host; calls released(peer) after each whose receive
@@ -70,7 +96,7 @@ class HostQueue {
     int count = 0;
     Item item;
     while (count < limit && pop(item)) {
-      handler_.deliver(handler_.context, {item.peer, item.peer_context, item.tag, item.bytes});
+      handler_({item.peer, item.peer_context, item.tag, item.bytes});
       if (item.holds_buffer) released(item.peer);
       recycle(std::move(item));
       ++count;
@@ -92,12 +118,14 @@ class HostQueue {
   };
   static constexpr std::size_t kSpares = 64;
 
-  bool enqueue(const Delivery& delivery);
+  // By value: so nothing of it lies in memory when it is handed over at once.
+  bool enqueue(Delivery delivery);
   bool pop(Item& out);
   void recycle(Item item);
 
   const Mode mode_;
   const std::size_t limit_;
+  bool queues_;
   bool away_ = false;
   MessageHandler handler_;
   std::atomic<std::size_t> count_{0};  // of items_

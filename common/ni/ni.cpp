@@ -18,9 +18,6 @@ constexpr std::uint32_t kMaxCredits = 1u << 20;
 // What Meta::credits can say.
 constexpr std::uint32_t kMaxPiggyback = 255;
 
-// How often links without connections are polled.
-constexpr unsigned kPassesPerIdlePoll = 256;
-
 SendLock::Kind lock_kind(const Config& config) noexcept {
   if (config.threads || config.policy == Policy::fixed) return SendLock::Kind::shared;
   return config.policy == Policy::floating ? SendLock::Kind::biased : SendLock::Kind::none;
@@ -136,6 +133,7 @@ std::string_view Ni::link_name(PeerId id) const noexcept {
 void Ni::admit(Peer& peer, Link& link) {
   if (std::find(busy_links_.begin(), busy_links_.end(), &link) == busy_links_.end())
     busy_links_.push_back(&link);
+  used_.store(true, std::memory_order_relaxed);
   if (peer.admitted) return;
   peer.admitted = true;
   budget_.admit(peer.window.window());
@@ -457,7 +455,7 @@ bool Ni::credits_arrived(Peer& peer, std::uint32_t count) {
 // The receive buffer of one frame is free again: its credit is owed.
 void Ni::free_buffer(Peer& peer) noexcept {
   peer.window.release();
-  if (!peer.window.wants_growth()) return;
+  if (!peer.window.wants_growth() || is_lost(peer)) return;
   const std::uint32_t extra = budget_.growth(peer.window.window());
   budget_.charge(extra);
   peer.window.grow(extra);
@@ -465,7 +463,6 @@ void Ni::free_buffer(Peer& peer) noexcept {
 }
 
 void Ni::release_buffer(Peer& peer) noexcept {
-  if (is_lost(peer)) return;
   free_buffer(peer);
   if (peer.window.due()) return_credits(peer);
 }
@@ -512,6 +509,35 @@ void Ni::return_credits(Peer& peer) noexcept {
     refuse_frame(peer, meta);
 }
 
+// The short path: messages for a host that is here, each as accept_frame() would have it. Whatever is
+// unusual about a frame is left to on_frame().
+[[gnu::flatten]] int Ni::on_ring(PeerId id, RingReader& ring, int limit) {
+  if (id >= peers_.size() || host_.queues()) [[unlikely]]
+    return 0;
+  Peer& peer = at(id);
+  const MessageHandler host = host_.handler();
+  int count = 0;
+  std::size_t bytes = 0;
+  RingFrame frame;
+  while (count < limit && !is_lost(peer) && ring.peek_short(frame)) {
+    const Meta meta = frame.meta();
+    if (meta.credits != 0 && (!credits_arrived(peer, meta.credits) || is_lost(peer))) [[unlikely]]
+      break;
+    if (!peer.window.accept()) [[unlikely]]
+      break;
+    host.deliver(peer.context, meta.tag, frame.payload.data(), frame.payload.size(), id,
+                 host.context);
+    ring.pop();
+    release_buffer(peer);
+    bytes += frame.payload.size();
+    ++count;
+  }
+  counters_.add(Counter::frames_received, static_cast<std::uint64_t>(count));
+  counters_.add(Counter::messages_received, static_cast<std::uint64_t>(count));
+  counters_.add(Counter::bytes_received, bytes);
+  return count;
+}
+
 void Ni::refuse_frame(Peer& peer, Meta meta) {
   counters_.add(Counter::frames_dropped);
   peer.link->close(peer.id);
@@ -553,7 +579,7 @@ bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> pa
 // --- The control program ---
 
 // Flat, as is what it calls when there is nothing to do.
-[[gnu::flatten]] int Ni::progress() noexcept { return progress_control() + serve_host(); }
+[[gnu::flatten]] int Ni::pass() noexcept { return progress_control() + serve_host(); }
 
 int Ni::run_control() noexcept {
   const auto entry = lock_.try_enter();
@@ -618,7 +644,9 @@ int Ni::poll_all_links() noexcept {
 // A link without connections can only hear a stranger's first words: that may wait a little, so
 // that an unused link costs nothing.
 int Ni::poll_links() noexcept {
-  if (++passes_ % kPassesPerIdlePoll == 0) return poll_all_links();
+  const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
+  passes_.store(passes, std::memory_order_relaxed);
+  if (passes % kPassesPerIdlePoll == 0) return poll_all_links();
   int events = 0;
   // By index: a callback may add a link to the list.
   for (std::size_t i = 0; i < busy_links_.size(); ++i) events += busy_links_[i]->poll();

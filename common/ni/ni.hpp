@@ -4,7 +4,7 @@
 //   Ni ni(config);
 //   ni.add_link(make_shm_link(...));                       // in order of preference
 //   publish(ni.open());
-//   ni.set_message_handler({deliver, context});
+//   ni.set_message_handler(handler_of<deliver>(context));
 //   PeerId peer = ni.add_peer(*Address::parse(blob), why_not);
 //   if (!ni.try_send(peer, tag, slices, 2)) ni.post(peer, message);   // message.done() later
 //   while (...) ni.progress();
@@ -196,6 +196,7 @@ class Ni final : private FrameSink {
   // Has work() called in the next pass of the control program.
   void service_wake(ServiceId id) noexcept {
     services_awake_ |= 1u << service_index(id);
+    used_.store(true, std::memory_order_relaxed);
     wake_sleeper();
   }
   // The peer with this name, if it is known; kNoPeer if not.
@@ -204,7 +205,7 @@ class Ni final : private FrameSink {
   // --- The control program ---
 
   // One bounded pass over links and stalled peers; returns the number of events.
-  int progress() noexcept;
+  int progress() noexcept { return passes_over() ? 0 : pass(); }
   // Its two halves: what the NI does alone, and what needs the host: waiting messages are handed
   // over and callbacks made.
   int run_control() noexcept;
@@ -292,6 +293,7 @@ class Ni final : private FrameSink {
 
   // FrameSink: called by links inside progress().
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
+  int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
 
@@ -304,6 +306,19 @@ class Ni final : private FrameSink {
   Peer& insert_peer(const Address& address);
   void admit(Peer& peer, Link& link);
   int poll_links() noexcept;
+  int pass() noexcept;
+  // How often links without connections are polled.
+  static constexpr unsigned kPassesPerIdlePoll = 256;
+  // While nobody has talked there can only be a stranger's first words, for which links are polled now
+  // and then anyhow: a job that has this NI loaded and talks over something else hardly pays for it.
+  bool passes_over() noexcept {
+    if (used_.load(std::memory_order_relaxed)) [[likely]]
+      return false;
+    const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
+    if (passes % kPassesPerIdlePoll == 0 || news_.load(std::memory_order_relaxed)) return false;
+    passes_.store(passes, std::memory_order_relaxed);
+    return true;
+  }
   int poll_all_links() noexcept;
   int drain_host(int limit) noexcept;
   int run_pass(bool all_links) noexcept;
@@ -398,8 +413,9 @@ class Ni final : private FrameSink {
   std::atomic<bool> unmask_awaited_{false};
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<Link*> busy_links_;  // with a connection; the others are polled now and then
-  unsigned passes_ = 0;
+  std::vector<Link*> busy_links_;    // with a connection; the others are polled now and then
+  std::atomic<unsigned> passes_{0};  // a hint
+  std::atomic<bool> used_{false};    // there has been a connection, or work for a service
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, PeerId> by_name_;
   Peer* stalled_ = nullptr;

@@ -46,7 +46,7 @@ class SendCredits {
 class ReceiveWindow {
  public:
   explicit ReceiveWindow(std::uint32_t initial = 1) noexcept
-      : window_(initial), promised_(initial) {}
+      : promised_(initial), window_(initial), until_growth_(initial) {}
 
   // A frame that needs a buffer has arrived. False: the peer had no credit for it.
   bool accept() noexcept {
@@ -58,7 +58,7 @@ class ReceiveWindow {
   // returned explicitly unless a frame goes that way at once.
   bool release() noexcept {
     ++owed_;
-    ++released_since_growth_;
+    until_growth_ -= until_growth_ != 0 ? 1 : 0;
     return due();
   }
   bool due() const noexcept { return owed_ >= refresh(); }
@@ -76,12 +76,12 @@ class ReceiveWindow {
   }
 
   // True when the peer has used its whole window since the last growth: worth a larger one.
-  bool wants_growth() const noexcept { return released_since_growth_ >= window_; }
+  bool wants_growth() const noexcept { return until_growth_ == 0; }
   // Enlarges the window by `extra` buffers, which the caller has already provided.
   void grow(std::uint32_t extra) noexcept {
     window_ += extra;
     owed_ += extra;
-    released_since_growth_ = 0;
+    until_growth_ = window_;
   }
 
   std::uint32_t window() const noexcept { return window_; }
@@ -91,10 +91,10 @@ class ReceiveWindow {
   std::uint32_t refresh() const noexcept { return std::max(1u, window_ / 2); }
 
  private:
-  std::uint32_t window_;
   std::uint32_t promised_;  // credits at the peer, in its frames under way, or on the way back
   std::uint32_t owed_ = 0;
-  std::uint32_t released_since_growth_ = 0;
+  std::uint32_t window_;
+  std::uint32_t until_growth_;  // buffers still to be released
 };
 
 // What one NI has promised to all its peers together, kept under a cap.

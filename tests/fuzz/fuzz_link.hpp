@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "link/link.hpp"
+#include "link/ring.hpp"
 #include "link/sim/random.hpp"
 
 namespace lfc {
@@ -54,7 +55,7 @@ class FuzzLink final : public Link {
     while (!inbound.empty()) {
       const Inbound frame = std::move(inbound.front());
       inbound.pop_front();
-      sink_.on_frame(frame.peer, frame.meta, frame.payload);
+      deliver(frame);
       ++events;
     }
     if (connect_from) {
@@ -75,8 +76,27 @@ class FuzzLink final : public Link {
   int closed = 0;
 
  private:
+  // As a link without rings does it, or as one with rings.
+  void deliver(const Inbound& frame) {
+    const Slice slice{frame.payload.data(), frame.payload.size()};
+    if (random_.chance(500) || writer_.send(frame.meta, &slice, 1) != SendStatus::sent)
+      return sink_.on_frame(frame.peer, frame.meta, frame.payload);
+    if (sink_.on_ring(frame.peer, reader_, 1) != 0) return;
+    sink_.on_frame(frame.peer, frame.meta, frame.payload);
+    RingFrame left;
+    (void)reader_.peek(left);
+    reader_.pop();
+  }
+
   FrameSink& sink_;
   Random& random_;
+  const RingShape shape_;
+  struct alignas(kRingAlignment) Block {
+    std::byte bytes[kRingAlignment];
+  };
+  std::vector<Block> ring_ = std::vector<Block>(shape_.bytes() / sizeof(Block) + 1);
+  RingWriter writer_{ring_.front().bytes, shape_};
+  RingReader reader_{ring_.front().bytes, shape_};
 };
 
 }  // namespace lfc

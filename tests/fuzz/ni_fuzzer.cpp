@@ -44,12 +44,7 @@ class Session {
     link = made.get();
     ni.add_link(std::move(made));
     ni.open();
-    ni.set_message_handler({[](void* context, const Delivery& delivery) {
-                              auto& sum = static_cast<Session*>(context)->checksum;
-                              for (std::byte byte : delivery.bytes)
-                                sum += std::to_integer<unsigned>(byte);
-                            },
-                            this});
+    ni.set_message_handler(handler_of<receive>(this));
     memory.assign(kMemory + 2 * kCanary, kCanaryByte);
     ni.register_memory(base(), kMemory, kRemoteRead | kRemoteWrite | kRemoteAtomic, region);
     RegionHandle stale;
@@ -63,6 +58,10 @@ class Session {
     for (PeerId id = 0; id < ni.peer_count(); ++id) ni.remove_peer(id);
   }
 
+  static void receive(void* context, const Delivery& delivery) {
+    auto& sum = static_cast<Session*>(context)->checksum;
+    for (std::byte byte : delivery.bytes) sum += std::to_integer<unsigned>(byte);
+  }
   std::byte* base() { return memory.data() + kCanary; }
   bool canaries() const {
     const auto intact = [](std::byte byte) { return byte == kCanaryByte; };

@@ -104,7 +104,6 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
             .delay = options.delay,
             .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
             .clock_context = &world_});
-    world_.ni(node).set_message_handler({[](void*, const Delivery&) {}, nullptr});
   }
   for (std::uint32_t group = 0; group < (options.whole ? 1 : options.groups); ++group) {
     std::vector<Node> nodes;

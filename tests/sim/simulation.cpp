@@ -115,7 +115,7 @@ Simulation::Simulation(const SimulationOptions& options)
     host.transferring.resize(nodes);
     for (std::uint32_t i = 0; i < kNeighbours; ++i)
       host.neighbours.push_back(static_cast<Node>((node + 1 + random_.below(nodes - 1)) % nodes));
-    world_.ni(node).set_message_handler({&Simulation::deliver, &host});
+    world_.ni(node).set_message_handler(handler_of<&Simulation::deliver>(&host));
     if (options.rma) {
       host.memory.resize(sizeof(std::uint64_t) + nodes * kSlice);
       world_.ni(node).register_memory(host.memory.data(), host.memory.size(),

@@ -24,7 +24,7 @@ struct Host {
     host.contexts.push_back(delivery.peer_context);
     host.tags.push_back(delivery.tag);
   }
-  MessageHandler handler() { return {&Host::deliver, this}; }
+  MessageHandler handler() { return handler_of<&Host::deliver>(this); }
 };
 
 Delivery message(PeerId peer, std::uint8_t tag, const std::string& text, void* context = nullptr) {

@@ -37,7 +37,7 @@ class Lab {
       contexts_.push_back({this, node});
     }
     for (Node node = 0; node < nodes; ++node) {
-      world.ni(node).set_message_handler({&Lab::deliver, &contexts_[node]});
+      world.ni(node).set_message_handler(handler_of<&Lab::deliver>(&contexts_[node]));
       world.ni(node).set_broken_handler(&Lab::broken, &contexts_[node]);
     }
   }
@@ -458,6 +458,52 @@ TEST_CASE("a cut cable is noticed at both ends", "[ni]") {
   lab.settle();
   REQUIRE(lab.lost.size() == 2);
   REQUIRE(std::count(lab.results.begin(), lab.results.end(), -1) == 0);
+}
+
+TEST_CASE("from a ring short messages are taken, and anything else is left in it", "[ni]") {
+  Lab lab(2, {.seed = 1}, {});
+  const PeerId peer = lab.world.peer(0, 1);
+  FrameSink& sink = lab.world.ni(0).sink();
+  const RingShape shape;
+  struct alignas(kRingAlignment) Block {
+    std::byte bytes[kRingAlignment];
+  };
+  std::vector<Block> memory(shape.bytes() / sizeof(Block) + 1);
+  RingWriter writer(memory.front().bytes, shape);
+  RingReader reader(memory.front().bytes, shape);
+  const auto send = [&](Meta meta, const std::string& text) {
+    const Slice slice{text.data(), text.size()};
+    REQUIRE(writer.send(meta, &slice, 1) == SendStatus::sent);
+  };
+  const auto left = [&] {
+    RingFrame frame;
+    REQUIRE(reader.peek(frame) == RingReader::Peek::frame);
+    reader.pop();
+    return frame;
+  };
+  CHECK(sink.on_ring(peer, reader, 16) == 0);
+  for (const char* text : {"one", "two", "three", ""}) send({FrameType::message, 7, 0}, text);
+  const std::uint32_t before = lab.world.state(0, 1).credits.available();
+  send({FrameType::message, 8, 2}, "with credits");
+  send({FrameType::credit, 0, 0}, "12345678");
+  send({FrameType::message, 9, 0}, std::string(kInlinePayload + 1, 'x'));
+  send({FrameType::message, 9, 0}, std::string(kInlinePayload, 'y'));
+  CHECK(sink.on_ring(peer, reader, 2) == 2);
+  CHECK(sink.on_ring(peer, reader, 16) == 3);
+  CHECK(lab.received[0] ==
+        std::vector<Lab::Received>{
+            {1, 7, "one"}, {1, 7, "two"}, {1, 7, "three"}, {1, 7, ""}, {1, 8, "with credits"}});
+  CHECK(lab.world.state(0, 1).credits.available() == before + 2);
+  CHECK(sink.on_ring(peer, reader, 16) == 0);
+  CHECK(left().meta().type == FrameType::credit);
+  CHECK(sink.on_ring(peer, reader, 16) == 0);
+  CHECK(left().payload.size() == kInlinePayload + 1);
+  CHECK(sink.on_ring(peer, reader, 16) == 1);
+  CHECK(lab.received[0].back().text == std::string(kInlinePayload, 'y'));
+  // Of a peer that nobody knows it takes nothing.
+  send({FrameType::message, 7, 0}, "from nobody");
+  CHECK(sink.on_ring(peer + 1, reader, 16) == 0);
+  CHECK(lab.received[0].size() == 6);
 }
 
 TEST_CASE("lost, doubled and damaged frames break a peer but nothing else", "[ni]") {

@@ -281,8 +281,10 @@ ShmLink::Armed ShmLink::arm() noexcept {
 
 // Delivers up to `limit` frames.
 int ShmLink::drain(Incoming& in, int limit) noexcept {
+  int events = in.peer == kNoPeer ? 0 : sink_.on_ring(in.peer, in.reader, limit);
+  if (events != 0 && (events == limit || !in.reader.has_next())) [[likely]]
+    return events;
   RingFrame frame;
-  int events = 0;
   do {
     const RingReader::Peek found = in.reader.peek(frame);
     if (found != RingReader::Peek::frame) [[unlikely]] {
