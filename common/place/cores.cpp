@@ -84,8 +84,8 @@ bool is_crowded() noexcept {
   std::array<char, 128> text;
   const ssize_t size = ::read(file, text.data(), text.size());
   ::close(file);
-  return size > 0 && is_crowded({text.data(), static_cast<std::size_t>(size)},
-                                ::sysconf(_SC_NPROCESSORS_ONLN));
+  return size > 0 &&
+         is_crowded({text.data(), static_cast<std::size_t>(size)}, ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept {

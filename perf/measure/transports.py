@@ -56,7 +56,7 @@ def _table(lab, major):
     return [
         Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
         # Loaded, and not taken: vader has the higher exclusivity.
-        Transport("vader+lfc", _OB1 + ("--mca", "btl", "vader,lfc,self"), shared_memory),
+        Transport("vader+lfc", _OB1 + ("--mca", "btl", "vader,lfc,self", "--mca", "coll", "^lfc"), shared_memory),
         Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
         Transport("tcp", _OB1 + _OSC + tcp, {"pml": {"ob1"}, "btl": {"tcp"}}),
         Transport("mtl-ofi", _OSC + ofi + provider, {"pml": {"cm"}, "mtl": {"ofi"}}),
