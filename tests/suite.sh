@@ -488,7 +488,7 @@ suite() {
   done
   for name in $(found scripts sh); do
     case $name in
-      lab | compare | apps) when=nightly ;; # of what measures and tests, and a minute each
+      lab | compare | apps | policies) when=nightly ;; # of what measures and tests; half a minute and more each
       *) when=full ;;
     esac
     entry $when 300 "scripts/$name" script "tests/scripts/$name.sh"
@@ -499,7 +499,7 @@ suite() {
   entry smoke5 600 ompi5/tree need_tree5
   entry smoke5 900 ompi5/build need_build5
   entry smoke5 180 ompi5/other_version other_version
-  entry smoke5 120 ompi5/unit program5 lfc_unit
+  entry full5 120 ompi5/unit program5 lfc_unit
   entry full5 120 ompi5/conformance program5 lfc_conformance
   entry full5 120 ompi5/sim program5 lfc_sim --seeds 20
   for name in $(found mpi c); do
