@@ -244,10 +244,7 @@ class RingReader : private RingView {
       return Peek::corrupt;
     out.word = word;
     if (length <= kInlinePayload) [[likely]] {
-      out.payload = {at_ + sizeof word, length};
-      // All lines on their way at once, while the host looks at the first.
-      if (length > kCacheLine - sizeof word)
-        prefetch<0>(at_ + kCacheLine, length + sizeof word - kCacheLine);
+      out.payload = in_slot(length);
     } else {
       if (length > max_payload_) [[unlikely]]
         return Peek::corrupt;
@@ -271,9 +268,7 @@ class RingReader : private RingView {
         length > kInlinePayload) [[unlikely]]
       return false;
     out.word = word;
-    out.payload = {at_ + sizeof word, length};
-    if (length > kCacheLine - sizeof word)
-      prefetch<0>(at_ + kCacheLine, length + sizeof word - kCacheLine);
+    out.payload = in_slot(length);
     return true;
   }
 
@@ -288,6 +283,12 @@ class RingReader : private RingView {
   }
 
  private:
+  // A payload behind its word. All its lines on their way at once, while the host looks at the first.
+  [[gnu::always_inline]] std::span<const std::byte> in_slot(std::size_t length) const noexcept {
+    if (length > kCacheLine - sizeof(std::uint64_t))
+      prefetch<0>(at_ + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
+    return {at_ + sizeof(std::uint64_t), length};
+  }
   // The word of a slot whose frame of this lap has not come.
   Peek look_at_stale(std::uint64_t word) noexcept;
   void publish() noexcept;

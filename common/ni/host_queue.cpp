@@ -2,7 +2,7 @@
 
 namespace lfc {
 
-bool HostQueue::enqueue(Delivery delivery) {
+bool HostQueue::enqueue(const Delivery& delivery) {
   const std::lock_guard guard(mutex_);
   Item item;
   if (!spares_.empty()) {

@@ -68,24 +68,20 @@ class HostQueue {
  public:
   enum class Mode : std::uint8_t { direct, queued };
 
-  explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept
-      : mode_(mode), limit_(limit), queues_(mode == Mode::queued) {}
+  explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept : mode_(mode), limit_(limit) {}
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
   // True: its receive buffer is free. False: it waits with it; drain() will report its peer.
   bool deliver(const Delivery& delivery) {
-    if (queues_) [[unlikely]]
+    if (queues()) [[unlikely]]
       return enqueue(delivery);
     handler_(delivery);
     return true;
   }
   // Whether the host is away, so that messages have to wait for it.
-  void set_away(bool away) noexcept {
-    away_ = away;
-    queues_ = away || mode_ == Mode::queued;
-  }
+  void set_away(bool away) noexcept { away_ = away; }
   // Whether messages have to wait, now.
-  bool queues() const noexcept { return queues_; }
+  bool queues() const noexcept { return mode_ == Mode::queued || away_; }
   const MessageHandler& handler() const noexcept { return handler_; }
   // A hint for another thread, certain for the one that drains when nobody delivers.
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
@@ -118,14 +114,12 @@ class HostQueue {
   };
   static constexpr std::size_t kSpares = 64;
 
-  // By value: so nothing of it lies in memory when it is handed over at once.
-  bool enqueue(Delivery delivery);
+  bool enqueue(const Delivery& delivery);
   bool pop(Item& out);
   void recycle(Item item);
 
   const Mode mode_;
   const std::size_t limit_;
-  bool queues_;
   bool away_ = false;
   MessageHandler handler_;
   std::atomic<std::size_t> count_{0};  // of items_

@@ -133,8 +133,7 @@ stat_of() {
 # In a /dev/shm that is shared with other jobs only our own name tells whose a file is.
 shm_names='*lfc*'
 [[ -z ${LFC_OWN_SHM-} ]] || shm_names='*'
-# osc_rdma.*: a window that Open MPI's own osc/rdma was making when it was killed; its file, not LFC's.
-shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -name "$shm_names" ! -name 'osc_rdma.*' -printf '%f\n' | sort; }
+shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -name "$shm_names" -printf '%f\n' | sort; }
 shm_before=$(shm_files)
 
 # No process of the job, nothing new in /dev/shm.

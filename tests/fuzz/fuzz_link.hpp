@@ -16,6 +16,7 @@
 #include "link/link.hpp"
 #include "link/ring.hpp"
 #include "link/sim/random.hpp"
+#include "ring_memory.hpp"
 
 namespace lfc {
 
@@ -91,12 +92,9 @@ class FuzzLink final : public Link {
   FrameSink& sink_;
   Random& random_;
   const RingShape shape_;
-  struct alignas(kRingAlignment) Block {
-    std::byte bytes[kRingAlignment];
-  };
-  std::vector<Block> ring_ = std::vector<Block>(shape_.bytes() / sizeof(Block) + 1);
-  RingWriter writer_{ring_.front().bytes, shape_};
-  RingReader reader_{ring_.front().bytes, shape_};
+  RingMemory ring_{shape_};
+  RingWriter writer_{ring_.get(), shape_};
+  RingReader reader_{ring_.get(), shape_};
 };
 
 }  // namespace lfc

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "ring_memory.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {
@@ -465,12 +466,9 @@ TEST_CASE("from a ring short messages are taken, and anything else is left in it
   const PeerId peer = lab.world.peer(0, 1);
   FrameSink& sink = lab.world.ni(0).sink();
   const RingShape shape;
-  struct alignas(kRingAlignment) Block {
-    std::byte bytes[kRingAlignment];
-  };
-  std::vector<Block> memory(shape.bytes() / sizeof(Block) + 1);
-  RingWriter writer(memory.front().bytes, shape);
-  RingReader reader(memory.front().bytes, shape);
+  const RingMemory memory(shape);
+  RingWriter writer(memory.get(), shape);
+  RingReader reader(memory.get(), shape);
   const auto send = [&](Meta meta, const std::string& text) {
     const Slice slice{text.data(), text.size()};
     REQUIRE(writer.send(meta, &slice, 1) == SendStatus::sent);

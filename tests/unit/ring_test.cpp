@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
-#include <new>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "catch.hpp"
+#include "ring_memory.hpp"
 
 namespace {
 
@@ -22,10 +21,10 @@ constexpr RingShape kShapes[] = {kSmall, RingShape{}, RingShape{16384, 4096, 102
 struct TestRing {
   explicit TestRing(const RingShape& shape_)
       : shape(shape_),
-        memory(static_cast<std::byte*>(::operator new (shape.bytes(), std::align_val_t{256}))),
-        writer((std::memset(memory, 0, shape.bytes()), memory), shape),
+        owned(shape),
+        memory(owned.get()),
+        writer(memory, shape),
         reader(memory, shape) {}
-  ~TestRing() { ::operator delete (memory, std::align_val_t{256}); }
   TestRing(const TestRing&) = delete;
   TestRing& operator=(const TestRing&) = delete;
 
@@ -42,6 +41,7 @@ struct TestRing {
   }
 
   RingShape shape;
+  RingMemory owned;
   std::byte* memory;
   RingWriter writer;
   RingReader reader;
