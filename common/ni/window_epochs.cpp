@@ -9,8 +9,6 @@
 namespace lfc {
 namespace {
 
-// Passes over the NI between two over the whole process.
-constexpr unsigned kOwnPasses = 8;
 // Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
 // the others all the same.
 constexpr unsigned kQuietCalls = 64;
@@ -67,11 +65,7 @@ WindowStatus Window::wait_until(Ready ready) {
       const Ni::Access access(ni_);
       lost_ = true;
     }
-    if (pass % kOwnPasses == kOwnPasses - 1) {
-      windows_.host().progress();
-    } else {
-      ni_.progress();
-    }
+    windows_.host().progress();
   }
 }
 
@@ -139,7 +133,7 @@ WindowStatus Window::start(std::span<const std::uint32_t> group, bool no_check) 
     WindowPeer& peer = peers_[rank];
     peer.in_access = true;
     peer.access_granted = no_check;
-    peer.told_complete = false;
+    peer.end_told = false;
     if (!no_check) ++peer.posts_used;
   }
   return WindowStatus::ok;
@@ -152,13 +146,14 @@ WindowStatus Window::complete() {
     bool all = true;
     for (const std::uint32_t rank : access_group_) {
       WindowPeer& peer = peers_[rank];
-      if (peer.told_complete) continue;
+      if (peer.end_told) continue;
       if (!locally_complete(peer)) {
+        peer.ending = WindowPeer::End::complete;
         all = false;
         continue;
       }
       // Each target hears of it as soon as it can be told, and waits for what was sent before.
-      peer.told_complete = true;
+      peer.end_told = true;
       if (rank == rank_) {
         ++peer.completes;
       } else {
@@ -168,7 +163,10 @@ WindowStatus Window::complete() {
     return all;
   });
   const Ni::Access access(ni_);
-  for (const std::uint32_t rank : access_group_) peers_[rank].in_access = false;
+  for (const std::uint32_t rank : access_group_) {
+    peers_[rank].in_access = false;
+    peers_[rank].ending = WindowPeer::End::none;
+  }
   access_group_.clear();
   access_open_ = false;
   return status;
@@ -255,16 +253,24 @@ WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
   return acquire(peer);
 }
 
+// The last of the operations that wait for the lock may give it free.
+void Window::let_unlock_ride(WindowPeer& peer) {
+  const Ni::Access access(ni_);
+  peer.end_told = false;
+  if (peer.is_mapped() || peer.first == nullptr || peer.lock == WindowPeer::Lock::assumed) return;
+  peer.unlocked = false;
+  peer.ending = WindowPeer::End::unlock;
+}
+
 // Everything has got there; then the lock is free again.
 WindowStatus Window::release(WindowPeer& peer) {
   WindowStatus status = WindowStatus::ok;
   order_memory();
   if (peer.lock == WindowPeer::Lock::held && !peer.is_mapped()) {
-    bool asked = false;
     status = wait_until([&] {
-      if (!asked) {
+      if (!peer.end_told) {
         if (!locally_complete(peer) || peer.carrying) return false;
-        asked = true;
+        peer.end_told = true;
         peer.unlocked = false;
         signal(peer, WindowKind::unlock, 0, peer.sent);
         return false;
@@ -277,12 +283,14 @@ WindowStatus Window::release(WindowPeer& peer) {
   }
   const Ni::Access access(ni_);
   peer.lock = WindowPeer::Lock::none;
+  peer.ending = WindowPeer::End::none;
   return status;
 }
 
 WindowStatus Window::unlock(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (lock_all_ || peer.lock == WindowPeer::Lock::none) return WindowStatus::sync;
+  let_unlock_ride(peer);
   const WindowStatus status =
       flush_local(target);  // the lock has been granted if anything needs it
   const WindowStatus released = release(peer);
@@ -311,6 +319,7 @@ WindowStatus Window::lock_all(bool no_check) {
 
 WindowStatus Window::unlock_all() {
   if (!lock_all_) return WindowStatus::sync;
+  for (WindowPeer& peer : peers_) let_unlock_ride(peer);
   WindowStatus status = flush_local_all();
   for (WindowPeer& peer : peers_) {
     if (peer.lock == WindowPeer::Lock::none) continue;

@@ -111,6 +111,16 @@ std::uint8_t Window::count_fragment(WindowPeer& peer) noexcept {
   return static_cast<std::uint8_t>(kInFence | (odd_fence_ ? kOddFence : 0));
 }
 
+// Whoever has called complete or unlock waits only for this fragment to leave: it tells the target as well.
+void Window::let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head) noexcept {
+  if (peer.ending == WindowPeer::End::none || op.next != nullptr || !op.all_sent() ||
+      peer.replies != 0 || peer.natives != 0)
+    return;
+  head.flags = peer.ending == WindowPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
+  head.count = peer.sent;
+  peer.end_told = true;
+}
+
 void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
   WindowHead head{};
   const std::byte* data = nullptr;
@@ -136,6 +146,7 @@ void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
     head.flags = head.bytes == op.bytes ? kWhole : 0;
   } else {
     head.flags = count_fragment(peer);
+    let_end_ride(op, peer, head);
   }
   head.operation = static_cast<std::uint8_t>(op.what.operation);
   head.element = static_cast<std::uint8_t>(op.what.element);

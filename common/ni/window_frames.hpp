@@ -37,6 +37,8 @@ enum WindowFlags : std::uint8_t {
   kInFence = 4,    // counted for the fence epoch
   kOddFence = 8,   // of odd number
   kWhole = 16,     // the fragment is the whole operation
+  kComplete = 32,  // the last fragment of an access epoch: `complete` rides in it
+  kUnlock = 64,    // of a lock: `unlock` rides in it
 };
 
 struct WindowHead {
@@ -48,7 +50,7 @@ struct WindowHead {
   std::uint8_t element;    // enum Element
   std::uint32_t runs;      // that follow
   std::uint32_t reply;     // the origin's name for the operation that waits for a result
-  std::uint32_t count;     // complete, unlock: put and accumulate fragments sent before
+  std::uint32_t count;     // complete, unlock: put and accumulate fragments sent, this one included
   std::uint64_t bytes;     // packed bytes that the runs cover
   std::uint64_t offset;    // of them in the packed bytes of the whole operation
 };

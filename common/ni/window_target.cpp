@@ -96,25 +96,12 @@ Verdict Window::accept(WindowPeer& peer, const WindowHead& head, std::span<const
       peer.lock = WindowPeer::Lock::held;
       pump(peer);
       return Verdict::release;
-    case WindowKind::unlock: {
-      if (!peer.holds) return Verdict::malformed;
-      if (static_cast<std::int32_t>(peer.received - head.count) < 0) {
-        peer.unlock_pending = true;
-        peer.unlock_count = head.count;
-      } else {
-        release_for(peer);
-      }
-      return Verdict::hold;  // release_for() answers
-    }
+    case WindowKind::unlock: return end_lock(peer, head);
     case WindowKind::post:
       ++peer.posts;
       pump(peer);
       return Verdict::release;
-    case WindowKind::complete:
-      pending_completes_.push_back({head.rank, head.count});
-      if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
-      check_completes(peer);
-      return Verdict::release;
+    case WindowKind::complete: return end_access(peer, head);
     default: return Verdict::malformed;
   }
 }
@@ -191,8 +178,11 @@ void Window::answer_result(WindowPeer& peer, std::uint32_t reply, WindowStatus s
 Verdict Window::count(WindowPeer& peer, const WindowHead& head, WindowStatus status) {
   ++peer.received;
   if ((head.flags & kInFence) != 0) ++fence_received_[(head.flags & kOddFence) != 0 ? 1 : 0];
-  if (!pending_completes_.empty()) check_completes(peer);
   if (status != WindowStatus::ok) peer.ack_status = status;
+  if ((head.flags & kUnlock) != 0) return end_lock(peer, head);
+  if ((head.flags & kComplete) != 0 && end_access(peer, head) == Verdict::malformed)
+    return Verdict::malformed;
+  if (!pending_completes_.empty()) check_completes(peer);
   // One answer for all that arrives in a pass: the last of them keeps its buffer until then. What
   // went wrong is always told.
   if ((head.flags & kWantAck) == 0 && status == WindowStatus::ok) return unlock_if_due(peer);
@@ -200,6 +190,23 @@ Verdict Window::count(WindowPeer& peer, const WindowHead& head, WindowStatus sta
   peer.ack_due = true;
   acks_due_.push_back(head.rank);
   windows_.want_work(*this);
+  unlock_if_due(peer);
+  return Verdict::hold;
+}
+
+// The member's access epoch ends with the `count`-th of its fragments.
+Verdict Window::end_access(WindowPeer& peer, const WindowHead& head) {
+  pending_completes_.push_back({head.rank, head.count});
+  if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
+  check_completes(peer);
+  return Verdict::release;
+}
+
+// And its lock. release_for() answers.
+Verdict Window::end_lock(WindowPeer& peer, const WindowHead& head) {
+  if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
+  peer.unlock_pending = true;
+  peer.unlock_count = head.count;
   unlock_if_due(peer);
   return Verdict::hold;
 }

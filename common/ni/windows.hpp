@@ -102,6 +102,7 @@ struct WindowOp;
 // What a window knows of one member; O(1) for each.
 struct WindowPeer {
   enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
+  enum class End : std::uint8_t { none, complete, unlock };
 
   // What an access by loads and stores needs to know.
   std::byte* mapped = nullptr;       // its memory, in this process
@@ -125,7 +126,8 @@ struct WindowPeer {
   bool pumping = false;
   bool exclusive = false;
   bool access_granted = false;  // no post is needed (nocheck)
-  bool told_complete = false;
+  End ending = End::none;  // what the last fragment of those that wait shall tell the target
+  bool end_told = false;   // complete or unlock
   bool native_known = false, native = false, native_small = false;
   bool unlocked = false;         // the answer to our unlock
   std::uint32_t sent = 0;        // put and accumulate fragments
@@ -286,6 +288,7 @@ class Window {
   void execute_mapped(const WindowPeer& peer, WindowOp& op);
   void start_native(WindowPeer& peer, const WindowOp& op);
   bool native_possible(WindowPeer& peer, const WindowOp& op);
+  void let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head) noexcept;
   bool frames_under_way(const WindowPeer& peer) const noexcept;
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
@@ -301,6 +304,7 @@ class Window {
 
   // Epochs: ni/window_epochs.cpp
   WindowStatus acquire(WindowPeer& peer);
+  void let_unlock_ride(WindowPeer& peer);
   WindowStatus release(WindowPeer& peer);
   bool exposure_ended() noexcept;
   void grant_locks();
@@ -310,6 +314,8 @@ class Window {
                           std::span<const std::byte> rest);
   Service::Verdict serve(WindowPeer& peer, const WindowHead& head, std::span<const std::byte> rest);
   Service::Verdict count(WindowPeer& peer, const WindowHead& head, WindowStatus status);
+  Service::Verdict end_access(WindowPeer& peer, const WindowHead& head);
+  Service::Verdict end_lock(WindowPeer& peer, const WindowHead& head);
   Service::Verdict unlock_if_due(WindowPeer& peer);
   void release_for(WindowPeer& peer);
   void answer_result(WindowPeer& peer, std::uint32_t reply, WindowStatus status,

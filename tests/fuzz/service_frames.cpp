@@ -218,7 +218,7 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
   head.window = usually32(random, now.window->facts().id);
   head.rank = usually32(random, 1);
   head.kind = static_cast<std::uint8_t>(usually(random, random.between(1, 10)));
-  head.flags = static_cast<std::uint8_t>(random.below(32));
+  head.flags = static_cast<std::uint8_t>(random.below(128));
   head.operation = static_cast<std::uint8_t>(random.below(14));
   head.element = static_cast<std::uint8_t>(random.below(24));
   head.reply = static_cast<std::uint32_t>(random.next());

@@ -183,6 +183,66 @@ TEST_CASE("a put before the post waits for it, and complete does not overtake it
   }
 }
 
+TEST_CASE("complete and unlock ride in the last fragment that waits", "[windows]") {
+  Setting at(2, {.initial_window = 8});
+  const std::uint32_t target = 1;
+  const std::uint32_t origin = 0;
+  std::array<std::uint64_t, 3> values{7, 8, 9};
+  const Counters& counters = at.world.ni(0).counters();
+  std::deque<Word> kept;
+  const auto put_all = [&] {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Word& from = kept.emplace_back(&values[i]);
+      const Word& to = kept.emplace_back(nullptr, static_cast<std::int64_t>(i));
+      REQUIRE(at.at(0).put(1, from.view, to.view, nullptr) == WindowStatus::ok);
+    }
+  };
+  SECTION("complete") {
+    REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
+    put_all();
+    REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).complete() == WindowStatus::ok);
+    REQUIRE(at.at(1).wait() == WindowStatus::ok);
+    CHECK(counters.get(Counter::frames_sent) == values.size());
+  }
+  SECTION("unlock") {
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    put_all();
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    CHECK_FALSE(at.at(1).peer(0).holds);
+    CHECK(counters.get(Counter::frames_sent) == values.size() + 1);  // asks for the lock
+  }
+  SECTION("an unlock rides while others wait for the lock") {
+    REQUIRE(at.at(1).lock(1, true, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    put_all();
+    at.settle();
+    REQUIRE(at.at(1).unlock(1) == WindowStatus::ok);
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    REQUIRE(at.at(1).lock(1, true, false) == WindowStatus::ok);
+    REQUIRE(at.at(1).unlock(1) == WindowStatus::ok);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(at.words(1)[i] == values[i]);
+}
+
+TEST_CASE("a last fragment that overtakes the others ends nothing before them", "[windows]") {
+  Setting at(2, {.initial_window = 8});
+  const std::uint32_t origin = 0;
+  REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+  WindowHead last = at.head(0, 1, WindowKind::put, 8, 1);
+  last.flags = kComplete;
+  last.count = 2;
+  at.send(0, 1, last, {{8, 8, 0, 1}}, 8);
+  at.settle();
+  bool done = true;
+  REQUIRE(at.at(1).test(done) == WindowStatus::ok);
+  REQUIRE_FALSE(done);
+  at.send(0, 1, at.head(0, 1, WindowKind::put, 8, 1), {{0, 8, 0, 1}}, 8);
+  at.settle();
+  REQUIRE(at.at(1).test(done) == WindowStatus::ok);
+  REQUIRE(done);
+}
+
 TEST_CASE("an exclusive lock keeps everybody else out, in the order of asking", "[windows]") {
   Setting at(3);
   std::uint64_t one = 1;
@@ -327,7 +387,7 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
       for (int frame = 0; frame < 4; ++frame) {
         WindowHead head = at.head(0, 1, static_cast<WindowKind>(1 + random.below(11)),
                                   random.below(40), static_cast<std::uint32_t>(random.below(3)));
-        head.flags = static_cast<std::uint8_t>(random.below(32));
+        head.flags = static_cast<std::uint8_t>(random.below(128));
         head.operation = static_cast<std::uint8_t>(random.below(16));
         head.element = static_cast<std::uint8_t>(random.below(24));
         head.reply = static_cast<std::uint32_t>(random.next());
