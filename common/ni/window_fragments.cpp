@@ -116,7 +116,8 @@ void Window::let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head
   if (peer.ending == WindowPeer::End::none || op.next != nullptr || !op.all_sent() ||
       peer.replies != 0 || peer.natives != 0)
     return;
-  head.flags = peer.ending == WindowPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
+  head.flags =
+      peer.ending == WindowPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
   head.count = peer.sent;
   peer.end_told = true;
 }

@@ -126,8 +126,8 @@ struct WindowPeer {
   bool pumping = false;
   bool exclusive = false;
   bool access_granted = false;  // no post is needed (nocheck)
-  End ending = End::none;  // what the last fragment of those that wait shall tell the target
-  bool end_told = false;   // complete or unlock
+  End ending = End::none;       // what the last fragment of those that wait shall tell the target
+  bool end_told = false;        // complete or unlock
   bool native_known = false, native = false, native_small = false;
   bool unlocked = false;         // the answer to our unlock
   std::uint32_t sent = 0;        // put and accumulate fragments

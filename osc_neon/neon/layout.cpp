@@ -8,16 +8,17 @@
 namespace lfc::neon {
 
 Layout::Layout(MPI_Datatype type, int count) {
-  if (type == MPI_BYTE) {  // the type of most short puts, on their short path
-    bytes_ = static_cast<std::uint64_t>(count);
-    end_ = count;
+  const std::int64_t contiguous = lfc_contiguous_bytes(type, count);
+  if (contiguous >= 0) {
+    bytes_ = static_cast<std::uint64_t>(contiguous);
+    end_ = contiguous;
     return;
   }
   MPI_Count size = 0;
   MPI_Type_size_x(type, &size);
   bytes_ = static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
   end_ = static_cast<std::ptrdiff_t>(bytes_);
-  if (bytes_ == 0 || lfc_is_contiguous(type, count) != 0) return;
+  if (bytes_ == 0) return;
   lfc_pieces(
       type, count,
       [](void* context, std::ptrdiff_t offset, std::size_t length) {

@@ -46,14 +46,33 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
+// The short way, to memory that is mapped here. False: nothing was done, and what is wrong, if anything, the
+// long way says.
+bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
+  Window* const window = Window::find(win);
+  if (window == nullptr || window->dynamic() || type == MPI_DATATYPE_NULL ||
+      target_type == MPI_DATATYPE_NULL || count < 0 || target_count < 0 ||
+      (origin == nullptr && count != 0) || target < 0 ||
+      static_cast<Rank>(target) >= window->ranks() || disp < 0 || idx < 0 ||
+      static_cast<std::uint32_t>(idx) >= window->memory().slot_count)
+    return false;
+  const std::int64_t bytes = lfc_contiguous_bytes(type, count);
+  const bool alike = type == target_type && count == target_count;
+  const auto rank = static_cast<Rank>(target);
+  const std::uint64_t size = window->size(rank);
+  std::uint64_t offset = 0;
+  if (bytes < 0 || (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes) ||
+      __builtin_mul_overflow(static_cast<std::uint64_t>(disp),
+                             static_cast<std::uint64_t>(window->unit(rank)), &offset) ||
+      offset > size || static_cast<std::uint64_t>(bytes) > size - offset)
+    return false;
+  return window->endpoint().put_mapped(rank, offset, origin, static_cast<std::uint64_t>(bytes),
+                                       static_cast<std::uint32_t>(idx));
+}
+
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
-  if (access.here.contiguous() && access.there.contiguous() &&
-      window.endpoint().put_mapped(static_cast<Rank>(target), access.offset, origin,
-                                   access.here.bytes(), static_cast<std::uint32_t>(idx))) {
-    *request = lfc_request_finished();
-    return MPI_SUCCESS;
-  }
   window.endpoint().lock();
   Job& job = *window.take_job();
   const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
@@ -139,6 +158,7 @@ using lfc::neon::Access;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
+using lfc::neon::put_mapped;
 using lfc::neon::Slot;
 using lfc::neon::start_get;
 using lfc::neon::start_put;
@@ -177,6 +197,10 @@ int MPIX_Win_get_num_notify(MPI_Win win, int* count) {
 int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                      int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
                      MPI_Request* req) {
+  if (put_mapped(origin, count, type, target, disp, target_count, target_type, idx, win)) {
+    *req = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
   Access access;
   int error =
       prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
@@ -204,6 +228,8 @@ int MPIX_Rget_notify(void* origin, int count, MPI_Datatype type, int target, MPI
 
 int MPIX_Put_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                     int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
+  if (put_mapped(origin, count, type, target, disp, target_count, target_type, idx, win))
+    return MPI_SUCCESS;
   MPI_Request request = MPI_REQUEST_NULL;
   const int error = MPIX_Rput_notify(origin, count, type, target, disp, target_count, target_type,
                                      idx, win, &request);

@@ -107,11 +107,10 @@ void lfc_progress(void) { opal_progress(); }
 
 /* --- Datatypes --- */
 
-int lfc_is_contiguous(MPI_Datatype type, int count) {
-  ptrdiff_t lower = 0;
-  ptrdiff_t extent = 0;
-  ompi_datatype_get_true_extent(type, &lower, &extent);
-  return lower == 0 && ompi_datatype_is_contiguous_memory_layout(type, count);
+int64_t lfc_contiguous_bytes(MPI_Datatype type, int count) {
+  const opal_datatype_t* of = &type->super;
+  const int contiguous = of->true_lb == 0 && ompi_datatype_is_contiguous_memory_layout(type, count);
+  return contiguous ? (int64_t)of->size * count : -1;
 }
 
 void lfc_pieces(MPI_Datatype type, int count, void (*piece)(void*, ptrdiff_t, size_t),

@@ -53,8 +53,8 @@ void lfc_progress(void);
 /* Calls piece(offset, size) for the contiguous pieces of `count` items, in order. */
 void lfc_pieces(MPI_Datatype type, int count, void (*piece)(void*, ptrdiff_t, size_t),
                 void* context);
-/* Whether `count` items are one piece that begins at offset 0, in order. */
-int lfc_is_contiguous(MPI_Datatype type, int count);
+/* The bytes of `count` items if they are one piece that begins at offset 0, in order; else -1. */
+int64_t lfc_contiguous_bytes(MPI_Datatype type, int count);
 
 #ifdef __cplusplus
 }
