@@ -172,6 +172,9 @@ class Ni final : private FrameSink {
    private:
     SendLock::Guard guard_;
   };
+  // Access without a scope, for who has it in one function and gives it up in another.
+  SendLock::Entry begin_access() noexcept { return lock_.await_entry(); }
+  void end_access(SendLock::Entry entry) noexcept { lock_.leave(entry); }
   // Makes `service` the receiver of frames for `id`; null ends that, and frames for it break the
   // sender's connection again. The service outlives its time here.
   void attach(ServiceId id, Service* service) noexcept;

@@ -64,7 +64,12 @@ class SendLock {
       held_.store(false, std::memory_order_release);  // pairs with the acquire in take()
     }
   }
-  // Likewise, and visits() has changed afterwards.
+  // Waits for it. To be left in the order opposite to that of entering.
+  Entry await_entry() noexcept {
+    const Entry entry = try_enter();
+    return entry != kRefused ? entry : wait();
+  }
+  // As leave(), and visits() has changed afterwards.
   void leave_visit(Entry entry) noexcept {
     if (kind_ == Kind::shared) note_visit();
     leave(entry + 2);
@@ -89,17 +94,14 @@ class SendLock {
 
   class Guard {
    public:
-    explicit Guard(SendLock& lock) noexcept : lock_(lock), entry_(lock.try_enter()) {
-      if (entry_ == kRefused) [[unlikely]]
-        entry_ = lock_.wait();
-    }
+    explicit Guard(SendLock& lock) noexcept : lock_(lock), entry_(lock.await_entry()) {}
     ~Guard() { lock_.leave(entry_); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
    private:
     SendLock& lock_;
-    Entry entry_;
+    const Entry entry_;
   };
 
   // --- The NI thread ---

@@ -49,11 +49,7 @@ void* place_for(Job& job, void* data, const Layout& here, const Layout& there) {
 
 namespace {
 
-// Both layouts, of equally many bytes.
-int layouts(int count, MPI_Datatype type, int target_count, MPI_Datatype target_type,
-            MPI_Aint offset, Layout& here, Layout& there) {
-  here = Layout(type, count);
-  there = Layout(target_type, target_count);
+int check(const Layout& here, const Layout& there, MPI_Aint offset) {
   if (here.bytes() != there.bytes()) return MPI_ERR_ARG;
   return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
@@ -114,9 +110,9 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
     if (request != nullptr) *request = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  Layout here;
-  Layout there;
-  error = layouts(count, type, target_count, target_type, offset, here, there);
+  const Layout here(type, count);
+  const Layout there(target_type, target_count);
+  error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
@@ -138,9 +134,9 @@ int get(Window& window, void* origin, int count, MPI_Datatype type, int target, 
     *request = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  Layout here;
-  Layout there;
-  error = layouts(count, type, target_count, target_type, offset, here, there);
+  const Layout here(type, count);
+  const Layout there(target_type, target_count);
+  error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
   window.endpoint().lock();
   Job& job = *window.take_job();

@@ -21,9 +21,6 @@ namespace {
 constexpr std::uint32_t kEager = 16384;
 constexpr std::uint32_t kBudget = 1 << 16;
 
-// A thread uses one endpoint at a time.
-thread_local std::optional<Ni::Access> held;
-
 class NativeEndpoint final : public Endpoint {
  public:
   NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Win win, MPI_Comm comm,
@@ -38,7 +35,8 @@ class NativeEndpoint final : public Endpoint {
   NeonWindow& window() { return window_; }
 
   void lock() override {
-    held.emplace(window_.ni());
+    const SendLock::Entry entry = window_.ni().begin_access();
+    entry_ = entry;
     window_.allow_writes();
   }
   bool try_lock() override {
@@ -47,7 +45,7 @@ class NativeEndpoint final : public Endpoint {
   }
   void unlock() override {
     const bool writes = window_.forbid_writes();
-    held.reset();
+    window_.ni().end_access(entry_);
     if (writes) window_.start_writes();
   }
 
@@ -112,8 +110,9 @@ class NativeEndpoint final : public Endpoint {
   const MPI_Comm comm_;  // the window's
   const std::uint32_t rank_, ranks_;
   NeonWindow window_;
-  std::optional<SharedMemory> own_;    // our counters, for neighbours to map
-  std::vector<Neighbour> neighbours_;  // by rank; empty: none
+  SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
+  std::optional<SharedMemory> own_;             // our counters, for neighbours to map
+  std::vector<Neighbour> neighbours_;           // by rank; empty: none
 };
 
 Slot* NativeEndpoint::make_slots(std::uint32_t count) {

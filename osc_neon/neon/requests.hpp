@@ -40,6 +40,7 @@ struct Job {
   bool starting = true;  // inside the program's call
   bool orphan = false;   // its request was freed
   bool delivered = false;
+  Job* next = nullptr;  // of those that have ended
   std::deque<Operation> operations;
   std::vector<std::byte> bytes;  // packed by us, or read for us
   // A get whose bytes are to be spread out: from `source` within `bytes` to `destination` at `result`.
@@ -65,6 +66,7 @@ struct Announced : Announcement {
   Status outcome = Status::ok;
   bool listed = false;  // has ended and is not delivered
   bool freed = false;
+  Announced* next = nullptr;  // of those that have ended
 
  private:
   static int start(void* object, int active);

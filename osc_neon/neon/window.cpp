@@ -246,17 +246,18 @@ void Window::recycle(Job* job) {
 
 int Window::deliver() {
   if (!news_.load(std::memory_order_relaxed)) return 0;
-  std::vector<Job*> jobs;
-  std::vector<Announced*> announced;
+  Job* job = nullptr;
+  Announced* announced = nullptr;
   {
     const std::lock_guard guard(*endpoint_);
-    jobs.swap(jobs_ended_);
-    announced.swap(announced_ended_);
+    job = jobs_ended_.take();
+    announced = announced_ended_.take();
     news_.store(false, std::memory_order_relaxed);
   }
-  for (Job* each : jobs) each->deliver();
-  for (Announced* each : announced) each->deliver();
-  return static_cast<int>(jobs.size() + announced.size());
+  int events = 0;
+  for (; job != nullptr; ++events) std::exchange(job, job->next)->deliver();
+  for (; announced != nullptr; ++events) std::exchange(announced, announced->next)->deliver();
+  return events;
 }
 
 int Window::poll() {
