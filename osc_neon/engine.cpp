@@ -319,12 +319,14 @@ neon_status neon_unlock_all(neon_window* window) {
   return guarded(window, [](Window& w) { return w.unlock_all(); });
 }
 neon_status neon_flush(neon_window* window, uint32_t target) {
+  if (of(window).flushed_at_once(target)) return NEON_OK;
   return guarded(window, [&](Window& w) { return w.flush(target); });
 }
 neon_status neon_flush_all(neon_window* window) {
   return guarded(window, [](Window& w) { return w.flush_all(); });
 }
 neon_status neon_flush_local(neon_window* window, uint32_t target) {
+  if (of(window).flushed_at_once(target)) return NEON_OK;
   return guarded(window, [&](Window& w) { return w.flush_local(target); });
 }
 neon_status neon_flush_local_all(neon_window* window) {

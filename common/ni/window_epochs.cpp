@@ -9,9 +9,6 @@
 namespace lfc {
 namespace {
 
-// Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
-// the others all the same.
-constexpr unsigned kQuietCalls = 64;
 // Passes until somebody who waits asks the kernel whether the neighbours still live: whom we reach by loads and stores
 // alone no link watches. Some milliseconds.
 constexpr unsigned kWatchPasses = 1 << 13;
@@ -26,21 +23,6 @@ WindowStatus Window::take_error() noexcept { return std::exchange(error_, Window
 void Window::order_stores() noexcept {
   order_memory();
   stored_ = unordered_ = false;
-}
-
-// Whether all has been done by stores. The CPU completes them in order, so only loads of this thread
-// could still come before them: order_loads() sees to that, when there are any.
-bool Window::flushed_at_once(const WindowPeer& peer) noexcept {
-  if (!peer.is_mapped() || peer.first != nullptr || lost_ || error_ != WindowStatus::ok ||
-      ++quiet_calls_ % kQuietCalls == 0)
-    return false;
-  if (threads_) {
-    order_memory();
-  } else {
-    release_fence();
-    if (std::exchange(stored_, false)) unordered_ = true;
-  }
-  return true;
 }
 
 bool Window::neighbour_died() const noexcept {
@@ -337,7 +319,6 @@ WindowStatus Window::unlock_all() {
 WindowStatus Window::flush(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (!passive(peer)) return WindowStatus::sync;
-  if (flushed_at_once(peer)) return WindowStatus::ok;
   order_stores();
   return wait_until([&] { return remotely_complete(peer); });
 }
@@ -345,7 +326,6 @@ WindowStatus Window::flush(std::uint32_t target) {
 WindowStatus Window::flush_local(std::uint32_t target) {
   WindowPeer& peer = peers_[target];
   if (!passive(peer)) return WindowStatus::sync;
-  if (flushed_at_once(peer)) return WindowStatus::ok;
   order_stores();
   return wait_until([&] { return locally_complete(peer); });
 }
