@@ -27,7 +27,7 @@ struct NeonWindow::Waiting : Message {
 
 struct NeonWindow::Write : Operation {
   NeonWindow* window = nullptr;
-  PeerId peer = kNoPeer;
+  neon::Rank rank = 0;
   neon::Operation* op = nullptr;
   std::uint64_t address = 0;
   RegionHandle region;
@@ -218,34 +218,47 @@ bool NeonWindow::quiet() noexcept {
 
 // --- Straight into memory ---
 
+void NeonWindow::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
+                     std::byte* here) noexcept {
+  peers_[rank].mapped = here;
+  peers_[rank].address = address;
+  peers_[rank].size = size;
+}
+
 void NeonWindow::prepare(neon::Rank to) {
-  if (to == rank_ || to >= peers_.size() || peers_[to].native_known) return;
+  if (to == rank_ || to >= peers_.size() || peers_[to].native_known || peers_[to].mapped != nullptr)
+    return;
   const bool native = ni().native_remote_memory(peers_[to].id);
   const Ni::Access access(ni());
   peers_[to].native = native;
   peers_[to].native_known = true;
 }
 
-bool NeonWindow::can_write(neon::Rank to) const { return may_write_ && peers_[to].native; }
+bool NeonWindow::can_write(neon::Rank to) const {
+  return may_write_ && (peers_[to].native || peers_[to].mapped != nullptr);
+}
 
 bool NeonWindow::write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
                        neon::Operation& op) {
   auto write = std::make_unique<Write>();
   std::memcpy(&write->region, token.bytes, sizeof write->region);
   write->window = this;
-  write->peer = peers_[to].id;
+  write->rank = to;
   write->op = &op;
   write->address = write->region.address + offset;
   write->done = [](Operation* self, Result result) {
     const std::unique_ptr<Write> ended(static_cast<Write*>(self));
-    NeonWindow& window = *ended->window;
-    const Ni::Access access(window.ni());
-    window.neon_.written(*ended->op, result == Result::ok            ? neon::Status::ok
-                                     : result == Result::unreachable ? neon::Status::unreachable
-                                                                     : neon::Status::range);
+    ended->window->written(*ended->op, result);
   };
   writes_.push_back(std::move(write));
   return true;
+}
+
+void NeonWindow::written(neon::Operation& op, Result result) {
+  const Ni::Access access(ni());
+  neon_.written(op, result == Result::ok            ? neon::Status::ok
+                    : result == Result::unreachable ? neon::Status::unreachable
+                                                    : neon::Status::range);
 }
 
 void NeonWindow::start_writes() {
@@ -255,9 +268,16 @@ void NeonWindow::start_writes() {
     writes.swap(writes_);
   }
   for (std::unique_ptr<Write>& each : writes) {
+    const Peer& to = peers_[each->rank];
+    if (to.mapped != nullptr) {
+      const std::uint64_t within = each->address - to.address;
+      const bool inside = within <= to.size && each->op->size <= to.size - within;
+      if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
+      written(*each->op, inside ? Result::ok : Result::bad_address);
+      continue;
+    }
     Write& write = *each.release();
-    ni().put(write.peer, write.op->data, nullptr, write.address, write.region, write.op->size,
-             &write);
+    ni().put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size, &write);
   }
 }
 

@@ -73,6 +73,8 @@ class NeonWindow final : private neon::Carrier {
   Ni& ni() const noexcept { return service_->ni(); }
   neon::Neon& neon() noexcept { return neon_; }
 
+  // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied. With Access.
+  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
   // Finds out whether puts to that rank can go straight into its memory. Without Access, by the host,
   // before a large put; opens the connection.
   void prepare(neon::Rank to);
@@ -111,7 +113,9 @@ class NeonWindow final : private neon::Carrier {
     std::unique_ptr<Waiting> waiting;
     bool busy = false;  // `waiting` is on its way
     bool native_known = false;
-    bool native = false;
+    bool native = false;  // the link can write
+    std::byte* mapped = nullptr;
+    std::uint64_t address = 0, size = 0;  // of what is mapped, there
   };
 
   bool send(neon::Rank to, const neon::Header& header, const void* payload,
@@ -129,6 +133,7 @@ class NeonWindow final : private neon::Carrier {
   void lost(PeerId peer);
   void deliver_own();
   neon::Rank rank_of(PeerId peer) const noexcept;
+  void written(neon::Operation& op, Result result);
 
   const std::shared_ptr<NeonService> service_;
   const neon::Exposure& exposure_;

@@ -177,6 +177,16 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   const Limits limits{.frame = frame, .eager = kEager, .budget = kBudget};
   auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
+  const auto base = reinterpret_cast<std::uint64_t>(memory.base);
+  std::vector<std::uint64_t> bases(ranks);
+  std::vector<std::uint64_t> sizes(ranks);
+  MPI_Allgather(&base, 1, MPI_UINT64_T, bases.data(), 1, MPI_UINT64_T, comm);
+  MPI_Allgather(&memory.size, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, comm);
+  for (std::uint32_t each = 0; each < ranks; ++each) {
+    auto* here = static_cast<std::byte*>(lfc_native_mapped(win, static_cast<int>(each)));
+    if (here != nullptr && sizes[each] > 0)
+      made->window().map(each, bases[each], sizes[each], here);
+  }
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);
   MPI_Allgather(&id, 1, MPI_UINT32_T, ids.data(), 1, MPI_UINT32_T, comm);

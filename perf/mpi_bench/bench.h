@@ -32,6 +32,8 @@ typedef struct Point {
   double pause;  // seconds after which a message sent has arrived for sure
   MPI_Request* requests;
   MPI_Win window;
+  char* exposed;  // the window's memory
+  MPI_Request announcement;
 } Point;
 
 typedef struct Bench {
@@ -78,6 +80,11 @@ void end_window(Point* p);
 double run_put(Point* p, long units);
 double run_get(Point* p, long units);
 double run_fetch_add(Point* p, long units);
+int begin_notified(Point* p);
+double run_notified(Point* p, long units);
+int begin_announced(Point* p);
+double run_announced(Point* p, long units);
+void end_announced(Point* p);
 
 int begin_overhead(Point* p);
 double run_send_overhead(Point* p, long units);

@@ -62,6 +62,12 @@ static const Bench benches[] = {
     {"get", "MPI_Get and flush", "8,1K,64K", "1", "us", begin_window, run_get, end_window, us},
     {"fetch_add", "MPI_Fetch_and_op and flush", "8", "1", "us", begin_window, run_fetch_add,
      end_window, us},
+#ifdef LFC_HAVE_MPIX_NEON
+    {"notified", "written, told by a counter, seen: half of there and back", "8,1K,64K", "1", "us",
+     begin_notified, run_notified, end_window, half_us},
+    {"announced", "likewise, into an announced buffer", "8,1K,64K", "1", "us", begin_announced,
+     run_announced, end_announced, half_us},
+#endif
     {"allreduce", "MPI_Allreduce of doubles", "8", "1", "us", 0, run_allreduce, 0, us},
     {"bcast", "MPI_Bcast, each rank in turn", "8,1K,64K,1M", "1", "us", 0, run_bcast, 0, us},
     {"ibcast", "MPI_Ibcast and wait, in turn", "8,1K,64K,1M", "1", "us", 0, run_ibcast, 0, us},

@@ -19,6 +19,7 @@ int begin_window(Point* p) {
   MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!ok) return 0;
   if (!allocate_windows) base = p->in;
+  p->exposed = base;
   memset(base, 0, p->size);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, p->window);
   MPI_Win_sync(p->window);
