@@ -246,17 +246,17 @@ void Window::recycle(Job* job) {
 
 int Window::deliver() {
   if (!news_.load(std::memory_order_relaxed)) return 0;
-  Job* job = nullptr;
-  Announced* announced = nullptr;
+  Fifo<Job> jobs;
+  Fifo<Announced> announced;
   {
     const std::lock_guard guard(*endpoint_);
-    job = jobs_ended_.take();
-    announced = announced_ended_.take();
+    std::swap(jobs, jobs_ended_);
+    std::swap(announced, announced_ended_);
     news_.store(false, std::memory_order_relaxed);
   }
   int events = 0;
-  for (; job != nullptr; ++events) std::exchange(job, job->next)->deliver();
-  for (; announced != nullptr; ++events) std::exchange(announced, announced->next)->deliver();
+  for (; !jobs.empty(); ++events) jobs.pop()->deliver();
+  for (; !announced.empty(); ++events) announced.pop()->deliver();
   return events;
 }
 

@@ -21,25 +21,6 @@ namespace lfc::neon {
 struct Job;
 struct Announced;
 
-// What has ended, in order, linked through its own `next`: nothing is allocated for a put.
-template <class T>
-class Ended {
- public:
-  void push_back(T& item) {
-    item.next = nullptr;
-    *end_ = &item;
-    end_ = &item.next;
-  }
-  T* take() {
-    end_ = &first_;
-    return std::exchange(first_, nullptr);
-  }
-
- private:
-  T* first_ = nullptr;
-  T** end_ = &first_;
-};
-
 class Window {
  public:
   static Window* find(MPI_Win win);
@@ -69,11 +50,11 @@ class Window {
   void recycle(Job* job);
   // What has ended, until deliver() tells the program. With the endpoint locked.
   void ended(Job& job) {
-    jobs_ended_.push_back(job);
+    jobs_ended_.push(&job);
     news_.store(true, std::memory_order_relaxed);
   }
   void ended(Announced& announced) {
-    announced_ended_.push_back(announced);
+    announced_ended_.push(&announced);
     news_.store(true, std::memory_order_relaxed);
   }
   // How a put without a request ended; the first error is kept for MPIX_Neon_complete.
@@ -110,8 +91,8 @@ class Window {
   std::vector<MPI_Aint> units_;
   std::unique_ptr<Endpoint> endpoint_;
   std::vector<Job*> jobs_idle_;
-  Ended<Job> jobs_ended_;
-  Ended<Announced> announced_ended_;
+  Fifo<Job> jobs_ended_;
+  Fifo<Announced> announced_ended_;
   std::atomic<bool> news_{false};  // something has ended; the lists are looked at under the lock
   int error_ = MPI_SUCCESS;
 };
