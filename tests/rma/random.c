@@ -5,7 +5,8 @@
 // What the standard leaves open is not drawn: each origin has a slice of its own in every window,
 // where a put or get meets no other access until the epoch ends or it is flushed, and accumulates
 // meet only accumulates of the same type; and there is a part where all origins accumulate with the
-// same commutative operation. Options: --seed N (the first), --programs N, --phases N.
+// same commutative operation. Options: --seed N (the first), --programs N, --phases N, --flavor N (of all windows: 0 create,
+// 1 allocate, 2 allocate_shared, 3 dynamic), --one (window over the memory, not two: what osc sm can do).
 #include <complex.h>
 
 #include "check.h"
@@ -665,7 +666,8 @@ static void check_memory(const char* memory, int index) {
   }
 }
 
-static void run_program(uint64_t number, int phases, bool only_simple) {
+// `flavors`: how many of create, allocate, allocate_shared, dynamic; `only`: this one; `two`: windows over the memory.
+static void run_program(uint64_t number, int phases, int flavors, long only, bool two) {
   uint64_t state = scramble(number);
   const size_t slices[] = {256, 1024, 4096, 40000, 300000};
   slice = slices[random_below(&state, ranks > 4 ? 4 : 5)];
@@ -678,7 +680,8 @@ static void run_program(uint64_t number, int phases, bool only_simple) {
   }
   char* memory = NULL;
   MPI_Win shared = MPI_WIN_NULL;
-  const int flavor = (int)random_below(&state, only_simple ? 2 : 4);
+  const int drawn = (int)random_below(&state, flavors);
+  const int flavor = only >= 0 ? (int)only : drawn;
   dynamic = flavor == 3;
   doing("program %llu: windows of flavor %d", (unsigned long long)number, flavor);
   const MPI_Aint bytes = (MPI_Aint)window_bytes;
@@ -701,10 +704,9 @@ static void run_program(uint64_t number, int phases, bool only_simple) {
     MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
   }
   // A second window over the same memory, used in other phases. Atomicity is of one window.
-  if (dynamic)
-    windows[1] = windows[0];
-  else
-    MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[1]);
+  if (dynamic) two = false;
+  windows[1] = windows[0];
+  if (two) MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[1]);
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < phases; ++i) {
     draw_phase(&state);
@@ -716,7 +718,7 @@ static void run_program(uint64_t number, int phases, bool only_simple) {
   }
   doing("program %llu: free", (unsigned long long)number);
   if (dynamic) MPI_Win_detach(windows[0], memory);
-  if (!dynamic) MPI_Win_free(&windows[1]);
+  if (two) MPI_Win_free(&windows[1]);
   MPI_Win_free(&windows[0]);
   if (flavor == 0 || dynamic) free(memory);
   for (int rank = 0; rank < ranks; ++rank) free(model[rank]), free(used[rank]);
@@ -734,12 +736,13 @@ int main(int argc, char** argv) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   MPI_Comm_size(host, &on_host);
   MPI_Comm_free(&host);
-  const bool only_simple = on_host < ranks || has_option(argc, argv, "--simple");
+  const int flavors = on_host < ranks ? 2 : 4;
+  const long only = option(argc, argv, "--flavor", -1);
   const uint64_t first = seed;
   for (long i = 0; i < programs; ++i) {
     seed = first + (uint64_t)i;
     alarm((unsigned)option(argc, argv, "--limit", patience));
-    run_program(seed, phases, only_simple);
+    run_program(seed, phases, flavors, only, !has_option(argc, argv, "--one"));
   }
   free(bases);
   return check_end();
