@@ -200,7 +200,9 @@ WindowStatus Window::issue(WindowOp& op) {
       at_once = true;
     } else {
       const bool ready = peer.first == nullptr && !peer.carrying && permitted(peer);
-      native = native && (op.bytes >= kNativeBytes || !frames_under_way(peer));
+      // Small ones stay in order. In an active epoch they are not done before the target says so: a frame, which costs
+      // a tenth, is soon enough. In a passive one they shall not wait for anybody.
+      native = native && (op.bytes >= kNativeBytes || (passive(peer) && !frames_under_way(peer)));
       at_once = ready && (peer.is_mapped() || native);
       op.native = native;
       if (at_once && native) ++peer.natives;

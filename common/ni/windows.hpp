@@ -130,7 +130,9 @@ struct WindowPeer {
   bool access_granted = false;  // no post is needed (nocheck)
   End ending = End::none;       // what the last fragment of those that wait shall tell the target
   bool end_told = false;        // complete or unlock
-  bool native_known = false, native = false, native_small = false;
+  bool native_known = false;
+  bool native = false;           // the link moves bytes itself
+  bool native_small = false;     // which needs nobody there
   bool unlocked = false;         // the answer to our unlock
   std::uint32_t sent = 0;        // put and accumulate fragments
   std::uint32_t wanted = 0;      // of which an ack will count
@@ -268,10 +270,10 @@ class Window {
     }
     return true;
   }
-  WindowStatus flush(std::uint32_t target);                                // waits
-  WindowStatus flush_all();                                                // waits
-  WindowStatus flush_local(std::uint32_t target);                          // waits
-  WindowStatus flush_local_all();                                          // waits
+  WindowStatus flush(std::uint32_t target);        // waits
+  WindowStatus flush_all();                        // waits
+  WindowStatus flush_local(std::uint32_t target);  // waits
+  WindowStatus flush_local_all();                  // waits
 
  private:
   friend class Windows;
