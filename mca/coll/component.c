@@ -23,7 +23,7 @@ static int register_component(void) {
   const mca_base_component_t* version = &own->super.collm_version;
   struct lfc_coll_options* options = &own->options;
   *options = (struct lfc_coll_options){
-      .packet = 32 * 1024, .window = 8 * 1024 * 1024, .fan = 0, .progress = progress};
+      .packet = 60 * 1024, .window = 8 * 1024 * 1024, .fan = 0, .progress = progress};
   own->priority = 80;
   (void)mca_base_var_group_component_register(
       version,

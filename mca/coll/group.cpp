@@ -23,6 +23,15 @@ constexpr std::uint64_t kAhead = 16;
 // What a packet costs at most besides its bytes.
 constexpr std::size_t kPacketCost = 512;
 
+// Packets of one size, none above `most`: a small last one would cost as much as the others.
+std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
+  constexpr std::size_t kUnit = 64;  // of elements of any type
+  if (bytes <= most) return most;
+  const std::size_t packets = (bytes + most - 1) / most;
+  const std::size_t share = (bytes + packets - 1) / packets;
+  return std::min(most, (share + kUnit - 1) / kUnit * kUnit);
+}
+
 // The fan-out with which `chunks` packets are at the last node first: the first packet passes
 // `depth` nodes, each of which sends it to its children in turn; every other packet follows after
 // what one node needs to send one to all its children. In units of a quarter of a hop.
@@ -91,7 +100,7 @@ void CollGroup::spread_loss() {
 void CollGroup::prepare(CollOperation& operation) noexcept {
   const bool one_node = members_.nodes() == 1;
   const auto lanes = static_cast<std::uint32_t>(local_.size());
-  std::size_t chunk = one_node ? kLocalChunk : options_.packet;
+  std::size_t chunk = one_node ? kLocalChunk : even_packet(operation.bytes, options_.packet);
   const bool reduces = operation.kind == Kind::reduce || operation.kind == Kind::allreduce;
   // The parts of all ranks share a room.
   if (operation.kind == Kind::scatter)

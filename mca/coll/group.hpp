@@ -41,7 +41,7 @@
 namespace lfc {
 
 struct CollOptions {
-  std::size_t packet = std::size_t{32} * 1024;        // bytes of a chunk among nodes
+  std::size_t packet = std::size_t{60} * 1024;        // bytes of a chunk among nodes
   std::size_t window = std::size_t{8} * 1024 * 1024;  // that a rank may be ahead
   unsigned fan = 0;                                   // of the trees; 0: by size
   TreeShape shape = TreeShape::monotone;
