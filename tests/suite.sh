@@ -208,6 +208,9 @@ chain_on_lab() { # chain_on_lab ARGS...
   OMPI_MCA_coll_lfc_fan=1 OMPI_MCA_btl_lfc_policy=floating mpi_on_lab 4 mpi_chain "$@"
 }
 
+# Links whose frames hold less than a packet does by default.
+small_frames() { OMPI_MCA_btl_lfc_shm_bulk=16384 mpi_on_lab 4 mpi_coll_random --cases 60; }
+
 rma_on_lab() { # rma_on_lab RANKS PROGRAM ARGS...
   need_lab
   need_build default
@@ -430,6 +433,7 @@ suite() {
   entry nightly 900 coll/churn-many.4 coll_churn mpi_on_host 4 --long --limit 800
   entry nightly 900 coll/churn-many.lab coll_churn mpi_on_lab 4 --long --limit 800
   entry full 120 coll/fallback coll_fallback
+  entry full 120 coll/small-frames small_frames
   # That nobody waits for hosts that are away, a second each; how close it comes to the idle case depends on the machine.
   entry full 180 coll/chain chain_on_lab --sleep --ratio 50 --stream 1000 --pipeline 3
   entry nightly 180 coll/chain-figures chain_on_lab --sleep --ratio 2 --stream 1000 --pipeline 1.2

@@ -22,6 +22,7 @@
 // call the host or wait. Source: LFC thesis 4.2, 4.3 and 3.5.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -109,9 +110,12 @@ class Multicast final : public Service, private Recovery::Out {
   ~Multicast() override;
 
   // Payload bytes of the largest packet.
-  std::size_t max_packet() const noexcept {
-    const std::size_t channel = recovery_ == nullptr ? 0 : sizeof(Recovery::Channel);
-    return ni_.max_message() - sizeof(MulticastHeader) - channel;
+  std::size_t max_packet() const noexcept { return max_packet(ni_.max_message()); }
+  // Likewise where no member takes more than `message` bytes.
+  std::size_t max_packet(std::size_t message) const noexcept {
+    const std::size_t head =
+        sizeof(MulticastHeader) + (recovery_ == nullptr ? 0 : sizeof(Recovery::Channel));
+    return message - std::min(message, head);
   }
 
   // `peers[i]` is member i, kNoPeer for those that never talk to this one; self among them.

@@ -15,6 +15,9 @@ namespace {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// The section of addresses that is the NI's own: its largest message.
+constexpr std::string_view kSection = "ni";
+
 // What Meta::credits can say.
 constexpr std::uint32_t kMaxPiggyback = 255;
 
@@ -52,6 +55,8 @@ void Ni::add_link(std::unique_ptr<Link> link) {
 
 std::vector<std::byte> Ni::open() {
   AddressWriter writer(identity_);
+  const auto largest = static_cast<std::uint32_t>(max_message_);
+  writer.add(kSection, std::as_bytes(std::span(&largest, 1)));
   for (const auto& link : links_) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   address_ = address;
@@ -63,6 +68,13 @@ std::vector<std::byte> Ni::open() {
   }
   if (config_.policy != Policy::single) thread_ = std::make_unique<NiThread>(*this);
   return address;
+}
+
+std::size_t Ni::max_message_of(const Address& address) noexcept {
+  std::uint32_t largest = 0;
+  const std::span<const std::byte> section = address.section(kSection);
+  if (section.size() == sizeof largest) std::memcpy(&largest, section.data(), sizeof largest);
+  return largest;
 }
 
 void Ni::set_broken_handler(BrokenHandler handler, void* context) noexcept {

@@ -108,6 +108,8 @@ class Ni final : private FrameSink {
   // Closes the set-up: tells the links their own address and returns it, to be published. From here
   // on the policy's thread runs.
   std::vector<std::byte> open();
+  // The largest message that whoever has this address takes, whatever the way; 0: it is malformed.
+  static std::size_t max_message_of(const Address& address) noexcept;
   void set_message_handler(MessageHandler handler) noexcept { host_.set_handler(handler); }
   // Called once for each peer that is lost. `peer` stays valid but every operation on it fails.
   using BrokenHandler = void (*)(void* context, PeerId peer, std::string_view why);

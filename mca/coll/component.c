@@ -45,7 +45,7 @@ static int register_component(void) {
   lfc_parameter_size(
       version, "packet",
       "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
-      "65496)",
+      "61440)",
       OPAL_INFO_LVL_5, &options->packet);
   lfc_parameter_size(
       version, "window",
@@ -74,8 +74,8 @@ static bool refuse(const char* parameter, const char* accepted) {
 }
 
 static bool parameters_are_valid(struct lfc_coll_options* options) {
-  if (options->packet < 256 || options->packet > 65496)
-    return refuse("packet", "from 256 to 65496");
+  if (options->packet < 256 || options->packet > 60 * 1024)
+    return refuse("packet", "from 256 to 61440");
   if (options->window < 64 * 1024) return refuse("window", "65536 or more");
   if (options->fan > 16) return refuse("fan", "from 0 to 16");
   if (strcmp(forwarding, "ni") != 0 && strcmp(forwarding, "host") != 0)

@@ -44,6 +44,7 @@ struct Facts {
 struct Process {
   std::optional<Facts> facts;  // none: takes no part
   std::vector<std::byte> address;
+  std::size_t max_message = 0;
   std::unique_ptr<NeighbourArena> arena;
   bool reported = false;  // that it cannot be reached
 };
@@ -140,8 +141,11 @@ class Engine {
     if (facts.size() != sizeof read || address.empty()) return;
     std::memcpy(&read, facts.data(), sizeof read);
     if (read.version != kFactsVersion) return;
+    const std::optional<Address> parsed = Address::parse(address);
+    if (!parsed) return;
     process.facts = read;
     process.address.assign(address.begin(), address.end());
+    process.max_message = Ni::max_message_of(*parsed);
   }
 
   lfc_coll_group* join(std::uint64_t key, const lfc_coll_process* processes, int count, int self,
@@ -315,6 +319,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
   auto made = std::make_unique<lfc_coll_group>();
   made->members.resize(size);
   made->ranks = order;
+  std::size_t max_message = multicast_->ni().max_message();
   for (std::uint32_t member = 0; member < size; ++member) {
     const ProcessName name = name_of(order[member]);
     made->members[order[member]] = member;
@@ -329,10 +334,17 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
       why_not = "ranks have different parameters";
       return nullptr;
     }
+    max_message = std::min(max_message, process.max_message);
     names.push_back(name);
     nodes.push_back(node_of(name, *process.facts));
   }
   const std::uint32_t own = made->members[static_cast<std::size_t>(self)];
+  CollOptions options = group_options();
+  options.packet = std::min(options.packet, multicast_->max_packet(max_message));
+  if (options.packet == 0) {
+    why_not = "a rank takes no packets";
+    return nullptr;
+  }
   const Membership members(names, nodes);
   if ((agreed_ & LFC_COLL_BOARDS) == 0 ||
       (members.nodes() > 1 && (agreed_ & LFC_COLL_NODES) == 0)) {
@@ -361,9 +373,8 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
     const Ni::Access access(*ni_);
     for (const std::uint32_t first : out_of_reach) network->set_peer(first, kNoPeer);
   }
-  made->group = std::make_unique<CollGroup>(members, own, std::move(network),
-                                            std::make_unique<EnginePlace>(key, members, own),
-                                            group_options());
+  made->group = std::make_unique<CollGroup>(
+      members, own, std::move(network), std::make_unique<EnginePlace>(key, members, own), options);
   const std::lock_guard guard(mutex_);
   ++groups_;
   ++groups_made_;

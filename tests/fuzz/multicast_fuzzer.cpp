@@ -46,6 +46,7 @@ class Session {
       : self(static_cast<std::uint32_t>(random.below(kMembers))),
         receiver(random),
         ni(config(self)),
+        link(open(ni, random)),
         multicast(ni, {.pool = kPool,
                        .forward_in_host = random.chance(100),
                        .recovery = random.chance(500) ? Multicast::Suspicion::immediate
@@ -53,10 +54,6 @@ class Session {
                        .delay = 1000}),
         ordering(ni, {}, ServiceId::ordered),
         order(ordering, {.window = 8, .packet = 32, .sequencer = choose(random)}) {
-    auto made = std::make_unique<FuzzLink>(ni.sink(), random);
-    link = made.get();
-    ni.add_link(std::move(made));
-    ni.open();
     std::vector<ProcessName> names;
     for (std::uint32_t member = 0; member < kMembers; ++member) {
       names.push_back({2, member});
@@ -88,7 +85,7 @@ class Session {
   std::atomic<std::uint32_t> unsent = 0;
   Receiver receiver;
   Ni ni;
-  FuzzLink* link = nullptr;
+  FuzzLink* link;
   Multicast multicast;
   Multicast ordering;
   OrderedBroadcast order;
@@ -105,6 +102,14 @@ class Session {
   std::uint32_t choose(Random& random) {
     sequencer = random.chance(500) ? self : static_cast<std::uint32_t>(random.below(kMembers));
     return sequencer;
+  }
+  // Before the services are made, which ask how much a frame holds.
+  static FuzzLink* open(Ni& ni, Random& random) {
+    auto made = std::make_unique<FuzzLink>(ni.sink(), random);
+    FuzzLink* const link = made.get();
+    ni.add_link(std::move(made));
+    ni.open();
+    return link;
   }
   static Config config(std::uint32_t self) {
     Config made;
