@@ -209,7 +209,7 @@ neon_status neon_detach(neon_window* window, const void* base) {
 bool neon_put_direct(neon_window* window, uint32_t target, const void* origin, uint64_t bytes,
                      int64_t displacement) {
   std::byte* const there = of(window).direct(target, displacement, bytes);
-  if (there == nullptr) return false;
+  if (there == nullptr) return of(window).put_at_once(target, origin, displacement, bytes);
   of(window).note_stores();
   copy_bytes(there, origin, bytes);
   return true;
@@ -218,7 +218,7 @@ bool neon_put_direct(neon_window* window, uint32_t target, const void* origin, u
 bool neon_get_direct(neon_window* window, uint32_t target, void* result, uint64_t bytes,
                      int64_t displacement) {
   const std::byte* const there = of(window).direct(target, displacement, bytes);
-  if (there == nullptr) return false;
+  if (there == nullptr) return of(window).get_at_once(target, result, displacement, bytes);
   of(window).order_loads();
   copy_bytes(result, there, bytes);
   return true;

@@ -145,6 +145,8 @@ class Link {
 
   // True when put()/get() reach this peer's memory natively.
   virtual bool remote_memory(PeerId) const noexcept { return false; }
+  // True when they do it within the call: no `started`, and no operation is needed.
+  virtual bool copies_at_once() const noexcept { return false; }
   // The size in bytes from which on that is faster than frames, for a host that has the choice.
   virtual std::size_t remote_memory_from(PeerId) const noexcept { return 1; }
   // Makes [data, data+size) reachable to peers; false when that failed (why is logged once).

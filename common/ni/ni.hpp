@@ -152,6 +152,12 @@ class Ni final : private FrameSink {
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
   void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  // The same, finished on return, where the link copies within the call and nothing waits before it. False: nothing was
+  // done, and what is wrong, if anything, put() and get() tell.
+  bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept;
+  bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept;
   // Applies `request` at the target with a real CPU atomic; stores the old value (request.width
   // bytes) at `result` unless that is null. `address` must be aligned to the width.
   void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
@@ -379,7 +385,9 @@ class Ni final : private FrameSink {
   void transfer(PeerId peer, RemoteOp::Type type, void* memory, const RegionHandle* local,
                 std::uint64_t address, const RegionHandle& remote, std::size_t size,
                 Operation* operation);
-  void count_native(const RemoteOp& op) noexcept;
+  bool transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uint64_t address,
+                        const RegionHandle& remote, std::size_t size) noexcept;
+  void count_native(RemoteOp::Type type, std::size_t size) noexcept;
   void finish(RemoteOp& op, Result result) noexcept;
   static void link_finished(Operation* self, Result result);
   bool serve_put(Peer& peer, std::span<const std::byte> payload);

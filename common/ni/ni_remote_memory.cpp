@@ -15,6 +15,11 @@ bool read_head(std::span<const std::byte> bytes, Payload& out) noexcept {
   return true;
 }
 
+bool is_inside(const RegionHandle& region, std::uint64_t address, std::size_t size) noexcept {
+  return address >= region.address && address - region.address <= region.size &&
+         size <= region.size - (address - region.address);
+}
+
 constexpr std::uint32_t wire(Result result) noexcept { return static_cast<std::uint32_t>(result); }
 
 Result result_from_wire(std::uint32_t value) noexcept {
@@ -91,9 +96,7 @@ void Ni::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHand
     const SendLock::Guard guard(lock_);
     Peer& peer = at(id);
     RemoteOp& op = begin(peer, type, memory, address, remote, size, operation);
-    const bool inside = address >= remote.address && address - remote.address <= remote.size &&
-                        size <= remote.size - (address - remote.address);
-    if (!inside) {
+    if (!is_inside(remote, address, size)) {
       finish(op, Result::bad_address);
     } else if (size == 0) {
       finish(op, Result::ok);
@@ -107,6 +110,33 @@ void Ni::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHand
     }
   }
   complete_finished();
+}
+
+bool Ni::put_at_once(PeerId peer, const void* source, std::uint64_t address,
+                     const RegionHandle& remote, std::size_t size) noexcept {
+  return transfer_at_once(peer, RemoteOp::Type::put, const_cast<void*>(source), address, remote,
+                          size);
+}
+
+bool Ni::get_at_once(PeerId peer, void* destination, std::uint64_t address,
+                     const RegionHandle& remote, std::size_t size) noexcept {
+  return transfer_at_once(peer, RemoteOp::Type::get, destination, address, remote, size);
+}
+
+bool Ni::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uint64_t address,
+                          const RegionHandle& remote, std::size_t size) noexcept {
+  const SendLock::Guard guard(lock_);
+  const Peer& peer = at(id);
+  if (!is_inside(remote, address, size) || peer.state != Peer::State::connected ||
+      !peer.waiting.empty() || !peer.link->copies_at_once() || !peer.link->remote_memory(id))
+    return false;
+  const LinkRegion& there = remote.links[peer.link_index];
+  const Link::Start start = type == RemoteOp::Type::put
+                                ? peer.link->put(id, memory, {}, address, there, size, nullptr)
+                                : peer.link->get(id, memory, {}, address, there, size, nullptr);
+  if (start != Link::Start::done) return false;
+  count_native(type, size);
+  return true;
 }
 
 RemoteOp& Ni::begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
@@ -183,21 +213,21 @@ Ni::Step Ni::send_native(Peer& peer, RemoteOp& op) {
     case Link::Start::failed: op.native = false; return Step::progressed;
     case Link::Start::started:
       peer.waiting.pop();
-      count_native(op);
+      count_native(op.type, op.size);
       op.stage = RemoteOp::Stage::in_link;
       return Step::finished;
     case Link::Start::done: break;
   }
   peer.waiting.pop();
-  count_native(op);
+  count_native(op.type, op.size);
   finish(op, Result::ok);
   return Step::finished;
 }
 
-void Ni::count_native(const RemoteOp& op) noexcept {
-  const bool put = op.type == RemoteOp::Type::put;
-  counters_.add(put ? Counter::put_native_bytes : Counter::get_native_bytes, op.size);
-  counters_.add(put ? Counter::bytes_sent : Counter::bytes_received, op.size);
+void Ni::count_native(RemoteOp::Type type, std::size_t size) noexcept {
+  const bool put = type == RemoteOp::Type::put;
+  counters_.add(put ? Counter::put_native_bytes : Counter::get_native_bytes, size);
+  counters_.add(put ? Counter::bytes_sent : Counter::bytes_received, size);
 }
 
 void Ni::link_finished(Operation* self, Result result) {

@@ -309,6 +309,31 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
 
 // --- By the link itself ---
 
+// Whether the link may copy small pieces within the call: as issue() decides, for who has the lock. With Access.
+bool Window::copied_at_once(const WindowPeer& to) const noexcept {
+  return to.native_small && to.lock >= WindowPeer::Lock::held && to.first == nullptr &&
+         !troubled() && !frames_under_way(to);
+}
+
+bool Window::put_at_once(std::uint32_t target, const void* from, std::int64_t displacement,
+                         std::uint64_t bytes) noexcept {
+  const WindowPeer& to = peers_[target];
+  std::uint64_t offset = 0;
+  if (threads_ || bytes == 0 || !inside(to, displacement, bytes, offset)) return false;
+  const Ni::Access access(ni_);
+  return copied_at_once(to) && ni_.put_at_once(to.peer, from, to.base + offset, to.region, bytes);
+}
+
+bool Window::get_at_once(std::uint32_t target, void* into, std::int64_t displacement,
+                         std::uint64_t bytes) noexcept {
+  const WindowPeer& from = peers_[target];
+  std::uint64_t offset = 0;
+  if (threads_ || bytes == 0 || !inside(from, displacement, bytes, offset)) return false;
+  const Ni::Access access(ni_);
+  return copied_at_once(from) &&
+         ni_.get_at_once(from.peer, into, from.base + offset, from.region, bytes);
+}
+
 // Called without the NI's lock; the operation is counted in peer.natives.
 void Window::start_native(WindowPeer& peer, const WindowOp& op) {
   std::unique_ptr<Windows::Native> native;

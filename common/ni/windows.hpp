@@ -213,14 +213,17 @@ class Window {
     const bool open =
         to.lock >= WindowPeer::Lock::held ||
         (to.lock == WindowPeer::Lock::none && !lock_all_ && !to.in_access && fence_open_);
-    std::int64_t offset = 0;
+    std::uint64_t offset = 0;
     if (to.mapped == nullptr || to.first != nullptr || !open ||
-        __builtin_mul_overflow(displacement, std::int64_t{to.displacement_unit}, &offset) ||
-        offset < 0 || static_cast<std::uint64_t>(offset) > to.size ||
-        bytes > to.size - static_cast<std::uint64_t>(offset))
+        !inside(to, displacement, bytes, offset))
       return nullptr;
     return to.mapped + offset;
   }
+  // The same memory by the link's own copy, finished on return. False: nothing was done.
+  bool put_at_once(std::uint32_t target, const void* from, std::int64_t displacement,
+                   std::uint64_t bytes) noexcept;
+  bool get_at_once(std::uint32_t target, void* to, std::int64_t displacement,
+                   std::uint64_t bytes) noexcept;
   // Before stores to direct(), and before loads: what a flush before has completed comes first.
   void note_stores() noexcept { stored_ = true; }
   void order_loads() noexcept {
@@ -297,6 +300,15 @@ class Window {
   static constexpr unsigned kQuietCalls = 64;
 
   Window(Windows& windows, Shape shape);
+  // Where `bytes` at a displacement lie in the target's memory, if all of them do.
+  static bool inside(const WindowPeer& to, std::int64_t displacement, std::uint64_t bytes,
+                     std::uint64_t& offset) noexcept {
+    return displacement >= 0 &&
+           !__builtin_mul_overflow(static_cast<std::uint64_t>(displacement),
+                                   std::uint64_t{to.displacement_unit}, &offset) &&
+           offset <= to.size && bytes <= to.size - offset;
+  }
+  bool copied_at_once(const WindowPeer& to) const noexcept;
   bool troubled() const noexcept { return lost_ || error_ != WindowStatus::ok; }
 
   // Origin: ni/window_origin.cpp (which way), ni/window_fragments.cpp (in frames)

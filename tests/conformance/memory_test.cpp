@@ -166,4 +166,25 @@ TEST_CASE("operations under way are completed when the peer is closed", "[confor
   }
 }
 
+TEST_CASE("a link that copies at once needs no operation", "[conformance]") {
+  for (const Kind& kind : kinds()) {
+    DYNAMIC_SECTION(kind.name) {
+      Lan lan(kind, 2);
+      if (!native(lan) || !lan[0].link->copies_at_once()) continue;
+      const PeerId peer = lan.id(0, lan.other());
+      std::string there = bytes_of(100, 1);
+      std::string here = bytes_of(100, 2);
+      LinkRegion remote;
+      REQUIRE(lan[lan.other()].link->register_memory(there.data(), there.size(), remote));
+      const auto base = reinterpret_cast<std::uint64_t>(there.data());
+      REQUIRE(lan[0].link->put(peer, here.data(), {}, base, remote, 50, nullptr) ==
+              Link::Start::done);
+      CHECK(there.substr(0, 50) == here.substr(0, 50));
+      REQUIRE(lan[0].link->get(peer, here.data(), {}, base, remote, 100, nullptr) ==
+              Link::Start::done);
+      CHECK(here == there);
+    }
+  }
+}
+
 }  // namespace lfc

@@ -117,6 +117,7 @@ class ShmLink final : public Link {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
   }
+  bool copies_at_once() const noexcept override { return true; }
   std::size_t remote_memory_from(PeerId) const noexcept override {
     return options_.single_copy_from;
   }
