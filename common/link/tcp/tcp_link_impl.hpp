@@ -82,6 +82,8 @@ class TcpLink final : public Link {
   int poll_hot();
   int poll_cold();
   int attend();
+  static bool has_deadline(const Connection& connection) noexcept;
+  void note_deadlines() noexcept;
   int check_time(Clock::time_point now);
   void disarm_unlocked() noexcept;
   void watch_both(Connection& connection) noexcept;

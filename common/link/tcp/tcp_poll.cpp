@@ -135,6 +135,7 @@ Link::Armed TcpLink::arm() noexcept {
     disarm_unlocked();
     return Armed::busy;
   }
+  note_deadlines();  // what was timed may be long over, and whoever sleeps would wake for nothing
   return timed_.load(std::memory_order_relaxed) ? Armed::partly : Armed::fully;
 }
 
@@ -208,16 +209,28 @@ void TcpLink::bury() noexcept {
   std::erase_if(connections_, dead);
 }
 
+bool TcpLink::has_deadline(const Connection& connection) noexcept {
+  return connection.deadline != Clock::time_point::max() && !connection.is(State::dead);
+}
+
+// With lock_: whether poll() has to look at the clock.
+void TcpLink::note_deadlines() noexcept {
+  const bool connections = std::any_of(connections_.begin(), connections_.end(),
+                                       [](const auto& each) { return has_deadline(*each); });
+  const bool slots = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return slot.status == Slot::Status::crossed;
+  });
+  timed_.store(connections || slots, std::memory_order_relaxed);
+}
+
 int TcpLink::check_time(Clock::time_point now) {
   std::vector<Connection*> late;
   std::vector<Connection*> waiting;
   std::vector<PeerId> missing;
   {
     const SendLock::Guard guard(lock_);
-    bool timed = false;
     for (const auto& connection : connections_) {
-      if (connection->deadline == Clock::time_point::max() || connection->is(State::dead)) continue;
-      timed = true;
+      if (!has_deadline(*connection)) continue;
       if (connection->deadline <= now) {
         late.push_back(connection.get());
       } else if (connection->is(State::waiting)) {
@@ -225,13 +238,11 @@ int TcpLink::check_time(Clock::time_point now) {
       }
     }
     for (PeerId peer = 0; peer < slots_.size(); ++peer) {
-      if (slots_[peer].status != Slot::Status::crossed) continue;
-      timed = true;
-      if (slots_[peer].deadline > now) continue;
+      if (slots_[peer].status != Slot::Status::crossed || slots_[peer].deadline > now) continue;
       slots_[peer].status = Slot::Status::broken;
       missing.push_back(peer);
     }
-    timed_.store(timed, std::memory_order_relaxed);
+    note_deadlines();
   }
   for (Connection* connection : late) {
     if (connection->is(State::connecting)) {
