@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -26,6 +27,7 @@ struct Ended {
 };
 
 struct Put : neon::Operation {
+  std::vector<std::byte> bytes;
   Ended ended;
 };
 
@@ -78,9 +80,9 @@ struct Setting {
     REQUIRE(windows[1]->neon().target().announce(buffer) == Status::ok);
   }
   // As the host does: with room for direct writes, which are started afterwards.
-  Put& put(Node from, const std::vector<std::byte>& data, std::uint64_t offset = 0,
-           bool final = true) {
+  Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
     Put& made = puts.emplace_back();
+    made.bytes = std::move(data);
     made.done = [](neon::Operation* self, Status status) {
       Ended& ended = static_cast<Put*>(self)->ended;
       ++ended.calls;
@@ -92,8 +94,8 @@ struct Setting {
     {
       const Ni::Access access(window.ni());
       window.allow_writes();
-      REQUIRE(window.neon().origin().put(made, 1, kTag, offset, data.data(), data.size(), final,
-                                         false) == Status::ok);
+      REQUIRE(window.neon().origin().put(made, 1, kTag, offset, made.bytes.data(),
+                                         made.bytes.size(), final, false) == Status::ok);
       writes = window.forbid_writes();
     }
     if (writes) window.start_writes();

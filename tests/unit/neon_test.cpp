@@ -588,6 +588,25 @@ TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   CHECK(taken == 65536 / (4096 + kOverhead));
 }
 
+TEST_CASE("early frames beyond those that the final one counts go nowhere", "[neon]") {
+  World world(2, {});
+  Neon& neon = world[0].neon;
+  const std::vector<std::byte> bytes(8, std::byte{0x77});
+  Header data;
+  data.kind = Kind::data;
+  data.flags = kCharged | kFinal;
+  data.tag = 7;
+  data.generation = 1;
+  data.count = 1;
+  for (int i = 0; i < 3; ++i) REQUIRE(neon.on_frame(1, data, bytes.data(), bytes.size()));
+  Buffer buffer(8, {1}, 7);
+  SECTION("used up by the first") {}
+  SECTION("persistent: nor into the next round") { buffer.persistent = true; }
+  REQUIRE(neon.target().announce(buffer) == Status::ok);
+  CHECK(buffer.notifications.value() == 1);
+  CHECK(neon.target().early().empty());
+}
+
 TEST_CASE("generations may wrap around", "[neon]") {
   REQUIRE(reached(0, 0xffffffffu));
   REQUIRE(reached(5, 5));

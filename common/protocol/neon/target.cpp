@@ -102,7 +102,12 @@ void Target::adopt(Record& each, Generation& early) {
     const std::uint32_t cost = cost_of(piece->header, piece->size);
     peer.held -= cost;
     statistics_.parked -= cost;
-    accept(each, piece->header, piece->bytes.get(), piece->size);
+    // A hostile origin has sent more than its final frame counts: the generation is over before they are.
+    if (each.live != nullptr && each.announced == generation) {
+      accept(each, piece->header, piece->bytes.get(), piece->size);
+    } else {
+      ++statistics_.late;
+    }
     refund(each.origin, cost);
     delete piece;
   }
