@@ -309,29 +309,33 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
 
 // --- By the link itself ---
 
-// Whether the link may copy small pieces within the call: as issue() decides, for who has the lock. With Access.
-bool Window::copied_at_once(const WindowPeer& to) const noexcept {
-  return to.native_small && to.lock >= WindowPeer::Lock::held && to.first == nullptr &&
-         !troubled() && !frames_under_way(to);
+// Calls copy(peer, address there) where the link may copy small pieces within the call: as issue() decides, for
+// who has the lock.
+template <class Copy>
+bool Window::copy_at_once(std::uint32_t target, std::int64_t displacement, std::uint64_t bytes,
+                          Copy copy) noexcept {
+  const WindowPeer& peer = peers_[target];
+  std::uint64_t offset = 0;
+  if (threads_ || bytes == 0 || !inside(peer, displacement, bytes, offset)) return false;
+  const Ni::Access access(ni_);
+  return peer.native_small && peer.lock >= WindowPeer::Lock::held && peer.first == nullptr &&
+         !troubled() && !frames_under_way(peer) && copy(peer, peer.base + offset);
 }
 
 bool Window::put_at_once(std::uint32_t target, const void* from, std::int64_t displacement,
                          std::uint64_t bytes) noexcept {
-  const WindowPeer& to = peers_[target];
-  std::uint64_t offset = 0;
-  if (threads_ || bytes == 0 || !inside(to, displacement, bytes, offset)) return false;
-  const Ni::Access access(ni_);
-  return copied_at_once(to) && ni_.put_at_once(to.peer, from, to.base + offset, to.region, bytes);
+  return copy_at_once(target, displacement, bytes,
+                      [&](const WindowPeer& peer, std::uint64_t address) {
+                        return ni_.put_at_once(peer.peer, from, address, peer.region, bytes);
+                      });
 }
 
-bool Window::get_at_once(std::uint32_t target, void* into, std::int64_t displacement,
+bool Window::get_at_once(std::uint32_t target, void* to, std::int64_t displacement,
                          std::uint64_t bytes) noexcept {
-  const WindowPeer& from = peers_[target];
-  std::uint64_t offset = 0;
-  if (threads_ || bytes == 0 || !inside(from, displacement, bytes, offset)) return false;
-  const Ni::Access access(ni_);
-  return copied_at_once(from) &&
-         ni_.get_at_once(from.peer, into, from.base + offset, from.region, bytes);
+  return copy_at_once(target, displacement, bytes,
+                      [&](const WindowPeer& peer, std::uint64_t address) {
+                        return ni_.get_at_once(peer.peer, to, address, peer.region, bytes);
+                      });
 }
 
 // Called without the NI's lock; the operation is counted in peer.natives.

@@ -180,9 +180,11 @@ Verdict Window::count(WindowPeer& peer, const WindowHead& head, WindowStatus sta
   if ((head.flags & kInFence) != 0) ++fence_received_[(head.flags & kOddFence) != 0 ? 1 : 0];
   if (status != WindowStatus::ok) peer.ack_status = status;
   if ((head.flags & kUnlock) != 0) return end_lock(peer, head);
-  if ((head.flags & kComplete) != 0 && end_access(peer, head) == Verdict::malformed)
-    return Verdict::malformed;
-  if (!pending_completes_.empty()) check_completes(peer);
+  if ((head.flags & kComplete) != 0) {
+    if (end_access(peer, head) == Verdict::malformed) return Verdict::malformed;
+  } else if (!pending_completes_.empty()) {
+    check_completes(peer);
+  }
   // One answer for all that arrives in a pass: the last of them keeps its buffer until then. What
   // went wrong is always told.
   if ((head.flags & kWantAck) == 0 && status == WindowStatus::ok) return unlock_if_due(peer);

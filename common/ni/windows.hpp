@@ -308,7 +308,9 @@ class Window {
                                    std::uint64_t{to.displacement_unit}, &offset) &&
            offset <= to.size && bytes <= to.size - offset;
   }
-  bool copied_at_once(const WindowPeer& to) const noexcept;
+  template <class Copy>
+  bool copy_at_once(std::uint32_t target, std::int64_t displacement, std::uint64_t bytes,
+                    Copy copy) noexcept;
   bool troubled() const noexcept { return lost_ || error_ != WindowStatus::ok; }
 
   // Origin: ni/window_origin.cpp (which way), ni/window_fragments.cpp (in frames)

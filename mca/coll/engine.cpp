@@ -42,9 +42,8 @@ struct Facts {
 };
 
 struct Process {
-  std::optional<Facts> facts;  // none: takes no part
-  std::vector<std::byte> address;
-  std::size_t max_message = 0;
+  std::optional<Facts> facts;      // none: takes no part
+  std::optional<Address> address;  // with facts
   std::unique_ptr<NeighbourArena> arena;
   bool reported = false;  // that it cannot be reached
 };
@@ -141,11 +140,8 @@ class Engine {
     if (facts.size() != sizeof read || address.empty()) return;
     std::memcpy(&read, facts.data(), sizeof read);
     if (read.version != kFactsVersion) return;
-    const std::optional<Address> parsed = Address::parse(address);
-    if (!parsed) return;
-    process.facts = read;
-    process.address.assign(address.begin(), address.end());
-    process.max_message = Ni::max_message_of(*parsed);
+    process.address = Address::parse(address);
+    if (process.address) process.facts = read;
   }
 
   lfc_coll_group* join(std::uint64_t key, const lfc_coll_process* processes, int count, int self,
@@ -189,7 +185,7 @@ class Engine {
   }
 
   PeerId peer(ProcessName name) {
-    std::vector<std::byte> address;
+    std::optional<Address> address;
     {
       const std::lock_guard guard(mutex_);
       address = processes_[name.packed()].address;
@@ -199,10 +195,9 @@ class Engine {
       const PeerId known = ni_->find_peer(name);
       if (known != kNoPeer) return known;
     }
-    const std::optional<Address> parsed = Address::parse(address);
     std::string why_not = "its address is malformed";
     PeerId peer = kNoPeer;
-    if (parsed) peer = ni_->add_peer(*parsed, why_not = {});
+    if (address) peer = ni_->add_peer(*address, why_not = {});
     if (peer == kNoPeer) report_unreachable(name, why_not);
     return peer;
   }
@@ -334,7 +329,7 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
       why_not = "ranks have different parameters";
       return nullptr;
     }
-    max_message = std::min(max_message, process.max_message);
+    max_message = std::min(max_message, Ni::max_message_of(*process.address));
     names.push_back(name);
     nodes.push_back(node_of(name, *process.facts));
   }
