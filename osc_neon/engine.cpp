@@ -196,6 +196,10 @@ uint32_t neon_window_unit(neon_window* window, uint32_t rank) {
   return of(window).peer(rank).displacement_unit;
 }
 
+uint64_t neon_window_address(neon_window* window, uint32_t rank) {
+  return of(window).peer(rank).base;
+}
+
 neon_status neon_drain(neon_window* window) {
   return guarded(window, [](Window& w) { return w.drain(); });
 }

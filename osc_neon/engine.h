@@ -152,6 +152,8 @@ bool neon_window_all_mapped(neon_window* window);
 bool neon_window_query(neon_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                        void** base);
 uint32_t neon_window_unit(neon_window* window, uint32_t rank);
+/* Where that rank's memory begins, in its own process. */
+uint64_t neon_window_address(neon_window* window, uint32_t rank);
 enum neon_status neon_drain(neon_window* window);
 enum neon_status neon_attach(neon_window* window, void* base, uint64_t size);
 enum neon_status neon_detach(neon_window* window, const void* base);

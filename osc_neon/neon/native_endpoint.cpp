@@ -35,8 +35,7 @@ class NativeEndpoint final : public Endpoint {
   NeonWindow& window() { return window_; }
 
   void lock() override {
-    const SendLock::Entry entry = window_.ni().begin_access();
-    entry_ = entry;
+    entry_ = window_.ni().begin_access();
     window_.allow_writes();
   }
   bool try_lock() override {
@@ -132,8 +131,9 @@ Slot* NativeEndpoint::make_slots(std::uint32_t count) {
   bool any = false;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     Neighbour& each = neighbours[rank];
-    each.base = static_cast<std::byte*>(lfc_native_mapped(win_, static_cast<int>(rank)));
-    if (each.base == nullptr) continue;
+    lfc_native_memory memory;
+    if (!lfc_native_mapped(win_, static_cast<int>(rank), &memory)) continue;
+    each.base = static_cast<std::byte*>(memory.here);
     if (rank == rank_) {
       each.slots = slots;
     } else if (names[rank].size >= sizeof(Slot) * count &&
@@ -177,15 +177,10 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   const Limits limits{.frame = frame, .eager = kEager, .budget = kBudget};
   auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
-  const auto base = reinterpret_cast<std::uint64_t>(memory.base);
-  std::vector<std::uint64_t> bases(ranks);
-  std::vector<std::uint64_t> sizes(ranks);
-  MPI_Allgather(&base, 1, MPI_UINT64_T, bases.data(), 1, MPI_UINT64_T, comm);
-  MPI_Allgather(&memory.size, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, comm);
   for (std::uint32_t each = 0; each < ranks; ++each) {
-    auto* here = static_cast<std::byte*>(lfc_native_mapped(win, static_cast<int>(each)));
-    if (here != nullptr && sizes[each] > 0)
-      made->window().map(each, bases[each], sizes[each], here);
+    lfc_native_memory mapped;
+    if (lfc_native_mapped(win, static_cast<int>(each), &mapped) && mapped.size > 0)
+      made->window().map(each, mapped.address, mapped.size, static_cast<std::byte*>(mapped.here));
   }
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);

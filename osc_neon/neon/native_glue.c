@@ -11,13 +11,13 @@ uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
   return neon_peer_of(comm, rank, why, sizeof why);
 }
 
-void* lfc_native_mapped(MPI_Win win, int rank) {
-  uint64_t size;
+bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
+  if (win == MPI_WIN_NULL) return false;
+  neon_window* window = neon_module_of(win)->window;
   uint32_t unit;
-  void* base = NULL;
-  if (win == MPI_WIN_NULL) return NULL;
-  return neon_window_query(neon_module_of(win)->window, (uint32_t)rank, &size, &unit, &base) ? base
-                                                                                             : NULL;
+  memory->address = neon_window_address(window, (uint32_t)rank);
+  return neon_window_query(window, (uint32_t)rank, &memory->size, &unit, &memory->here) &&
+         memory->here != NULL;
 }
 
 void lfc_native_progress(void) { opal_progress(); }

@@ -15,8 +15,14 @@ bool lfc_native_serves(MPI_Win win);
 /* The network interface's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
 
-/* That rank's window memory if it is mapped in this process, else NULL. */
-void* lfc_native_mapped(MPI_Win win, int rank);
+/* A rank's window memory that is mapped in this process. */
+typedef struct lfc_native_memory {
+  void* here;
+  uint64_t address; /* in that rank's process */
+  uint64_t size;
+} lfc_native_memory;
+/* False: it is not mapped here. */
+bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory);
 /* One pass of Open MPI's progress. */
 void lfc_native_progress(void);
 

@@ -14,17 +14,17 @@ struct Access {
   std::uint64_t offset = 0;  // of displacement `disp` in the target's window, bytes
 };
 
-bool in_window(const Window& window, Rank target, MPI_Aint disp, const Layout& there,
-               std::uint64_t& offset) {
+// Whether the bytes from `begin` to `end`, relative to a displacement, lie in the target's window.
+bool in_window(const Window& window, Rank target, MPI_Aint disp, std::int64_t begin,
+               std::int64_t end, std::uint64_t& offset) {
   if (disp < 0 ||
       __builtin_mul_overflow(static_cast<std::uint64_t>(disp),
                              static_cast<std::uint64_t>(window.unit(target)), &offset) ||
       offset > window.size(target))
     return false;
   const auto at = static_cast<std::int64_t>(offset);
-  return there.bytes() == 0 ||
-         (at + there.begin() >= 0 &&
-          static_cast<std::uint64_t>(at + there.end()) <= window.size(target));
+  return begin == end ||
+         (at + begin >= 0 && static_cast<std::uint64_t>(at + end) <= window.size(target));
 }
 
 int prepare(Access& access, const void* data, int count, MPI_Datatype type, int target,
@@ -41,8 +41,8 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   access.there = Layout(target_type, target_count);
   if (access.here.bytes() != access.there.bytes()) return MPI_ERR_ARG;
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  const bool inside =
-      in_window(*access.window, static_cast<Rank>(target), disp, access.there, access.offset);
+  const bool inside = in_window(*access.window, static_cast<Rank>(target), disp,
+                                access.there.begin(), access.there.end(), access.offset);
   return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
@@ -54,18 +54,15 @@ bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MP
   if (window == nullptr || window->dynamic() || type == MPI_DATATYPE_NULL ||
       target_type == MPI_DATATYPE_NULL || count < 0 || target_count < 0 ||
       (origin == nullptr && count != 0) || target < 0 ||
-      static_cast<Rank>(target) >= window->ranks() || disp < 0 || idx < 0 ||
+      static_cast<Rank>(target) >= window->ranks() || idx < 0 ||
       static_cast<std::uint32_t>(idx) >= window->memory().slot_count)
     return false;
   const std::int64_t bytes = lfc_contiguous_bytes(type, count);
   const bool alike = type == target_type && count == target_count;
   const auto rank = static_cast<Rank>(target);
-  const std::uint64_t size = window->size(rank);
   std::uint64_t offset = 0;
   if (bytes < 0 || (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes) ||
-      __builtin_mul_overflow(static_cast<std::uint64_t>(disp),
-                             static_cast<std::uint64_t>(window->unit(rank)), &offset) ||
-      offset > size || static_cast<std::uint64_t>(bytes) > size - offset)
+      !in_window(*window, rank, disp, 0, bytes, offset))
     return false;
   return window->endpoint().put_mapped(rank, offset, origin, static_cast<std::uint64_t>(bytes),
                                        static_cast<std::uint32_t>(idx));
@@ -151,6 +148,21 @@ int fail(MPI_Win win, int error) {
   return error;
 }
 
+// The long way of a put; an MPI error code, which has been reported.
+int put_in_frames(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                  int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
+                  MPI_Request* request) {
+  Access access;
+  int error =
+      prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
+  if (error == MPI_SUCCESS && target == MPI_PROC_NULL) {
+    *request = lfc_request_finished();
+  } else if (error == MPI_SUCCESS) {
+    error = start_put(access, origin, target, idx, request);
+  }
+  return fail(win, error);
+}
+
 }  // namespace
 }  // namespace lfc::neon
 
@@ -158,10 +170,10 @@ using lfc::neon::Access;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
+using lfc::neon::put_in_frames;
 using lfc::neon::put_mapped;
 using lfc::neon::Slot;
 using lfc::neon::start_get;
-using lfc::neon::start_put;
 using lfc::neon::Window;
 
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
@@ -201,15 +213,7 @@ int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int targe
     *req = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  Access access;
-  int error =
-      prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
-  if (error == MPI_SUCCESS && target == MPI_PROC_NULL) {
-    *req = lfc_request_finished();
-  } else if (error == MPI_SUCCESS) {
-    error = start_put(access, origin, target, idx, req);
-  }
-  return fail(win, error);
+  return put_in_frames(origin, count, type, target, disp, target_count, target_type, idx, win, req);
 }
 
 int MPIX_Rget_notify(void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -231,8 +235,8 @@ int MPIX_Put_notify(const void* origin, int count, MPI_Datatype type, int target
   if (put_mapped(origin, count, type, target, disp, target_count, target_type, idx, win))
     return MPI_SUCCESS;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int error = MPIX_Rput_notify(origin, count, type, target, disp, target_count, target_type,
-                                     idx, win, &request);
+  const int error = put_in_frames(origin, count, type, target, disp, target_count, target_type, idx,
+                                  win, &request);
   return error != MPI_SUCCESS ? error : lfc::neon::wait_for(request);
 }
 
