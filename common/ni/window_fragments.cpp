@@ -58,7 +58,7 @@ void Window::pump(WindowPeer& peer) {
       windows_.host_wanted_.store(true, std::memory_order_release);
       break;
     }
-    send_fragment(peer, op);
+    send_fragment(peer, op, cut_fragment(op));
     if (lost_) break;  // while it was being sent: the queue is gone
     if (!op.all_sent()) continue;
     peer.first = op.next;
@@ -122,11 +122,20 @@ void Window::let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head
   peer.end_told = true;
 }
 
-void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
+// How many bytes of an operation its next fragment takes; their runs are in runs_scratch_ then. Nothing else says what
+// fits into a frame. Held by "strided operations around the size of a frame".
+std::uint64_t Window::cut_fragment(WindowOp& op) {
+  std::uint64_t limit = op.bytes - op.sent;
+  // The old values that a fetch without operands asks for come back in one frame.
+  if (op.kind == Kind::fetch) limit = std::min(limit, windows_.frame_bytes_ - sizeof(WindowReply));
+  return windows_.cut(op.to, limit, op.unit(), op.sends_operands());
+}
+
+// Sends what cut_fragment() has cut.
+void Window::send_fragment(WindowPeer& peer, WindowOp& op, std::uint64_t bytes) {
   WindowHead head{};
   const std::byte* data = nullptr;
   std::size_t size = 0;
-  const bool with_data = op.kind != Kind::get && op.sends_operands();
   switch (op.kind) {
     case Kind::put: head = this->head(peer, WindowKind::put); break;
     case Kind::accumulate: head = this->head(peer, WindowKind::accumulate); break;
@@ -134,13 +143,9 @@ void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
     case Kind::fetch: head = this->head(peer, WindowKind::fetch); break;
     case Kind::compare_swap: head = this->head(peer, WindowKind::compare_swap); break;
   }
-  std::vector<Run>& runs = windows_.runs_scratch_;
-  // The old values that a fetch without operands asks for come back in one frame.
-  std::uint64_t limit = op.bytes - op.sent;
-  if (op.kind == Kind::fetch) limit = std::min(limit, windows_.frame_bytes_ - sizeof(WindowReply));
   head.offset = op.sent;
-  head.bytes = windows_.cut(op.to, limit, op.unit(), with_data);
-  head.runs = static_cast<std::uint32_t>(runs.size());
+  head.bytes = bytes;
+  head.runs = static_cast<std::uint32_t>(windows_.runs_scratch_.size());
   op.sent += head.bytes;
   if (op.has_result()) {
     head.reply = op.name();
@@ -154,7 +159,7 @@ void Window::send_fragment(WindowPeer& peer, WindowOp& op) {
   if (op.kind == Kind::compare_swap) {
     data = op.operands.data();
     size = 2 * head.bytes;
-  } else if (with_data) {
+  } else if (op.sends_operands()) {
     Cursor ahead = op.out;
     Piece piece;
     ahead.next(head.bytes, piece);

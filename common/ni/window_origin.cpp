@@ -236,15 +236,13 @@ bool Window::frames_under_way(const WindowPeer& peer) const noexcept {
          (peer.first != nullptr && !peer.last->native);
 }
 
-// Sends an operation that one frame can carry and that gets no result. False: it is another one.
+// Sends an operation that one frame can carry and that gets no result. False: it is another one, and nothing was sent.
 bool Window::issue_in_frames(WindowPeer& peer, WindowOp& op) {
-  const std::size_t head_bytes = sizeof(WindowHead) + sizeof(Run) * op.there.runs.size();
-  if (op.has_result() || op.there.count != 1 || op.there.runs.size() > 8 ||
-      op.bytes + head_bytes > windows_.frame_bytes_)
-    return false;
+  if (op.has_result() || op.bytes > windows_.frame_bytes_) return false;
   op.start_walks();
-  send_fragment(peer, op);
-  return op.all_sent();
+  if (cut_fragment(op) != op.bytes) return false;
+  send_fragment(peer, op, op.bytes);
+  return true;
 }
 
 // --- Mapped memory ---

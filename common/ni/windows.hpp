@@ -321,7 +321,8 @@ class Window {
   bool passive(const WindowPeer& peer) const noexcept;
   void enqueue(WindowPeer& peer, WindowOp& op);
   void pump(WindowPeer& peer);
-  void send_fragment(WindowPeer& peer, WindowOp& op);
+  std::uint64_t cut_fragment(WindowOp& op);
+  void send_fragment(WindowPeer& peer, WindowOp& op, std::uint64_t bytes);
   std::uint8_t count_fragment(WindowPeer& peer) noexcept;
   void execute_mapped(const WindowPeer& peer, WindowOp& op);
   void start_native(WindowPeer& peer, const WindowOp& op);

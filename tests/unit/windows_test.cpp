@@ -24,8 +24,8 @@ constexpr std::size_t kWords = 64;
 // A window of `nodes` members, each with kWords words between two canaries.
 struct Setting {
   explicit Setting(Node nodes, Config config = {.initial_window = 1, .maximum_window = 2},
-                   Flavor flavor = Flavor::create)
-      : world(nodes, {.seed = 3}, config), memory(nodes) {
+                   Flavor flavor = Flavor::create, const SimOptions& fabric = {.seed = 3})
+      : world(nodes, fabric, config), memory(nodes) {
     world_of_host = &world;
     finished.clear();
     std::vector<WindowFacts> facts;
@@ -110,6 +110,15 @@ struct Word {  // one word, here or there
   View view;
 };
 
+// Every other word: of a target's memory, or of the caller's.
+struct Strided {
+  explicit Strided(std::uint64_t count, std::uint64_t* base = nullptr)
+      : run{0, 8, 16, count},
+        view{reinterpret_cast<std::byte*>(base), 0, {&run, 1}, 0, 1, 8 * count} {}
+  Run run;
+  View view;
+};
+
 constexpr Accumulation kAdd{Accumulate::sum, Element::u64};
 
 }  // namespace
@@ -157,6 +166,29 @@ TEST_CASE("a strided put and a fetch of many elements, in many fragments", "[win
   for (std::size_t i = 0; i < values.size(); ++i) {
     REQUIRE(at.words(1)[2 * i] == 2 * values[i]);
     REQUIRE(at.words(1)[2 * i + 1] == 0);
+  }
+}
+
+// What fits into one frame is sent at once, the rest in fragments: here some 16 words are the limit.
+TEST_CASE("strided operations around the size of a frame", "[windows]") {
+  std::array<std::uint64_t, kWords> values;
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = i + 1;
+  for (const std::size_t payload : {192, 196, 200, 232, 240}) {
+    Setting at(2, {.initial_window = 4}, Flavor::create, {.seed = 5, .max_payload = payload});
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (std::uint64_t count = 10; count <= 28; ++count) {
+      CAPTURE(payload, count);
+      std::fill_n(at.words(1), kWords, 0);
+      const Strided from(count, values.data());
+      const Strided there(count);
+      REQUIRE(at.at(0).put(1, from.view, there.view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      REQUIRE(at.at(0).accumulate(1, kAdd, from.view, there.view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      for (std::uint64_t i = 0; i < kWords; ++i)
+        REQUIRE(at.words(1)[i] == (i % 2 == 0 && i < 2 * count ? 2 * values[i] : 0));
+    }
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
   }
 }
 
