@@ -16,14 +16,19 @@ skip() {
 
 # need_build PRESET: once per run of scripts/test; afterwards the answer is known.
 need_build() {
-  local stamp=$LFC_TEST_STATE/built.$1
+  local stamp=$LFC_TEST_STATE/built.$1 lock
   [[ ! -e $stamp ]] || return 0
-  [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
-  touch "$stamp.failed"
-  cd "$tree"
-  cmake --preset "$1" -B "$LFC_BUILD/$1"
-  cmake --build "$LFC_BUILD/$1"
-  mv "$stamp.failed" "$stamp"
+  exec {lock}>"$stamp.lock"
+  flock "$lock" # one builds, tests beside it wait
+  if [[ ! -e $stamp ]]; then
+    [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
+    touch "$stamp.failed"
+    cd "$tree"
+    cmake --preset "$1" -B "$LFC_BUILD/$1"
+    cmake --build "$LFC_BUILD/$1"
+    mv "$stamp.failed" "$stamp"
+  fi
+  exec {lock}>&-
 }
 
 sanitizer_options() {
@@ -334,6 +339,7 @@ found() { # found FOLDER EXTENSION: the names of the files in tests/FOLDER
 
 suite() {
   local name ranks when how
+  side_by_side 'sim/*' 'fuzz/*' conformance 'check/*' 'asan/[!b]*' 'tsan/unit*' tsan/sim
   entry quick 900 build need_build default
   entry quick 120 unit catch default lfc_unit
   entry quick 120 conformance catch default lfc_conformance

@@ -16,6 +16,16 @@ fails() { echo "what went wrong"; false; echo "not reached"; }
 hangs() { bash -c '"$scratch/spin" & wait'; }
 leaves() { setsid sleep $nap & }
 reads_input() { ! read -r; }
+# Each waits for the other; or finds nobody else.
+meets() {
+  echo >>"$scratch/met"
+  for ((i = 0; i < 80; i++)); do
+    [[ \$(wc -l <"$scratch/met") != 2 ]] || return 0
+    sleep 0.1
+  done
+  return 1
+}
+is_alone() { mkdir "$scratch/alone" && sleep 0.3 && rmdir "$scratch/alone"; }
 suite() {
   entry quick 10 passes true
   entry full 10 part/passes reads_input
@@ -24,6 +34,9 @@ suite() {
   entry quick 2 hangs hangs
   entry quick 10 leaves leaves
   entry nightly 10 later true
+  side_by_side 'meet/*'
+  for name in a b; do entry nightly 10 "meet/\$name" meets; done
+  for name in a b; do entry nightly 10 "alone/\$name" is_alone; done
 }
 [[ \${1-} != run ]] || eval "\$2"
 C
@@ -45,6 +58,9 @@ has '^ok passes [0-9]+\.[0-9]s$'
 expect 0 '^2 passed, 0 failed, 1 skipped$' run --only '*passes' --only skips
 has '^skipped skips \(no such thing here\)$'
 has '^seconds by part: passes 0\.[0-9], '
+
+(($(nproc) < 2)) || expect 0 '^2 passed, 0 failed$' run --nightly --only 'meet/*'
+expect 0 '^2 passed, 0 failed$' run --nightly --only 'alone/*'
 
 expect 1 '^2 passed, 1 failed, 1 skipped$' run
 has '^stopped at the first failure, 2 not run'
