@@ -29,9 +29,10 @@ struct WindowOp {
   void* request = nullptr;
 
   // Under way.
-  Cursor out;  // over origin
-  Cursor in;   // over result
-  Cursor to;   // over the target's memory
+  Cursor out;                  // over origin
+  Cursor in;                   // over result
+  std::uint64_t in_place = 0;  // of `in`: not what has been received, replies overtake each other
+  Cursor to;                   // over the target's memory
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
@@ -55,6 +56,7 @@ struct WindowOp {
   void start_walks() noexcept {
     out = origin.cursor();
     in = result.cursor();
+    in_place = 0;
     to = there.cursor();
   }
   // Takes everything from a model, and copies of the runs that its views refer to.

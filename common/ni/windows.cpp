@@ -231,14 +231,10 @@ Service::Verdict Windows::accept_reply(PeerId peer, std::span<const std::byte> p
   }
   if (bytes.empty() || bytes.size() > due || reply.offset > op->bytes - bytes.size())
     return Verdict::malformed;
-  if (reply.offset == op->received) {
-    scatter(op->in, op->result.base, bytes.data(), bytes.size());
-  } else {  // over another rail
-    Cursor at = op->result.cursor();
-    std::uint64_t skip = reply.offset;
-    for (Piece piece; at.next(skip, piece); skip -= piece.length) continue;
-    scatter(at, op->result.base, bytes.data(), bytes.size());
-  }
+  // The replies to several fragments take turns, also over one rail.
+  if (reply.offset != op->in_place) op->in.seek(reply.offset);
+  scatter(op->in, op->result.base, bytes.data(), bytes.size());
+  op->in_place = reply.offset + bytes.size();
   received(*op, bytes.size());
   return Verdict::release;
 }

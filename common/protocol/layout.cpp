@@ -86,6 +86,18 @@ bool Cursor::next(std::uint64_t limit, Piece& out) noexcept {
   return true;
 }
 
+void Cursor::seek(std::uint64_t place) noexcept {
+  std::uint64_t size = 0;
+  for (const Run& run : runs_) size += run.length * run.repeat;
+  if (size == 0) return;
+  element_ = place / size;
+  place %= size;
+  for (run_ = 0; place >= runs_[run_].length * runs_[run_].repeat; ++run_)
+    place -= runs_[run_].length * runs_[run_].repeat;
+  piece_ = place / runs_[run_].length;
+  within_ = place % runs_[run_].length;
+}
+
 void gather(Cursor& from, const std::byte* memory, std::byte* to, std::uint64_t size) noexcept {
   for (Piece piece; from.next(size, piece); size -= piece.length, to += piece.length)
     std::memcpy(to, memory + piece.offset, piece.length);

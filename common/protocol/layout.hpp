@@ -82,6 +82,8 @@ class Cursor {
 
   // The next piece, at most `limit` bytes of it. False: `limit` is 0, or nothing is left.
   bool next(std::uint64_t limit, Piece& out) noexcept;
+  // On to that place in the packed bytes of the whole walk, not beyond their end: in the time of the runs.
+  void seek(std::uint64_t place) noexcept;
   // The memory that offsets refer to lies elsewhere now.
   void set_base(std::int64_t base) noexcept { base_ = base; }
   bool done() const noexcept { return element_ == count_; }

@@ -54,6 +54,14 @@ TEST_CASE("whatever the pieces, a walk visits their bytes in the order of adding
         expected.push_back(expected[b] + 1000 * static_cast<std::int64_t>(i));
     REQUIRE(layout.size() == one);
     REQUIRE(bytes_of(Cursor(layout, count, 0), 1 + random.below(12)) == expected);
+    Cursor later(layout, count, 0);
+    for (int i = 0; i < 3; ++i) {
+      const std::uint64_t place = random.below(expected.size() + 1);
+      const std::vector<std::int64_t> rest(expected.begin() + static_cast<std::ptrdiff_t>(place),
+                                           expected.end());
+      later.seek(place);
+      REQUIRE(bytes_of(later, 5) == rest);
+    }
     Bounds bounds;
     REQUIRE(layout.bounds(count, bounds));
     REQUIRE(bounds.low == *std::min_element(expected.begin(), expected.end()));

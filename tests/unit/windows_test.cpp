@@ -192,6 +192,29 @@ TEST_CASE("strided operations around the size of a frame", "[windows]") {
   }
 }
 
+// Two runs to a fragment and two frames to the reply of each, which take turns.
+TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
+  const std::vector<Run> runs{{0, 64, 0, 1},   {72, 72, 0, 1},  {152, 64, 0, 1},
+                              {224, 72, 0, 1}, {304, 64, 0, 1}, {376, 72, 0, 1}};
+  constexpr std::uint64_t kBytes = 3 * (64 + 72);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Setting at(2, {.initial_window = 8}, Flavor::create,
+               {.seed = seed, .max_payload = 128, .capacity = 2});
+    for (std::size_t i = 0; i < kWords; ++i) at.words(1)[i] = 100 + i;
+    std::array<std::uint64_t, kBytes / 8> got{};
+    const Run packed{0, kBytes, 0, 1};
+    const View result{reinterpret_cast<std::byte*>(got.data()), 0, {&packed, 1}, 0, 1, kBytes};
+    REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).get(1, result, {nullptr, 0, runs, 0, 1, kBytes}, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    std::size_t next = 0;
+    for (const Run& run : runs)
+      for (std::uint64_t i = 0; i < run.length / 8; ++i)
+        REQUIRE(got[next++] == 100 + static_cast<std::uint64_t>(run.offset) / 8 + i);
+  }
+}
+
 TEST_CASE("a put before the post waits for it, and complete does not overtake it", "[windows]") {
   Setting at(2);
   const std::uint32_t target = 1;
