@@ -1,4 +1,0 @@
-#ifndef LFC_CATCH3
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
-#endif
