@@ -32,10 +32,20 @@ bool Window::neighbour_died() const noexcept {
   });
 }
 
+// Everything else of the process goes on.
+void Window::drive() {
+  quiet_calls_ = 0;
+  windows_.host().progress();
+}
+
+void Window::drive_if_quiet() {
+  if (++quiet_calls_ > kQuietCalls) drive();
+}
+
 // Waits with everything else of the process going on. `ready` is called with the NI's lock held.
 template <class Ready>
 WindowStatus Window::wait_until(Ready ready) {
-  if (++quiet_calls_ % kQuietCalls == 0) windows_.host().progress();
+  drive_if_quiet();
   for (unsigned pass = 0;; ++pass) {
     {
       const Ni::Access access(ni_);
@@ -47,7 +57,7 @@ WindowStatus Window::wait_until(Ready ready) {
       const Ni::Access access(ni_);
       lost_ = true;
     }
-    windows_.host().progress();
+    drive();
   }
 }
 

@@ -181,6 +181,8 @@ bool Window::native_possible(WindowPeer& peer, const WindowOp& op) {
 }
 
 WindowStatus Window::issue(WindowOp& op) {
+  if (op.request != nullptr)
+    drive_if_quiet();  // who waits for one that has finished drives nothing
   op.window = this;
   WindowPeer& peer = peers_[op.target];
   if ((op.sends_operands() && op.kind != Kind::compare_swap && op.origin.bytes() < op.bytes) ||

@@ -263,7 +263,7 @@ class Window {
   bool flushed_at_once(std::uint32_t target) noexcept {
     const WindowPeer& to = peers_[target];
     if (!to.is_mapped() || to.lock < WindowPeer::Lock::held || to.first != nullptr || troubled() ||
-        ++quiet_calls_ % kQuietCalls == 0)
+        ++quiet_calls_ > kQuietCalls)
       return false;
     if (threads_) {
       full_fence();
@@ -295,8 +295,8 @@ class Window {
     bool exclusive;
   };
 
-  // Calls with nothing to wait for between two passes: whoever only polls its neighbours' memory serves
-  // the others all the same.
+  // Calls with nothing to wait for between two passes: whoever only polls its own or its neighbours' memory
+  // serves the others all the same. Held by "who polls mapped memory serves the others".
   static constexpr unsigned kQuietCalls = 64;
 
   Window(Windows& windows, Shape shape);
@@ -337,6 +337,8 @@ class Window {
   bool remotely_complete(const WindowPeer& peer) const noexcept;
   template <class Ready>
   WindowStatus wait_until(Ready ready);
+  void drive();
+  void drive_if_quiet();
   WindowStatus take_error() noexcept;
   bool neighbour_died() const noexcept;
 

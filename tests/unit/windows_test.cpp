@@ -215,6 +215,38 @@ TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
   }
 }
 
+TEST_CASE("who polls mapped memory serves the others", "[windows]") {
+  Setting at(2);
+  std::uint64_t one = 1;
+  std::uint64_t seen = 0;
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(1).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(1).accumulate(0, kAdd, Word(&one).view, Word(nullptr).view, nullptr) ==
+          WindowStatus::ok);
+  int request = 0;
+  const auto poll_by_loads = [&] {
+    seen = *reinterpret_cast<std::uint64_t*>(at.at(0).direct(0, 0, 8));
+    if (!at.at(0).flushed_at_once(0)) REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
+  };
+  const auto poll_by_flush = [&] {
+    REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
+  };
+  const auto poll_by_request = [&] {  // which has finished when the call returns
+    REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  };
+  const auto until_seen = [&](auto poll) {
+    int polls = 0;
+    while (seen == 0 && ++polls < 100000) poll();
+    return seen == 1;
+  };
+  SECTION("by loads and flush") { REQUIRE(until_seen(poll_by_loads)); }
+  SECTION("by get and flush") { REQUIRE(until_seen(poll_by_flush)); }
+  SECTION("by requests") { REQUIRE(until_seen(poll_by_request)); }
+  REQUIRE(at.at(1).unlock_all() == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+}
+
 TEST_CASE("a put before the post waits for it, and complete does not overtake it", "[windows]") {
   Setting at(2);
   const std::uint32_t target = 1;
