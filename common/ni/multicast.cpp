@@ -29,6 +29,15 @@ Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
 }
 
 Multicast::~Multicast() {
+  {
+    // What still waits for credits will not be sent; a packet goes with the last of its sends.
+    const Ni::Access access(ni_);
+    for (const auto& send : sends_) {
+      if (send->packet == nullptr) continue;
+      ni_.service_withdraw(send->peer, *send);
+      if (--send->packet->unsent == 0 && !send->packet->kept) delete send->packet;
+    }
+  }
   ni_.attach(id_, nullptr);
   for (auto& [key, list] : early_)
     for (Packet* packet : list) delete packet;
@@ -36,10 +45,6 @@ Multicast::~Multicast() {
     for (Packet* packet : group->deferred) delete packet;
   for (auto& list : free_packets_)
     for (Packet* packet : list) delete packet;
-  // What still waits for credits will not be sent; a packet goes with the last of its sends.
-  for (const auto& send : sends_)
-    if (send->packet != nullptr && --send->packet->unsent == 0 && !send->packet->kept)
-      delete send->packet;
 }
 
 // --- Groups ---
@@ -175,13 +180,14 @@ void Multicast::post(Packet& packet, PeerId peer) {
     send = sends_.emplace_back(std::make_unique<Send>()).get();
   }
   send->packet = &packet;
+  send->peer = peer;
   send->type = FrameType::service;
   send->tag = static_cast<std::uint8_t>(id_);
   send->slices = {{{&packet.header, sizeof packet.header}, {packet.data, packet.size}}};
   send->slice_count = packet.size == 0 ? 1 : 2;
   send->done = &Multicast::sent;
   ++packet.unsent;
-  if (recovers(packet.header)) block(*send, peer);
+  if (recovers(packet.header)) block(*send);
   ni_.service_post(peer, *send);
   if (options_.recovery == Suspicion::immediate) start_recovery();
 }
@@ -190,7 +196,7 @@ void Multicast::sent(Message* message, Result) {
   auto* send = static_cast<Send*>(message);
   Packet& packet = *std::exchange(send->packet, nullptr);
   Multicast& self = *packet.owner;
-  if (send->peer != kNoPeer) self.unblock(*send);
+  if (send->blocked) self.unblock(*send);
   send->next_free = self.free_sends_;
   self.free_sends_ = send;
   --packet.unsent;
@@ -354,7 +360,7 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
   if (header.kind == MulticastHeader::Kind::tree) {
     const Tree tree{header.shape, header.fan, members.size(), header.origin};
     if (!tree.valid() || !members.in_tree(header.origin, group.self)) return Verdict::malformed;
-    if (recovers(header) && !comes_from_parent(group, from, header)) return Verdict::malformed;
+    if (!comes_from_parent(group, from, header)) return Verdict::malformed;
     for (const std::uint32_t child :
          members.children({header.shape, header.fan}, header.origin, group.self)) {
       ++stats_.forwarded;
@@ -362,7 +368,12 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
     }
   }
   ++stats_.taken;
-  const Receiver::Answer answer = group.receiver->take(header, bytes);
+  Receiver::Answer answer = group.receiver->take(header, bytes);
+  // Of a tree's packet the last hop is not to blame, who only passes it on: the group ends, not the connection.
+  if (answer == Receiver::Answer::malformed && header.kind == MulticastHeader::Kind::tree) {
+    tell_lost(group);
+    answer = Receiver::Answer::taken;
+  }
   if (answer == Receiver::Answer::keep) {
     own_copy().kept = true;
     group.receiver->keep(*packet);

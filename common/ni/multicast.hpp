@@ -94,7 +94,8 @@ class Multicast final : public Service, private Recovery::Out {
    public:
     virtual ~Receiver() = default;
     enum class Answer : std::uint8_t { taken, keep, malformed };
-    // A packet for this member. `keep`: keep() follows with a copy.
+    // A packet for this member. `keep`: keep() follows with a copy. `malformed`: whoever has sent it breaks
+    // the protocol; of a packet of a tree nobody knows who that is, and the group is given up.
     virtual Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
     // The packet stays the receiver's until Multicast::release().
     virtual void keep(Packet& packet) = 0;
@@ -198,7 +199,7 @@ class Multicast final : public Service, private Recovery::Out {
   bool enter_channel(PeerId from, const MulticastHeader& header, Recovery::Channel channel);
   void channel_clear(Recovery::Channel channel, PeerId parent) override;
   void give_back(PeerId from, const MulticastHeader& header);
-  void block(Send& send, PeerId peer);
+  void block(Send& send);
   void unblock(Send& send) noexcept;
   std::uint64_t now() const;  // by the timer's clock
   void set_timer(Blocked& queue) noexcept;

@@ -25,7 +25,8 @@ struct Multicast::Packet {
 struct Multicast::Send : Message {
   Packet* packet = nullptr;  // while it waits
   Send* next_free = nullptr;
-  PeerId peer = kNoPeer;  // in whose list of blocked sends it is
+  PeerId peer = kNoPeer;
+  bool blocked = false;  // it is in the peer's list of blocked sends
   Send* next_blocked = nullptr;
   Send* previous_blocked = nullptr;
 };

@@ -69,9 +69,9 @@ void Multicast::set_timer(Blocked& queue) noexcept {
   queue.deadline = now() + options_.delay + jitter_ % (options_.delay + 1);
 }
 
-void Multicast::block(Send& send, PeerId peer) {
-  Blocked& queue = blocked_[peer];
-  send.peer = peer;
+void Multicast::block(Send& send) {
+  Blocked& queue = blocked_[send.peer];
+  send.blocked = true;
   send.next_blocked = nullptr;
   send.previous_blocked = queue.last;
   if (queue.last != nullptr) {
@@ -85,7 +85,8 @@ void Multicast::block(Send& send, PeerId peer) {
 }
 
 void Multicast::unblock(Send& send) noexcept {
-  const auto entry = blocked_.find(std::exchange(send.peer, kNoPeer));
+  const auto entry = blocked_.find(send.peer);
+  send.blocked = false;
   Blocked& queue = entry->second;
   (send.previous_blocked == nullptr ? queue.first : send.previous_blocked->next_blocked) =
       send.next_blocked;

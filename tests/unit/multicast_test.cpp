@@ -18,12 +18,14 @@ struct Recorder final : Multicast::Receiver {
   Answer take(const MulticastHeader& header, std::span<const std::byte>) override {
     numbers.push_back(header.number);
     origins.push_back(header.origin);
+    if (refuses) return Answer::malformed;
     return ready ? Answer::taken : Answer::keep;
   }
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
   void lost() override { ++losses; }
 
   bool ready = true;
+  bool refuses = false;
   std::vector<std::uint64_t> numbers;
   std::vector<std::uint32_t> origins;
   std::vector<Multicast::Packet*> kept;
@@ -46,15 +48,17 @@ struct Chain {
   }
   ~Chain() {
     for (Node node = 0; node < world.size(); ++node) {
+      if (services[node] == nullptr) continue;
       release(node);
       if (groups[node] != nullptr) services[node]->leave(groups[node]);
     }
   }
-  void join(Node self) {
+  void join(Node self) { join(self, world.size()); }
+  void join(Node self, Node members) {
     std::vector<ProcessName> names;
     std::vector<std::uint64_t> places;
     std::vector<PeerId> peers;
-    for (Node node = 0; node < world.size(); ++node) {
+    for (Node node = 0; node < members; ++node) {
       names.push_back({1, node});
       places.push_back(node);
       peers.push_back(node == self ? kNoPeer : world.peer(self, node));
@@ -70,6 +74,9 @@ struct Chain {
   void release(Node node) {
     for (Multicast::Packet* packet : receivers[node]->kept) services[node]->release(*packet);
     receivers[node]->kept.clear();
+  }
+  std::uint64_t broken_peers(Node node) {
+    return world.ni(node).counters().get(Counter::peers_broken);
   }
   std::size_t arrived(Node node) const { return receivers[node]->numbers.size(); }
 
@@ -293,6 +300,66 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
       chain.world.ni(0).service_try_send(chain.world.peer(0, 1), ServiceId::multicast, slices, 2));
   REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
   REQUIRE(chain.arrived(1) == 1);
+}
+
+TEST_CASE("what waits for credits ends with its service", "[multicast]") {
+  Chain chain(3, {.initial_window = 2, .maximum_window = 2}, {});
+  chain.send(0);  // sets up the connections
+  REQUIRE(chain.world.settle());
+  // 2 is not driven, so that 1 has no credit for it.
+  for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
+  for (int tick = 0; tick < 1000; ++tick) {
+    chain.world.fabric().advance();
+    for (const Node node : {0u, 1u}) chain.world.ni(node).progress();
+  }
+  const Peer& last = chain.world.state(1, 2);
+  REQUIRE(last.credits.available() == 0);
+  REQUIRE(last.waiting.size() > 0);
+  chain.services[1]->leave(std::exchange(chain.groups[1], nullptr));
+  chain.services[1].reset();
+  CHECK(last.waiting.empty());
+  // Its credits come back: nothing is sent that is no more.
+  REQUIRE(chain.world.settle());
+  CHECK(last.credits.available() == 2);
+  CHECK(chain.arrived(2) < 8);
+}
+
+TEST_CASE("a packet of a tree that does not come from its parent ends the connection it came on",
+          "[multicast]") {
+  // The group has 0, 1 and 2; 3 is a peer and no member. 2 is a member, but not above 1.
+  for (const Node liar : {2u, 3u}) {
+    Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {}, false);
+    for (const Node node : {0u, 1u, 2u}) chain.join(node, 3);
+    MulticastHeader header;
+    header.group = 9;
+    header.number = 77;
+    Message message;
+    message.type = FrameType::service;
+    message.tag = static_cast<std::uint8_t>(ServiceId::multicast);
+    message.slices[0] = {&header, sizeof header};
+    message.slice_count = 1;
+    message.done = [](Message*, Result) {};
+    chain.world.ni(liar).service_post(chain.world.peer(liar, 1), message);
+    REQUIRE(chain.world.settle());
+    CHECK(chain.arrived(1) == 0);
+    CHECK(chain.broken_peers(1) == 1);
+    CHECK(chain.receivers[1]->losses == (liar == 2 ? 1 : 0));
+  }
+}
+
+TEST_CASE("a packet that its receivers refuse ends the group, not the connection it came on",
+          "[multicast]") {
+  Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {});
+  chain.send(0);
+  REQUIRE(chain.world.settle());
+  for (auto& receiver : chain.receivers) receiver->refuses = true;
+  chain.send(1);
+  REQUIRE(chain.world.settle());
+  for (Node node = 0; node < 4; ++node) {
+    CHECK(chain.receivers[node]->losses == 1);
+    CHECK(chain.broken_peers(node) == 0);
+  }
+  REQUIRE(chain.world.credit_fault() == "");
 }
 
 TEST_CASE("trees with one head on each node", "[multicast]") {
