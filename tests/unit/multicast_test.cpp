@@ -347,8 +347,7 @@ TEST_CASE("a packet of a tree that does not come from its parent ends the connec
   }
 }
 
-TEST_CASE("a packet that its receivers refuse ends the group, not the connection it came on",
-          "[multicast]") {
+TEST_CASE("a packet that its receivers refuse ends the group and no connection", "[multicast]") {
   Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {});
   chain.send(0);
   REQUIRE(chain.world.settle());
