@@ -75,6 +75,7 @@ check_parameters() {
   need_build default
   "$tree/scripts/checks/parameters" "$LFC_BUILD/default/components"
 }
+check_defects() { "$tree/scripts/checks/defects" "$@"; }
 check_tidy() {
   need_build default
   "$tree/scripts/checks/tidy" "$@" "$LFC_BUILD/default"
@@ -348,6 +349,7 @@ suite() {
   entry nightly 120 check/headers check_headers
   entry quick 30 check/exports check_exports
   entry quick 30 check/parameters check_parameters
+  entry quick 60 check/defects check_defects --applies
   entry nightly 600 check/tidy check_tidy
   entry nightly 1800 check/tidy-deep check_tidy --deep
 
@@ -486,6 +488,8 @@ suite() {
   entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
   entry nightly 900 rma/churn-many rma_on_host 4 rma_churn --long --limit 800
   entry nightly 300 rma/large rma_on_host 2 rma_large
+  # The tests that were written for a defect find it: each is put back, built and looked for.
+  entry nightly 14400 defects check_defects
   for name in "$tree"/perf/apps/*.cpp; do
     name=$(basename "$name" .cpp)
     for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done
