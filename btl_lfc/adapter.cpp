@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/ni.hpp"
 #include "ni/ni_thread.hpp"
 #include "ni/open.hpp"
@@ -147,6 +148,27 @@ void progress_until(lfc::Ni& ni, Finished finished) noexcept {
 }  // namespace
 
 extern "C" {
+
+lfc_options lfc_adapter_defaults() {
+  const lfc::NiOptions from;
+  lfc_options to{};
+  to.queue_memory = from.queue_memory;
+  to.initial_window = from.initial_window;
+  to.max_window = from.max_window;
+  to.window_cap = from.window_cap;
+  to.shm_slots = from.shm_slots;
+  to.rail_timeout = from.rail_timeout;
+  to.shm_bulk = from.shm_bulk;
+  to.cma = from.cma;
+  return to;
+}
+
+lfc_message_limits lfc_adapter_message_limits() {
+  return {.eager = lfc::limits::kEagerMessage,
+          .largest = lfc::limits::kLargestMessage,
+          .pipeline = lfc::limits::kPipelineFragment,
+          .peer_fragments = lfc::limits::kPeerFragments};
+}
 
 lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, char* text,
                               size_t text_size) try {

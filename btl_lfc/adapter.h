@@ -79,6 +79,16 @@ struct lfc_options {
   bool cma;
   size_t single_copy_from;
 };
+/* What the parameters say unless the user says otherwise (common/limits.hpp). The job, the rank and the texts are the
+ * caller's. */
+struct lfc_options lfc_adapter_defaults(void);
+
+/* Of messages, for ob1, and of fragments under way to a peer. */
+struct lfc_message_limits {
+  size_t eager, largest, pipeline;
+  unsigned peer_fragments;
+};
+struct lfc_message_limits lfc_adapter_message_limits(void);
 
 /* Opens the NI. NULL: `text` is one line that says which option is wrong, and why. Otherwise `text`
  * describes what was opened, memory formula included. */

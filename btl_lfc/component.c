@@ -23,15 +23,8 @@ static int register_component(void) {
   lfc_btl_component* own = &mca_btl_lfc_component;
   const mca_base_component_t* version = &own->super.btl_version;
   struct lfc_options* options = &own->options;
-  *options = (struct lfc_options){.initial_window = 8,
-                                  .max_window = 64,
-                                  .window_cap = 4096,
-                                  .shm_slots = 64,
-                                  .rail_timeout = 1500,
-                                  .shm_bulk = 256 * 1024,
-                                  .queue_memory = 16 * 1024 * 1024,
-                                  .cma = true};
-  own->peer_fragments = 128;
+  *options = lfc_adapter_defaults();
+  own->peer_fragments = lfc_adapter_message_limits().peer_fragments;
   (void)mca_base_var_group_component_register(
       version,
       "LFC: eager and rendezvous messages with credit flow control, put, get and atomics. "

@@ -25,12 +25,13 @@ static int ft_event(int state) {
 lfc_btl_module lfc_btl;
 
 void lfc_btl_module_defaults(void) {
+  const struct lfc_message_limits limits = lfc_adapter_message_limits();
   lfc_btl.super = (mca_btl_base_module_t) {
-    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = 48 * 1024,
-    .btl_rndv_eager_limit = 48 * 1024, .btl_max_send_size = 64 * 1024,
+    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = limits.eager,
+    .btl_rndv_eager_limit = limits.eager, .btl_max_send_size = limits.largest,
     /* A large contiguous message is got by its receiver in one piece (RGET): no pipeline. */
         .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
-    .btl_rdma_pipeline_frag_size = 1024 * 1024, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
+    .btl_rdma_pipeline_frag_size = limits.pipeline, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
     .btl_latency = 1, .btl_bandwidth = 40000,
     /* Not SEND_INPLACE: with it ob1 prepares a fragment for each message above 256 bytes instead of
      * trying btl_sendi, which sends from where the message lies as well. */

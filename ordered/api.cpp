@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lfc_ordered.h"
+#include "limits.hpp"
 #include "ni/ordered_broadcast.hpp"
 #include "ni/process_ni.hpp"
 
@@ -250,8 +251,8 @@ int lfc_ordered_open(MPI_Comm comm, lfc_ordered_handler* handler, void* context,
   if (comm == MPI_COMM_NULL || MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0)
     return LFC_ORDERED_ERR_ARGUMENT;
   lfc_ordered_options made = options == nullptr ? lfc_ordered_options{} : *options;
-  if (made.packet == 0) made.packet = 4096;
-  if (made.window == 0) made.window = 256;
+  if (made.packet == 0) made.packet = lfc::limits::kOrderedPacket;
+  if (made.window == 0) made.window = lfc::limits::kOrderedWindow;
   if (made.fan == 0) made.fan = 2;
   const bool sound = handler != nullptr && made.packet >= kMinPacket && made.window >= 4 &&
                      made.window <= kMaxWindow && made.sequencer >= 0 && made.fan <= lfc::kMaxFan;

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 
+#include "limits.hpp"
 #include "link/bell.hpp"
 #include "link/link.hpp"
 #include "wire/frame.hpp"
@@ -49,9 +50,9 @@ inline constexpr std::size_t kRingAlignment = 256;
 inline constexpr std::size_t kRingHead = kRingAlignment;
 
 struct RingShape {
-  std::uint32_t slots = 64;               // a power of two
-  std::uint32_t bulk = 256 * 1024;        // bytes, a power of two
-  std::uint32_t max_payload = 64 * 1024;  // at most a quarter of the bulk
+  std::uint32_t slots = limits::kRingSlots;          // a power of two
+  std::uint32_t bulk = limits::kRingBulk;            // bytes, a power of two
+  std::uint32_t max_payload = limits::kRingPayload;  // at most a quarter of the bulk
 
   // On false, `why_not` names the value that is out of range.
   bool valid(std::string& why_not) const;

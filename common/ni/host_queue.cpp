@@ -1,5 +1,7 @@
 #include "ni/host_queue.hpp"
 
+#include "limits.hpp"
+
 namespace lfc {
 
 bool HostQueue::enqueue(const Delivery& delivery) {
@@ -36,7 +38,7 @@ bool HostQueue::pop(Item& out) {
 
 void HostQueue::recycle(Item item) {
   const std::lock_guard guard(mutex_);
-  if (spares_.size() < kSpares) {
+  if (spares_.size() < limits::kQueueSpares) {
     spares_.push_back(std::move(item));
   } else {
     memory_ -= item.bytes.capacity();

@@ -112,7 +112,6 @@ class HostQueue {
     bool holds_buffer = true;
     std::vector<std::byte> bytes;
   };
-  static constexpr std::size_t kSpares = 64;
 
   bool enqueue(const Delivery& delivery);
   bool pop(Item& out);

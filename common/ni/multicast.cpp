@@ -1,3 +1,4 @@
+#include "limits.hpp"
 #include "ni/multicast_packet.hpp"
 
 #include <algorithm>
@@ -5,12 +6,7 @@
 #include <utility>
 
 namespace lfc {
-namespace {
-
-constexpr std::size_t kSmallPacket = 512;
-constexpr std::size_t kSpare = 64;  // free packets of each size that are not given back
-
-}  // namespace
+namespace {}  // namespace
 
 const MulticastHeader& Multicast::header(const Packet& packet) noexcept { return packet.header; }
 std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
@@ -206,7 +202,7 @@ void Multicast::sent(Message* message, Result) {
 // --- Packets ---
 
 Multicast::Packet& Multicast::make(std::size_t capacity) {
-  auto& spare = free_packets_[capacity > kSmallPacket ? 1 : 0];
+  auto& spare = free_packets_[capacity > limits::kMulticastSmall ? 1 : 0];
   Packet* packet = nullptr;
   if (!spare.empty()) {
     packet = spare.back();
@@ -214,7 +210,7 @@ Multicast::Packet& Multicast::make(std::size_t capacity) {
   } else {
     packet = new Packet;
     packet->owner = this;
-    packet->capacity = capacity > kSmallPacket ? max_packet() : kSmallPacket;
+    packet->capacity = capacity > limits::kMulticastSmall ? max_packet() : limits::kMulticastSmall;
     packet->storage = std::make_unique_for_overwrite<std::byte[]>(packet->capacity);
   }
   ++packets_;
@@ -257,8 +253,8 @@ void Multicast::settle(Packet& packet) {
 void Multicast::dispose(Packet& packet) noexcept {
   if (std::exchange(packet.pooled, false)) pooled_ -= packet.capacity;
   --packets_;
-  auto& spare = free_packets_[packet.capacity > kSmallPacket ? 1 : 0];
-  if (spare.size() < kSpare) {
+  auto& spare = free_packets_[packet.capacity > limits::kMulticastSmall ? 1 : 0];
+  if (spare.size() < limits::kMulticastSpares) {
     spare.push_back(&packet);
   } else {
     delete &packet;

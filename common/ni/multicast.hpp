@@ -32,6 +32,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/ni.hpp"
 #include "protocol/membership.hpp"
 #include "protocol/recovery.hpp"
@@ -66,7 +67,7 @@ class Multicast final : public Service, private Recovery::Out {
     immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
   };
   struct Options {
-    std::size_t pool = std::size_t{64} << 20;  // bytes of packets not taken that keep no credit
+    std::size_t pool = limits::kMulticastPool;  // bytes of packets not taken that keep no credit
     bool forward_in_host = false;  // packets go on only when serve() is called (for comparison)
     Suspicion recovery = Suspicion::never;  // the same in all processes
     // Of the timer: until a queue in which nothing has moved is suspected; up to twice that, at

@@ -5,15 +5,14 @@
 #include <mutex>
 #include <utility>
 
+#include "limits.hpp"
 #include "ni/process_ni.hpp"
 
 namespace lfc {
 namespace {
 
-constexpr std::uint32_t kIndexBits = 16;
-constexpr std::uint32_t kIndexMask = (1u << kIndexBits) - 1;
+const std::uint32_t kIndexMask = (1u << limits::kNeonWindowBits) - 1;
 constexpr neon::Rank kNoRank = 0xffffffffu;
-constexpr std::uint32_t kFrameBytes = 16384;
 
 static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
 
@@ -57,7 +56,8 @@ NeonService::~NeonService() { ni_->attach(ServiceId::neon, nullptr); }
 
 std::uint32_t NeonService::frame_bytes() const noexcept {
   const std::size_t room = ni_->max_message() - sizeof(neon::Header);
-  return static_cast<std::uint32_t>(std::min<std::size_t>(kFrameBytes, room & ~std::size_t{63}));
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(limits::kNeonFrame, room & ~std::size_t{63}));
 }
 
 std::uint32_t NeonService::enter(NeonWindow& window) {
@@ -70,7 +70,7 @@ std::uint32_t NeonService::enter(NeonWindow& window) {
     free_.pop_back();
   }
   windows_[index].window = &window;
-  return index | (++windows_[index].uses << kIndexBits);
+  return index | (++windows_[index].uses << limits::kNeonWindowBits);
 }
 
 void NeonService::leave(std::uint32_t id) noexcept {
@@ -87,8 +87,8 @@ Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
   const std::uint32_t index = header.window & kIndexMask;
   if (index >= windows_.size()) return Verdict::malformed;
   const Entry& entry = windows_[index];
-  const bool current =
-      entry.window != nullptr && entry.uses << kIndexBits == (header.window & ~kIndexMask);
+  const bool current = entry.window != nullptr &&
+                       entry.uses << limits::kNeonWindowBits == (header.window & ~kIndexMask);
   if (!current) return Verdict::release;  // of a window that has been freed
   return entry.window->receive(peer, header, payload.data() + sizeof header,
                                payload.size() - sizeof header);

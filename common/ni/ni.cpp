@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "limits.hpp"
 #include "ni/ni_thread.hpp"
 
 namespace lfc {
@@ -17,9 +18,6 @@ constexpr std::uint32_t kMaxCredits = 1u << 20;
 
 // The section of addresses that is the NI's own: its largest message.
 constexpr std::string_view kSection = "ni";
-
-// What Meta::credits can say.
-constexpr std::uint32_t kMaxPiggyback = 255;
 
 SendLock::Kind lock_kind(const Config& config) noexcept {
   if (config.threads || config.policy == Policy::fixed) return SendLock::Kind::shared;
@@ -245,7 +243,7 @@ void Ni::fail_pending(Peer& peer) {
                                                   int count) noexcept {
   if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
     return false;
-  const std::uint32_t owed = std::min(peer.window.owed(), kMaxPiggyback);
+  const std::uint32_t owed = std::min(peer.window.owed(), limits::kPiggyback);
   const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
   const std::size_t bytes = slices[0].size + slices[1].size;
   if (!peer.ring->send_short(meta, slices[0], slices[1])) [[unlikely]]
@@ -261,7 +259,7 @@ void Ni::fail_pending(Peer& peer) {
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(kMaxPiggyback))};
+  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(limits::kPiggyback))};
   SendStatus status = SendStatus::again;
   if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
   if (status != SendStatus::sent) status = peer.link->send(peer.id, meta, slices, count);
@@ -281,7 +279,7 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
   Meta meta{type, tag,
-            static_cast<std::uint8_t>(piggyback ? peer.window.collect(kMaxPiggyback) : 0)};
+            static_cast<std::uint8_t>(piggyback ? peer.window.collect(limits::kPiggyback) : 0)};
   const Slice slice{payload, size};
   const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
   if (status == SendStatus::again) {

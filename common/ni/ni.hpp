@@ -40,6 +40,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/link.hpp"
 #include "ni/host_queue.hpp"
 #include "ni/peer.hpp"
@@ -70,11 +71,11 @@ enum class Idle : std::uint8_t {
 
 struct Config {
   ProcessName name;
-  std::uint32_t key = 0;              // 0: drawn at random
-  std::uint32_t initial_window = 8;   // credits a new peer starts with
-  std::uint32_t maximum_window = 64;  // credits one peer may come to hold
-  std::uint64_t window_cap = 4096;    // credits all peers together may come to hold
-  bool threads = false;               // several threads call at the same time; implies queued
+  std::uint32_t key = 0;                                  // 0: drawn at random
+  std::uint32_t initial_window = limits::kInitialWindow;  // credits a new peer starts with
+  std::uint32_t maximum_window = limits::kMaximumWindow;  // credits one peer may come to hold
+  std::uint64_t window_cap = limits::kWindowCap;  // credits all peers together may come to hold
+  bool threads = false;  // several threads call at the same time; implies queued
   HostQueue::Mode delivery = HostQueue::Mode::direct;
 
   Policy policy = Policy::single;
@@ -90,7 +91,7 @@ struct Config {
   std::chrono::nanoseconds patience{0};
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
-  std::size_t queue_memory = std::size_t{16} << 20;
+  std::size_t queue_memory = limits::kQueueMemory;
   std::vector<int> cpus;  // where the NI thread may run; empty: where its creator may
 };
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "limits.hpp"
 #include "ni/ni.hpp"
 
 namespace lfc {
@@ -35,14 +36,15 @@ struct NiOptions {
   bool upcalls = false;               // the NI thread calls the host back; needs `threads`
   std::uint32_t delay = 0;            // us that an arrival may wait for the host; 0: measured
   std::uint32_t longest_rest = 0;     // us until the host's leaving is noticed; 0: by processors
-  std::size_t queue_memory = std::size_t{16} << 20;  // bytes kept for a host that is away
-  std::uint32_t neighbours = 1;       // processes of the job on this host, this one included
-  std::uint32_t neighbour = 0;        // which of them this one is, from 0
-  std::uint32_t initial_window = 8;   // credits that a new peer starts with
-  std::uint32_t max_window = 64;      // credits that one peer may come to hold
-  std::uint64_t window_cap = 4096;    // credits that all peers together may come to hold
-  std::uint32_t shm_slots = 64;       // frames in the ring of one local sender
-  std::size_t shm_bulk = 256 * 1024;  // bytes of those that do not fit into their slot
+  std::size_t queue_memory = limits::kQueueMemory;  // bytes kept for a host that is away
+  std::uint32_t neighbours = 1;  // processes of the job on this host, this one included
+  std::uint32_t neighbour = 0;   // which of them this one is, from 0
+  std::uint32_t initial_window = limits::kInitialWindow;  // credits that a new peer starts with
+  std::uint32_t max_window = limits::kMaximumWindow;      // credits that one peer may come to hold
+  std::uint64_t window_cap =
+      limits::kWindowCap;                        // credits that all peers together may come to hold
+  std::uint32_t shm_slots = limits::kRingSlots;  // frames in the ring of one local sender
+  std::size_t shm_bulk = limits::kRingBulk;      // bytes of those that do not fit into their slot
   std::uint32_t rail_timeout = 1500;  // ms without progress until a rail of several is given up
   bool cma = true;                    // single copy between processes where the kernel permits it
   // Bytes from which on a message on one host goes in a single copy; 0: what calibration.hpp says.

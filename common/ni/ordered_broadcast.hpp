@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/multicast.hpp"
 #include "protocol/hold_back.hpp"
 #include "protocol/sequencer.hpp"
@@ -36,10 +37,11 @@ namespace lfc {
 class OrderedBroadcast final : private Multicast::Receiver {
  public:
   struct Options {
-    std::uint32_t window = 256;   // packets that may be under way or wait for their turn; 4 or more
-    std::size_t packet = 4096;    // bytes
-    std::uint32_t sequencer = 0;  // member
-    std::uint32_t fan = 2;        // of the trees
+    std::uint32_t window =
+        limits::kOrderedWindow;  // packets that may be under way or wait for their turn; 4 or more
+    std::size_t packet = limits::kOrderedPacket;  // bytes
+    std::uint32_t sequencer = 0;                  // member
+    std::uint32_t fan = 2;                        // of the trees
   };
   enum class Fault : std::uint8_t {
     none,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/windows.hpp"
 
 namespace lfc {
@@ -52,7 +53,7 @@ struct WindowOp {
     return kind == Kind::accumulate || kind == Kind::fetch ? size_of(what.element) : 1;
   }
   bool all_sent() const noexcept { return sent == bytes; }
-  std::uint32_t name() const noexcept { return generation << 20 | index; }
+  std::uint32_t name() const noexcept { return generation << limits::kWindowOpBits | index; }
   void start_walks() noexcept {
     out = origin.cursor();
     in = result.cursor();

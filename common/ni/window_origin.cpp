@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "limits.hpp"
 #include "ni/window_op.hpp"
 
 namespace lfc {
@@ -11,7 +12,6 @@ using Kind = WindowOp::Kind;
 
 // From this size on the link moves contiguous bytes itself if it can; below, a frame is as good and
 // needs no answer of its own.
-constexpr std::uint64_t kNativeBytes = 32 * 1024;
 
 // Copies between two walks.
 void copy(Cursor& from, const std::byte* source, Cursor& to, std::byte* sink, std::uint64_t bytes) {
@@ -177,7 +177,7 @@ bool Window::native_possible(WindowPeer& peer, const WindowOp& op) {
     const std::string_view link = ni_.link_name(peer.peer);
     peer.native_small = peer.native && (link == "shm" || link == "ofi");
   }
-  return peer.native && (peer.native_small || op.bytes >= kNativeBytes);
+  return peer.native && (peer.native_small || op.bytes >= limits::kWindowNative);
 }
 
 WindowStatus Window::issue(WindowOp& op) {
@@ -204,7 +204,8 @@ WindowStatus Window::issue(WindowOp& op) {
       const bool ready = peer.first == nullptr && !peer.carrying && permitted(peer);
       // Small ones stay in order. In an active epoch they are not done before the target says so: a frame, which costs
       // a tenth, is soon enough. In a passive one they shall not wait for anybody.
-      native = native && (op.bytes >= kNativeBytes || (passive(peer) && !frames_under_way(peer)));
+      native = native &&
+               (op.bytes >= limits::kWindowNative || (passive(peer) && !frames_under_way(peer)));
       at_once = ready && (peer.is_mapped() || native);
       op.native = native;
       if (at_once && native) ++peer.natives;

@@ -8,19 +8,18 @@
 #include <mutex>
 #include <utility>
 
+#include "limits.hpp"
 #include "ni/process_ni.hpp"
 #include "ni/window_op.hpp"
 
 namespace lfc {
 namespace {
 
-// Names are {generation, index}: an old name does not mean a new window.
-constexpr std::uint32_t kIndexBits = 20;
-constexpr std::uint32_t kIndexMask = (1u << kIndexBits) - 1;
-constexpr std::uint32_t kGenerationMask = (1u << (32 - kIndexBits)) - 1;
-
-// Payloads larger than that gain nothing more.
-constexpr std::size_t kFrameBytes = 64 * 1024;
+// Names are {generation, index}: an old name does not mean a new window, nor a new operation.
+const std::uint32_t kIndexMask = (1u << limits::kWindowBits) - 1;
+const std::uint32_t kGenerationMask = (1u << (32 - limits::kWindowBits)) - 1;
+const std::uint32_t kOpIndexMask = (1u << limits::kWindowOpBits) - 1;
+const std::uint32_t kOpGenerationMask = (1u << (32 - limits::kWindowOpBits)) - 1;
 
 std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
   return (size + unit - 1) / unit * unit;
@@ -45,7 +44,9 @@ std::shared_ptr<Windows> Windows::of_process(const WindowsHost& host) {
 }
 
 Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)
-    : ni_(std::move(ni)), host_(host), frame_bytes_(std::min(ni_->max_message(), kFrameBytes)) {
+    : ni_(std::move(ni)),
+      host_(host),
+      frame_bytes_(std::min(ni_->max_message(), limits::kWindowFrame)) {
   ni_->attach(ServiceId::windows, this);
 }
 
@@ -65,7 +66,7 @@ std::uint32_t Windows::enter(Window& window) {
     free_slots_.pop_back();
   }
   slots_[index].window = &window;
-  return (slots_[index].generation & kGenerationMask) << kIndexBits | index;
+  return (slots_[index].generation & kGenerationMask) << limits::kWindowBits | index;
 }
 
 void Windows::leave(const Window& window) noexcept {
@@ -83,7 +84,7 @@ Window* Windows::find(std::uint32_t id) noexcept {
   const std::uint32_t index = id & kIndexMask;
   if (index >= slots_.size()) return nullptr;
   const Slot& slot = slots_[index];
-  return (slot.generation & kGenerationMask) == id >> kIndexBits ? slot.window : nullptr;
+  return (slot.generation & kGenerationMask) == id >> limits::kWindowBits ? slot.window : nullptr;
 }
 
 void Windows::want_work(Window& window) {
@@ -102,22 +103,22 @@ WindowOp& Windows::take_op() {
   }
   WindowOp& op = *ops_[free_ops_.back()];
   free_ops_.pop_back();
-  op.generation = (op.generation + 1) & kGenerationMask;
+  op.generation = (op.generation + 1) & kOpGenerationMask;
   return op;
 }
 
 void Windows::give_back(WindowOp& op) noexcept {
-  op.generation = (op.generation + 1) & kGenerationMask;
+  op.generation = (op.generation + 1) & kOpGenerationMask;
   op.window = nullptr;
   free_ops_.push_back(op.index);
 }
 
 // The operation that a target's answer names; null: there is no such one, or not at that target.
 WindowOp* Windows::find_op(std::uint32_t name, PeerId peer) noexcept {
-  const std::uint32_t index = name & kIndexMask;
+  const std::uint32_t index = name & kOpIndexMask;
   if (index >= ops_.size()) return nullptr;
   WindowOp& op = *ops_[index];
-  const bool live = (op.generation & 1) != 0 && op.generation == name >> kIndexBits;
+  const bool live = (op.generation & 1) != 0 && op.generation == name >> limits::kWindowOpBits;
   if (!live || !op.has_result() || op.window->peers_[op.target].peer != peer) return nullptr;
   return &op;
 }

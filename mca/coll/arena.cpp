@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "board.hpp"
+#include "limits.hpp"
 #include "link/shm/host.hpp"
 
 namespace lfc {
@@ -27,7 +28,7 @@ struct Entry {
 struct Directory {
   std::array<std::uint64_t, 2> cookie;
   std::atomic<std::uint32_t> count;  // entries that have ever been used
-  alignas(64) Entry entries[OwnArena::kBoards];
+  alignas(64) Entry entries[limits::kMostCollBoards];
 };
 
 constexpr std::size_t kDirectory = (sizeof(Directory) + kPage - 1) / kPage * kPage;
@@ -88,7 +89,7 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes) {
     ++index;
   if (index == boards_.size()) {
     const std::size_t size = Board::size(lanes);
-    if (index == kBoards || ftruncate(fd_.get(), static_cast<off_t>(end_ + size)) != 0)
+    if (index == limits::kCollBoards || ftruncate(fd_.get(), static_cast<off_t>(end_ + size)) != 0)
       return nullptr;
     Mapping mapping(fd_.get(), end_, size);
     if (!mapping.is_open()) return nullptr;
@@ -136,7 +137,7 @@ std::byte* NeighbourArena::find(std::uint64_t key, std::uint32_t lanes) {
   if (!open()) return nullptr;
   const Directory& directory = directory_of(directory_);
   const std::uint32_t count = directory.count.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count && i < OwnArena::kBoards; ++i) {
+  for (std::uint32_t i = 0; i < count && i < limits::kMostCollBoards; ++i) {
     const Entry& entry = directory.entries[i];
     if (entry.key.load(std::memory_order_acquire) != key) continue;
     const std::uint64_t offset = entry.offset.load(std::memory_order_relaxed);

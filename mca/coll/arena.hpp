@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/shm/segment.hpp"
 
 namespace lfc {
@@ -41,12 +42,10 @@ class OwnArena {
   // Null: `why_not` says why this process can share no memory.
   static std::unique_ptr<OwnArena> create(std::string& why_not);
   const ArenaName& name() const noexcept { return name_; }
-  // Null: no memory, or more than kBoards communicators at a time.
+  // Null: no memory, or more than limits::kCollBoards communicators at a time.
   std::byte* make(std::uint64_t key, std::uint32_t lanes);
   // Boards in use or kept for later use.
   std::size_t boards() const noexcept { return boards_.size(); }
-
-  static constexpr std::size_t kBoards = 16384;
 
  private:
   struct Made {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "limits.hpp"
+
 namespace lfc {
 namespace {
 
@@ -14,12 +16,12 @@ std::size_t Board::slots_offset(std::uint32_t lanes) noexcept {
 }
 
 std::size_t Board::rooms_offset(std::uint32_t lanes) noexcept {
-  const std::size_t end = slots_offset(lanes) + sizeof(Slot) * kSlots * lanes;
+  const std::size_t end = slots_offset(lanes) + sizeof(Slot) * limits::kCollSlots * lanes;
   return (end + kPage - 1) / kPage * kPage;
 }
 
 std::size_t Board::size(std::uint32_t lanes) noexcept {
-  return rooms_offset(lanes) + kRoom * kRooms * lanes;
+  return rooms_offset(lanes) + kRoom * limits::kCollRooms * lanes;
 }
 
 Board::Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept

@@ -2,7 +2,7 @@
 //
 // Each rank has a lane that it alone writes (on the lane of a node's head, its NI may write for it).
 // Work on a communicator is cut into steps, numbered alike by all ranks, since all issue the same
-// operations in the same order. Step s uses slot s % kSlots of the lanes that are written in it: a
+// operations in the same order. Step s uses slot s % limits::kCollSlots of the lanes that are written in it: a
 // cache line with a flag and up to kInline bytes, and for more a room of kRoom bytes. A rank says how
 // many steps it has finished; a slot is written again when all have finished its step before.
 //
@@ -23,13 +23,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "limits.hpp"
+
 namespace lfc {
 
 class Board {
  public:
   static constexpr std::size_t kLine = 64;
-  static constexpr std::uint64_t kSlots = 32;
-  static constexpr std::uint64_t kRooms = 8;
   static constexpr std::size_t kInline = kLine - sizeof(std::uint64_t);
   static constexpr std::size_t kRoom = std::size_t{64} * 1024;
 
@@ -45,12 +45,12 @@ class Board {
 
   // Whether the slot (and, for more than kInline bytes, the room) of this step may be written.
   bool writable(std::uint64_t step, std::size_t size) noexcept {
-    const std::uint64_t depth = size <= kInline ? kSlots : kRooms;
+    const std::uint64_t depth = size <= kInline ? limits::kCollSlots : limits::kCollRooms;
     return step < all_finished_ + depth || (look_again() && step < all_finished_ + depth);
   }
   std::byte* room(std::uint32_t lane, std::uint64_t step, std::size_t size) const noexcept {
     if (size <= kInline) return slot(lane, step).bytes;
-    return memory_ + rooms_ + (lane * kRooms + step % kRooms) * kRoom;
+    return memory_ + rooms_ + (lane * limits::kCollRooms + step % limits::kCollRooms) * kRoom;
   }
   // Pairs with ready().
   void publish(std::uint32_t lane, std::uint64_t step) noexcept {
@@ -96,7 +96,8 @@ class Board {
     return reinterpret_cast<Line*>(memory_ + sizeof(Head))[lane];
   }
   Slot& slot(std::uint32_t lane, std::uint64_t step) const noexcept {
-    return reinterpret_cast<Slot*>(memory_ + slots_)[lane * kSlots + step % kSlots];
+    return reinterpret_cast<Slot*>(memory_ +
+                                   slots_)[lane * limits::kCollSlots + step % limits::kCollSlots];
   }
   bool look_again() noexcept;
 

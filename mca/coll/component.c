@@ -22,8 +22,8 @@ static int register_component(void) {
   lfc_coll_component* own = &mca_coll_lfc_component;
   const mca_base_component_t* version = &own->super.collm_version;
   struct lfc_coll_options* options = &own->options;
-  *options = (struct lfc_coll_options){
-      .packet = 60 * 1024, .window = 8 * 1024 * 1024, .fan = 0, .progress = progress};
+  *options = lfc_coll_defaults();
+  options->progress = progress;
   own->priority = 80;
   (void)mca_base_var_group_component_register(
       version,

@@ -551,6 +551,15 @@ void tell(CollOperation* operation) {
 
 using lfc::engine;
 
+lfc_coll_options lfc_coll_defaults() {
+  const lfc::CollOptions from;
+  lfc_coll_options to{};
+  to.packet = from.packet;
+  to.window = from.window;
+  to.fan = from.fan;
+  return to;
+}
+
 const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
   try {
     engine = new lfc::Engine(*options);

@@ -41,6 +41,8 @@ struct lfc_coll_options {
   bool crowded;          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's */
 };
+/* What the parameters say unless the user says otherwise (common/limits.hpp). */
+struct lfc_coll_options lfc_coll_defaults(void);
 
 struct lfc_coll_process {
   uint32_t job, rank;

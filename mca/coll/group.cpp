@@ -4,22 +4,16 @@
 #include <cstring>
 #include <utility>
 
+#include "limits.hpp"
+
 namespace lfc {
 namespace {
 
 using Kind = CollOperation::Kind;
 using Status = CollOperation::Status;
 
-// Up to so many bytes in all lanes everybody combines everything.
-constexpr std::size_t kDirectBytes = std::size_t{16} * 1024;
-// Chunk of what goes over a board only: small enough to be copied in while others copy out.
-constexpr std::size_t kLocalChunk = std::size_t{32} * 1024;
 // Packets up to this size cost a hop's latency to pass on, but little to send again.
 constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
-// Packets of one operation that may wait in the NI.
-constexpr std::uint32_t kUnsent = 16;
-// Chunks that a head may have contributed and not got back.
-constexpr std::uint64_t kAhead = 16;
 // What a packet costs at most besides its bytes.
 constexpr std::size_t kPacketCost = 512;
 
@@ -100,17 +94,18 @@ void CollGroup::spread_loss() {
 void CollGroup::prepare(CollOperation& operation) noexcept {
   const bool one_node = members_.nodes() == 1;
   const auto lanes = static_cast<std::uint32_t>(local_.size());
-  std::size_t chunk = one_node ? kLocalChunk : even_packet(operation.bytes, options_.packet);
+  std::size_t chunk =
+      one_node ? limits::kCollLocalChunk : even_packet(operation.bytes, options_.packet);
   const bool reduces = operation.kind == Kind::reduce || operation.kind == Kind::allreduce;
   // The parts of all ranks share a room.
   if (operation.kind == Kind::scatter)
-    chunk = std::clamp<std::size_t>(Board::kRoom / lanes, 1, kLocalChunk);
+    chunk = std::clamp<std::size_t>(Board::kRoom / lanes, 1, limits::kCollLocalChunk);
   if (reduces && operation.bytes > 0) {
     operation.combine = find_combine(operation.op, operation.type);
     chunk -= chunk % combine_size(operation.type);
   }
   operation.direct = operation.kind == Kind::allreduce && one_node &&
-                     (lanes == 2 || operation.bytes * lanes <= kDirectBytes);
+                     (lanes == 2 || operation.bytes * lanes <= limits::kCollDirect);
   operation.chunk = chunk;
   operation.chunks = operation.bytes <= chunk ? 1 : (operation.bytes + chunk - 1) / chunk;
   if (operation.kind == Kind::allreduce) {
@@ -350,7 +345,7 @@ bool CollGroup::bcast_root(CollOperation& operation, bool& moved) {
     const std::byte* bytes = operation.in + operation.offset_of(operation.written);
     if (shared && !board_.writable(step, size)) return false;
     if (network_ != nullptr) {
-      if (operation.unsent.load(std::memory_order_acquire) >= kUnsent) return false;
+      if (operation.unsent.load(std::memory_order_acquire) >= limits::kCollUnsent) return false;
       const Ni::Access access(*place_->ni());
       network_->multicast(operation, step, {bytes, size});
     }
@@ -525,7 +520,8 @@ bool CollGroup::allreduce_nodes(CollOperation& operation, bool& moved) {
       moved = true;
       continue;
     }
-    if (index >= operation.read + kAhead || (shared && !others_ready(operation, step))) break;
+    if (index >= operation.read + limits::kCollAhead || (shared && !others_ready(operation, step)))
+      break;
     if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
     const std::byte* sum = combine_local(operation, index, step, scratch_.data());
     moved = true;

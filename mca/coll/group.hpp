@@ -35,15 +35,16 @@
 #include <vector>
 
 #include "board.hpp"
+#include "limits.hpp"
 #include "network.hpp"
 #include "operation.hpp"
 
 namespace lfc {
 
 struct CollOptions {
-  std::size_t packet = std::size_t{60} * 1024;        // bytes of a chunk among nodes
-  std::size_t window = std::size_t{8} * 1024 * 1024;  // that a rank may be ahead
-  unsigned fan = 0;                                   // of the trees; 0: by size
+  std::size_t packet = limits::kCollPacket;  // bytes of a chunk among nodes
+  std::size_t window = limits::kCollWindow;  // that a rank may be ahead
+  unsigned fan = 0;                          // of the trees; 0: by size
   TreeShape shape = TreeShape::monotone;
   bool host_forwarding = false;
   bool threads = false;  // several threads call at the same time

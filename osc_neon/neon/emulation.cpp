@@ -6,13 +6,15 @@
 #include <span>
 
 #include "drain.hpp"
+#include "limits.hpp"
 #include "mpix_neon.h"
 #include "ompi_glue.h"
 
 namespace lfc::neon {
 namespace {
 
-constexpr Limits kLimits{.frame = 16384, .eager = 16384, .budget = 1 << 16};
+const Limits kLimits{
+    .frame = limits::kNeonFrame, .eager = limits::kNeonEager, .budget = limits::kNeonBudget};
 
 std::uint32_t size_of(MPI_Comm comm) {
   int size = 0;
@@ -105,7 +107,7 @@ int Emulation::poll() {
       neon_.on_lost(from);
     }
     receive(buffer);
-    next_receive_ = (next_receive_ + 1) % kReceives;
+    next_receive_ = (next_receive_ + 1) % limits::kNeonReceives;
   }
   if (!under_way_.empty()) reap();
   if (neon_.stalled()) neon_.pump();

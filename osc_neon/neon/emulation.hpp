@@ -7,11 +7,11 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <memory>
 #include <vector>
 
 #include "endpoint.hpp"
+#include "limits.hpp"
 #include "spin_lock.hpp"
 
 namespace lfc::neon {
@@ -31,8 +31,6 @@ class Emulation final : public Endpoint, private Carrier {
   void close() override;
 
  private:
-  static constexpr std::size_t kReceives = 16;
-  static constexpr std::size_t kSends = 64;
   struct Buffer {
     MPI_Request request = MPI_REQUEST_NULL;
     std::unique_ptr<std::byte[]> bytes;
@@ -52,9 +50,9 @@ class Emulation final : public Endpoint, private Carrier {
   MPI_Comm comm_;
   const Exposure& memory_;
   Neon neon_;
-  std::array<Buffer, kReceives> receives_;
+  std::vector<Buffer> receives_{limits::kNeonReceives};
   std::size_t next_receive_ = 0;  // taken in this order, so that frames of a peer stay in order
-  std::array<Buffer, kSends> sends_;
+  std::vector<Buffer> sends_{limits::kNeonSends};
   std::vector<Buffer*> idle_;       // of sends_
   std::vector<Buffer*> under_way_;  // of sends_
   std::vector<int> sent_;           // frames, by rank

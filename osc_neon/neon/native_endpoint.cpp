@@ -8,6 +8,7 @@
 
 #include "drain.hpp"
 #include "endpoint.hpp"
+#include "limits.hpp"
 #include "link/shm/process_watch.hpp"
 #include "mpix_neon.h"
 #include "native.hpp"
@@ -17,9 +18,6 @@
 
 namespace lfc::neon {
 namespace {
-
-constexpr std::uint32_t kEager = 16384;
-constexpr std::uint32_t kBudget = 1 << 16;
 
 class NativeEndpoint final : public Endpoint {
  public:
@@ -55,7 +53,7 @@ class NativeEndpoint final : public Endpoint {
   bool polls() const override { return false; }  // btl lfc does
   int poll() override { return 0; }
   void prepare(Rank target, std::uint64_t size) override {
-    if (size > kEager) window_.prepare(target);
+    if (size > limits::kNeonEager) window_.prepare(target);
   }
   void expose(Announcement& buffer) override { window_.publish(buffer); }
   void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
@@ -174,7 +172,7 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   // The largest frame that all can send and receive.
   std::uint32_t frame = service->frame_bytes();
   MPI_Allreduce(MPI_IN_PLACE, &frame, 1, MPI_UINT32_T, MPI_MIN, comm);
-  const Limits limits{.frame = frame, .eager = kEager, .budget = kBudget};
+  const Limits limits{.frame = frame, .eager = limits::kNeonEager, .budget = limits::kNeonBudget};
   auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
   for (std::uint32_t each = 0; each < ranks; ++each) {

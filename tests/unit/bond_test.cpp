@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "limits.hpp"
 #include "link/bond/arrivals.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "link/bond/retained.hpp"
@@ -336,7 +337,7 @@ TEST_CASE("arrivals come in order, once, and not from too far ahead", "[bond]") 
   REQUIRE(arrivals.complete() == 2);
   REQUIRE(arrivals.memory() == 0);
   REQUIRE_FALSE(arrivals.keep(100'000, {FrameType::message}, bytes));
-  const std::vector<std::byte> large(Retained::kMostBytes);
+  const std::vector<std::byte> large(limits::kBondBytes);
   REQUIRE(arrivals.keep(4, {FrameType::message}, large));
   REQUIRE_FALSE(arrivals.keep(5, {FrameType::message}, large));
 }

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "limits.hpp"
 #include "link/tcp/stream.hpp"
 
 using namespace lfc;
@@ -548,7 +549,7 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
   Random random(11);
   for (int i = 0; i < 20; ++i) crimes.push_back(random_bytes(random, 16 + random() % 500));
   Bytes endless;  // more gets than anyone may have under way, and not reading
-  for (std::uint32_t i = 0; i <= 2 * tcp::kMaxGets; ++i) {
+  for (std::uint32_t i = 0; i <= 2 * limits::kTcpGets; ++i) {
     const Bytes one = frame(tcp::kGet, bulk(memory.size(), region.key, region.base),
                             static_cast<std::uint8_t>(i));
     endless.insert(endless.end(), one.begin(), one.end());

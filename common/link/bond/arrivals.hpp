@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "link/bond/retained.hpp"
 #include "wire/frame.hpp"
@@ -43,10 +44,10 @@ class Arrivals {
 
   // False: no honest sender would be that far ahead. A frame that is kept already is dropped.
   bool keep(std::uint32_t number, Meta meta, std::span<const std::byte> payload) {
-    constexpr std::size_t kFrames = Retained::kMostFrames + Retained::kControlFrames;
-    constexpr std::size_t kBytes = Retained::kMostBytes + Retained::kControlBytes;
-    if (distance(expected_, number) >= static_cast<std::int32_t>(kFrames)) return false;
-    if (bytes_ + payload.size() > kBytes) return false;
+    const std::size_t frames = limits::kBondFrames + limits::kBondControlFrames;
+    const std::size_t bytes = limits::kBondBytes + Retained::kControlBytes;
+    if (distance(expected_, number) >= static_cast<std::int32_t>(frames)) return false;
+    if (bytes_ + payload.size() > bytes) return false;
     const auto [entry, fresh] = kept_.try_emplace(number);
     if (!fresh) return true;
     entry->second = {meta, {payload.begin(), payload.end()}};

@@ -3,15 +3,12 @@
 #include <array>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {
 namespace {
 
-// Frames from this size on are spread over the rails; both sides count them.
-constexpr std::size_t kSpread = 16 * 1024;
-constexpr std::size_t kTellBytes = 128 * 1024;  // received until the peer is told
-constexpr std::int32_t kTellFrames = 128;
 constexpr int kMaxSlices = 15;
 
 template <class T>
@@ -33,7 +30,7 @@ std::size_t total(const Slice* slices, int count) noexcept {
 
 // The rail for a frame of this size: the lead; for a large one the rail with the least under way.
 std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexcept {
-  if (size < kSpread || session.usable == 1) return session.lead;
+  if (size < limits::kBondSpread || session.usable == 1) return session.lead;
   std::uint8_t best = session.lead;
   for (std::uint8_t i = 0; i < rail_count(); ++i)
     if (session.rails[i].usable() &&
@@ -99,7 +96,7 @@ SendStatus BondLink::transmit(Session& session, std::uint8_t rail, std::uint32_t
   session.told = head.acknowledged;
   session.untold_bytes = 0;
   counters_.add(rail_bytes(rail), size);
-  if (size >= kSpread) {
+  if (size >= limits::kBondSpread) {
     state.in_flight.push_back(static_cast<std::uint32_t>(size));
     state.in_flight_bytes += size;
   }
@@ -164,7 +161,7 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
     if (!is_numbered(note.kind)) return note_on_rail(session, rail, note);
   }
 
-  if (payload.size() >= kSpread) ++session.rails[rail].received;
+  if (payload.size() >= limits::kBondSpread) ++session.rails[rail].received;
   session.untold_bytes += payload.size();
   Arrivals& arrivals = session.arrivals;
   switch (arrivals.judge(head.number)) {
@@ -186,8 +183,8 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
       }
       break;
   }
-  if (session.untold_bytes >= kTellBytes ||
-      distance(session.told, arrivals.complete()) >= kTellFrames)
+  if (session.untold_bytes >= limits::kBondTellBytes ||
+      distance(session.told, arrivals.complete()) >= limits::kBondTellFrames)
     tell(session, rail);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {
@@ -402,7 +403,7 @@ std::unique_ptr<Bond> make_bond_link(const BondOptions& options, const Identity&
 }
 
 std::size_t bond_peer_memory() noexcept {
-  return bond::Retained::kMostMemory + bond::Retained::kMostBytes + bond::Retained::kControlBytes;
+  return bond::Retained::kMostMemory + limits::kBondBytes + bond::Retained::kControlBytes;
 }
 
 }  // namespace lfc

@@ -1,17 +1,13 @@
 // Puts and gets: cut into chunks, which the rails take when they have room.
 #include <algorithm>
 
+#include "limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {
 namespace {
 
-// A chunk is part of what is left, so that the rails finish at about the same time.
-constexpr std::size_t kLargest = 256 * 1024;
-constexpr std::size_t kSmallest = 64 * 1024;
 constexpr std::size_t kAlignment = 4096;
-constexpr std::uint32_t kDepth = 3;  // chunks under way on one rail
-constexpr std::size_t kMaxTransfers = 1024;
 
 }  // namespace
 
@@ -78,7 +74,7 @@ Link::Start BondLink::start(PeerId peer, bool is_put, void* memory, std::uint64_
   Session* session = of(peer);
   if (session == nullptr || session->state != Session::State::open) return Start::failed;
   if (!remote_memory(peer)) return Start::failed;
-  if (session->transfers.size() >= kMaxTransfers) return Start::again;
+  if (session->transfers.size() >= limits::kBondTransfers) return Start::again;
   if (size == 0) return Start::done;
   Transfer* transfer = nullptr;
   if (spare_transfers_.empty()) {
@@ -123,7 +119,7 @@ std::uint8_t BondLink::rail_with_room(const Session& session, std::uint32_t trie
     const std::uint8_t first = session.lead == kNoRail ? 0 : session.lead;
     const auto i = static_cast<std::uint8_t>((first + step) % rails_.size());
     const RailState& rail = session.rails[i];
-    if (!rail.usable() || rail.chunks >= kDepth || (tried >> i & 1) != 0) continue;
+    if (!rail.usable() || rail.chunks >= limits::kBondDepth || (tried >> i & 1) != 0) continue;
     if (best == kNoRail || rail.chunk_bytes < session.rails[best].chunk_bytes) best = i;
   }
   return best;
@@ -140,8 +136,9 @@ Chunk* BondLink::next_chunk(Session& session) {
   std::size_t size = left;
   if (session.live > 1) {
     const std::size_t share = session.waiting_bytes / (2u * session.live);
-    size = std::clamp(share / kAlignment * kAlignment, kSmallest, kLargest);
-    if (left < size + kSmallest / 2) size = left;  // no crumbs
+    size = std::clamp(share / kAlignment * kAlignment, limits::kBondSmallestChunk,
+                      limits::kBondLargestChunk);
+    if (left < size + limits::kBondSmallestChunk / 2) size = left;  // no crumbs
   }
   Chunk& chunk = take_chunk();
   chunk.done = &BondLink::chunk_done;

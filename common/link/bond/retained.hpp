@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "wire/frame.hpp"
 
@@ -22,10 +23,7 @@ namespace lfc::bond {
 
 class Retained {
  public:
-  static constexpr std::size_t kMostBytes = 896 * 1024;
   static constexpr std::size_t kControlBytes = 64 * 1024;  // for control frames alone
-  static constexpr std::size_t kMostFrames = 1024;
-  static constexpr std::size_t kControlFrames = 1024;
   static constexpr std::size_t kMostMemory = 1100 * 1024;
 
   struct Frame {
@@ -37,8 +35,8 @@ class Retained {
   };
 
   bool has_room(std::size_t size, bool control) const noexcept {
-    const std::size_t bytes = kMostBytes + (control ? kControlBytes : 0);
-    const std::size_t frames = kMostFrames + (control ? kControlFrames : 0);
+    const std::size_t bytes = limits::kBondBytes + (control ? kControlBytes : 0);
+    const std::size_t frames = limits::kBondFrames + (control ? limits::kBondControlFrames : 0);
     return used_ + size <= bytes && count_ < frames;
   }
   // Copies the slices, `size` bytes in all. `rail` may be kNoRail: not sent yet.

@@ -5,10 +5,11 @@
 #include <cstring>
 #include <new>
 
+#include "limits.hpp"
+
 namespace lfc {
 namespace {
 
-constexpr int kFramesPerPoll = 64;
 constexpr std::align_val_t kAlignment{kRingAlignment};
 
 struct FreeAligned {
@@ -64,7 +65,7 @@ class LoopLink final : public Link {
   int poll() noexcept override {
     RingFrame frame;
     int events = 0;
-    while (events < kFramesPerPoll && reader_.peek(frame) == RingReader::Peek::frame) {
+    while (events < limits::kLoopFramesPerPoll && reader_.peek(frame) == RingReader::Peek::frame) {
       if (announcement_) announce();
       ++events;
       if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta(), frame.payload);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/shm/cma.hpp"
 #include "link/shm/process_watch.hpp"
 #include "link/shm/segment.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFramesPerPoll = 64;
-constexpr int kFramesPerPlace = 16;  // before the next place has its turn
 // Reading the clock costs about as much as ten idle polls; yet on a crowded machine, where a poll
 // is followed by other processes' time slices, the count must not be large either.
 constexpr std::uint32_t kPollsPerClock = 128;
@@ -273,8 +272,8 @@ ShmLink::Armed ShmLink::arm() noexcept {
     if (++at == count) at = 0;
     if (in.reader.still_empty() && !in.ending) [[likely]]
       continue;
-    events += drain(in, std::min(kFramesPerPlace, kFramesPerPoll - events));
-    if (events >= kFramesPerPoll) break;
+    events += drain(in, std::min(limits::kShmFramesPerPlace, limits::kShmFramesPerPoll - events));
+    if (events >= limits::kShmFramesPerPoll) break;
   }
   turn_ = at;
   return events;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 
+#include "limits.hpp"
 #include "link/tcp/stream.hpp"
 
 namespace lfc::tcp {
@@ -77,7 +78,7 @@ class Inbox {
 
  private:
   // With less room than this a read would be cut short for the buffer's sake.
-  static constexpr std::size_t kLowRoom = kMaxPayload + kPrefix;
+  static inline const std::size_t kLowRoom = limits::kTcpPayload + kPrefix;
 
   void make_room() noexcept {
     if (begin_ == 0 || capacity_ - end_ >= kLowRoom) return;

@@ -7,22 +7,22 @@
 #include <cerrno>
 #include <cstring>
 
+#include "limits.hpp"
+
 namespace lfc::tcp {
 namespace {
 
-constexpr std::size_t kGather = 2048;        // up to here a copy is cheaper than a long iovec
-constexpr std::size_t kSmall = 4096;         // frames that may join a backlog
-constexpr std::size_t kBacklog = 16 * 1024;  // until it has this many bytes
+constexpr std::size_t kGather = 2048;  // up to here a copy is cheaper than a long iovec
+constexpr std::size_t kSmall = 4096;   // frames that may join a backlog
 // And control frames until so many more, also behind a half-written frame of any size.
-constexpr std::size_t kReserve = kMaxPayload + 32 * 1024;
-constexpr std::size_t kAnswers =  // and one answer to each operation
-    kMaxOperations * (kPrefix + sizeof(Answer));
-constexpr std::ptrdiff_t kFlushBytes = 1024 * 1024;
+const std::size_t kReserve = limits::kTcpPayload + 32 * 1024;
+const std::size_t kAnswers =  // and one answer to each operation
+    limits::kTcpOperations * (kPrefix + sizeof(Answer));
 constexpr int kMaxSlices = 12;
 constexpr std::array<std::byte, 8> kPadding{};
 
 // Stands in for memory that was deregistered while it was being sent: the frame must be finished.
-constinit std::array<std::byte, kMaxSegment> g_nothing{};
+constinit std::array<std::byte, limits::kLargestTcpSegment> g_nothing{};
 
 // Bytes written; 0 when the socket is full; -1 with errno otherwise.
 ssize_t checked(ssize_t written) noexcept {
@@ -57,10 +57,10 @@ void gather(std::byte* out, std::uint64_t word, const Slice* slices, int count,
 
 bool Outbox::refuses(std::size_t size, Class what) const noexcept {
   const std::size_t waiting = backlog_size();
-  if (what == Class::control) return waiting >= kBacklog + kReserve;
-  if (what == Class::answer) return waiting >= kBacklog + kReserve + kAnswers;
+  if (what == Class::control) return waiting >= limits::kTcpBacklog + kReserve;
+  if (what == Class::answer) return waiting >= limits::kTcpBacklog + kReserve + kAnswers;
   // Behind a half-written segment one frame of any size may wait, lest bulk data starve it.
-  return waiting != 0 && (size > kSmall || waiting >= kBacklog);
+  return waiting != 0 && (size > kSmall || waiting >= limits::kTcpBacklog);
 }
 
 SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, Class what) {
@@ -98,7 +98,7 @@ SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, C
 // Appends the frame without its first `skip` bytes, which went into the socket just now.
 void Outbox::append_frame(std::uint64_t word, const Slice* slices, int count, std::size_t size,
                           std::size_t skip) {
-  if (backlog_sent_ >= kBacklog) {
+  if (backlog_sent_ >= limits::kTcpBacklog) {
     backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(backlog_sent_));
     backlog_sent_ = 0;
   }
@@ -148,7 +148,7 @@ std::ptrdiff_t Outbox::flush(int fd) {
     } else if (backlog_size() != 0) {
       written = write_backlog(fd);
       finished = backlog_size() == 0;
-    } else if (bulk_.empty() || total >= kFlushBytes) {
+    } else if (bulk_.empty() || total >= limits::kTcpFlush) {
       return total;
     } else {
       start_segment();
@@ -175,7 +175,8 @@ std::ptrdiff_t Outbox::write_backlog(int fd) {
 void Outbox::start_segment() {
   Bulk& bulk = bulk_.front();
   const std::uint64_t left = bulk.size - bulk.offset;
-  const std::size_t size = bulk.kind == kGet ? 0 : std::min<std::uint64_t>(left, kMaxSegment);
+  const std::size_t size =
+      bulk.kind == kGet ? 0 : std::min<std::uint64_t>(left, limits::kTcpSegment);
   BulkHead head{bulk.operation, bulk.region, bulk.address + bulk.offset, left};
   segment_.served = bulk.kind == kGetData;
   segment_.region = bulk.region;

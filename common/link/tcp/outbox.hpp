@@ -17,6 +17,7 @@
 #include <deque>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/tcp/memory.hpp"
 #include "link/tcp/stream.hpp"
 
@@ -25,7 +26,7 @@ namespace lfc::tcp {
 class Outbox {
  public:
   // Who may still join when much is waiting: control before data, the link's own answers before
-  // both. The number of answers is bounded by kMaxOperations.
+  // both. The number of answers is bounded by limits::kTcpOperations.
   enum class Class : std::uint8_t { data, control, answer };
   // A put (bytes at `source`), a get's request, or the answer to one (bytes of a region).
   struct Bulk {

@@ -32,14 +32,7 @@ inline constexpr Kind kGet = 65;
 inline constexpr Kind kGetData = 66;
 inline constexpr Kind kAnswer = 67;
 
-// Of a frame: with its prefix what the kernel hands to the interface as one piece, which is 64 KiB less headers, in whole
-// segments, be they of 1500 or of 9000 bytes. A frame beyond costs half again as much for each byte.
-inline constexpr std::size_t kMaxPayload = 61 * 1024;
-inline constexpr std::size_t kMaxSegment = 256 * 1024;  // bytes in one put or get_data
 inline constexpr std::size_t kPrefix = 8;
-// Puts and gets that one side may have under way on a connection, and gets among them.
-inline constexpr std::uint32_t kMaxOperations = 1024;
-inline constexpr std::uint32_t kMaxGets = 64;
 
 constexpr std::size_t padded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
 

@@ -9,12 +9,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
-
-constexpr std::size_t kMaxStrangers = 256;  // undecided at a time; more wait in the kernel
 
 // The header at the front of the bytes. A complete and proper one yields HeaderFault::none.
 HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, Header& header) {
@@ -27,7 +26,7 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
 }  // namespace
 
 void TcpLink::accept_strangers() {
-  while (strangers_ < kMaxStrangers) {
+  while (strangers_ < limits::kTcpStrangers) {
     Socket socket = listener_.accepted(options_.send_buffer, options_.receive_buffer);
     if (!socket) return;
     const SendLock::Guard guard(lock_);

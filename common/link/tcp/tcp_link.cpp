@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
@@ -278,7 +279,8 @@ Link::Start TcpLink::start(PeerId peer, Outbox::Bulk bulk, const Pending& pendin
   if (connection->error != 0) return Start::failed;
   if (bulk.size == 0) return Start::done;
   const bool is_get = bulk.kind == kGet;
-  if (connection->operations >= kMaxOperations || (is_get && connection->gets >= kMaxGets))
+  if (connection->operations >= limits::kTcpOperations ||
+      (is_get && connection->gets >= limits::kTcpGets))
     return Start::again;
   ++connection->operations;
   if (is_get) ++connection->gets;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits.hpp"
 #include "link/tcp/connection.hpp"
 #include "link/tcp/operations.hpp"
 #include "link/tcp/tcp_link.hpp"
@@ -25,7 +26,7 @@ class TcpLink final : public Link {
   bool open(std::string& why_not);
 
   std::string_view name() const noexcept override { return options_.name; }
-  std::size_t max_payload() const noexcept override { return kMaxPayload; }
+  std::size_t max_payload() const noexcept override { return limits::kTcpPayload; }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override;
 

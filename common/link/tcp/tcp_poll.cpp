@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
 
-constexpr std::size_t kHot = 4;             // connections read directly
 constexpr std::uint32_t kColdAfter = 4096;  // polls without a byte until one is no longer
 // Polls from one look at the epoll set to the next, once looks have been fruitless.
 constexpr std::uint32_t kBesideHot = 16;
@@ -102,7 +102,7 @@ int TcpLink::poll_cold() {
     }
     const int found = service(*connection);
     events += found;
-    if (found != 0 && hot_.size() < kHot) promote(*connection);
+    if (found != 0 && hot_.size() < limits::kTcpHot) promote(*connection);
   }
   fruitless_ = count > 0 ? 0 : fruitless_ + 1;
   until_cold_ = fruitless_ < kPatience ? 1 : hot_.empty() ? kAlone : kBesideHot;

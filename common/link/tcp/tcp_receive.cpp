@@ -3,14 +3,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
 
-constexpr int kFrames = 64;                      // delivered per connection and poll
-constexpr std::size_t kBulkBytes = 1024 * 1024;  // read per connection and poll
-constexpr std::size_t kAheadOfBulk = 8 * 1024;   // read when a segment's head is due
+constexpr std::size_t kAheadOfBulk = 8 * 1024;  // read when a segment's head is due
 
 bool is_bulk(Kind kind) noexcept { return kind == kPut || kind == kGetData; }
 
@@ -21,10 +20,11 @@ bool is_acceptable(const Prefix& prefix) noexcept {
     case kAnswer: return prefix.length == sizeof(Answer);
     case kPut:
     case kGetData:
-      return prefix.length > sizeof(BulkHead) && prefix.length <= sizeof(BulkHead) + kMaxSegment;
+      return prefix.length > sizeof(BulkHead) &&
+             prefix.length <= sizeof(BulkHead) + limits::kTcpSegment;
     default:
       return prefix.kind > kGoodbye && is_valid(static_cast<FrameType>(prefix.kind)) &&
-             prefix.length <= kMaxPayload;
+             prefix.length <= limits::kTcpPayload;
   }
 }
 
@@ -41,9 +41,9 @@ int TcpLink::receive(Connection& connection) {
   int events = 0;
   std::size_t bytes = 0;
   for (;;) {
-    events += deliver(connection, kFrames - events);
+    events += deliver(connection, limits::kTcpFramesPerPoll - events);
     if (!connection.is(State::established)) return events;
-    if (events >= kFrames || bytes >= kBulkBytes) {
+    if (events >= limits::kTcpFramesPerPoll || bytes >= limits::kTcpBulkPerPoll) {
       promote(connection);  // the epoll set does not know of frames in our buffer
       return events;
     }
@@ -128,7 +128,7 @@ void TcpLink::violation(Connection& connection, std::string_view what) {
 bool TcpLink::serve_get(Connection& connection, const BulkHead& head) {
   const SendLock::Guard guard(lock_);
   if (!connection.is(State::established)) return true;
-  if (head.left == 0 || connection.out.serving() >= kMaxGets) return false;
+  if (head.left == 0 || connection.out.serving() >= limits::kTcpGets) return false;
   // Whether the memory may be read is checked segment by segment, when it is read.
   connection.out.push({kGetData, head.operation, head.region, head.address, head.left});
   if (connection.out.flush(connection.fd()) < 0) fail(connection, errno);

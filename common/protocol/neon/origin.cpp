@@ -4,11 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "limits.hpp"
+
 namespace lfc::neon {
 namespace {
 
-constexpr std::uint32_t kIndexBits = 20;  // of an awaited operation's id; the rest is salt
-constexpr std::uint32_t kIndexMask = (1u << kIndexBits) - 1;
+const std::uint32_t kIndexMask = (1u << limits::kNeonOpBits) - 1;
 
 bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
   return offset <= room && size <= room - offset;
@@ -344,9 +345,9 @@ std::uint32_t Origin::await(Operation& op) {
   }
   Awaited& entry = awaited_[index];
   entry.op = &op;
-  entry.salt = (entry.salt + 1) & (0xffffffffu >> kIndexBits);
+  entry.salt = (entry.salt + 1) & (0xffffffffu >> limits::kNeonOpBits);
   if (entry.salt == 0) entry.salt = 1;  // an id is never 0
-  op.id = index | entry.salt << kIndexBits;
+  op.id = index | entry.salt << limits::kNeonOpBits;
   return op.id;
 }
 
@@ -354,7 +355,7 @@ Operation* Origin::awaited(Rank from, std::uint32_t id) {
   const std::uint32_t index = id & kIndexMask;
   if (index >= awaited_.size()) return nullptr;
   const Awaited& entry = awaited_[index];
-  if (entry.op == nullptr || entry.salt != id >> kIndexBits) return nullptr;
+  if (entry.op == nullptr || entry.salt != id >> limits::kNeonOpBits) return nullptr;
   return entry.op->stream->target == from ? entry.op : nullptr;
 }
 
