@@ -38,6 +38,33 @@ def _checked(done):
         raise Untraceable(done.last_words())
 
 
+# What one operation calls, on the rank that is traced, and the benchmark that does it and nothing else of these names.
+OPERATIONS = {
+    "put, flush": ("put:8", ("MPI_Put", "MPI_Win_flush")),
+    "get, flush": ("get:8", ("MPI_Get", "MPI_Win_flush")),
+    "fetch-and-add, flush": ("fetch_add:8", ("MPI_Fetch_and_op", "MPI_Win_flush")),
+    "put-notify": ("notified:8", ("MPIX_Put_notify",)),
+    "bcast": ("bcast_gap:8", ("MPI_Bcast",)),
+}
+
+
+def _count(run, arguments, program, functions, rank):
+    """Instructions that one of the two ranks of `program` spends inside the functions."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "callgrind.out"
+        toggles = [f"--toggle-collect=*{function}" for function in functions]
+        per_rank = [program, program]
+        per_rank[rank] = ["valgrind", "--tool=callgrind", *toggles, f"--callgrind-out-file={out}", *program]
+        _checked(run([*arguments, "-n", "1", *per_rank[0], ":", "-n", "1", *per_rank[1]]))
+        return parse_callgrind(out.read_text(encoding="utf-8"))
+
+
+def _each(count, units, looks):
+    """Instructions for each of so many things in a unit; with several looks, those of the least disturbed."""
+    most, least = (min(count(number) for _ in range(looks)) for number in (MANY, FEW))
+    return (most - least) / ((MANY - FEW) * units)
+
+
 def instructions(run, arguments, bench_path, size):
     """(send, receive): instructions inside MPI_Send and MPI_Recv per message that can be sent, that is there.
 
@@ -45,22 +72,27 @@ def instructions(run, arguments, bench_path, size):
     receiver for MPI_Recv. Waiting is not counted: the sender has room, and the messages have arrived.
     """
 
-    def count(function, rank, units):
-        with tempfile.TemporaryDirectory() as directory:
-            out = Path(directory) / "callgrind.out"
-            valgrind = ["valgrind", "--tool=callgrind", f"--toggle-collect=*{function}", f"--callgrind-out-file={out}"]
-            program = [bench_path, "--pause", "0.003", "--units", str(units), "--bench", f"o_s:{size}@{BURST}"]
-            per_rank = [program, program]
-            per_rank[rank] = valgrind + program
-            _checked(run([*arguments, "-n", "1", *per_rank[0], ":", "-n", "1", *per_rank[1]]))
-            return parse_callgrind(out.read_text(encoding="utf-8"))
-
     def per_message(function, rank, looks):
-        most, least = (min(count(function, rank, units) for _ in range(looks)) for units in (MANY, FEW))
-        return (most - least) / ((MANY - FEW) * BURST)
+        def count(units):
+            program = [bench_path, "--pause", "0.003", "--units", str(units), "--bench", f"o_s:{size}@{BURST}"]
+            return _count(run, arguments, program, [function], rank)
+
+        return _each(count, BURST, looks)
 
     # A message may be late, on a busy machine, and then the receiver's count has some waiting in it.
     return per_message("MPI_Send", 0, 1), per_message("MPI_Recv", 1, 3)
+
+
+def operation(run, arguments, bench_path, name):
+    """Instructions that one of OPERATIONS takes at the rank that calls it, of 8 B, on an allocated window."""
+    bench, functions = OPERATIONS[name]
+
+    def count(units):
+        program = [bench_path, "--allocate", "--units", str(units), "--bench", bench]
+        return _count(run, arguments, program, functions, 0)
+
+    # A broadcast may have to wait for who is behind.
+    return _each(count, 1, 3)
 
 
 def system_calls(run, arguments, bench_path, size):
