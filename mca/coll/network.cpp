@@ -24,7 +24,7 @@ void GroupNetwork::join(std::uint64_t key, Membership membership, std::uint32_t 
 bool GroupNetwork::drained() {
   const Ni::Access access(multicast_.ni());
   forget_results();
-  return partials_.empty() || failed();
+  return pending_.empty() || failed();
 }
 
 std::uint32_t GroupNetwork::lost_member() const {
@@ -42,7 +42,7 @@ std::uint32_t GroupNetwork::lost_member() const {
 void GroupNetwork::forget_results() {
   std::erase_if(results_, [&](const auto& result) {
     if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
-    partials_.erase(result.first);
+    pending_.erase(result.first);
     return true;
   });
 }
@@ -88,8 +88,9 @@ Multicast::Receiver::Answer GroupNetwork::take(const MulticastHeader& header,
       up.type > CombineType::last_ || header.fan == 0 || header.fan > kMaxFan ||
       !Multicast::membership(*group_).in_tree(up.root, self_))
     return Answer::malformed;
-  return add(header.number, up, {header.shape, header.fan}, bytes) ? Answer::taken
-                                                                   : Answer::malformed;
+  return add(header.number, up, {header.shape, header.fan}, header.origin, bytes)
+             ? Answer::taken
+             : Answer::malformed;
 }
 
 // True: it is where the ranks of this node look for it.
@@ -150,31 +151,32 @@ void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
                               std::span<const std::byte> bytes) {
   const bool all = operation.kind == CollOperation::Kind::allreduce;
   const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all)};
-  if (!add(step, up, {operation.shape, operation.fan}, bytes)) fail_size();
+  if (!add(step, up, {operation.shape, operation.fan}, self_, bytes)) fail_size();
 }
 
-// One part of a step's result. False: its size is not that of the others.
-bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape,
+// A member's part of a step's result. False: its size is not that of the others, or it is not one of
+// those we wait for.
+bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
                        std::span<const std::byte> bytes) {
   forget_results();
-  Partial& partial = partials_[step];
-  if (partial.parts++ == 0) {
-    partial.bytes.assign(bytes.begin(), bytes.end());
-  } else if (partial.bytes.size() != bytes.size()) {
-    return false;
-  } else if (!bytes.empty()) {
-    const Combine combine = find_combine(up.op, up.type);
-    const std::size_t width = combine_size(up.type);
-    if (combine == nullptr || bytes.size() % width != 0) return false;
-    combine(partial.bytes.data(), bytes.data(), partial.bytes.data(), bytes.size() / width);
+  const auto children = Multicast::membership(*group_).children(shape, up.root, self_);
+  std::uint32_t part = Partial::kOwn;
+  if (member != self_) {
+    const auto* const child = std::find(children.begin(), children.end(), member);
+    part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
   }
-  const auto children = Multicast::membership(*group_).children(shape, up.root, self_).size();
-  if (partial.parts == children + 1) complete(step, up, shape, partial);
+  Pending& pending = pending_.try_emplace(step, children.size()).first->second;
+  switch (pending.partial.add(part, bytes, find_combine(up.op, up.type), combine_size(up.type))) {
+    case Partial::Added::wrong: return false;
+    case Partial::Added::whole: complete(step, up, shape, pending); break;
+    case Partial::Added::more: break;
+  }
   return true;
 }
 
-void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, Partial& partial) {
+void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending) {
   const Membership& members = Multicast::membership(*group_);
+  const std::span<const std::byte> sum = pending.partial.bytes();
   MulticastHeader header;
   header.shape = shape.shape;
   header.fan = static_cast<std::uint8_t>(shape.fan);
@@ -182,20 +184,20 @@ void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, 
     header.number = step;
     header.tag = kContribution;
     header.word = std::bit_cast<std::uint64_t>(up);
-    multicast_.send_direct(*group_, members.parent(shape, up.root, self_), header, partial.bytes);
-    partials_.erase(step);
+    multicast_.send_direct(*group_, members.parent(shape, up.root, self_), header, sum);
+    pending_.erase(step);
     return;
   }
   if (up.all == 0) {
-    place_in_buffer(step, partial.bytes);  // the root waits for it: it has contributed itself
-    partials_.erase(step);
+    place_in_buffer(step, sum);  // the root waits for it: it has contributed itself
+    pending_.erase(step);
     return;
   }
   header.number = step + 1;
   header.tag = kResult;
-  multicast_.send(*group_, header, partial.bytes, partial.unsent);
-  if (!place(step + 1, partial.bytes)) own_results_.emplace(step + 1, partial.bytes);
-  results_.push_back({step, &partial});
+  multicast_.send(*group_, header, sum, pending.unsent);
+  if (!place(step + 1, sum)) own_results_.emplace(step + 1, std::vector(sum.begin(), sum.end()));
+  results_.push_back({step, &pending});
 }
 
 }  // namespace lfc

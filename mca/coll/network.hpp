@@ -7,7 +7,8 @@
 //   if (operation.arrived.load() == operation.chunks) ...
 //
 // Results of a node with several ranks go onto the board, once for all of them. A reduction waits
-// as a continuation: whoever brings the last part, the host or a packet, combines and sends on.
+// as a continuation: whoever brings the last part, the host or a packet, combines and sends on
+// (partial.hpp has the order).
 // What comes before it is expected stays in the NI's buffers; the group bounds it (group.hpp).
 // Threads: all but failed() and packets() want Ni::Access held, which Multicast::Receiver's functions have.
 // Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
@@ -23,6 +24,7 @@
 #include "board.hpp"
 #include "ni/multicast.hpp"
 #include "operation.hpp"
+#include "partial.hpp"
 
 namespace lfc {
 
@@ -71,9 +73,10 @@ class GroupNetwork final : public Multicast::Receiver {
     std::uint8_t unused = 0;
   };
   static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
-  struct Partial {
-    std::uint32_t parts = 0;
-    std::vector<std::byte> bytes;
+  // A step that is not over here.
+  struct Pending {
+    explicit Pending(std::uint32_t children) noexcept : partial(children) {}
+    Partial partial;
     std::atomic<std::uint32_t> unsent = 0;
   };
 
@@ -83,8 +86,9 @@ class GroupNetwork final : public Multicast::Receiver {
 
   bool place(std::uint64_t step, std::span<const std::byte> bytes);
   bool place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes);
-  bool add(std::uint64_t step, Up up, Membership::Shape shape, std::span<const std::byte> bytes);
-  void complete(std::uint64_t step, Up up, Membership::Shape shape, Partial& partial);
+  bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
+           std::span<const std::byte> bytes);
+  void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_results();
   void fail_size() noexcept;
 
@@ -95,8 +99,8 @@ class GroupNetwork final : public Multicast::Receiver {
   CollOperation* expected_ = nullptr;
   std::uint64_t kept_step_ = 0;
   std::multimap<std::uint64_t, Multicast::Packet*> kept_;        // by step
-  std::map<std::uint64_t, Partial> partials_;                    // by step
-  std::vector<std::pair<std::uint64_t, Partial*>> results_;      // sent, but perhaps not to all
+  std::map<std::uint64_t, Pending> pending_;                     // by step
+  std::vector<std::pair<std::uint64_t, Pending*>> results_;      // sent, but perhaps not to all
   std::map<std::uint64_t, std::vector<std::byte>> own_results_;  // that the board has no room for
   std::atomic<bool> failed_ = false;
   std::atomic<bool> mismatch_ = false;
