@@ -4,7 +4,7 @@
 set -u
 components=$1 program=$2 failures=0 output='' status=0
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$components
+export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 stock=vader,self
 if ompi_info --version | grep -q 'v5\.'; then
   # 5.0's PMIx reads this path too: no keyword, and no complaint about files that are not its own.

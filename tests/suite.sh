@@ -86,7 +86,7 @@ check_tidy() {
 as_root_is_fine() { export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; }
 
 # The plugin out of the build tree, without installing it.
-use_plugin() { export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$1/default/components; }
+use_plugin() { export OMPI_MCA_mca_base_component_path=$1/default/components:SYS_DEFAULT; }
 
 # says_ok CMD...: exit code 0, and the last line of output is `ok`. A program that tried nothing says `skipped: why` before.
 says_ok() {
@@ -231,7 +231,7 @@ tsan_mpi() { # tsan_mpi RANKS 'PROGRAM ARGS' MPIRUN-OPTIONS...
   read -ra words <<<"$2"
   need_build tsan
   as_root_is_fine
-  export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_BUILD/tsan/components
+  export OMPI_MCA_mca_base_component_path=$LFC_BUILD/tsan/components:SYS_DEFAULT
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc "${@:3}" \
     "$LFC_BUILD/tsan/tests/${2%%_*}/${words[0]}" "${words[@]:1}" --limit 240
@@ -248,8 +248,21 @@ script() { # script FILE ARGS...: a test that is a program of its own
   "$tree/$1" "${@:2}"
 }
 
-# What the README promises a stranger.
-quickstart() { "$tree/scripts/quickstart" --no-setup --pairs 1 --seconds 0.05; }
+# What the README promises a stranger, and what quickstart advises at its end, as printed.
+quickstart() {
+  local output=$LFC_TEST_STATE/quickstart.$$ manifest=$LFC_BUILD/default/install_manifest.txt advice installed_before=no
+  as_root_is_fine
+  "$tree/scripts/quickstart" --no-setup --pairs 1 --seconds 0.05 | tee "$output"
+  advice=$(sed -n 's/^try it: //p' "$output")
+  says_ok bash -c "$advice"
+  advice=$(sed -n 's/^install it [^:]*: //p' "$output")
+  [[ ! -e $manifest ]] || installed_before=yes
+  DESTDIR=$LFC_TEST_STATE/installed bash -c "$advice"
+  [[ $installed_before == yes ]] || rm "$manifest"
+  [[ $(find "$LFC_TEST_STATE/installed" -name 'mca_*.so' | wc -l) == 3 ]]
+}
+# Where nothing but what quickstart needs has been built.
+quickstart_fresh() { LFC_BUILD=$LFC_TEST_STATE/fresh quickstart; }
 
 # --- Debian 13 with Open MPI 5.0 --------------------------------------------------------------------------------
 
@@ -511,6 +524,7 @@ suite() {
     entry $when 300 "scripts/$name" script "tests/scripts/$name.sh"
   done
   entry full 300 quickstart quickstart
+  entry nightly 1200 quickstart/fresh quickstart_fresh
   for name in $(found apps sh); do entry nightly 1200 "apps/$name" script "tests/apps/$name.sh"; done
 
   entry smoke5 600 ompi5/tree need_tree5

@@ -88,7 +88,7 @@ def named(word, lab, component_directory=None, major=4):
         found = by_name[name]
     # Open MPI finds the component of this build; an installed one needs nothing.
     if _asks_for_lfc(found.arguments) and component_directory and "mca_base_component_path" not in found.arguments:
-        path = ("--mca", "mca_base_component_path", f"SYS_DEFAULT:{component_directory}")
+        path = ("--mca", "mca_base_component_path", f"{component_directory}:SYS_DEFAULT")
         found = Transport(found.name, path + found.arguments, found.expected, found.lfc)
     return found
 

@@ -17,7 +17,7 @@ tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${LFC_BUILD:=$tree/build}" "${LFC_COMPONENTS_DIR:=$LFC_BUILD/default/components}"
 export LFC_TEST_MARK=${LFC_TEST_MARK:-apps.$$}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_COMPONENTS_DIR
+export OMPI_MCA_mca_base_component_path=$LFC_COMPONENTS_DIR:SYS_DEFAULT
 
 scratch=$(mktemp -d)
 output=$scratch/output

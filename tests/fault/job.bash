@@ -24,7 +24,7 @@ tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${LFC_TESTS_BIN:=$LFC_BUILD/default/tests/mpi}"
 export LFC_TEST_MARK=${LFC_TEST_MARK:-fault.$$}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$LFC_COMPONENTS_DIR
+export OMPI_MCA_mca_base_component_path=$LFC_COMPONENTS_DIR:SYS_DEFAULT
 
 scratch=$(mktemp -d)
 output=$scratch/output

@@ -2,9 +2,14 @@
 # The plugin is installed, but not asked for: a job's output, threads and open files are the same as without it.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
+# Open MPI's own components alone, whatever is installed beside them.
+stock=$(ompi_info --parsable --path pkglibdir)
+mkdir "$scratch/stock"
+find "${stock##*:}" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/stock" {} +
+
 for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--mca btl ^lfc' ''; do
   # shellcheck disable=SC2086  # several words
-  OMPI_MCA_mca_base_component_path=SYS_DEFAULT run_job 60 2 $arguments mpi_footprint
+  OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $arguments mpi_footprint
   job_is_ok "without the plugin ($arguments)"
   sort "$output" >"$scratch/without"
   # The statistics are asked for, the transport is not.

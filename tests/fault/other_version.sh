@@ -8,7 +8,7 @@ if [[ ! -f $other/mca_btl_lfc.so ]]; then
   echo "needs a plugin built for another Open MPI in LFC_OTHER_COMPONENTS_DIR"
   exit 77
 fi
-export OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$other
+export OMPI_MCA_mca_base_component_path=$other:SYS_DEFAULT
 run_job 60 2 --mca btl vader,self mpi_ring
 job_is_ok "the other version's plugin at hand, not asked for"
 ! grep -aq "btl lfc" "$output" || fail "the other version's plugin, not asked for, has something to say"

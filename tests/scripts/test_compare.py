@@ -176,7 +176,7 @@ class PathTaken(unittest.TestCase):
         own = transports.named('new=--mca btl lfc,self --mca x "a b"', False, "/dir")
         self.assertTrue(own.lfc)
         self.assertIn("a b", own.arguments)
-        self.assertIn("SYS_DEFAULT:/dir", own.arguments)
+        self.assertIn("/dir:SYS_DEFAULT", own.arguments)
         self.assertFalse(transports.named("old=--mca btl tcp,self", False).lfc)
         with self.assertRaises(ValueError):
             transports.named("carrier-pigeon", False)
