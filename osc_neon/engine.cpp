@@ -236,7 +236,7 @@ bool neon_fetch_direct(neon_window* window, uint32_t target, neon_op op, neon_el
   if (there == nullptr) return false;
   of(window).order_loads();
   lfc::accumulate(to_what(op, element), there, static_cast<const std::byte*>(origin),
-                  static_cast<std::byte*>(result), count, of(window).elements(target));
+                  static_cast<std::byte*>(result), count, of(window).elements(target, count));
   return true;
 }
 
@@ -247,7 +247,7 @@ bool neon_compare_and_swap_direct(neon_window* window, uint32_t target, const vo
   if (there == nullptr) return false;
   lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
                         static_cast<const std::byte*>(value), static_cast<std::byte*>(result), size,
-                        of(window).elements(target));
+                        of(window).elements(target, 1));
   return true;
 }
 

@@ -489,6 +489,9 @@ suite() {
     entry $when 300 "rma/random.$ranks" rma_on_host $ranks rma_random --programs 100
   done
   entry full 300 rma/random.6 rma_on_host 6 rma_random --programs 30 --seed 10000
+  entry full 60 rma/atomicity rma_on_host 4 rma_atomicity
+  entry full 60 rma/atomicity-floating rma_with_policy rma_on_host floating 3 rma_atomicity
+  entry nightly 900 rma/atomicity-long rma_on_host 6 rma_atomicity --long --limit 800
   entry full 180 rma/compute rma_with_policy rma_on_host floating 2 rma_compute --independent
   entry full 180 rma/compute-single rma_with_policy rma_on_host single 2 rma_compute
   entry full 300 rma/random-floating rma_with_policy rma_on_host floating 3 rma_random --programs 60 --seed 30000

@@ -250,6 +250,31 @@ bool Window::issue_in_frames(WindowPeer& peer, WindowOp& op) {
 
 // --- Mapped memory ---
 
+// How that many elements of a mapped member, or our own, may be changed by whoever comes: many of them ask all members to
+// take the lock.
+Hold Window::hold(std::uint64_t count) noexcept {
+  if (alone_.load(std::memory_order_acquire)) return Hold::alone;
+  if (count <= kFewElements || !all_singles_known_) return Hold::shared;
+  bool all = true;
+  for (const WindowPeer& peer : peers_)
+    if (peer.is_mapped() && !peer.control->singles.given_up()) all = false;
+  if (!all) return Hold::shared;
+  alone_.store(true, std::memory_order_release);
+  return Hold::alone;
+}
+
+// The same for the host, which is at no element of its own now.
+Hold Window::host_hold(std::uint64_t count) noexcept {
+  SingleElements& own = control_->singles;
+  if (count <= kFewElements && own.begin()) {
+    windows_.singles_.push_back(this);
+    return Hold::none;
+  }
+  const Hold now = hold(count);
+  if (now == Hold::alone || !own.settle()) return now;
+  return hold(count);
+}
+
 void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
   order_loads();
   std::byte* memory = peer.mapped;
@@ -261,7 +286,8 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
     if (memory == nullptr) return;
     op.to.set_base(op.there.offset + base);
   }
-  ElementLock& lock = peer.control->elements;
+  const std::uint64_t count = op.kind == Kind::compare_swap ? 1 : op.bytes / op.unit();
+  const auto guard = [&] { return elements(op.target, count); };
   switch (op.kind) {
     case Kind::put:
       note_stores();
@@ -273,7 +299,7 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
       Piece piece;
       op.to.next(op.bytes, piece);
       lfc::compare_and_swap(memory + piece.offset, op.operands.data(),
-                            op.operands.data() + op.bytes, old.data(), op.bytes, lock);
+                            op.operands.data() + op.bytes, old.data(), op.bytes, guard());
       scatter(op.in, op.result.base, old.data(), op.bytes);
       return;
     }
@@ -304,7 +330,7 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
       before = old.data();
     }
   }
-  lfc::accumulate(op.what, op.to, memory, from, before, op.bytes, lock);
+  lfc::accumulate(op.what, op.to, memory, from, before, op.bytes, guard());
   if (op.kind == Kind::fetch && !packed_result) scatter(op.in, op.result.base, before, op.bytes);
 }
 

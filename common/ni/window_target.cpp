@@ -133,7 +133,8 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
       std::array<std::byte, 8> old{};
       if (memory != nullptr)
         lfc::compare_and_swap(memory + (base + runs[0].offset), rest.data(),
-                              rest.data() + head.bytes, old.data(), head.bytes, control_->elements);
+                              rest.data() + head.bytes, old.data(), head.bytes,
+                              {control_->elements, hold(1)});
       answer_result(peer, head.reply, status, old.data(), head.bytes);
       return Verdict::hold;
     }
@@ -146,14 +147,13 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
   const bool operands = what.operation != Accumulate::no_op;
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
   const std::byte* const from = operands ? rest.data() : nullptr;
+  const ElementGuard guard{control_->elements, hold(head.bytes / size_of(what.element))};
   if (kind == WindowKind::accumulate) {
-    if (memory != nullptr)
-      lfc::accumulate(what, to, memory, from, nullptr, head.bytes, control_->elements);
+    if (memory != nullptr) lfc::accumulate(what, to, memory, from, nullptr, head.bytes, guard);
     return count(peer, head, status);
   }
   std::vector<std::byte> old(head.bytes);
-  if (memory != nullptr)
-    lfc::accumulate(what, to, memory, from, old.data(), head.bytes, control_->elements);
+  if (memory != nullptr) lfc::accumulate(what, to, memory, from, old.data(), head.bytes, guard);
   if (head.bytes <= sizeof WindowAck::result && head.offset == 0 && (head.flags & kWhole) != 0) {
     answer_result(peer, head.reply, status, old.data(), old.size());
   } else {

@@ -61,6 +61,7 @@ std::uint32_t Windows::enter(Window& window) {
   if (free_slots_.empty()) {
     index = static_cast<std::uint32_t>(slots_.size());
     slots_.emplace_back();
+    singles_.reserve(slots_.size());
   } else {
     index = free_slots_.back();
     free_slots_.pop_back();
@@ -75,6 +76,7 @@ void Windows::leave(const Window& window) noexcept {
   ++slots_[index].generation;
   free_slots_.push_back(index);
   std::erase(working_, &window);
+  std::erase(singles_, &window);
   for (const auto& op : ops_)
     if ((op->generation & 1) != 0 && op->window == &window) give_back(*op);
   std::erase_if(finished_, [](const WindowOp* op) { return (op->generation & 1) == 0; });
@@ -136,6 +138,8 @@ void Windows::finish(WindowOp& op, WindowStatus status) {
 }
 
 int Windows::serve_host() {
+  if (!singles_.empty()) [[unlikely]]
+    std::erase_if(singles_, [](Window* window) { return window->control_->singles.settle(); });
   if (!host_wanted_.load(std::memory_order_acquire)) return 0;
   struct Ended {
     void* request;
@@ -297,6 +301,7 @@ Window::Window(Windows& windows, Shape shape)
   } else {
     memory_ = static_cast<std::byte*>(shape.base);
   }
+  if (threads_) control_->singles.shut_out();
   facts_.base = reinterpret_cast<std::uint64_t>(memory_);
   facts_.size = size_;
   if (flavor_ != Flavor::dynamic && size_ != 0 &&
@@ -343,7 +348,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
         peer.mapped = segment + its.memory_offset;
         peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);
       } else {
-        mapped = false;
+        mapped = all_singles_known_ = false;
       }
     }
     if (peer.control == nullptr) all_mapped_ = false;

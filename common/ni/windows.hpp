@@ -21,6 +21,7 @@
 // Source: MPI-3.1 chapter 11; neon inventory 9.2, 9.4.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,7 @@
 #include "ni/window_frames.hpp"
 #include "protocol/accumulate.hpp"
 #include "protocol/layout.hpp"
+#include "protocol/single_elements.hpp"
 #include "protocol/ticket_lock.hpp"
 #include "sync/fence.hpp"
 #include "sync/published.hpp"
@@ -82,6 +84,7 @@ struct View {
 struct WindowControl {
   TicketLock lock;
   ElementLock elements;
+  SingleElements singles;  // of the member whose control this is
 };
 
 // What every member must know of every other: plain bytes, exchanged once.
@@ -230,7 +233,11 @@ class Window {
     if (unordered_) [[unlikely]]
       order_stores();
   }
-  ElementLock& elements(std::uint32_t target) noexcept { return peers_[target].control->elements; }
+  // How the host may change that many elements now of a target whose memory is mapped.
+  ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
+    const bool single = count <= kFewElements && control_->singles.may_skip_lock();
+    return {peers_[target].control->elements, single ? Hold::none : host_hold(count)};
+  }
   // One element of `size` bytes, at most 8.
   WindowStatus compare_and_swap(std::uint32_t target, const void* compare, const void* value,
                                 void* result, std::size_t size, std::int64_t offset);
@@ -298,6 +305,8 @@ class Window {
   // Calls with nothing to wait for between two passes: whoever only polls its own or its neighbours' memory
   // serves the others all the same. Held by "who polls mapped memory serves the others".
   static constexpr unsigned kQuietCalls = 64;
+  // Up to so many elements are changed one by one, unless all members take the lock anyway.
+  static constexpr std::uint64_t kFewElements = 8;
 
   Window(Windows& windows, Shape shape);
   // Where `bytes` at a displacement lie in the target's memory, if all of them do.
@@ -325,6 +334,8 @@ class Window {
   void send_fragment(WindowPeer& peer, WindowOp& op, std::uint64_t bytes);
   std::uint8_t count_fragment(WindowPeer& peer) noexcept;
   void execute_mapped(const WindowPeer& peer, WindowOp& op);
+  Hold host_hold(std::uint64_t count) noexcept;
+  Hold hold(std::uint64_t count) noexcept;
   void start_native(WindowPeer& peer, const WindowOp& op);
   bool native_possible(WindowPeer& peer, const WindowOp& op);
   void let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head) noexcept;
@@ -381,6 +392,8 @@ class Window {
   std::vector<Region> attached_;
 
   bool all_mapped_ = false;
+  bool all_singles_known_ = true;   // of the members who may change elements by loads and stores
+  std::atomic<bool> alone_{false};  // under an element lock of this window: all members take it
   const bool threads_;
   bool stored_ = false;       // by direct(), not flushed yet
   bool unordered_ = false;    // loads may still overtake stores that a flush has completed
@@ -465,7 +478,9 @@ class Windows final : public Service {
   std::vector<std::unique_ptr<Reply>> spare_replies_;
   std::vector<std::unique_ptr<Carrier>> spare_carriers_;
   std::vector<std::unique_ptr<Native>> spare_natives_;
-  std::vector<Window*> working_;     // with acks or tickets to see to
+  std::vector<Window*> working_;  // with acks or tickets to see to
+  std::vector<Window*>
+      singles_;  // whose elements the host changes without their lock; only the host looks
   std::vector<WindowOp*> finished_;  // whose requests the host is to be told of
   std::atomic<bool> host_wanted_{false};
   std::vector<Run> runs_scratch_;

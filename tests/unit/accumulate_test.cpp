@@ -2,12 +2,15 @@
 // nothing is lost among threads; and the ticket lock that orders epochs.
 #include "protocol/accumulate.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "catch.hpp"
+#include "protocol/single_elements.hpp"
 #include "protocol/ticket_lock.hpp"
 
 namespace lfc {
@@ -110,6 +113,106 @@ TEST_CASE("nothing is lost among threads", "[accumulate]") {
   REQUIRE(integer == kThreads * kRounds);
   REQUIRE(real == kThreads * kRounds);
   REQUIRE(wide == kThreads * kRounds);
+}
+
+// Each thread is a member: single elements without the lock until it settles; the first also changes many at a time, as
+// alone as it can be.
+TEST_CASE("nothing is lost between single elements and many at a time", "[accumulate]") {
+  constexpr int kMembers = 3;
+  constexpr std::uint64_t kElements = 64;
+  constexpr int kRounds = 400;
+  constexpr int kSettle = 64;
+  const Accumulation add{Accumulate::sum, Element::u32};
+  const auto bytes = [](auto& words) { return reinterpret_cast<std::byte*>(words.data()); };
+  std::array<std::uint32_t, kElements> ones;
+  ones.fill(1);
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    ElementLock lock;
+    std::array<SingleElements, kMembers> singles;
+    std::array<std::uint32_t, kElements> sums{};
+    std::atomic<int> ready{0};
+    const auto many = [&] {
+      const bool alone = std::all_of(singles.begin(), singles.end(),
+                                     [](SingleElements& its) { return its.given_up(); });
+      accumulate(add, bytes(sums), bytes(ones), nullptr, kElements,
+                 {lock, alone ? Hold::alone : Hold::shared});
+    };
+    const auto work = [&](std::size_t member) {
+      SingleElements& own = singles[member];
+      for (++ready; ready < kMembers;) std::this_thread::yield();
+      for (int round = 0; round < kRounds; ++round) {
+        const std::size_t word = static_cast<std::size_t>(round) % kElements;
+        const bool open = own.may_skip_lock() || own.begin();
+        accumulate(add, bytes(sums) + 4 * word, bytes(ones), nullptr, 1,
+                   {lock, open ? Hold::none : Hold::shared});
+        if (round % kSettle == kSettle - 1) own.settle();
+        if (member == 0) many();
+      }
+      own.settle();
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t member = 0; member < kMembers; ++member) threads.emplace_back(work, member);
+    for (auto& thread : threads) thread.join();
+    std::uint64_t total = 0;
+    for (const std::uint32_t sum : sums) total += sum;
+    REQUIRE(total == kRounds * (kMembers + kElements));
+  }
+}
+
+TEST_CASE("a member gives single elements up once, and only when it is at none", "[accumulate]") {
+  SingleElements used, silent;
+  REQUIRE_FALSE(used.may_skip_lock());
+  REQUIRE(used.begin());
+  REQUIRE(used.may_skip_lock());
+  REQUIRE_FALSE(used.settle());  // nobody has asked
+  REQUIRE_FALSE(used.given_up());
+  REQUIRE_FALSE(used.given_up());
+  REQUIRE_FALSE(used.may_skip_lock());
+  REQUIRE(used.settle());
+  REQUIRE(used.given_up());
+  REQUIRE_FALSE(used.begin());
+  REQUIRE(silent.given_up());  // which has none to finish
+  REQUIRE_FALSE(silent.begin());
+  REQUIRE(silent.settle());
+}
+
+// The loop for many elements and the steps for one make the same of the same.
+TEST_CASE("many elements at a time come out as one by one", "[accumulate]") {
+  constexpr std::size_t kBytes = 3 * 4096 + 96;  // a multiple of the element in `count` below
+  ElementLock lock;
+  std::vector<std::byte> operands(kBytes);
+  std::vector<std::byte> start(2 * kBytes);
+  std::uint64_t state = 1;
+  const auto draw = [&] { return state = state * 6364136223846793005u + 1442695040888963407u; };
+  for (auto& byte : operands) byte = static_cast<std::byte>(draw() >> 60);
+  for (auto& byte : start) byte = static_cast<std::byte>(draw() >> 60);
+  for (int e = 0; e < static_cast<int>(Element::count_); ++e)
+    for (int o = 0; o < static_cast<int>(Accumulate::count_); ++o) {
+      const Accumulation what{static_cast<Accumulate>(o), static_cast<Element>(e)};
+      if (!is_valid(what.operation, what.element)) continue;
+      const std::uint64_t size = size_of(what.element);
+      const std::uint64_t bytes = kBytes - kBytes % size;
+      const std::vector<std::vector<Run>> layouts{
+          {{0, bytes, 0, 1}},
+          {{3, bytes, 0, 1}},
+          {{16, size, static_cast<std::int64_t>(size + size / 2), bytes / size}},
+          {{1, size - 1, 0, 1}, {static_cast<std::int64_t>(size) + 8, bytes - size + 1, 0, 1}}};
+      for (std::size_t layout = 0; layout < layouts.size(); ++layout) {
+        CAPTURE(e, o, layout);
+        std::array<std::vector<std::byte>, 2> memory{start, start};
+        std::array<std::vector<std::byte>, 2> old;
+        for (std::size_t way = 0; way < 2; ++way) {
+          old[way].resize(bytes);
+          std::vector<Run> runs = layouts[layout];
+          std::erase_if(runs, [](const Run& run) { return run.length == 0; });
+          Cursor target(runs, 0, 1, 0);
+          accumulate(what, target, memory[way].data(), operands.data(), old[way].data(), bytes,
+                     {lock, way == 0 ? Hold::none : Hold::alone});
+        }
+        REQUIRE((memory[0] == memory[1]));
+        REQUIRE((old[0] == old[1]));
+      }
+    }
 }
 
 TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
