@@ -3,6 +3,7 @@
  * component.c  life of the component: parameters, open, init, progress, close
  * module.c     peers; what the module offers; messages that arrive
  * send.c       fragments: alloc, free, prepare_src, send, sendi
+ * shares.c     how many of them a peer may have, so that nothing is overtaken
  * rdma.c       put, get, atomics, flush
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
@@ -11,10 +12,9 @@
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
 
-#include <stdatomic.h>
-
 #include "adapter.h"
 #include "ompi_version.h"
+#include "shares.h"
 
 /* What lies on Open MPI's free lists passes from thread to thread. The list orders what one has done
  * before what the next does, but by fences, which the thread sanitizer does not know: it is told. */
@@ -40,8 +40,9 @@ static inline void lfc_list_return(opal_free_list_t* list, opal_free_list_item_t
 struct mca_btl_base_endpoint_t {
   opal_proc_t* proc;
   uint32_t peer;
-  /* Fragments that ob1 holds for this peer, under way or waiting for credits. */
-  atomic_uint fragments;
+  /* Of fragments, under way or waiting for credits: a peer that does not receive must not take what the
+   * others need. */
+  lfc_shares shares;
 };
 
 /* A registration handle is the NI's region: plain bytes that ob1 and osc/rdma send to peers. */

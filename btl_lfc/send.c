@@ -7,28 +7,13 @@ static void construct_fragment(lfc_btl_fragment* fragment) {
 }
 OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragment, NULL);
 
-/* A peer has a share of its own: one that does not receive must not take what the others need.
- * The count orders nothing, so it is relaxed. */
-static bool take_share(struct mca_btl_base_endpoint_t* endpoint) {
-  unsigned held = atomic_load_explicit(&endpoint->fragments, memory_order_relaxed);
-  do {
-    if (held >= mca_btl_lfc_component.peer_fragments) return false;
-  } while (!atomic_compare_exchange_weak_explicit(&endpoint->fragments, &held, held + 1,
-                                                  memory_order_relaxed, memory_order_relaxed));
-  return true;
-}
-
-static void give_share_back(struct mca_btl_base_endpoint_t* endpoint) {
-  (void)atomic_fetch_sub_explicit(&endpoint->fragments, 1, memory_order_relaxed);
-}
-
-/* NULL: the peer's share is on its way; ob1 tries again when a fragment has come back. */
+/* NULL: the peer has no share left; ob1 tries again when a fragment has come back. */
 static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
                               uint8_t order, uint32_t flags, size_t size) {
-  if (!take_share(endpoint)) return NULL;
+  if (!lfc_share_take(&endpoint->shares)) return NULL;
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)lfc_list_take(list);
   if (fragment == NULL) {
-    give_share_back(endpoint);
+    lfc_share_give_back(&endpoint->shares);
     return NULL;
   }
   fragment->home = list;
@@ -55,7 +40,7 @@ mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
 int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descriptor) {
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
   (void)btl;
-  give_share_back(fragment->endpoint);
+  lfc_share_give_back(&fragment->endpoint->shares);
   lfc_list_return(fragment->home, &fragment->base.super);
   return OPAL_SUCCESS;
 }
@@ -90,15 +75,26 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
   return &fragment->base;
 }
 
+static void call_back(lfc_btl_fragment* fragment, int status) {
+  fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
+}
+
 static void complete(lfc_btl_fragment* fragment, int status) {
-  const bool ours = (fragment->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0;
-  /* Before the callback: from there ob1 sends what had to wait for a share. */
-  if (ours) give_share_back(fragment->endpoint);
-  if ((fragment->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) != 0 &&
-      fragment->base.des_cbfunc != NULL)
-    fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
-  /* Whoever owns it may have freed it in the callback. */
-  if (ours) lfc_list_return(fragment->home, &fragment->base.super);
+  const bool calls = (fragment->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) != 0 &&
+                     fragment->base.des_cbfunc != NULL;
+  if ((fragment->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) == 0) {
+    if (calls) call_back(fragment, status); /* which may free it */
+    return;
+  }
+  lfc_shares* shares = &fragment->endpoint->shares;
+  if (calls) {
+    const struct lfc_walk walk = lfc_walk_begin(shares);
+    call_back(fragment, status);
+    lfc_walk_end(shares, &walk);
+  } else {
+    lfc_share_give_back(shares);
+  }
+  lfc_list_return(fragment->home, &fragment->base.super);
 }
 
 void lfc_btl_sent(lfc_message* message, enum lfc_result result) {
@@ -129,7 +125,8 @@ int lfc_btl_sendi(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* en
                   size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
                   mca_btl_base_descriptor_t** descriptor) {
   const bool in_place = payload_size == 0 || !opal_convertor_need_buffers(convertor);
-  if (in_place && header_size + payload_size <= btl->btl_max_send_size) {
+  if (lfc_shares_left(&endpoint->shares) && in_place &&
+      header_size + payload_size <= btl->btl_max_send_size) {
     struct lfc_slice slices[2] = {{header, header_size}, {NULL, payload_size}};
     if (payload_size != 0)
       opal_convertor_get_current_pointer(convertor, (void**)(uintptr_t)&slices[1].data);

@@ -214,6 +214,10 @@ chain_on_lab() { # chain_on_lab ARGS...
   OMPI_MCA_coll_lfc_fan=1 OMPI_MCA_btl_lfc_policy=floating mpi_on_lab 4 mpi_chain "$@"
 }
 
+flood_of_sends() { # with the NI's thread at work
+  OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_peer_fragments=1024 mpi_on_host 2 mpi_isend_flood --messages 100000
+}
+
 # Links whose frames hold less than a packet does by default.
 small_frames() { OMPI_MCA_btl_lfc_shm_bulk=16384 mpi_on_lab 4 mpi_coll_random --cases 60; }
 
@@ -439,6 +443,8 @@ suite() {
     entry nightly 180 "lab/$name.2" mpi_on_lab 2 "mpi_$name"
     entry full 180 "lab/$name.4" mpi_on_lab 4 "mpi_$name"
   done
+  # More than ob1's numbers tell apart, kept by ob1. A large share, for ob1 tries all it keeps time and again.
+  entry full 60 mpi/isend_flood.many flood_of_sends
   for name in order replicated; do
     entry quick 180 "ordered/$name.2" ordered_on_host 2 "ordered_$name"
     entry full 180 "ordered/$name.5" ordered_on_host 5 "ordered_$name"

@@ -1,0 +1,61 @@
+/* Shares: how many fragments ob1 may hold for one peer, and who gets those that come back.
+ *
+ * What a peer has no share for ob1 keeps in a list of its own, which it goes through in every callback
+ * for a fragment, from the front until something is refused. It allows later messages to overtake
+ * those in the list, but numbers messages with 16 bits: 65,536 later, one is taken for another. So
+ * nothing may go to a peer while ob1 keeps something for it:
+ *
+ *   if (lfc_shares_left(&shares)) send at once;
+ *   else if (!lfc_share_take(&shares)) ob1 keeps it;
+ *   ...
+ *   const struct lfc_walk walk = lfc_walk_begin(&shares);    the fragment has been sent
+ *   callback();                                              from there ob1 takes shares for its list
+ *   lfc_walk_end(&shares, &walk);
+ *
+ * Invariant: while ob1's list has something for a peer, none of its shares is left. It is refused only
+ * then; and what comes back meanwhile is set aside for the callback, whoever else wants it, and stays
+ * aside until ob1 has been seen to get through its list: an entry for another peer may have stopped it.
+ * Held by tests/unit/shares_test.cpp.
+ *
+ * Not in reach: a thread that is interrupted inside ob1, between a refusal and the list.
+ */
+#ifndef LFC_BTL_SHARES_H
+#define LFC_BTL_SHARES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lfc_shares {
+  unsigned left;  /* for anybody */
+  unsigned aside; /* for what ob1 keeps */
+  unsigned limit;
+  uint64_t refused; /* number of the last refusal, among those of all peers */
+} lfc_shares;
+
+/* One callback of ob1's. */
+struct lfc_walk {
+  uint64_t refusals; /* of all peers, at its begin */
+  bool outer, outer_refused;
+};
+
+static inline bool lfc_shares_left(const lfc_shares* shares) {
+  return __atomic_load_n(&shares->left, __ATOMIC_RELAXED) != 0;
+}
+
+void lfc_shares_init(lfc_shares* shares, unsigned limit);
+/* False: ob1 has to keep what it was for. */
+bool lfc_share_take(lfc_shares* shares);
+/* One that was not used, or for which ob1 is not called back. */
+void lfc_share_give_back(lfc_shares* shares);
+struct lfc_walk lfc_walk_begin(lfc_shares* shares);
+void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
