@@ -10,15 +10,15 @@ bool HostQueue::enqueue(const Delivery& delivery) {
   if (!spares_.empty()) {
     item = std::move(spares_.back());
     spares_.pop_back();
+    memory_ -= item.cost();
   }
   item.peer = delivery.peer;
   item.peer_context = delivery.peer_context;
   item.tag = delivery.tag;
-  memory_ -= item.bytes.capacity();
   item.bytes.assign(delivery.bytes.begin(), delivery.bytes.end());
-  memory_ += item.bytes.capacity();
-  bytes_ += delivery.bytes.size();
-  item.holds_buffer = !away_ || bytes_ > limit_;
+  memory_ += item.cost();
+  waiting_memory_ += item.cost();
+  item.holds_buffer = !away_ || waiting_memory_ > limit_;
   const bool released = !item.holds_buffer;
   items_.push_back(std::move(item));
   count_.store(items_.size(), std::memory_order_relaxed);
@@ -31,7 +31,7 @@ bool HostQueue::pop(Item& out) {
   if (items_.empty()) return false;
   out = std::move(items_.front());
   items_.pop_front();
-  bytes_ -= out.bytes.size();
+  waiting_memory_ -= out.cost();
   count_.store(items_.size(), std::memory_order_relaxed);
   return true;
 }
@@ -41,7 +41,7 @@ void HostQueue::recycle(Item item) {
   if (spares_.size() < limits::kQueueSpares) {
     spares_.push_back(std::move(item));
   } else {
-    memory_ -= item.bytes.capacity();
+    memory_ -= item.cost();
   }
 }
 

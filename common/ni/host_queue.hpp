@@ -7,8 +7,8 @@
 //   and the sender's credit owed. Buffers in use never exceed the credits granted.
 //
 // While the host is known to be away (set_away), `direct` queues as well, and a message is dealt
-// with as soon as it is copied, as long as no more than `limit` bytes wait: senders to a host that
-// computes are not stalled before that. What comes beyond waits with its sender's credit.
+// with as soon as it is copied, as long as what waits takes no more than `limit` bytes of memory: senders
+// to a host that computes are not stalled before that. What comes beyond waits with its sender's credit.
 //
 //   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
 //   queue.set_handler(handler_of<deliver>(context));     // void deliver(void*, const Delivery&)
@@ -101,7 +101,7 @@ class HostQueue {
   }
   Mode mode() const noexcept { return mode_; }
   std::size_t waiting() const;
-  // Bytes of the buffers held, in use or spare.
+  // Bytes of what is held, in use or spare.
   std::size_t memory() const;
 
  private:
@@ -111,6 +111,10 @@ class HostQueue {
     std::uint8_t tag = 0;
     bool holds_buffer = true;
     std::vector<std::byte> bytes;
+    // Bytes of memory that it takes, with what an allocation costs.
+    std::size_t cost() const noexcept {
+      return sizeof(Item) + (bytes.capacity() == 0 ? 0 : bytes.capacity() + 2 * sizeof(void*));
+    }
   };
 
   bool enqueue(const Delivery& delivery);
@@ -126,7 +130,7 @@ class HostQueue {
   std::deque<Item> items_;
   std::vector<Item> spares_;  // whose buffers the next messages reuse
   std::size_t memory_ = 0;
-  std::size_t bytes_ = 0;  // of the messages that wait
+  std::size_t waiting_memory_ = 0;  // of it, what waits takes
 };
 
 }  // namespace lfc

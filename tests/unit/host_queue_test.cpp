@@ -1,6 +1,8 @@
 // HostQueue: direct hands over at once, queued keeps order and reports each release once.
 #include "ni/host_queue.hpp"
 
+#include <malloc.h>
+
 #include <cstring>
 #include <string>
 #include <thread>
@@ -86,6 +88,32 @@ TEST_CASE("an empty message is a message", "[host_queue]") {
   queue.deliver(message(1, 2, ""));
   queue.drain(1, [](PeerId) {});
   REQUIRE(host.seen == std::vector<std::string>{""});
+}
+
+TEST_CASE("the limit is on memory, however short the messages", "[host_queue]") {
+  constexpr std::size_t kLimit = 1 << 20;
+  const std::size_t size = GENERATE(0u, 14u, 22u, 4096u);
+  HostQueue queue(HostQueue::Mode::direct, kLimit);
+  Host host;
+  queue.set_away(true);
+  const std::vector<std::byte> bytes(size);
+  const auto heap = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  const std::size_t before = heap();
+  std::size_t taken = 0;
+  while (taken < 1'000'000 && queue.deliver({1, nullptr, 1, bytes})) ++taken;
+  const std::size_t grown = heap() - before;  // 0 under a sanitizer
+  INFO(taken << " messages of " << size << " B take " << grown << " B");
+  CHECK(taken > kLimit / (size + 200));
+  CHECK(taken < kLimit / (size + 32));
+  CHECK(grown < kLimit * 3 / 2);
+  CHECK(queue.memory() > kLimit);
+  CHECK(queue.memory() < kLimit + size + 200);
+
+  queue.set_handler(host.handler());
+  while (queue.drain(64, [](PeerId) {}) != 0) continue;
+  REQUIRE(queue.waiting() == 0);
+  CHECK(queue.memory() <= 64 * (size + 200));  // spares
+  CHECK(queue.deliver({1, nullptr, 1, bytes}));
 }
 
 TEST_CASE("the control program delivers while the host drains", "[host_queue]") {
