@@ -295,14 +295,23 @@ bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* 
 }
 
 // Sends an answer at once if it can; it never waits behind data.
-void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
-                std::size_t size) {
+void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size,
+                bool releases) {
   if (!ensure_connected(peer)) return;
-  if (peer.control.empty() && send_control(peer, type, tag, payload, size)) return;
-  Peer::ControlFrame frame{type, tag, static_cast<std::uint8_t>(size), {}};
+  Peer::ControlFrame frame{type, tag, static_cast<std::uint8_t>(size), releases, {}};
   std::memcpy(frame.payload.data(), payload, size);
+  if (peer.control.empty() && send_answer(peer, frame)) return;
   peer.control.push_back(frame);
   retry_later(peer);
+}
+
+// The credit for the buffer goes with the answer and no earlier: with it the peer may cause the next
+// answer, and they would pile up behind a link without room.
+bool Ni::send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept {
+  if (frame.releases) free_buffer(peer);
+  if (send_control(peer, frame.type, frame.tag, frame.payload.data(), frame.size)) return true;
+  if (frame.releases) peer.window.retract();
+  return false;
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
@@ -326,11 +335,13 @@ bool Ni::try_send_locked(PeerId id, std::uint8_t tag, const Slice* slices, int c
 }
 
 void Ni::post(PeerId id, Message& message) noexcept {
+  bool lost = false;
   {
     const SendLock::Guard guard(lock_);
     enqueue(at(id), at(id).waiting, message);
+    lost = is_lost(at(id));
   }
-  complete_finished();
+  if (lost) complete_finished();
 }
 
 void Ni::enqueue(Peer& peer, WaitingQueue& queue, Waiting& item) {
@@ -372,14 +383,13 @@ void Ni::pump_queues(Peer& peer) {
 // False when a control frame is still waiting: the link has no room at all.
 bool Ni::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
-    const Peer::ControlFrame& frame = peer.control.front();
-    if (!send_control(peer, frame.type, frame.tag, frame.payload.data(), frame.size)) {
+    if (!send_answer(peer, peer.control.front())) {
       retry_later(peer);
       return false;
     }
     peer.control.pop_front();
   }
-  if (peer.credit_overdue) return_credits(peer);
+  if (peer.credit_overdue || peer.window.due()) return_credits(peer);
   return !peer.credit_overdue;
 }
 
@@ -477,11 +487,10 @@ void Ni::release_buffer(Peer& peer) noexcept {
   if (peer.window.due()) return_credits(peer);
 }
 
-// Likewise, with an answer that carries the credit.
+// Likewise, when an answer has left, which carries the credit.
 void Ni::release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                              std::size_t size) {
-  free_buffer(peer);
-  answer(peer, type, tag, payload, size);
+  answer(peer, type, tag, payload, size, true);
   if (peer.window.due()) return_credits(peer);
 }
 

@@ -137,7 +137,8 @@ class Ni final : private FrameSink {
   // link, or older messages are waiting. The slices' bytes may be reused on return.
   bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
   // Sends as soon as possible, after everything posted before it. The message and its bytes stay
-  // alive until message.done() has been called, which may happen inside this call.
+  // alive until message.done() has been called: by progress(), for who posts may be in the middle of
+  // what the callbacks for other messages would do; from here only if the peer is lost.
   void post(PeerId peer, Message& message) noexcept;
 
   // --- Remote memory ---
@@ -354,7 +355,9 @@ class Ni final : private FrameSink {
                     int count) noexcept;
   bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                     std::size_t size) noexcept;
-  void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size);
+  void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size,
+              bool releases = false);
+  bool send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept;
   void enqueue(Peer& peer, WaitingQueue& queue, Waiting& item);
   [[gnu::noinline]] void pump(Peer& peer);
   void pump_queues(Peer& peer);

@@ -25,11 +25,12 @@ struct alignas(kCacheLine) Peer {
   enum class State : std::uint8_t { known, connected, broken, removed };
 
   // A control frame that the link had no room for. Bounded: each answers a data frame whose
-  // credit the peer does not get back before (common/README.md).
+  // credit the peer does not get back before (common/README.md). Held by tests/unit/ni_test.cpp.
   struct ControlFrame {
     FrameType type;
     std::uint8_t tag;
     std::uint8_t size;
+    bool releases;  // the receive buffer of the frame that it answers
     std::array<std::byte, sizeof(AckPayload)> payload;
   };
 

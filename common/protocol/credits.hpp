@@ -61,6 +61,11 @@ class ReceiveWindow {
     until_growth_ -= until_growth_ != 0 ? 1 : 0;
     return due();
   }
+  // The same is not free yet after all; it has not been collected.
+  void retract() noexcept {
+    --owed_;
+    until_growth_ = std::min(until_growth_ + 1, window_);
+  }
   bool due() const noexcept { return owed_ >= refresh(); }
   // Takes up to `limit` owed credits for the frame about to be sent.
   std::uint32_t collect(std::uint32_t limit) noexcept {

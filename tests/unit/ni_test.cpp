@@ -356,6 +356,41 @@ TEST_CASE("handlers may send from inside deliver and from inside done", "[ni]") 
   REQUIRE(lab.world.credit_fault() == "");
 }
 
+TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
+  const std::uint32_t window = GENERATE(1u, 4u, 16u);
+  const bool streams = GENERATE(false, true);  // what the target sends carries credits, too
+  SimOptions options = quick();
+  options.capacity = 8;
+  options.control_reserve = 2;
+  options.minimum_delay = options.maximum_delay = 1;
+  options.stall_permille = options.refuse_permille = 0;
+  Lab lab(2, options, window_of(window));
+  lab.warm(0, 1);
+  alignas(8) std::uint64_t word = 0;
+  RegionHandle region;
+  REQUIRE(lab.world.ni(1).register_memory(&word, sizeof word, kAll, region));
+  const PeerId target = lab.world.peer(0, 1);
+  const PeerId origin = lab.world.peer(1, 0);
+  std::vector<Probe> adds(2000);
+  std::vector<std::uint64_t> olds(adds.size());
+  for (std::size_t i = 0; i < adds.size(); ++i)
+    lab.world.ni(0).atomic(target, {AtomicOp::add, 8, 1}, region.address, region, &olds[i],
+                           &adds[i]);
+  std::size_t most = 0;
+  for (int tick = 0; tick < 100000 && adds.back().calls == 0; ++tick) {
+    lab.world.fabric().advance();
+    while (streams && lab.try_send(1, 0, "beside")) continue;
+    lab.world.ni(1).progress();
+    lab.world.ni(0).progress();
+    most = std::max(most, lab.world.ni(1).peer_state(origin)->control.size());
+  }
+  lab.settle();
+  CHECK(most <= window);
+  CHECK(word == adds.size());
+  CHECK(olds.back() == adds.size() - 1);
+  CHECK(lab.world.credit_fault() == "");
+}
+
 // --- Losing peers ---
 
 TEST_CASE("removing a peer completes what waits, once", "[ni]") {
