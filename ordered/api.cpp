@@ -12,6 +12,7 @@
 
 #include "lfc_ordered.h"
 #include "limits.hpp"
+#include "ni/host_call.hpp"
 #include "ni/ordered_broadcast.hpp"
 #include "ni/process_ni.hpp"
 
@@ -25,6 +26,13 @@ constexpr unsigned kPassesUntilYield = 128;
 
 constexpr unsigned kMaxWindow = 65536;
 constexpr std::size_t kMinPacket = 64;
+
+// Where the handler may be called, of a program that does not say: where no other thread of it can be surprised.
+int usual_place() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  return provided > MPI_THREAD_FUNNELED ? LFC_ORDERED_IN_CALLS : LFC_ORDERED_IN_MPI;
+}
 
 // One for all objects of the process, while there are any.
 struct Service {
@@ -74,14 +82,19 @@ struct lfc_ordered {
   int sequencer = 0;
   std::shared_ptr<Service> service;  // outlives `all`
   std::unique_ptr<OrderedBroadcast> all;
+  std::unique_ptr<lfc::HostCall> call;  // null: messages are handled in the functions below only
   lfc_ordered_handler* handler = nullptr;
   void* context = nullptr;
   std::vector<int> ranks;  // by member
-  bool inside = false;     // the handler
+  // Calls of deliver() since nobody was at it; 0: nobody is. 1 until it is open: there is no handling before.
+  std::atomic<std::uint64_t> wanted = 1;
+  std::atomic<std::thread::id> handling;    // who is inside the handler
+  std::atomic<std::uint64_t> messages = 0;  // handled
   bool joined = false;
   unsigned idle = 0;  // passes in vain
 
   ~lfc_ordered() {
+    if (call != nullptr) call->end();
     if (joined) all->leave();
     if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
   }
@@ -95,28 +108,45 @@ struct lfc_ordered {
     return LFC_ORDERED_ERR_PROTOCOL;
   }
 
-  // One pass of the network interface, and whatever it has brought.
+  bool is_inside_handler() const noexcept { return handling.load() == std::this_thread::get_id(); }
+
+  // Handles what is ready. One thread at a time: whoever comes meanwhile, from inside the handler too, leaves it to that one,
+  // which looks once more.
+  void deliver() {
+    if (wanted.fetch_add(1) != 0) return;
+    std::uint64_t seen = 0;
+    do {
+      seen = wanted.load();
+      handling = std::this_thread::get_id();
+      while (all->deliver(
+          [&](std::uint32_t member, std::uint64_t number, std::span<const std::byte> bytes) {
+            handler(context, ranks[member], number, bytes.data(), bytes.size());
+            messages.fetch_add(1, std::memory_order_relaxed);
+          }))
+        continue;
+      handling = std::thread::id();
+    } while (!wanted.compare_exchange_strong(seen, 0));
+  }
+
+  // One pass of the network interface, and whatever it has brought; returns how many messages have been handled.
   int pass() {
+    const std::uint64_t before = messages.load(std::memory_order_relaxed);
+    const auto count = [&] {
+      return static_cast<int>(messages.load(std::memory_order_relaxed) - before);
+    };
     int events = service->ni->progress_control();
-    int handled = 0;
-    inside = true;
-    while (all->deliver(
-        [&](std::uint32_t member, std::uint64_t number, std::span<const std::byte> bytes) {
-          handler(context, ranks[member], number, bytes.data(), bytes.size());
-        }))
-      ++handled;
-    inside = false;
+    deliver();
     // Open MPI ends the job when it hears of a lost rank: the caller hears of it first.
-    if (all->fault() != OrderedBroadcast::Fault::none) return handled;
+    if (all->fault() != OrderedBroadcast::Fault::none) return count();
     events += service->ni->serve_host();
-    if (events + handled > 0) {
+    if (events + count() > 0) {
       idle = 0;
     } else if (++idle % kPassesPerMpi == 0) {
       int there = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &there, MPI_STATUS_IGNORE);
       if (idle > kPassesUntilYield) std::this_thread::yield();
     }
-    return handled;
+    return count();
   }
   template <class Condition>
   int wait(Condition condition) {
@@ -217,9 +247,22 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   made.packet = agreed[0];
   sequencer = options.sequencer;
   all = std::make_unique<OrderedBroadcast>(service->multicast, made);
+  const int where = options.handle == LFC_ORDERED_USUAL ? usual_place() : options.handle;
+  if (where != LFC_ORDERED_IN_CALLS) {
+    const auto by =
+        where == LFC_ORDERED_BY_THREAD ? lfc::HostCall::By::thread : lfc::HostCall::By::host;
+    call = std::make_unique<lfc::HostCall>(
+        *service->ni, [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); }, this, by);
+    all->set_call(*call);
+  }
   all->join(key_of(facts[0]), std::move(names), self, std::move(peers));
   joined = true;
-  return MPI_Barrier(comm) == MPI_SUCCESS ? LFC_ORDERED_OK : LFC_ORDERED_ERR_MPI;
+  if (MPI_Barrier(comm) != MPI_SUCCESS) return LFC_ORDERED_ERR_MPI;
+  wanted = 0;
+  if (call == nullptr) return LFC_ORDERED_OK;
+  const lfc::Ni::Access access(*service->ni);  // for what has come meanwhile
+  call->ask();
+  return LFC_ORDERED_OK;
 }
 
 // Nobody leaves before everything has been handled by all and the sequencer has been told so: then nothing
@@ -255,7 +298,8 @@ int lfc_ordered_open(MPI_Comm comm, lfc_ordered_handler* handler, void* context,
   if (made.window == 0) made.window = lfc::limits::kOrderedWindow;
   if (made.fan == 0) made.fan = 2;
   const bool sound = handler != nullptr && made.packet >= kMinPacket && made.window >= 4 &&
-                     made.window <= kMaxWindow && made.sequencer >= 0 && made.fan <= lfc::kMaxFan;
+                     made.window <= kMaxWindow && made.sequencer >= 0 && made.fan <= lfc::kMaxFan &&
+                     made.handle >= LFC_ORDERED_USUAL && made.handle <= LFC_ORDERED_BY_THREAD;
   auto order = std::make_unique<lfc_ordered>();
   order->handler = handler;
   order->context = context;
@@ -277,7 +321,7 @@ size_t lfc_ordered_max(const lfc_ordered* order) {
 
 int lfc_ordered_bcast(lfc_ordered* order, const void* data, size_t size, uint64_t* number) {
   if (order == nullptr || (data == nullptr && size != 0)) return LFC_ORDERED_ERR_ARGUMENT;
-  if (order->inside) return LFC_ORDERED_ERR_NESTED;
+  if (order->is_inside_handler()) return LFC_ORDERED_ERR_NESTED;
   if (size > order->all->max_message()) return LFC_ORDERED_ERR_SIZE;
   if (const int fault = order->fault()) return fault;
   OrderedBroadcast& all = *order->all;
@@ -294,7 +338,7 @@ int lfc_ordered_bcast(lfc_ordered* order, const void* data, size_t size, uint64_
 
 int lfc_ordered_poll(lfc_ordered* order, int* handled) {
   if (order == nullptr) return LFC_ORDERED_ERR_ARGUMENT;
-  if (order->inside) return LFC_ORDERED_ERR_NESTED;
+  if (order->is_inside_handler()) return LFC_ORDERED_ERR_NESTED;
   const int count = order->pass();
   if (handled != nullptr) *handled = count;
   return count == 0 ? order->fault() : LFC_ORDERED_OK;
@@ -302,13 +346,13 @@ int lfc_ordered_poll(lfc_ordered* order, int* handled) {
 
 int lfc_ordered_wait(lfc_ordered* order, uint64_t number) {
   if (order == nullptr) return LFC_ORDERED_ERR_ARGUMENT;
-  if (order->inside) return LFC_ORDERED_ERR_NESTED;
+  if (order->is_inside_handler()) return LFC_ORDERED_ERR_NESTED;
   return order->wait([&] { return order->all->delivered() > number; });
 }
 
 int lfc_ordered_close(lfc_ordered** order) {
   if (order == nullptr || *order == nullptr) return LFC_ORDERED_ERR_ARGUMENT;
-  if ((*order)->inside) return LFC_ORDERED_ERR_NESTED;
+  if ((*order)->is_inside_handler()) return LFC_ORDERED_ERR_NESTED;
   const std::unique_ptr<lfc_ordered> closed(std::exchange(*order, nullptr));
   return closed->close();
 }

@@ -339,6 +339,9 @@ ordered_on_lab() {
 ordered_with_policy() { # ordered_with_policy POLICY FUNCTION ARGS...
   OMPI_MCA_btl_lfc_policy=$1 "${@:2}"
 }
+ordered_with_upcalls() { # ordered_with_upcalls FUNCTION ARGS...
+  OMPI_MCA_btl_lfc_upcalls=1 ordered_with_policy floating "$@"
+}
 
 # The plugin built for Open MPI 5.0, in the hands of the one here.
 other_version() {
@@ -451,6 +454,13 @@ suite() {
     entry full 180 "ordered/lab/$name.4" ordered_on_lab 4 "ordered_$name"
     entry full 180 "ordered/$name.floating" ordered_with_policy floating ordered_on_host 3 "ordered_$name"
   done
+  for how in single floating; do
+    entry full 90 "ordered/inside.$how" ordered_with_policy $how ordered_on_host 3 ordered_inside
+  done
+  entry full 90 ordered/lab/inside ordered_on_lab 4 ordered_inside
+  entry full 90 ordered/inside.threads ordered_on_host 3 ordered_inside --threads
+  entry full 90 ordered/inside.upcalls ordered_with_upcalls ordered_on_host 3 ordered_inside
+  entry full 90 ordered/inside.by-thread ordered_with_upcalls ordered_on_host 2 ordered_inside --by-thread
   entry nightly 1800 ordered/long ordered_on_host 3 ordered_order --long --limit 1700
   # Several ranks on each host, and few of them on one.
   entry full 180 lab/coll_random.7 mpi_on_lab 7 mpi_coll_random

@@ -673,6 +673,7 @@ int Ni::poll_links() noexcept {
 }
 
 void Ni::call_back_finished() noexcept {
+  WaitingQueue for_host;  // what the NI thread must leave alone
   while (news_.load(std::memory_order_relaxed)) {
     WaitingQueue done;
     std::vector<Loss> losses;
@@ -688,6 +689,15 @@ void Ni::call_back_finished() noexcept {
         message.done(&message, message.result);
         continue;
       }
+      if (item->kind == Waiting::Kind::call) {
+        auto& waiting = static_cast<WaitingCall&>(*item);
+        if (!waiting.by_thread && NiThread::is_current()) {
+          for_host.push(waiting);
+        } else {
+          waiting.call(&waiting);
+        }
+        continue;
+      }
       auto& op = static_cast<RemoteOp&>(*item);
       Operation* operation = op.operation;
       const Result result = op.result;
@@ -700,6 +710,9 @@ void Ni::call_back_finished() noexcept {
     for (const Loss& loss : losses)
       if (broken_handler_ != nullptr) broken_handler_(broken_context_, loss.peer, loss.why);
   }
+  if (for_host.empty()) return;
+  const SendLock::Guard guard(lock_);
+  while (Waiting* item = for_host.pop()) hand_over(*item);
 }
 
 bool Ni::drained() const noexcept {

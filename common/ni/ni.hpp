@@ -212,6 +212,9 @@ class Ni final : private FrameSink {
     used_.store(true, std::memory_order_relaxed);
     wake_sleeper();
   }
+  // Has item.call() called in the host's next progress(); not before it has been called is the item
+  // passed again.
+  void service_call_host(WaitingCall& item) noexcept { hand_over(item); }
   // The peer with this name, if it is known; kNoPeer if not.
   PeerId find_peer(ProcessName name) noexcept;
 

@@ -52,6 +52,13 @@ void OrderedBroadcast::refuse() {
   accuse();
 }
 
+bool OrderedBroadcast::place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
+                             std::span<const std::byte> bytes) noexcept {
+  if (!held_.place(number, origin, following, bytes)) return false;
+  if (call_ != nullptr) call_->ask();
+  return true;
+}
+
 // --- Sending ---
 
 void OrderedBroadcast::start(std::span<const std::byte> bytes) {
@@ -103,7 +110,7 @@ void OrderedBroadcast::send(std::uint64_t first) {
   for (auto rest = bytes_;; ++header.number, --header.word) {
     const auto part = rest.first(std::min(rest.size(), packet));
     rest = rest.subspan(part.size());
-    if (!held_.place(header.number, self_, header.word, part)) {
+    if (!place(header.number, self_, header.word, part)) {
       accuse();  // the number is none that the sequencer may give
       break;
     }
@@ -121,7 +128,7 @@ Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header
     if (header.kind != MulticastHeader::Kind::tree || header.shape != TreeShape::monotone)
       return Answer::malformed;
     // Not the last hop's fault, who only passes it on: the group ends, not the connection.
-    if (!held_.place(header.number, header.origin, header.word, bytes)) accuse();
+    if (!place(header.number, header.origin, header.word, bytes)) accuse();
     return Answer::taken;
   }
   if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Answer::malformed;

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "limits.hpp"
+#include "ni/host_call.hpp"
 #include "ni/multicast.hpp"
 #include "protocol/hold_back.hpp"
 #include "protocol/sequencer.hpp"
@@ -53,6 +54,9 @@ class OrderedBroadcast final : private Multicast::Receiver {
   OrderedBroadcast(Multicast& multicast, const Options& options);
   ~OrderedBroadcast() override;
 
+  // `call` is asked for whenever a message may have become ready, until leave(). Before join(); without it who wants
+  // messages calls deliver() now and then.
+  void set_call(HostCall& call) noexcept { call_ = &call; }
   // Members in increasing order of their names; `peers` as in Multicast::join().
   void join(std::uint64_t key, std::vector<ProcessName> names, std::uint32_t self,
             std::vector<PeerId> peers);
@@ -105,6 +109,8 @@ class OrderedBroadcast final : private Multicast::Receiver {
   void keep(Multicast::Packet& packet) override { multicast_.release(packet); }
   void lost() override { fail(Fault::lost); }
 
+  bool place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
+             std::span<const std::byte> bytes) noexcept;
   bool is_sequencer() const noexcept { return self_ == options_.sequencer; }
   void tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number, std::uint64_t word);
   void grant();
@@ -116,6 +122,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
   Multicast& multicast_;
   const Options options_;
   Multicast::Group* group_ = nullptr;
+  HostCall* call_ = nullptr;
   std::uint32_t self_ = 0;
   HoldBack held_;
   std::optional<Sequencer> sequencer_;  // the sequencer's

@@ -17,7 +17,7 @@
 namespace lfc {
 
 struct Waiting {
-  enum class Kind : std::uint8_t { message, operation, service };
+  enum class Kind : std::uint8_t { message, operation, service, call };
   explicit Waiting(Kind kind_) noexcept : kind(kind_) {}
   Waiting* next = nullptr;
   Kind kind;
@@ -33,6 +33,13 @@ struct Message : Waiting {
   std::uint8_t tag = 0;
   FrameType type = FrameType::message;  // or of a service, whose done() the control program calls
   Result result = Result::ok;           // written by the NI when the message is finished
+};
+
+// Work for the host that the control program has found (ni/host_call.hpp).
+struct WaitingCall : Waiting {
+  WaitingCall() noexcept : Waiting(Kind::call) {}
+  void (*call)(WaitingCall* self) = nullptr;
+  bool by_thread = false;  // the NI thread may do it, too
 };
 
 // FIFO of waiting items, each in at most one queue.

@@ -11,10 +11,13 @@
  *   lfc_ordered_wait(order, number);                         // it has been applied here
  *   lfc_ordered_close(&order);
  *
- * The handler is called for every message, the caller's own included, inside the functions below and
- * nowhere else; it must not call them for the same object. Messages of one sender keep their order.
+ * The handler is called for every message, the caller's own included, inside the functions below and inside
+ * any MPI call that waits or polls (where else, or not there: lfc_ordered_options.handle). It must not call the
+ * functions below for the same object, nor an MPI call that waits; it may start nonblocking ones. Messages
+ * of one sender keep their order.
  * Needs `btl lfc` (mpirun --mca btl lfc) and liblfc_ordered. Calls count as MPI calls: between MPI_Init and
- * MPI_Finalize, on threads that may call MPI, and one thread at a time for one object.
+ * MPI_Finalize, on threads that may call MPI, and one thread at a time for one object. Close an object before
+ * what its handler uses is gone.
  * What it promises, costs and does when a rank dies: ordered/README.md.
  * Source: R.A.F. Bhoedjang (2000), 6.4: Panda's GSB.
  */
@@ -52,16 +55,26 @@ enum {
 typedef void lfc_ordered_handler(void* context, int sender, uint64_t number, const void* data,
                                  size_t size);
 
-/* The same on all ranks; 0: the default. */
+/* Where the handler is called; never by two threads at the same time, whichever is chosen. */
+enum lfc_ordered_place {
+  LFC_ORDERED_USUAL = 0, /* IN_MPI; with MPI_THREAD_SERIALIZED and _MULTIPLE, IN_CALLS */
+  LFC_ORDERED_IN_CALLS, /* in the functions of the object. A rank that waits in MPI takes nothing: see `window` */
+  LFC_ORDERED_IN_MPI, /* likewise, and in any MPI call, by the thread whose call it is */
+  LFC_ORDERED_BY_THREAD /* likewise, and by the network interface's own thread while the rank computes,
+                            where the job has it (btl_lfc_upcalls 1): the handler then needs locks */
+};
+
+/* The same on all ranks, but for `handle`; 0: the default. */
 struct lfc_ordered_options {
   size_t packet;   /* bytes that go under one number [4096]; 64 or more */
   unsigned window; /* packets that may be under way or wait for their turn, 4 to 65536 [256] */
   int sequencer;   /* rank whose network interface hands out the numbers [0] */
   unsigned fan;    /* children of an inner node of a tree on either side of the root, 1 to 16 [2] */
+  int handle;      /* enum lfc_ordered_place [LFC_ORDERED_USUAL] */
 };
 
 /* Collective over `comm`, an intra-communicator; several objects may be open on one. Memory: window *
- * packet bytes at each rank. `options` may be NULL. On an error *out is NULL on all ranks. */
+ * packet bytes at each rank. The handler is called when it has returned, not before. `options` may be NULL. On an error *out is NULL on all ranks. */
 int lfc_ordered_open(MPI_Comm comm, lfc_ordered_handler* handler, void* context,
                      const struct lfc_ordered_options* options, lfc_ordered** out);
 /* Bytes of the largest message: half a window. */

@@ -2,6 +2,8 @@
 // single out: a lost member, a member that lies.
 #include "ni/ordered_broadcast.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -20,7 +22,9 @@ std::vector<std::byte> bytes_of(std::size_t size, int value) {
 }
 
 struct Members {
-  explicit Members(Node count, OrderedBroadcast::Options options = {.window = 8, .packet = 64})
+  // `called`: the host of each is called when there is something to deliver.
+  explicit Members(Node count, OrderedBroadcast::Options options = {.window = 8, .packet = 64},
+                   bool called = false)
       : world(count, {.seed = 5, .max_payload = 256, .stall_permille = 0},
               {.initial_window = 2, .maximum_window = 2}) {
     std::vector<ProcessName> names;
@@ -29,6 +33,17 @@ struct Members {
       services.push_back(
           std::make_unique<Multicast>(world.ni(node), Multicast::Options{}, ServiceId::ordered));
       all.push_back(std::make_unique<OrderedBroadcast>(*services[node], options));
+      inboxes.push_back({this, node});
+      if (called) {
+        calls.push_back(std::make_unique<HostCall>(
+            world.ni(node),
+            [](void* context) {
+              const Inbox& own = *static_cast<Inbox*>(context);
+              own.members->deliver(own.node);
+            },
+            &inboxes.back(), HostCall::By::host));
+        all.back()->set_call(*calls.back());
+      }
       std::vector<PeerId> peers;
       for (Node other = 0; other < count; ++other)
         peers.push_back(other == node ? kNoPeer : world.peer(node, other));
@@ -37,6 +52,7 @@ struct Members {
     seen.resize(count);
   }
   ~Members() {
+    for (auto& call : calls) call->end();
     for (auto& each : all) each->leave();
   }
   void deliver(Node node) {
@@ -67,13 +83,76 @@ struct Members {
     std::size_t size;
     bool operator==(const Seen&) const = default;
   };
+  struct Inbox {
+    Members* members;
+    Node node;
+  };
   World world;
+  std::deque<Inbox> inboxes;
+  std::vector<std::unique_ptr<HostCall>> calls;
   std::vector<std::unique_ptr<Multicast>> services;
   std::vector<std::unique_ptr<OrderedBroadcast>> all;
   std::vector<std::vector<Seen>> seen;
 };
 
 }  // namespace
+
+TEST_CASE("the host is called once for many requests, anew after each call, and not after the end",
+          "[ordered]") {
+  World world(1, {}, {});
+  struct Caller {
+    Ni& ni;
+    HostCall* call = nullptr;
+    int calls = 0;
+  } counter{world.ni(0)};
+  HostCall call(
+      counter.ni,
+      [](void* context) {
+        auto& own = *static_cast<Caller*>(context);
+        ++own.calls;
+        own.ni.progress();  // nested
+        if (own.calls == 2) {
+          const Ni::Access access(own.ni);
+          own.call->ask();
+        }
+      },
+      &counter, HostCall::By::host);
+  counter.call = &call;
+  const auto ask = [&](int times) {
+    const Ni::Access access(counter.ni);
+    while (times-- > 0) call.ask();
+  };
+  counter.ni.progress();
+  REQUIRE(counter.calls == 0);
+  ask(3);
+  counter.ni.progress();
+  counter.ni.progress();
+  REQUIRE(counter.calls == 1);
+  ask(1);
+  counter.ni.progress();
+  counter.ni.progress();
+  REQUIRE(counter.calls == 3);
+  ask(1);
+  call.end();
+  counter.ni.progress();
+  REQUIRE(counter.calls == 3);
+}
+
+TEST_CASE(
+    "a member whose host only drives its network interface takes messages, and holds up nobody",
+    "[ordered]") {
+  constexpr int kMessages = 30;  // more than the window of 8
+  Members members(3, {.window = 8, .packet = 64}, true);
+  for (int i = 0; i < kMessages; ++i) {
+    const std::vector<std::byte> bytes = bytes_of(10, i);
+    members.all[1]->start(bytes);
+    REQUIRE(members.world.run_until([&] { return !members.all[1]->busy(); }));
+  }
+  REQUIRE(members.world.run_until([&] {
+    return std::all_of(members.seen.begin(), members.seen.end(),
+                       [](const auto& seen) { return seen.size() == kMessages; });
+  }));
+}
 
 TEST_CASE("numbers are handed out within a window of the slowest member", "[ordered]") {
   Sequencer sequencer(2, 8);
