@@ -380,6 +380,10 @@ suite() {
   entry full 120 sim/256 program default lfc_sim --seeds 10 --nodes 256
   entry quick 60 sim/multicast program default lfc_sim --multicast --seeds 20
   entry full 120 sim/multicast-200 program default lfc_sim --multicast --seeds 200
+  # Hosts that take a multicast only after a message, or another multicast, has come.
+  entry quick 60 sim/multicast-waits program default lfc_sim --multicast --waits --nodes 16 --groups 8 --seeds 50
+  entry full 60 sim/multicast-waits-3 program default lfc_sim --multicast --waits --nodes 16 --groups 8 --seeds 50 --window 3
+  entry full 60 sim/recovery-waits program default lfc_sim --multicast --waits --nodes 16 --groups 8 --seeds 50 --shape binary --recovery timer
   entry full 120 sim/multicast-256 program default lfc_sim --multicast --seeds 4 --nodes 256
   entry full 60 sim/multicast-seed-trees program default lfc_sim --multicast --seeds 20 --shape binary --deadlocks
   entry full 60 sim/multicast-chains program default lfc_sim --multicast --seeds 20 --nodes 8 --whole --shape chain --deadlocks

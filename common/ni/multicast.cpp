@@ -2,11 +2,21 @@
 #include "ni/multicast_packet.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 namespace lfc {
-namespace {}  // namespace
+namespace {
+
+// What is allocated for so many bytes: few sizes, so that free packets serve again, and at most a quarter
+// of it in vain.
+std::size_t room_for(std::size_t bytes) noexcept {
+  const std::size_t step = std::max<std::size_t>(64, std::bit_ceil(bytes) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
 
 const MulticastHeader& Multicast::header(const Packet& packet) noexcept { return packet.header; }
 std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
@@ -15,7 +25,7 @@ std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
 const Membership& Multicast::membership(const Group& group) noexcept { return group.membership; }
 
 Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
-    : ni_(ni), id_(id), options_(options) {
+    : ni_(ni), id_(id), options_(options), early_store_(std::make_shared<Store>(options.early)) {
   if (options.recovery != Suspicion::never) {
     recovery_ =
         std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
@@ -39,7 +49,7 @@ Multicast::~Multicast() {
     for (Packet* packet : list) delete packet;
   for (auto& [key, group] : groups_)
     for (Packet* packet : group->deferred) delete packet;
-  for (auto& list : free_packets_)
+  for (auto& [capacity, list] : free_packets_)
     for (Packet* packet : list) delete packet;
 }
 
@@ -53,6 +63,7 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
   made->self = self;
   made->peers = std::move(peers);
   made->receiver = &receiver;
+  made->store = std::make_shared<Store>(options_.share * made->membership.size());
   const Ni::Access access(ni_);
   group = made.get();
   groups_[key] = std::move(made);
@@ -201,17 +212,19 @@ void Multicast::sent(Message* message, Result) {
 
 // --- Packets ---
 
-Multicast::Packet& Multicast::make(std::size_t capacity) {
-  auto& spare = free_packets_[capacity > limits::kMulticastSmall ? 1 : 0];
+Multicast::Packet& Multicast::make(std::size_t size) {
+  const std::size_t capacity = room_for(size);
+  auto& spare = free_packets_[capacity];
   Packet* packet = nullptr;
   if (!spare.empty()) {
     packet = spare.back();
     spare.pop_back();
+    spare_ -= capacity;
   } else {
     packet = new Packet;
     packet->owner = this;
-    packet->capacity = capacity > limits::kMulticastSmall ? max_packet() : limits::kMulticastSmall;
-    packet->storage = std::make_unique_for_overwrite<std::byte[]>(packet->capacity);
+    packet->capacity = capacity;
+    packet->storage = std::make_unique_for_overwrite<std::byte[]>(capacity);
   }
   ++packets_;
   return *packet;
@@ -229,12 +242,26 @@ Multicast::Packet& Multicast::copy(PeerId from, const MulticastHeader& header,
   return packet;
 }
 
-// True: it may lie here without keeping its receive buffer.
-bool Multicast::pool(Packet& packet) noexcept {
-  if (pooled_ + packet.capacity > options_.pool) return false;
-  packet.pooled = true;
-  pooled_ += packet.capacity;
-  return true;
+// The packet stays, and keeps no receive buffer for it, however long it stays.
+void Multicast::store(Packet& packet) {
+  if (packet.stored) return;
+  packet.stored = true;
+  const std::size_t cost = packet.size + kPacketCost;
+  packet.store->bytes += cost;
+  stats_.stored += cost;
+  stats_.most_stored = std::max(stats_.most_stored, stats_.stored);
+  give_back(packet);
+}
+
+void Multicast::unstore(Packet& packet) noexcept {
+  if (!std::exchange(packet.stored, false)) return;
+  const std::size_t cost = packet.size + kPacketCost;
+  packet.store->bytes -= cost;
+  stats_.stored -= cost;
+}
+
+void Multicast::give_back(Packet& packet) {
+  if (std::exchange(packet.holds_credit, false)) give_back(packet.from, packet.header);
 }
 
 // Gives back what the packet no longer needs: the receive buffer, then the packet itself.
@@ -243,19 +270,21 @@ void Multicast::settle(Packet& packet) {
   if (packet.in_backlog) leave_backlog(packet);
   if (packet.origin_unsent != nullptr)
     std::exchange(packet.origin_unsent, nullptr)->fetch_sub(1, std::memory_order_release);
-  if (packet.holds_credit && (!packet.kept || pool(packet))) {
-    packet.holds_credit = false;
-    give_back(packet.from, packet.header);
+  if (packet.kept) {
+    store(packet);
+  } else {
+    give_back(packet);
+    dispose(packet);
   }
-  if (!packet.kept) dispose(packet);
 }
 
 void Multicast::dispose(Packet& packet) noexcept {
-  if (std::exchange(packet.pooled, false)) pooled_ -= packet.capacity;
+  unstore(packet);
+  packet.store.reset();
   --packets_;
-  auto& spare = free_packets_[packet.capacity > limits::kMulticastSmall ? 1 : 0];
-  if (spare.size() < limits::kMulticastSpares) {
-    spare.push_back(&packet);
+  if (spare_ + packet.capacity <= limits::kMulticastSpares) {
+    spare_ += packet.capacity;
+    free_packets_[packet.capacity].push_back(&packet);
   } else {
     delete &packet;
   }
@@ -296,17 +325,21 @@ Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* chan
   if (last_ == nullptr) {
     if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;
     ++stats_.early;
-    return set_aside(early_[header.group], peer, header, bytes);
+    if (early_store_->full()) return Verdict::malformed;
+    return set_aside(early_[header.group], early_store_, peer, header, bytes);
   }
-  if (options_.forward_in_host && header.kind == MulticastHeader::Kind::tree)
-    return set_aside(last_->deferred, peer, header, bytes);
+  if (options_.forward_in_host && header.kind == MulticastHeader::Kind::tree &&
+      !last_->store->full())
+    return set_aside(last_->deferred, last_->store, peer, header, bytes);
   return accept(*last_, peer, header, bytes, nullptr);
 }
 
-Service::Verdict Multicast::set_aside(std::vector<Packet*>& list, PeerId from,
+Service::Verdict Multicast::set_aside(std::vector<Packet*>& list,
+                                      const std::shared_ptr<Store>& store, PeerId from,
                                       const MulticastHeader& header,
                                       std::span<const std::byte> bytes) {
   Packet& packet = copy(from, header, bytes);
+  packet.store = store;
   packet.kept = true;
   packet.holds_credit = true;
   list.push_back(&packet);
@@ -316,11 +349,14 @@ Service::Verdict Multicast::set_aside(std::vector<Packet*>& list, PeerId from,
 
 void Multicast::replay(Group& group, std::vector<Packet*>& list) {
   for (Packet* packet : list) {
+    unstore(*packet);
+    packet->store = group.store;
     packet->kept = false;
     packet->unsent = 1;  // this function
     // Malformed: its sender has long gone on; the packet is dropped and the group is useless.
     if (accept(group, packet->from, packet->header, bytes(*packet), packet) == Verdict::malformed)
       tell_lost(group);
+    if (packet->kept || packet->unsent > 1) store(*packet);
     --packet->unsent;
     settle(*packet);
   }
@@ -332,14 +368,31 @@ void Multicast::serve(Group& group) {
   replay(group, list);
 }
 
+bool Multicast::is_sound(const Group& group, PeerId from, const MulticastHeader& header) const {
+  const Membership& members = group.membership;
+  if (header.origin >= members.size() || header.origin == group.self) return false;
+  if (header.kind != MulticastHeader::Kind::tree) return is_member(group, header.origin, from);
+  const Tree tree{header.shape, header.fan, members.size(), header.origin};
+  return tree.valid() && members.in_tree(header.origin, group.self) &&
+         comes_from_parent(group, from, header);
+}
+
+// To those who have a credit at once; the others wait for own_copy().
+template <class OwnCopy>
+void Multicast::forward(Group& group, const MulticastHeader& header,
+                        std::span<const std::byte> bytes, OwnCopy& own_copy) {
+  for (const std::uint32_t child :
+       group.membership.children({header.shape, header.fan}, header.origin, group.self)) {
+    ++stats_.forwarded;
+    if (!try_send(group.peers[child], header, bytes)) post(own_copy(), group.peers[child]);
+  }
+}
+
 // From a link's memory, or, with `packet`, from there: then what it keeps and who waits for it is
 // noted in it, for the caller to settle.
 Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
                                    std::span<const std::byte> bytes, Packet* packet) {
-  const Membership& members = group.membership;
-  if (header.origin >= members.size() || header.origin == group.self) return Verdict::malformed;
-  if (header.kind != MulticastHeader::Kind::tree && !is_member(group, header.origin, from))
-    return Verdict::malformed;
+  if (!is_sound(group, from, header)) return Verdict::malformed;
   if (header.kind == MulticastHeader::Kind::lost) {
     if (!std::exchange(group.lost, true)) group.receiver->lost();
     return Verdict::release;
@@ -348,31 +401,29 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
   const auto own_copy = [&]() -> Packet& {
     if (packet == nullptr) {
       packet = &copy(from, header, bytes);
+      packet->store = group.store;
       packet->unsent = 1;  // this function
       packet->holds_credit = true;
     }
     return *packet;
   };
-  if (header.kind == MulticastHeader::Kind::tree) {
-    const Tree tree{header.shape, header.fan, members.size(), header.origin};
-    if (!tree.valid() || !members.in_tree(header.origin, group.self)) return Verdict::malformed;
-    if (!comes_from_parent(group, from, header)) return Verdict::malformed;
-    for (const std::uint32_t child :
-         members.children({header.shape, header.fan}, header.origin, group.self)) {
-      ++stats_.forwarded;
-      if (!try_send(group.peers[child], header, bytes)) post(own_copy(), group.peers[child]);
-    }
-  }
-  ++stats_.taken;
-  Receiver::Answer answer = group.receiver->take(header, bytes);
-  // Of a tree's packet the last hop is not to blame, who only passes it on: the group ends, not the connection.
-  if (answer == Receiver::Answer::malformed && header.kind == MulticastHeader::Kind::tree) {
+  const bool tree = header.kind == MulticastHeader::Kind::tree;
+  Receiver::Answer answer = Receiver::Answer::taken;
+  if (group.store->full()) {
     tell_lost(group);
-    answer = Receiver::Answer::taken;
+  } else {
+    if (tree) forward(group, header, bytes, own_copy);
+    ++stats_.taken;
+    answer = group.receiver->take(header, bytes);
   }
   if (answer == Receiver::Answer::keep) {
     own_copy().kept = true;
     group.receiver->keep(*packet);
+  }
+  // The last hop is not to blame, who only passes it on: the group ends, not the connection.
+  if (answer == Receiver::Answer::malformed && tree) {
+    tell_lost(group);
+    answer = Receiver::Answer::taken;
   }
   if (recovers(header)) {
     extend(tree_of(header));

@@ -4,8 +4,9 @@
 // is sent to at once, and the receiver may take it on the spot; then it is never copied. Only when
 // a child has no credit, or the receiver is not ready, is it copied, once, into a buffer of the
 // NI's, from which everybody is served. Its receive buffer (and so the tree parent's credit) is free
-// when all children have been sent to and it has been taken, or lies in a buffer that the pool
-// has room for: a slow host delays its own delivery only, never its children.
+// when all children have been sent to, whether it has been taken or not: a host that does not take delays
+// its own delivery only, never its children, other groups or messages (common/README.md). So that this
+// needs no more than Options::share for each member, those who use a group bound how far one may be ahead.
 //
 //   Multicast multicast(ni, {});
 //   Multicast::Group* group;
@@ -67,7 +68,11 @@ class Multicast final : public Service, private Recovery::Out {
     immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
   };
   struct Options {
-    std::size_t pool = limits::kMulticastPool;  // bytes of packets not taken that keep no credit
+    // Bytes, each packet counted with kPacketCost more, that a member of a group may have sent and another
+    // not taken. A group that goes beyond is given up.
+    std::size_t share = std::size_t{64} << 20;
+    // Likewise of all groups that this process has not joined yet. Who goes beyond is not believed.
+    std::size_t early = limits::kMulticastEarly;
     bool forward_in_host = false;  // packets go on only when serve() is called (for comparison)
     Suspicion recovery = Suspicion::never;  // the same in all processes
     // Of the timer: until a queue in which nothing has moved is suspected; up to twice that, at
@@ -77,17 +82,19 @@ class Multicast final : public Service, private Recovery::Out {
     const void* clock_context = nullptr;
   };
   struct Stats {
-    std::uint64_t sent = 0;       // packets sent as origin, once for each child
-    std::uint64_t forwarded = 0;  // packets sent on, once for each child
-    std::uint64_t taken = 0;      // packets that arrived for this process
-    std::uint64_t copied = 0;     // of them, into a buffer of the NI's
-    std::uint64_t blocked = 0;    // sends that had to wait for a credit or for room
-    std::uint64_t early = 0;      // packets that came before their group was joined
-    std::uint64_t held = 0;       // packets that kept a credit because the pool was full
+    std::uint64_t sent = 0;         // packets sent as origin, once for each child
+    std::uint64_t forwarded = 0;    // packets sent on, once for each child
+    std::uint64_t taken = 0;        // packets that arrived for this process
+    std::uint64_t copied = 0;       // of them, into a buffer of the NI's
+    std::uint64_t blocked = 0;      // sends that had to wait for a credit or for room
+    std::uint64_t early = 0;        // packets that came before their group was joined
+    std::uint64_t stored = 0;       // bytes of packets not taken, with kPacketCost each, now
+    std::uint64_t most_stored = 0;  // at any time
   };
 
   // A packet in a buffer of the NI's, for a receiver who was not ready.
   struct Packet;
+  static constexpr std::size_t kPacketCost = 512;  // of such a packet besides its bytes, at most
   static const MulticastHeader& header(const Packet& packet) noexcept;
   static std::span<const std::byte> bytes(const Packet& packet) noexcept;
 
@@ -156,6 +163,7 @@ class Multicast final : public Service, private Recovery::Out {
 
  private:
   struct Send;
+  struct Store;
   // Sends towards one peer, in trees that may need recovery, that wait; in order.
   struct Blocked {
     Send* first = nullptr;
@@ -173,16 +181,22 @@ class Multicast final : public Service, private Recovery::Out {
                     std::span<const std::byte> payload);
   Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
                  std::span<const std::byte> bytes, Packet* packet);
+  template <class OwnCopy>
+  void forward(Group& group, const MulticastHeader& header, std::span<const std::byte> bytes,
+               OwnCopy& own_copy);
   bool is_member(const Group& group, std::uint32_t member, PeerId peer) const;
-  Verdict set_aside(std::vector<Packet*>& list, PeerId from, const MulticastHeader& header,
-                    std::span<const std::byte> bytes);
+  bool is_sound(const Group& group, PeerId from, const MulticastHeader& header) const;
+  Verdict set_aside(std::vector<Packet*>& list, const std::shared_ptr<Store>& store, PeerId from,
+                    const MulticastHeader& header, std::span<const std::byte> bytes);
   void replay(Group& group, std::vector<Packet*>& list);
   bool try_send(PeerId peer, const MulticastHeader& header, std::span<const std::byte> bytes);
   void post(Packet& packet, PeerId peer);
   static void sent(Message* message, Result result);
   Packet& copy(PeerId from, const MulticastHeader& header, std::span<const std::byte> bytes);
-  Packet& make(std::size_t capacity);
-  bool pool(Packet& packet) noexcept;
+  Packet& make(std::size_t size);
+  void store(Packet& packet);
+  void unstore(Packet& packet) noexcept;
+  void give_back(Packet& packet);
   void settle(Packet& packet);
   void dispose(Packet& packet) noexcept;
   void tell_lost(Group& group);
@@ -218,14 +232,15 @@ class Multicast final : public Service, private Recovery::Out {
   std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
   Group* last_ = nullptr;  // the one that was looked for last
   std::unordered_map<std::uint64_t, std::vector<Packet*>> early_;
-  std::size_t pooled_ = 0;  // bytes of packets that keep no credit
+  std::shared_ptr<Store> early_store_;
   std::size_t packets_ = 0;
   std::vector<Receiver*> awake_;
   std::vector<std::unique_ptr<Send>> sends_;  // as many as ever waited at once
   Send* free_sends_ = nullptr;
-  std::array<std::vector<Packet*>, 2> free_packets_;  // small and large
-  std::vector<bool> linked_;                          // by peer: it has been sent packets
-  std::unique_ptr<Recovery> recovery_;                // null: never
+  std::map<std::size_t, std::vector<Packet*>> free_packets_;  // by capacity
+  std::size_t spare_ = 0;                                     // bytes of those
+  std::vector<bool> linked_;                                  // by peer: it has been sent packets
+  std::unique_ptr<Recovery> recovery_;                        // null: never
   std::map<PeerId, Blocked> blocked_;
   PeerId last_recovered_ = 0;  // where the search for what to recover goes on
   // Packets, by tree, that have to be sent yet though their receive buffers are free.

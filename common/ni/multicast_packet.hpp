@@ -5,21 +5,31 @@
 
 namespace lfc {
 
+// Packets of one group that keep no credit, however long they stay.
+struct Multicast::Store {
+  explicit Store(std::size_t limit_) noexcept : limit(limit_) {}
+  bool full() const noexcept { return bytes > limit; }
+  std::size_t bytes = 0;
+  const std::size_t limit;  // beyond it nobody honest would go
+};
+
 struct Multicast::Packet {
   Multicast* owner = nullptr;
   PeerId from = kNoPeer;      // whose credit it keeps
   bool holds_credit = false;  // the frame's receive buffer is still taken
   bool kept = false;          // by the receiver
-  bool pooled = false;        // counted in pooled_
+  bool stored = false;        // counted in `store`
   bool in_backlog = false;    // counted in backlog_
   std::uint32_t unsent = 0;   // children that wait
   std::atomic<std::uint32_t>* origin_unsent = nullptr;
+  std::shared_ptr<Store> store;  // of what has come; outlives the group that has been left
   MulticastHeader header;
   const std::byte* data = nullptr;  // own storage, or the origin's memory
   std::size_t size = 0;
   std::size_t capacity = 0;
   std::unique_ptr<std::byte[]> storage;
 };
+static_assert(sizeof(Multicast::Packet) + 64 <= Multicast::kPacketCost);
 
 // One child that a packet waits for.
 struct Multicast::Send : Message {
@@ -38,6 +48,7 @@ struct Multicast::Group {
   std::vector<PeerId> peers;
   Receiver* receiver = nullptr;
   bool lost = false;
+  std::shared_ptr<Store> store;
   std::vector<Packet*> deferred;  // with forward_in_host: until serve()
 };
 

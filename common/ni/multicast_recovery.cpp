@@ -101,13 +101,12 @@ void Multicast::unblock(Send& send) noexcept {
 
 // A packet whose receive buffer was free before it had been sent on (it came before its group, or
 // is forwarded by the host) is in nobody's window. Packets of its tree that come after it and wait
-// behind it are pooled likewise: a channel's way is for packets that occupy buffers only.
+// behind it are stored likewise: a channel's way is for packets that occupy buffers only.
 void Multicast::join_backlog(Packet& packet) {
   const TreeId tree = tree_of(packet.header);
   if (packet.holds_credit) {
-    if (backlog_.empty() || !backlog_.contains(tree) || !pool(packet)) return;
-    packet.holds_credit = false;
-    give_back(packet.from, packet.header);
+    if (backlog_.empty() || !backlog_.contains(tree)) return;
+    store(packet);
   }
   packet.in_backlog = true;
   ++backlog_[tree];

@@ -19,9 +19,10 @@ constexpr std::uint32_t kMembers = 12;
 constexpr std::uint32_t kWindow = 4;
 constexpr std::uint64_t kGroup = 7;
 constexpr std::uint64_t kOrder = 9;
-constexpr std::size_t kPool = std::size_t{16} * 512;
-// Pooled, in windows, on channels of members, and on those of whoever for groups not joined.
-constexpr std::size_t kMostPackets = 16 + kMembers * kWindow + kMembers + 4096 + 64;
+constexpr std::size_t kShare = 2 * Multicast::kPacketCost;
+constexpr std::size_t kEarly = 16 * Multicast::kPacketCost;
+// Of the group and of others, stored, one more each; in windows, and on channels of members.
+constexpr std::size_t kMostPackets = kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers;
 
 struct Receiver final : Multicast::Receiver {
   explicit Receiver(Random& random) : random_(random) {}
@@ -47,7 +48,8 @@ class Session {
         receiver(random),
         ni(config(self)),
         link(open(ni, random)),
-        multicast(ni, {.pool = kPool,
+        multicast(ni, {.share = kShare,
+                       .early = kEarly,
                        .forward_in_host = random.chance(100),
                        .recovery = random.chance(500) ? Multicast::Suspicion::immediate
                                                       : Multicast::Suspicion::timer,

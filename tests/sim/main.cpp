@@ -30,6 +30,8 @@ constexpr const char* kHelp =
     "  --groups N      of those [20]\n"
     "  --multicasts N  of each member of each [4]\n"
     "  --whole         one group of all interfaces instead\n"
+    "  --waits         with --multicast: hosts take some multicasts only after a message, or "
+    "others\n"
     "  --shape NAME    trees: monotone, binary, binomial, chain, kary [monotone]\n"
     "  --deadlocks     seeds that deadlock are counted instead of failing; one must\n"
     "  --recovery WHEN deadlocks are recovered from: never, timer, immediate [never]\n"
@@ -91,8 +93,9 @@ bool parse(int argc, char** argv, CommandLine& out) {
       out.ordered = true;
       continue;
     }
-    if (name == "--multicast" || name == "--whole" || name == "--deadlocks") {
+    if (name == "--multicast" || name == "--whole" || name == "--deadlocks" || name == "--waits") {
       out.multicast = true;
+      out.groups.waits = out.groups.waits || name == "--waits";
       out.groups.whole = out.groups.whole || name == "--whole";
       out.deadlocks = out.deadlocks || name == "--deadlocks";
       continue;
@@ -163,10 +166,11 @@ int run_multicast(const CommandLine& command) {
     ++failed;
     std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --multicast --seed %" PRIu64
                 " --nodes %u --window %u --groups %u --multicasts %u --shape %s --recovery %s "
-                "--delay %" PRIu64 "%s\n",
+                "--delay %" PRIu64 "%s%s\n",
                 options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
                 options.seed, options.nodes, options.window, options.groups, options.multicasts,
-                shape.c_str(), recovery, options.delay, options.whole ? " --whole" : "");
+                shape.c_str(), recovery, options.delay, options.whole ? " --whole" : "",
+                options.waits ? " --waits" : "");
     std::fflush(stdout);
   }
   if (command.deadlocks && sum.deadlocks == 0) {
@@ -190,10 +194,11 @@ int run_multicast(const CommandLine& command) {
   std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
               " failed, nodes=%u window=%u groups=%u shape=%s: multicasts=%" PRIu64
               " deliveries=%" PRIu64 " unicasts=%" PRIu64 " forwarded=%" PRIu64 " copied=%" PRIu64
-              " blocked=%" PRIu64 " deadlocks=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
+              " blocked=%" PRIu64 " waits=%" PRIu64 " stored=%" PRIu64 " deadlocks=%" PRIu64
+              " ticks=%" PRIu64 " seconds=%.1f\n",
               command.seeds, failed, options.nodes, options.window, options.groups, shape.c_str(),
               sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied, sum.blocked,
-              sum.deadlocks, sum.ticks, seconds.count());
+              sum.waits, sum.stored, sum.deadlocks, sum.ticks, seconds.count());
   return failed == 0 ? 0 : 1;
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event, far above any stall
 constexpr std::uint64_t kTickLimit = 2'000'000;
+constexpr std::uint8_t kAwaited = 2;  // tag of messages that somebody waits for
 
 std::uint64_t pattern(std::uint64_t group, std::uint64_t origin, std::uint64_t number) noexcept {
   return Random((group << 44) ^ (origin << 24) ^ number).next();
@@ -32,8 +33,9 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
   std::uint64_t key = 0;
   std::uint32_t self = 0;
   std::vector<std::uint64_t> expected;  // by origin: number of the next packet
-  std::vector<std::uint64_t> kept_until;
+  std::vector<std::uint64_t> taken;     // by origin
   std::deque<Multicast::Packet*> kept;
+  std::vector<Member*>* others = nullptr;  // of the group, this one among them
   std::uint32_t to_send = 0;
   std::uint64_t sent = 0;
   std::atomic<std::uint32_t> unsent = 0;
@@ -41,6 +43,19 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
 
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
+  void release_first();
+  // No other member is too far behind.
+  bool may_send() const {
+    return sent != to_send && unsent.load() == 0 &&
+           std::all_of(others->begin(), others->end(), [&](const Member* other) {
+             return other == this || sent - other->taken[self] < simulation->lead_;
+           });
+  }
+  bool has_taken_all() const {
+    for (std::uint32_t origin = 0; origin < taken.size(); ++origin)
+      if (origin != self && taken[origin] != to_send) return false;
+    return true;
+  }
   void lost() override { simulation->fail("a member was told that another is lost"); }
 };
 
@@ -51,6 +66,22 @@ struct MulticastSimulation::Host {
   std::vector<Member*> members;
   std::uint64_t busy_until = 0;
   std::uint32_t unicasts = 0;
+  // With --waits:
+  std::uint32_t waits = 0;     // that are still to come
+  bool waiting = false;        // for a message, before it takes or sends any multicast
+  bool one_by_one = false;     // takes from a group when it has all of those before
+  std::deque<Message> posted;  // messages that others wait for, or have waited for
+
+  // Whether it takes from this group, or not before something else has come.
+  bool may_take(const Member& from) const {
+    if (waiting || simulation->world_.now() < busy_until) return false;
+    return !one_by_one || std::all_of(members.begin(), members.end(), [&](const Member* member) {
+      return member->key >= from.key || member->has_taken_all();
+    });
+  }
+  static void deliver(void* context, const Delivery& delivery) {
+    if (delivery.tag == kAwaited) static_cast<Host*>(context)->waiting = false;
+  }
 };
 
 Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHeader& header,
@@ -65,8 +96,15 @@ Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHea
   if (!std::equal(bytes.begin(), bytes.end(), right.begin(), right.end()))
     simulation->fail("the contents of a packet are not what was sent");
   ++simulation->counts_.deliveries;
-  const bool busy = simulation->world_.now() < host->busy_until;
-  return busy || !kept.empty() ? Answer::keep : Answer::taken;
+  if (!kept.empty() || !host->may_take(*this)) return Answer::keep;
+  ++taken[header.origin];
+  return Answer::taken;
+}
+
+void MulticastSimulation::Member::release_first() {
+  ++taken[Multicast::header(*kept.front()).origin];
+  host->multicast->release(*kept.front());
+  kept.pop_front();
 }
 
 void MulticastCounts::add(const MulticastCounts& other) noexcept {
@@ -82,6 +120,8 @@ void MulticastCounts::add(const MulticastCounts& other) noexcept {
   packets += other.packets;
   recoveries += other.recoveries;
   recovery_packets += other.recovery_packets;
+  waits += other.waits;
+  stored = std::max(stored, other.stored);
   ticks += other.ticks;
 }
 
@@ -89,17 +129,25 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
     : options_(options),
       random_(options.seed),
       world_(options.nodes, random_fabric(options.seed, 200),
-             {.initial_window = options.window, .maximum_window = options.window}) {
+             {.initial_window = options.window, .maximum_window = options.window}),
+      lead_(options.waits ? random_.between(1, 4) : ~std::uint64_t{0}) {
   for (Node node = 0; node < options.nodes; ++node) {
     Host& host = *hosts_.emplace_back(std::make_unique<Host>());
     host.simulation = this;
     host.node = node;
     host.unicasts = 8;
-    // Half of the runs have no pool: a packet that the host does not take keeps its credit.
+    if (options.waits) {
+      host.waits = static_cast<std::uint32_t>(random_.below(6));
+      host.one_by_one = random_.chance(500);
+      world_.ni(node).set_message_handler(handler_of<&Host::deliver>(&host));
+    }
     host.multicast = std::make_unique<Multicast>(
         world_.ni(node),
         Multicast::Options{
-            .pool = options.seed % 2 == 0 ? 0u : 1u << 20,
+            // Not a byte more than the members may send.
+            .share = options.waits
+                         ? lead_ * (world_.ni(node).max_message() + Multicast::kPacketCost)
+                         : Multicast::Options{}.share,
             .recovery = options.recovery,
             .delay = options.delay,
             .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
@@ -122,6 +170,7 @@ MulticastSimulation::~MulticastSimulation() {
 }
 
 void MulticastSimulation::make_group(std::uint64_t key, const std::vector<Node>& nodes) {
+  auto& all = *groups_.emplace_back(std::make_unique<std::vector<Member*>>());
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> places;
   for (const Node node : nodes) {
@@ -135,6 +184,9 @@ void MulticastSimulation::make_group(std::uint64_t key, const std::vector<Node>&
     member.key = key;
     member.self = self;
     member.expected.resize(nodes.size());
+    member.taken.resize(nodes.size());
+    member.others = &all;
+    all.push_back(&member);
     member.to_send = options_.multicasts;
     std::vector<PeerId> peers(nodes.size(), kNoPeer);
     for (std::uint32_t other = 0; other < nodes.size(); ++other)
@@ -148,13 +200,10 @@ void MulticastSimulation::act(Host& host) {
   const std::uint64_t now = world_.now();
   if (now < host.busy_until) return;
   if (random_.chance(20)) host.busy_until = now + random_.between(1, 300);
+  if (host.waits > 0 && !host.waiting && random_.chance(10)) wait_for_message(host);
   for (Member* member : host.members) {
-    while (!member->kept.empty()) {
-      host.multicast->release(*member->kept.front());
-      member->kept.pop_front();
-    }
-    if (member->sent == member->to_send || member->unsent.load() != 0) continue;
-    if (!random_.chance(300)) continue;
+    while (!member->kept.empty() && host.may_take(*member)) member->release_first();
+    if (host.waiting || !member->may_send() || !random_.chance(300)) continue;
     member->sending =
         content(pattern(member->key, member->self, member->sent), host.multicast->max_packet());
     MulticastHeader header;
@@ -176,7 +225,24 @@ void MulticastSimulation::act(Host& host) {
   }
 }
 
+// The host takes nothing before a message of another has come, who has just begun to send it.
+void MulticastSimulation::wait_for_message(Host& host) {
+  const auto from = static_cast<Node>(random_.below(options_.nodes));
+  if (from == host.node) return;
+  --host.waits;
+  host.waiting = true;
+  Message& message = hosts_[from]->posted.emplace_back();
+  message.tag = kAwaited;
+  message.slices[0] = {&options_.seed, sizeof options_.seed};
+  message.slice_count = 1;
+  message.done = [](Message*, Result) {};
+  world_.ni(from).post(world_.peer(from, host.node), message);
+  ++counts_.waits;
+}
+
 bool MulticastSimulation::finished() const {
+  if (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->waiting; }))
+    return false;
   return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
     if (member->sent != member->to_send || member->unsent.load() != 0 || !member->kept.empty())
       return false;
@@ -226,6 +292,7 @@ MulticastCounts MulticastSimulation::counts() {
     counts_.copied += host->multicast->stats().copied;
     counts_.blocked += host->multicast->stats().blocked;
     const Counters& counters = world_.ni(host->node).counters();
+    counts_.stored = std::max(counts_.stored, host->multicast->stats().most_stored);
     counts_.links_used += counters.get(Counter::multicast_links);
     counts_.packets += counters.get(Counter::multicasts);
     counts_.recoveries += counters.get(Counter::recoveries);

@@ -7,7 +7,9 @@
 // Checked: each packet arrives at every member of its group once, whole, in the order of its
 // origin; hosts that are not ready now and then keep packets in the NI's buffers; at the end
 // no packet is left anywhere, all credits are back and no escape buffer is in use. Nothing moving while something is
-// pending is a deadlock.
+// pending is a deadlock. With `waits` hosts depend on each other as those of MPI programs do: at random times
+// one takes no multicast before a message from another has come, and half of them take from a group only when they
+// have all packets of those before it. Members are at most so far ahead as Multicast::Options::share has room for.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,7 @@ struct MulticastSimulationOptions {
   TreeShape shape = TreeShape::monotone;
   bool whole = false;  // one group of everybody instead of random ones
   Multicast::Suspicion recovery = Multicast::Suspicion::never;
+  bool waits = false;
   std::uint64_t delay = 2000;  // ticks until the timer suspects a deadlock
 };
 
@@ -47,6 +50,8 @@ struct MulticastCounts {
   std::uint64_t packets = 0;           // M
   std::uint64_t recoveries = 0;        // RC
   std::uint64_t recovery_packets = 0;  // D
+  std::uint64_t waits = 0;
+  std::uint64_t stored = 0;  // bytes, most at one NI
   std::uint64_t ticks = 0;
   void add(const MulticastCounts& other) noexcept;
 };
@@ -68,6 +73,7 @@ class MulticastSimulation {
 
   void make_group(std::uint64_t key, const std::vector<Node>& nodes);
   void act(Host& host);
+  void wait_for_message(Host& host);
   bool finished() const;
   void check_end();
   void fail(const std::string& why) {
@@ -79,6 +85,8 @@ class MulticastSimulation {
   World world_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<std::vector<Member*>>> groups_;
+  const std::uint64_t lead_;  // packets that a member may have sent and another not taken
   MulticastCounts counts_;
   bool deadlocked_ = false;
   std::string fault_;
