@@ -99,9 +99,10 @@ inline const std::size_t kBondTransfers = limit("bond_transfers", 1, 1024);
 // --- Multicast and ordered broadcast ---
 
 // Of packets for groups that have not been joined; the first words of each come early, from each child.
-inline const std::size_t kMulticastEarly = limit("multicast_early", 1 << 20, std::uint64_t{64} << 20);
+inline const std::size_t kMulticastEarly =
+    limit("multicast_early", 1 << 20, std::uint64_t{64} << 20);
 inline const std::size_t kMulticastSpares = limit("multicast_spares", 1, 4 << 20);  // free packets
-inline const std::uint32_t kOrderedWindow = limit("ordered_window", 4, 256);   // packets
+inline const std::uint32_t kOrderedWindow = limit("ordered_window", 4, 256);        // packets
 inline const std::size_t kOrderedPacket = limit("ordered_packet", 64, 4096);
 
 // --- Collectives ---
