@@ -168,6 +168,17 @@ coll_churn() { # coll_churn FUNCTION RANKS ARGS...
   [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
 }
 
+# Collectives that are ahead hold up nothing, and cost at most a window, and what is still to be read, for each communicator.
+coll_ahead() { # coll_ahead POLICY WINDOW
+  local output=$LFC_TEST_STATE/ahead.$$ stored
+  OMPI_MCA_coll_lfc_fan=1 OMPI_MCA_coll_lfc_stats=1 OMPI_MCA_coll_lfc_window=$2 OMPI_MCA_btl_lfc_policy=$1 \
+    mpi_on_lab 3 mpi_coll_ahead 2>&1 | tee "$output"
+  while read -r stored; do
+    ((stored <= 5 * ($2 + 17 * (61440 + 512)))) || { echo "$stored bytes were stored"; return 1; }
+  done < <(sed -n 's/.* stored=0 most_stored=\([0-9]*\) packets=0.*/\1/p' "$output")
+  [[ $(grep -c ' stored=0 most_stored=.* packets=0' "$output") == 3 ]] || { echo "packets are left"; return 1; }
+}
+
 # A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
 coll_fallback() {
   local output=$LFC_TEST_STATE/fallback.$$ program=$LFC_BUILD/default/tests/mpi/mpi_coll_random
@@ -476,6 +487,8 @@ suite() {
   entry full 180 coll/churn.lab coll_churn mpi_on_lab 4 --rounds 500
   entry nightly 900 coll/churn-many.4 coll_churn mpi_on_host 4 --long --limit 800
   entry nightly 900 coll/churn-many.lab coll_churn mpi_on_lab 4 --long --limit 800
+  entry full 60 coll/ahead coll_ahead floating 8388608
+  entry full 60 coll/ahead-single coll_ahead single 65536
   entry full 120 coll/fallback coll_fallback
   entry full 120 coll/small-frames small_frames
   # That nobody waits for hosts that are away, a second each; how close it comes to the idle case depends on the machine.

@@ -120,7 +120,8 @@ class Engine {
     ni_ = process_ni();
     if (ni_ == nullptr) return false;
     multicast_ = std::make_unique<Multicast>(
-        *ni_, Multicast::Options{.forward_in_host = options_.host_forwarding,
+        *ni_, Multicast::Options{.share = CollGroup::share(group_options()),
+                                 .forward_in_host = options_.host_forwarding,
                                  // All but monotone trees can deadlock.
                                  .recovery = options_.tree == LFC_COLL_MONOTONE
                                                  ? Multicast::Suspicion::never
@@ -522,11 +523,11 @@ void Engine::describe(char* text, std::size_t size) {
   std::snprintf(
       text, size,
       "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
-      "taken=%llu copied=%llu blocked=%llu early=%llu packets=%llu",
+      "taken=%llu copied=%llu blocked=%llu early=%llu stored=%llu most_stored=%llu packets=%llu",
       number(operations_ + visits_), number(groups_), number(groups_made_),
       number(arena_ == nullptr ? 0 : arena_->boards()), number(stats.sent), number(stats.forwarded),
       number(stats.taken), number(stats.copied), number(stats.blocked), number(stats.early),
-      number(packets));
+      number(stats.stored), number(stats.most_stored), number(packets));
 }
 
 // A CollOperation in the caller's room, with the caller's way to be told.

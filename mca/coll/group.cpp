@@ -14,12 +14,11 @@ using Status = CollOperation::Status;
 
 // Packets up to this size cost a hop's latency to pass on, but little to send again.
 constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
-// What a packet costs at most besides its bytes.
-constexpr std::size_t kPacketCost = 512;
+
+constexpr std::size_t kUnit = 64;  // bytes: of elements of any type
 
 // Packets of one size, none above `most`: a small last one would cost as much as the others.
 std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
-  constexpr std::size_t kUnit = 64;  // of elements of any type
   if (bytes <= most) return most;
   const std::size_t packets = (bytes + most - 1) / most;
   const std::size_t share = (bytes + packets - 1) / packets;
@@ -121,36 +120,79 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
 }
 
 void CollGroup::append(CollOperation& operation) {
-  prepare(operation);
   operation.first = next_step_;
   next_step_ += operation.steps;
   *tail_ = &operation;
   tail_ = &operation.next;
 }
 
-// Inserts a barrier where otherwise somebody could come to be more than a window ahead.
-void CollGroup::bound_lead(const CollOperation& operation) {
-  if (operation.kind == Kind::allreduce) {
-    lead_ = 0;
-    return;
-  }
-  const std::size_t packets = operation.bytes / options_.packet + 1;
-  const std::size_t cost = operation.bytes + packets * kPacketCost;
-  if (lead_ + cost > options_.window) {
+// Of one operation among nodes that does not synchronise: such that it fits into a window alone. A multiple
+// of the largest type.
+std::size_t CollGroup::largest_piece() const noexcept {
+  const std::size_t packet = std::max<std::size_t>(options_.packet / kUnit * kUnit, 1);
+  const std::size_t room = options_.window - std::min(options_.window, Multicast::kPacketCost);
+  return std::max<std::size_t>(room / (packet + Multicast::kPacketCost), 1) * packet;
+}
+
+// What a member may have sent in this group and another not have taken: a window, and results of the
+// allreduce that has ended it.
+std::size_t CollGroup::share(const CollOptions& options) noexcept {
+  return options.window + (limits::kCollAhead + 1) * (options.packet + Multicast::kPacketCost);
+}
+
+// Everybody does a barrier before what could bring somebody more than a window ahead, and before the first
+// operation: until all have joined, nobody sends them anything but the first words of that barrier.
+void CollGroup::append_bounded(CollOperation& operation) {
+  prepare(operation);
+  const bool all = operation.kind == Kind::allreduce;
+  const std::size_t cost = operation.bytes + operation.chunks * Multicast::kPacketCost;
+  const bool ahead = all ? next_step_ == 0 && operation.bytes != 0
+                         : lead_ > options_.window || cost > options_.window - lead_;
+  if (ahead) {
     auto* barrier = new CollOperation;
     barrier->kind = Kind::allreduce;
     barrier->done = [](CollOperation* self) { delete self; };
+    prepare(*barrier);
     append(*barrier);
     lead_ = 0;
   }
-  lead_ += cost;
+  lead_ = all ? 0 : lead_ + cost;
+  append(operation);
+}
+
+// All but the last piece of an operation that does not synchronise and does not fit into a window; the last
+// one is left of it.
+void CollGroup::append_pieces(CollOperation& operation) {
+  const std::size_t most = largest_piece();
+  const std::size_t pieces = std::max<std::size_t>((operation.bytes + most - 1) / most, 1);
+  const std::size_t size = ((operation.bytes + pieces - 1) / pieces + kUnit - 1) / kUnit * kUnit;
+  while (operation.bytes > size) {
+    auto* piece = new CollOperation;
+    piece->kind = operation.kind;
+    piece->root = operation.root;
+    piece->op = operation.op;
+    piece->type = operation.type;
+    piece->in = operation.in;
+    piece->out = operation.out;
+    piece->bytes = size;
+    piece->done = [](CollOperation* self) { delete self; };
+    append_bounded(*piece);
+    if (operation.in != nullptr) operation.in += size;
+    if (operation.out != nullptr) operation.out += size;
+    operation.bytes -= size;
+  }
 }
 
 void CollGroup::submit(CollOperation& operation) {
   while (!enter()) {
   }
-  if (network_ != nullptr) bound_lead(operation);
-  append(operation);
+  if (network_ == nullptr) {
+    prepare(operation);
+    append(operation);
+  } else {
+    if (operation.kind != Kind::allreduce) append_pieces(operation);
+    append_bounded(operation);
+  }
   advance_inside();
 }
 

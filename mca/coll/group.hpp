@@ -22,8 +22,9 @@
 //   scatter    | 1, one node          | the root, for all
 //
 // Nobody runs ahead without bound: on a board by its slots, among nodes because after `window` bytes
-// of broadcasts and reductions, which alone do not synchronise, everybody inserts a barrier. All
-// ranks count the same bytes, so they insert it at the same place.
+// of broadcasts and reductions, which alone do not synchronise, everybody inserts a barrier, and larger ones
+// are done in pieces. All ranks count the same bytes, so they insert it at the same place. What this lets a
+// member send before another takes it, the other's NI stores: share().
 // Threads: any, one at a time gets in; others find it busy.
 #pragma once
 
@@ -74,6 +75,8 @@ class CollGroup {
   CollGroup& operator=(const CollGroup&) = delete;
 
   const Membership& members() const noexcept { return members_; }
+  // For Multicast::Options.
+  static std::size_t share(const CollOptions& options) noexcept;
   // Does a small operation among the ranks of one node if nothing is in its way and the others are
   // there within so many looks. False: nothing has been done that submit() would not do again.
   bool try_at_once(const CollOperation& operation, unsigned looks);
@@ -109,7 +112,9 @@ class CollGroup {
                    std::size_t size, Combine combine) const;
   void prepare(CollOperation& operation) noexcept;
   void append(CollOperation& operation);
-  void bound_lead(const CollOperation& operation);
+  std::size_t largest_piece() const noexcept;
+  void append_bounded(CollOperation& operation);
+  void append_pieces(CollOperation& operation);
   bool begin(CollOperation& operation);
   bool walk(CollOperation& operation, bool& moved);
   bool bcast_root(CollOperation& operation, bool& moved);
@@ -148,7 +153,8 @@ class CollGroup {
   bool board_failed_ = false;
   std::vector<std::byte> scratch_;
   std::uint64_t next_step_ = 0;
-  std::size_t lead_ = 0;  // bytes since everybody was known to be here
+  // Bytes, with what packets cost, since everybody was known to be here.
+  std::size_t lead_ = ~std::size_t{0};
   CollOperation* queue_ = nullptr;
   CollOperation** tail_ = &queue_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
