@@ -8,7 +8,7 @@ namespace lfc {
 namespace {
 
 // Channels that a peer can occupy here with packets for groups that this process has not joined, whose
-// members are not known. As many processes would have to recover at the same moment, and the pool be full.
+// members are not known. As many processes would have to recover at the same moment.
 constexpr std::size_t kEarlyChannels = 4096;
 
 }  // namespace

@@ -32,7 +32,6 @@ class CollWorld {
     std::uint32_t per_node = 1;
     std::uint64_t seed = 1;
     CollOptions options{.packet = 512};
-    std::size_t pool = Multicast::Options{}.pool;
     std::uint32_t credits = 16;
   };
 
@@ -112,8 +111,8 @@ class CollWorld {
     return std::min(shape_.per_node, shape_.ranks - node * shape_.per_node);
   }
   void join(const Membership& members, std::uint32_t rank) {
-    services_.push_back(
-        std::make_unique<Multicast>(world_.ni(rank), Multicast::Options{.pool = shape_.pool}));
+    services_.push_back(std::make_unique<Multicast>(
+        world_.ni(rank), Multicast::Options{.share = CollGroup::share(shape_.options)}));
     std::unique_ptr<GroupNetwork> network;
     if (members.nodes() > 1) {
       std::vector<PeerId> peers(shape_.ranks, kNoPeer);
