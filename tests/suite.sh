@@ -125,6 +125,29 @@ rma_on_host() { # rma_on_host RANKS PROGRAM ARGS...: with osc neon
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/${2%%_*}/$2" "${@:3}"
 }
 
+# programs_on_host ARGS...: whole programs drawn at random, on 2 to 6 ranks, under both policies
+programs_on_host() {
+  local ranks policy
+  for ranks in 2:floating 3:single 4:floating 6:single; do
+    policy=${ranks#*:}
+    rma_with_policy rma_on_host "$policy" "${ranks%:*}" programs_random "$@"
+  done
+}
+programs_on_lab() { rma_on_lab 4 programs_random --many-hosts "$@"; }
+# The same programs over Open MPI's own components must bring the same.
+programs_against_stock() { # programs_against_stock RANKS ARGS...
+  local ours stock
+  need_build default
+  as_root_is_fine
+  use_plugin "$LFC_BUILD"
+  local job=(-n "$1" --map-by slot:OVERSUBSCRIBE)
+  ours=$(mpirun "${job[@]}" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/programs/programs_random" "${@:2}")
+  stock=$(mpirun "${job[@]}" --mca pml ob1 --mca btl vader,self --mca osc '^neon' \
+    "$LFC_BUILD/default/tests/programs/programs_random" "${@:2}")
+  echo "lfc: $ours; stock: $stock"
+  [[ $ours == "$stock" && $ours == *ok ]]
+}
+
 # One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
 need_lab() {
   [[ $EUID == 0 ]] || skip "the lab needs root"
@@ -539,6 +562,11 @@ suite() {
   entry nightly 300 rma/large rma_on_host 2 rma_large
   # The tests that were written for a defect find it: each is put back, built and looked for.
   entry nightly 14400 defects check_defects
+  entry full 120 programs/host programs_on_host --programs 125
+  entry full 120 programs/lab programs_on_lab --programs 40
+  entry nightly 10800 programs/many programs_on_host --programs 25000 --seed 100000 --large --limit 10800
+  entry nightly 3600 programs/many-lab programs_on_lab --programs 4000 --seed 300000 --large --limit 3600
+  entry nightly 3600 programs/stock programs_against_stock 3 --programs 3000 --seed 400000
   for name in "$tree"/perf/apps/*.cpp; do
     name=$(basename "$name" .cpp)
     for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done

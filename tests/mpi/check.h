@@ -13,7 +13,7 @@
 //
 // Options of all programs: --seed N, --long, --limit SECONDS (the watchdog's patience). Exit: 0 and
 // a last line "ok" from rank 0, or not 0 and one line that begins with FAIL or HANG.
-// Include it first: it chooses the POSIX version.
+// Include it first: it chooses the POSIX version. C++ may include it, too, in one file of a program.
 #ifndef LFC_TESTS_MPI_CHECK_H
 #define LFC_TESTS_MPI_CHECK_H
 
@@ -41,11 +41,15 @@ static unsigned patience = 90;  // seconds; a slower program sets more before ch
 
 // --- The watchdog ---
 
-enum { kStateSlots = 8, kStateLength = 160 };
+enum { kStateSlots = 8, kStateLength = 320 };
 // One line per thread, read by the signal handler of whichever thread gets SIGALRM; a torn line is
 // still worth reading.
 static char state_line[kStateSlots][kStateLength];
+#ifdef __cplusplus
+static thread_local int state_slot;
+#else
 static _Thread_local int state_slot;
+#endif
 static char program_name[64];
 
 static inline void say(const char* text, size_t length) {
@@ -83,7 +87,7 @@ __attribute__((format(printf, 1, 2))) static inline void doing(const char* forma
 // --- Failures ---
 
 __attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const char* format, ...) {
-  char line[512];
+  char line[768];
   int n = snprintf(line, sizeof line, "FAIL %s rank %d of %d (seed %llu): ", program_name, me,
                    ranks, (unsigned long long)seed);
   va_list args;
@@ -122,7 +126,7 @@ static inline uint64_t word_at(uint64_t key, size_t index) {
 }
 
 static inline void fill(void* data, size_t size, uint64_t key) {
-  unsigned char* bytes = data;
+  unsigned char* bytes = (unsigned char*)data;
   size_t offset = 0;
   for (; offset + 8 <= size; offset += 8) {
     const uint64_t word = word_at(key, offset / 8);
@@ -134,7 +138,7 @@ static inline void fill(void* data, size_t size, uint64_t key) {
 
 // Offset of the first wrong byte, or `size`.
 static inline size_t first_wrong(const void* data, size_t size, uint64_t key) {
-  const unsigned char* bytes = data;
+  const unsigned char* bytes = (const unsigned char*)data;
   for (size_t offset = 0; offset < size; offset += 8) {
     const size_t n = size - offset < 8 ? size - offset : 8;
     const uint64_t word = word_at(key, offset / 8);

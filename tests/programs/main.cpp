@@ -1,0 +1,129 @@
+// Whole MPI programs drawn at random, with sizes and counts around the limits of the implementation and ranks that
+// come early and late; each is interpreted by all ranks, which know from the seed what must arrive.
+//
+//   mpirun -n 4 ... programs [--seed N] [--programs N]      "digest ..." (of all results), then "ok"
+//   --list             only say what the programs would do
+//   --skip 0,3         leave out these steps          --without 2   leave out what this rank does
+//   --prompt           all ranks come to each step at once
+//   --large            floods of more than 65,536 messages, and the like
+//   --many-hosts       small collectives by the thousand, where they go through a network
+//   --program-limit S  seconds that one program may take; then each rank tells its step and call, and all end
+//
+// One failing program is made smaller by tests/programs/minimise.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "layout.hpp"
+#include "reduction.hpp"
+#include "step.hpp"
+#include "watch.hpp"
+
+namespace programs {
+namespace {
+
+struct Options {
+  std::vector<bool> skip, without;
+  bool list, prompt;
+  long limit;
+  Scale scale;
+};
+
+std::vector<bool> numbers(int argc, char** argv, const char* name) {
+  std::vector<bool> chosen;
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::strcmp(argv[i], name) != 0) continue;
+    for (char* at = argv[i + 1]; *at != '\0'; at += *at == ',') {
+      const auto number = static_cast<std::size_t>(std::strtoul(at, &at, 10));
+      if (chosen.size() <= number) chosen.resize(number + 1);
+      chosen[number] = true;
+      if (*at != ',' && *at != '\0') break;
+    }
+  }
+  return chosen;
+}
+
+StepPointer draw_step(Draw& draw, const Scale& scale) {
+  using Make = StepPointer(Draw&, const Scale&);
+  static const std::vector<std::pair<int, Make*>> kinds = {{6, draw_messages},
+                                                           {2, draw_flood},
+                                                           {1, draw_persistent},
+                                                           {6, draw_collective},
+                                                           {1, draw_communicator}};
+  std::uint64_t sum = 0;
+  for (const auto& [weight, make] : kinds) sum += static_cast<std::uint64_t>(weight);
+  int drawn = static_cast<int>(draw.below(sum));
+  for (const auto& [weight, make] : kinds) {
+    drawn -= weight;
+    if (drawn < 0) return make(draw, scale);
+  }
+  return nullptr;
+}
+
+// Each step is drawn from a seed of its own, so that leaving out some changes nothing in the others.
+std::uint64_t run_program(std::uint64_t seed, const Options& options) {
+  Draw draw(seed);
+  const int steps = draw.in(2, 8);
+  std::vector<StepPointer> taken;  // what a step leaves behind lives in it
+  World world(seed, steps, options.without);
+  for (int step = 0; step < steps; ++step) {
+    Draw own(mixed(seed, static_cast<std::uint64_t>(step)));
+    std::vector<Entry> entries = draw_entries(own, world.roles);
+    if (options.prompt) entries.assign(entries.size(), Entry());
+    taken.push_back(draw_step(own, options.scale));
+    const std::size_t number = static_cast<std::size_t>(step);
+    if (number < options.skip.size() && options.skip[number]) continue;
+    const std::string text = taken.back()->text() + text_of(entries);
+    if (options.list && world.me == 0) std::printf("%d: %s\n", step, text.c_str());
+    if (options.list || !world.takes_part()) continue;
+    watch_step(step, text);
+    world.finish_due(step);
+    taken.back()->prepare(world, step);
+    world.enter(step, entries);
+    taken.back()->begin(world, step);
+    world.begun(step, entries);
+    taken.back()->end(world, step);
+  }
+  world.finish_all();
+  return world.digest();
+}
+
+}  // namespace
+}  // namespace programs
+
+int main(int argc, char** argv) {
+  using namespace programs;
+  watch_start(&argc, &argv);
+  const std::uint64_t seed = static_cast<std::uint64_t>(number_option(argc, argv, "--seed", 1));
+  const long count = number_option(argc, argv, "--programs", 1);
+  int roles;
+  MPI_Comm_size(MPI_COMM_WORLD, &roles);
+  const bool large = has_option(argc, argv, "--large");
+  const Scale scale = {.roles = roles,
+                       .bytes = large ? std::size_t{3000000} : std::size_t{400000},
+                       .count = large ? 1200 : 300,
+                       .flood = large ? 140000 : 3000,
+                       .many_hosts = has_option(argc, argv, "--many-hosts")};
+  const Options options = {.skip = numbers(argc, argv, "--skip"),
+                           .without = numbers(argc, argv, "--without"),
+                           .list = has_option(argc, argv, "--list"),
+                           .prompt = has_option(argc, argv, "--prompt"),
+                           .limit = number_option(argc, argv, "--program-limit", 60),
+                           .scale = scale};
+  std::uint64_t digest = 0;
+  for (long i = 0; i < count; ++i) {
+    const std::uint64_t number = seed + static_cast<std::uint64_t>(i);
+    watch_program(number, static_cast<unsigned>(options.limit));
+    digest = mixed(digest, run_program(number, options));
+  }
+  free_types();
+  free_reductions();
+  std::uint64_t all = 0;
+  int me;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Reduce(&digest, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (me == 0)
+    std::printf("digest %ld programs %016llx\n", count, static_cast<unsigned long long>(all));
+  return watch_end();
+}

@@ -1,0 +1,51 @@
+// One step of a program. All ranks draw the same steps and take them in the same order, so a program ends if each
+// step ends once all have come to it. A step has three parts:
+//
+//   prepare  what is collective before ranks begin to come late or early
+//   begin    starts what needs nobody else (nonblocking calls); ranks may be let in by others that have begun
+//   end      may wait for everybody
+//
+// A step that leaves requests to a later one gives them to World::finish.
+#ifndef LFC_TESTS_PROGRAMS_STEP_HPP
+#define LFC_TESTS_PROGRAMS_STEP_HPP
+
+#include <memory>
+#include <string>
+
+#include "draw.hpp"
+#include "world.hpp"
+
+namespace programs {
+
+// Tags of a step's own messages: 0 to 3 those of draw_messages, and what else there is.
+enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kStepTags };
+inline int tag_of(int step, int which) { return step * kStepTags + which; }
+
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual std::string text() const = 0;
+  virtual void prepare(World&, int /*step*/) {}
+  virtual void begin(World&, int /*step*/) {}
+  virtual void end(World&, int /*step*/) {}
+};
+
+// What may be drawn.
+struct Scale {
+  int roles;
+  std::size_t bytes;  // of one message, at most
+  int count;          // of what is sent at once, at most
+  long flood;         // messages of a flood, at most
+  bool many_hosts;    // small collectives by the thousand, where they go through the network
+};
+
+using StepPointer = std::unique_ptr<Step>;
+StepPointer draw_messages(Draw& draw, const Scale& scale);
+StepPointer draw_flood(Draw& draw, const Scale& scale);
+StepPointer draw_persistent(Draw& draw, const Scale& scale);
+StepPointer draw_collective(Draw& draw, const Scale& scale);
+StepPointer draw_communicator(Draw& draw, const Scale& scale);
+
+}  // namespace programs
+
+#endif

@@ -1,0 +1,64 @@
+#include "../mpi/check.h"
+
+#include "watch.hpp"
+
+namespace programs {
+
+namespace {
+std::uint64_t program;
+int step_number;
+std::string step_text;
+
+// Whatever MPI refuses is a failure of this step.
+void on_error(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail("MPI says: %s", text);
+}
+void on_comm_error(MPI_Comm*, int* code, ...) { on_error(*code); }
+}  // namespace
+
+void watch_start(int* argc, char*** argv) {
+  check_start(argc, argv, MPI_THREAD_SINGLE);
+  MPI_Errhandler handler;
+  MPI_Comm_create_errhandler(on_comm_error, &handler);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+  MPI_Errhandler_free(&handler);
+}
+int watch_end() { return check_end(); }
+
+long number_option(int argc, char** argv, const char* name, long otherwise) {
+  return ::option(argc, argv, name, otherwise);
+}
+bool has_option(int argc, char** argv, const char* name) { return ::has_option(argc, argv, name); }
+
+void watch_program(std::uint64_t seed_of_it, unsigned seconds) {
+  program = seed_of_it;
+  alarm(seconds);
+  watch_step(-1, "start");
+}
+
+void watch_step(int step, const std::string& text) {
+  step_number = step;
+  step_text = text;
+  watch_call("");
+}
+
+void watch_call(const char* call) {
+  doing("program %llu, step %d (%.160s): %s", static_cast<unsigned long long>(program), step_number,
+        step_text.c_str(), call);
+}
+
+void fail(const char* format, ...) {
+  char text[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  ::fail("%s; %s", state_line[state_slot], text);
+}
+
+void pause_seconds(double seconds) { ::pause_seconds(seconds); }
+
+}  // namespace programs

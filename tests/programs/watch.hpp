@@ -1,0 +1,25 @@
+// What a program tells when it fails or hangs: its seed, the step, and the call that each rank is in.
+#ifndef LFC_TESTS_PROGRAMS_WATCH_HPP
+#define LFC_TESTS_PROGRAMS_WATCH_HPP
+
+#include <cstdint>
+#include <string>
+
+namespace programs {
+
+// Starts and ends MPI; the options of all test programs (tests/mpi/check.h).
+void watch_start(int* argc, char*** argv);
+int watch_end();
+long number_option(int argc, char** argv, const char* name, long otherwise);
+bool has_option(int argc, char** argv, const char* name);
+
+void watch_program(std::uint64_t seed, unsigned seconds);  // the time it may take starts
+void watch_step(int step, const std::string& text);
+void watch_call(const char* call);  // "MPI_Recv from 1"; empty: none
+
+[[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void pause_seconds(double seconds);
+
+}  // namespace programs
+
+#endif
