@@ -7,6 +7,7 @@
 //   --prompt           all ranks come to each step at once
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network
+//   --stock            leave out what Open MPI's own components do wrong, to compare with them
 //   --program-limit S  seconds that one program may take; then each rank tells its step and call, and all end
 //
 // One failing program is made smaller by tests/programs/minimise.
@@ -50,7 +51,7 @@ StepPointer draw_step(Draw& draw, const Scale& scale) {
                                                            {2, draw_flood},
                                                            {1, draw_persistent},
                                                            {6, draw_collective},
-                                                           {1, draw_communicator}};
+                                                           {1, draw_communicator}, {6, draw_windows}};
   std::uint64_t sum = 0;
   for (const auto& [weight, make] : kinds) sum += static_cast<std::uint64_t>(weight);
   int drawn = static_cast<int>(draw.below(sum));
@@ -89,6 +90,16 @@ std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   return world.digest();
 }
 
+bool one_host() {
+  MPI_Comm host;
+  int here, all;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &here);
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  MPI_Comm_free(&host);
+  return here == all;
+}
+
 }  // namespace
 }  // namespace programs
 
@@ -104,6 +115,8 @@ int main(int argc, char** argv) {
                        .bytes = large ? std::size_t{3000000} : std::size_t{400000},
                        .count = large ? 1200 : 300,
                        .flood = large ? 140000 : 3000,
+                       .stock = has_option(argc, argv, "--stock"),
+                       .one_host = one_host(),
                        .many_hosts = has_option(argc, argv, "--many-hosts")};
   const Options options = {.skip = numbers(argc, argv, "--skip"),
                            .without = numbers(argc, argv, "--without"),

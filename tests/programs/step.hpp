@@ -36,6 +36,8 @@ struct Scale {
   std::size_t bytes;  // of one message, at most
   int count;          // of what is sent at once, at most
   long flood;         // messages of a flood, at most
+  bool stock;         // only what Open MPI's own components do right
+  bool one_host;      // all ranks can share memory
   bool many_hosts;    // small collectives by the thousand, where they go through the network
 };
 
@@ -45,6 +47,7 @@ StepPointer draw_flood(Draw& draw, const Scale& scale);
 StepPointer draw_persistent(Draw& draw, const Scale& scale);
 StepPointer draw_collective(Draw& draw, const Scale& scale);
 StepPointer draw_communicator(Draw& draw, const Scale& scale);
+StepPointer draw_windows(Draw& draw, const Scale& scale);
 
 }  // namespace programs
 

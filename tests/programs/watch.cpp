@@ -17,7 +17,15 @@ void on_error(int code) {
   fail("MPI says: %s", text);
 }
 void on_comm_error(MPI_Comm*, int* code, ...) { on_error(*code); }
+void on_window_error(MPI_Win*, int* code, ...) { on_error(*code); }
 }  // namespace
+
+void watch_window(MPI_Win win) {
+  MPI_Errhandler handler;
+  MPI_Win_create_errhandler(on_window_error, &handler);
+  MPI_Win_set_errhandler(win, handler);
+  MPI_Errhandler_free(&handler);
+}
 
 void watch_start(int* argc, char*** argv) {
   check_start(argc, argv, MPI_THREAD_SINGLE);

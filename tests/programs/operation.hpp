@@ -1,0 +1,55 @@
+// One-sided operations: as drawn, as the model plays them, as MPI gets them.
+#ifndef LFC_TESTS_PROGRAMS_OPERATION_HPP
+#define LFC_TESTS_PROGRAMS_OPERATION_HPP
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace programs {
+
+struct Operation {
+  enum Kind { kPut, kGet, kAccumulate, kGetAccumulate, kFetchAndOp, kCompareAndSwap, kKinds } kind;
+  enum Op { kSum, kMax, kXor, kReplace, kNoOp, kOps } op;
+  int origin, target;
+  bool request;           // the R-variant, in passive epochs
+  int flush;              // after it, in passive epochs: 0 none, 1 flush, 2 flush_all, 3 flush_local
+  bool shared;            // in the part of the window that all origins update
+  std::size_t offset;     // bytes, in the slice of the origin or the shared part
+  Layout here, result, there;
+  std::uint64_t key;
+
+  bool fetches() const { return kind == kGet || kind >= kGetAccumulate; }
+  bool one_element() const;  // as fetch_and_op and compare_and_swap want it
+  bool updates() const { return kind >= kAccumulate; }
+  std::string text() const;
+};
+
+// Whether MPI and the model (no rounding) allow it.
+bool allowed(Operation::Op op, Element element);
+// Kind, operation and layouts of one that needs at most `room` bytes of the window.
+Operation draw_operation(Draw& draw, Element element, std::size_t room);
+
+// Packed operands.
+std::vector<char> operands(const Operation& op);
+// memory: where the operation's slice begins, in a model. Returns what a fetch brings, packed.
+std::vector<char> play(const Operation& op, char* memory);
+
+// One that has been issued; it must not be moved until it has ended.
+struct Running {
+  const Operation* op;
+  std::vector<char> origin, result, expected;
+  char compare[8];
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+// `model`: the origin's own of the slice; it is played there as well.
+void issue(Running& running, const Operation& op, char* model, int target_rank, MPI_Aint displacement, bool with_request,
+           MPI_Win win);
+void check(const Running& running);
+
+}  // namespace programs
+
+#endif
