@@ -51,7 +51,7 @@ StepPointer draw_step(Draw& draw, const Scale& scale) {
                                                            {2, draw_flood},
                                                            {1, draw_persistent},
                                                            {6, draw_collective},
-                                                           {1, draw_communicator}, {6, draw_windows}};
+                                                           {1, draw_communicator}, {6, draw_windows}, {2, draw_polling}, {1, draw_ordered}, {2, draw_neon}};
   std::uint64_t sum = 0;
   for (const auto& [weight, make] : kinds) sum += static_cast<std::uint64_t>(weight);
   int drawn = static_cast<int>(draw.below(sum));

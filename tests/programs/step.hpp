@@ -48,6 +48,9 @@ StepPointer draw_persistent(Draw& draw, const Scale& scale);
 StepPointer draw_collective(Draw& draw, const Scale& scale);
 StepPointer draw_communicator(Draw& draw, const Scale& scale);
 StepPointer draw_windows(Draw& draw, const Scale& scale);
+StepPointer draw_polling(Draw& draw, const Scale& scale);
+StepPointer draw_ordered(Draw& draw, const Scale& scale);
+StepPointer draw_neon(Draw& draw, const Scale& scale);
 
 }  // namespace programs
 
