@@ -41,6 +41,7 @@ class Collective : public Step {
  public:
   Collective(Draw& draw, const Scale& scale);
   std::string text() const override;
+  void arrange(Draw& draw, std::vector<Entry>& entries) const override;
   void begin(World& world, int step) override;
   void end(World& world, int step) override;
 
@@ -107,6 +108,25 @@ std::string Collective::text() const {
           (in_place_ ? " in place" : "") + " on communicator " + std::to_string(circle_) +
           ", root " + std::to_string(root_) + ", " + std::to_string(total_) + " ";
   return text + (reduces() ? reduction_.text() : programs::name_of(element_));
+}
+
+// A row of thousands: the root runs ahead as far as it may before it lets the others come; or one that comes late lets
+// in another, while all else is under way.
+void Collective::arrange(Draw& draw, std::vector<Entry>& entries) const {
+  if (repeat_ < 1000) return;
+  const int roles = static_cast<int>(entries.size());
+  const int root = root_ % roles;
+  entries.assign(entries.size(), Entry());
+  if (!blocking_) entries[static_cast<std::size_t>(root)].stays = draw.in(20, 150);
+  const int late = (root + draw.in(1, roles - 1)) % roles;
+  if (blocking_) {
+    entries[static_cast<std::size_t>(late)].how = draw.pick({Entry::kSleep, Entry::kCompute});
+    entries[static_cast<std::size_t>(late)].milliseconds = draw.in(20, 150);
+  }
+  for (int role = 0; role < roles; ++role)
+    if (role != root && role != late && draw.one_in(2))
+      entries[static_cast<std::size_t>(role)].waits_for = blocking_ ? late : root;
+  if (!blocking_) entries[static_cast<std::size_t>(late)].waits_for = root;
 }
 
 // --- Broadcast ---

@@ -5,6 +5,8 @@
 //   --list             only say what the programs would do
 //   --skip 0,3         leave out these steps          --without 2   leave out what this rank does
 //   --prompt           all ranks come to each step at once
+//   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator, windows,
+//                      polling, ordered, neon
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network
 //   --stock            leave out what Open MPI's own components do wrong, to compare with them
@@ -28,36 +30,59 @@ struct Options {
   std::vector<bool> skip, without;
   bool list, prompt;
   long limit;
+  std::string kinds;
   Scale scale;
 };
 
+const char* text_option(int argc, char** argv, const char* name) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
+  return "";
+}
+
 std::vector<bool> numbers(int argc, char** argv, const char* name) {
   std::vector<bool> chosen;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], name) != 0) continue;
-    for (char* at = argv[i + 1]; *at != '\0'; at += *at == ',') {
-      const auto number = static_cast<std::size_t>(std::strtoul(at, &at, 10));
-      if (chosen.size() <= number) chosen.resize(number + 1);
-      chosen[number] = true;
-      if (*at != ',' && *at != '\0') break;
-    }
+  for (const char* at = text_option(argc, argv, name); *at != '\0'; at += *at == ',') {
+    char* end;
+    const auto number = static_cast<std::size_t>(std::strtoul(at, &end, 10));
+    if (end == at) break;
+    if (chosen.size() <= number) chosen.resize(number + 1);
+    chosen[number] = true;
+    at = end;
   }
   return chosen;
 }
 
-StepPointer draw_step(Draw& draw, const Scale& scale) {
-  using Make = StepPointer(Draw&, const Scale&);
-  static const std::vector<std::pair<int, Make*>> kinds = {{6, draw_messages},
-                                                           {2, draw_flood},
-                                                           {1, draw_persistent},
-                                                           {6, draw_collective},
-                                                           {1, draw_communicator}, {6, draw_windows}, {2, draw_polling}, {1, draw_ordered}, {2, draw_neon}};
-  std::uint64_t sum = 0;
-  for (const auto& [weight, make] : kinds) sum += static_cast<std::uint64_t>(weight);
-  int drawn = static_cast<int>(draw.below(sum));
-  for (const auto& [weight, make] : kinds) {
-    drawn -= weight;
-    if (drawn < 0) return make(draw, scale);
+struct Kind {
+  const char* name;
+  unsigned weight;
+  StepPointer (*draw)(Draw&, const Scale&);
+};
+constexpr Kind kKinds[] = {{"messages", 6, draw_messages},
+                           {"flood", 2, draw_flood},
+                           {"persistent", 1, draw_persistent},
+                           {"collective", 6, draw_collective},
+                           {"communicator", 1, draw_communicator},
+                           {"windows", 6, draw_windows},
+                           {"polling", 2, draw_polling},
+                           {"ordered", 1, draw_ordered},
+                           {"neon", 2, draw_neon}};
+
+StepPointer draw_step(Draw& draw, const Options& options) {
+  const auto weight = [&](const Kind& kind) {
+    return options.kinds.empty() ||
+                   ("," + options.kinds + ",").find("," + std::string(kind.name) + ",") !=
+                       std::string::npos
+               ? kind.weight
+               : 0;
+  };
+  unsigned sum = 0;
+  for (const Kind& kind : kKinds) sum += weight(kind);
+  if (sum == 0) fail("no such kinds of steps: %s", options.kinds.c_str());
+  std::uint64_t drawn = draw.below(sum);
+  for (const Kind& kind : kKinds) {
+    if (drawn < weight(kind)) return kind.draw(draw, options.scale);
+    drawn -= weight(kind);
   }
   return nullptr;
 }
@@ -71,8 +96,9 @@ std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   for (int step = 0; step < steps; ++step) {
     Draw own(mixed(seed, static_cast<std::uint64_t>(step)));
     std::vector<Entry> entries = draw_entries(own, world.roles);
+    taken.push_back(draw_step(own, options));
+    taken.back()->arrange(own, entries);
     if (options.prompt) entries.assign(entries.size(), Entry());
-    taken.push_back(draw_step(own, options.scale));
     const std::size_t number = static_cast<std::size_t>(step);
     if (number < options.skip.size() && options.skip[number]) continue;
     const std::string text = taken.back()->text() + text_of(entries);
@@ -123,6 +149,7 @@ int main(int argc, char** argv) {
                            .list = has_option(argc, argv, "--list"),
                            .prompt = has_option(argc, argv, "--prompt"),
                            .limit = number_option(argc, argv, "--program-limit", 60),
+                           .kinds = text_option(argc, argv, "--kinds"),
                            .scale = scale};
   std::uint64_t digest = 0;
   for (long i = 0; i < count; ++i) {

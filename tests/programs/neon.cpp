@@ -20,7 +20,9 @@ class Neon : public Step {
     rounds_ = draw.one_in(6) ? draw.in(5, 40) : draw.in(1, 4);
     // Parked at the target or kept here; with and without direct writes.
     const std::size_t most = rounds_ > 4 ? 20000 : 200000;
-    size_ = draw.one_in(2) ? draw.bytes(most) : std::min(most, draw.near(draw.pick({kParked, 4 * kParked, kFrame, kRing})));
+    size_ = draw.one_in(2)
+                ? draw.bytes(most)
+                : std::min(most, draw.near(draw.pick({kParked, 4 * kParked, kFrame, kRing})));
     size_ = std::max<std::size_t>(size_, 1);
     pieces_ = draw.in(1, 4);
     strong_ = draw.one_in(4);
@@ -30,9 +32,12 @@ class Neon : public Step {
   }
 
   std::string text() const override {
-    std::string text = counters_ ? "puts that notify, " : one_tag_ ? "NEON, one tag, " : "NEON, a tag each, ";
-    text += std::to_string(rounds_) + " rounds of " + std::to_string(size_) + " bytes in " + std::to_string(pieces_) +
-            " pieces" + (strong_ ? ", strong" : "") + (allocated_ ? ", allocated:" : ", created:");
+    std::string text = counters_  ? "puts that notify, "
+                       : one_tag_ ? "NEON, one tag, "
+                                  : "NEON, a tag each, ";
+    text += std::to_string(rounds_) + " rounds of " + std::to_string(size_) + " bytes in " +
+            std::to_string(pieces_) + " pieces" + (strong_ ? ", strong" : "") +
+            (allocated_ ? ", allocated:" : ", created:");
     for (int from = 0; from < roles_; ++from)
       for (int to = 0; to < roles_; ++to)
         if (writes(from, to)) text += " " + std::to_string(from) + ">" + std::to_string(to);
@@ -81,22 +86,27 @@ class Neon : public Step {
   }
 
  private:
-  bool writes(int from, int to) const { return (mixed(pairs_, static_cast<std::uint64_t>(from * 64 + to)) & 1) != 0; }
+  bool writes(int from, int to) const {
+    return (mixed(pairs_, static_cast<std::uint64_t>(from * 64 + to)) & 1) != 0;
+  }
   std::uint64_t key(int from, int to, int round) const {
     return mixed(key_, static_cast<std::uint64_t>((from * 64 + to) * 64 + round));
   }
-  std::size_t begin_of(int piece) const { return size_ * static_cast<std::size_t>(piece) / static_cast<std::size_t>(pieces_); }
+  std::size_t begin_of(int piece) const {
+    return size_ * static_cast<std::size_t>(piece) / static_cast<std::size_t>(pieces_);
+  }
 
   // The target's buffers lie one behind the other, under one tag for all or each under its origin's.
   void put(World& world, int to, const std::vector<char>& data) {
     const std::size_t base = one_tag_ ? size_ * static_cast<std::size_t>(world.me) : 0;
     for (int piece = 0; piece < pieces_; ++piece) {
       const std::size_t from = begin_of(piece), size = begin_of(piece + 1) - from;
-      const int flags = (piece + 1 < pieces_ ? MPIX_NEON_NON_FINAL : MPIX_NEON_FINAL) | (strong_ ? MPIX_NEON_STRONG : 0);
+      const int flags = (piece + 1 < pieces_ ? MPIX_NEON_NON_FINAL : MPIX_NEON_FINAL) |
+                        (strong_ ? MPIX_NEON_STRONG : 0);
       requests_.push_back(MPI_REQUEST_NULL);
       MPIX_Neon_put(data.data() + from, static_cast<int>(size), MPI_BYTE, world.all.rank_of(to),
-                    one_tag_ ? 5 : 10 + world.me, static_cast<MPI_Aint>(base + from), static_cast<int>(size), MPI_BYTE,
-                    flags, win_, &requests_.back());
+                    one_tag_ ? 5 : 10 + world.me, static_cast<MPI_Aint>(base + from),
+                    static_cast<int>(size), MPI_BYTE, flags, win_, &requests_.back());
     }
   }
 
@@ -110,10 +120,12 @@ class Neon : public Step {
 
   void announced(World& world) {
     std::vector<MPI_Request> buffers;
-    const auto announce = [&](const std::vector<int>& ranks, std::size_t at, std::size_t size, int tag) {
+    const auto announce = [&](const std::vector<int>& ranks, std::size_t at, std::size_t size,
+                              int tag) {
       buffers.push_back(MPI_REQUEST_NULL);
-      MPIX_Neon_announce_init(static_cast<MPI_Aint>(at), static_cast<MPI_Aint>(size), static_cast<int>(ranks.size()),
-                              ranks.data(), tag, 0, win_, &buffers.back());
+      MPIX_Neon_announce_init(static_cast<MPI_Aint>(at), static_cast<MPI_Aint>(size),
+                              static_cast<int>(ranks.size()), ranks.data(), tag, 0, win_,
+                              &buffers.back());
     };
     std::vector<int> ranks;
     for (int from : origins_) ranks.push_back(world.all.rank_of(from));
@@ -141,14 +153,17 @@ class Neon : public Step {
         watch_call("MPIX_Put_notify");
         for (int piece = 0; piece < pieces_; ++piece) {
           const std::size_t from = begin_of(piece), size = begin_of(piece + 1) - from;
-          MPIX_Put_notify(data.data() + from, static_cast<int>(size), MPI_BYTE, world.all.rank_of(to),
+          MPIX_Put_notify(data.data() + from, static_cast<int>(size), MPI_BYTE,
+                          world.all.rank_of(to),
                           static_cast<MPI_Aint>(size_ * static_cast<std::size_t>(world.me) + from),
                           static_cast<int>(size), MPI_BYTE, world.me, win_);
         }
       }
       watch_call("MPIX_Win_wait_notify");
       for (int from : origins_) {
-        MPIX_Win_wait_notify(win_, from, static_cast<std::uint64_t>(pieces_) * static_cast<std::uint64_t>(round + 1));
+        MPIX_Win_wait_notify(
+            win_, from,
+            static_cast<std::uint64_t>(pieces_) * static_cast<std::uint64_t>(round + 1));
         check(world, from, round);
       }
       watch_call("MPI_Barrier between rounds");
@@ -170,6 +185,8 @@ class Neon : public Step {
 
 }  // namespace
 
-StepPointer draw_neon(Draw& draw, const Scale& scale) { return std::make_unique<Neon>(draw, scale); }
+StepPointer draw_neon(Draw& draw, const Scale& scale) {
+  return std::make_unique<Neon>(draw, scale);
+}
 
 }  // namespace programs

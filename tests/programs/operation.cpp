@@ -53,16 +53,19 @@ bool allowed(Operation::Op op, Element element) {
 }
 
 bool Operation::one_element() const {
-  return here.total == 1 && here.shape == Layout::kContiguous && there.shape == Layout::kContiguous &&
-         result.shape == Layout::kContiguous;
+  return here.total == 1 && here.shape == Layout::kContiguous &&
+         there.shape == Layout::kContiguous && result.shape == Layout::kContiguous;
 }
 
 std::string Operation::text() const {
-  const char* const kinds[] = {"put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
+  const char* const kinds[] = {
+      "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
   const char* const ops[] = {"sum", "max", "xor", "replace", "no_op"};
-  std::string text = std::string(request ? "r" : "") + kinds[kind] + (updates() ? std::string(" ") + ops[op] : "");
-  return text + " " + std::to_string(origin) + " to " + std::to_string(target) + " at " + std::to_string(offset) +
-         (shared ? " (shared)" : "") + ", " + here.text() + " here, " + there.text() + " there";
+  std::string text =
+      std::string(request ? "r" : "") + kinds[kind] + (updates() ? std::string(" ") + ops[op] : "");
+  return text + " " + std::to_string(origin) + " to " + std::to_string(target) + " at " +
+         std::to_string(offset) + (shared ? " (shared)" : "") + ", " + here.text() + " here, " +
+         there.text() + " there";
 }
 
 namespace {
@@ -84,13 +87,16 @@ Operation draw_operation(Draw& draw, Element element, std::size_t room) {
   do {
     op.kind = static_cast<Operation::Kind>(draw.below(Operation::kKinds));
     op.op = static_cast<Operation::Op>(draw.below(Operation::kOps));
-  } while ((op.updates() && !allowed(op.op, element)) || (op.kind == Operation::kAccumulate && op.op == Operation::kNoOp) ||
-           (op.kind == Operation::kCompareAndSwap && element != Element::kInt && element != Element::kLong));
+  } while ((op.updates() && !allowed(op.op, element)) ||
+           (op.kind == Operation::kAccumulate && op.op == Operation::kNoOp) ||
+           (op.kind == Operation::kCompareAndSwap && element != Element::kInt &&
+            element != Element::kLong));
   const bool single = op.kind >= Operation::kFetchAndOp;
   const bool irregular = op.kind == Operation::kGet && draw.one_in(3);
   std::size_t total = single ? 1 : draw_bytes(draw, room) / size_of(element);
   do {
-    op.there = single ? contiguous(element, 1) : draw_layout(draw, element, total, irregular && total > 100);
+    op.there = single ? contiguous(element, 1)
+                      : draw_layout(draw, element, total, irregular && total > 100);
     if (op.there.bytes() <= room) break;
     total /= 2;
   } while (true);
@@ -132,7 +138,8 @@ std::vector<char> play(const Operation& op, char* memory) {
   return old;
 }
 
-void issue(Running& r, const Operation& op, char* model, int target, MPI_Aint at, bool with_request, MPI_Win win) {
+void issue(Running& r, const Operation& op, char* model, int target, MPI_Aint at, bool with_request,
+           MPI_Win win) {
   r.op = &op;
   r.origin = spread(op.here, operands(op));
   r.result = marked(op.result);
@@ -166,9 +173,11 @@ void issue(Running& r, const Operation& op, char* model, int target, MPI_Aint at
       break;
     case Operation::kGetAccumulate:
       if (asks)
-        MPI_Rget_accumulate(in, n, here.type, out, k, result.type, target, at, m, there.type, by, win, request);
+        MPI_Rget_accumulate(in, n, here.type, out, k, result.type, target, at, m, there.type, by,
+                            win, request);
       else
-        MPI_Get_accumulate(in, n, here.type, out, k, result.type, target, at, m, there.type, by, win);
+        MPI_Get_accumulate(in, n, here.type, out, k, result.type, target, at, m, there.type, by,
+                           win);
       break;
     case Operation::kFetchAndOp: MPI_Fetch_and_op(in, out, there.type, target, at, by, win); break;
     default: MPI_Compare_and_swap(in, r.compare, out, there.type, target, at, win);

@@ -15,10 +15,10 @@ struct Operation {
   enum Kind { kPut, kGet, kAccumulate, kGetAccumulate, kFetchAndOp, kCompareAndSwap, kKinds } kind;
   enum Op { kSum, kMax, kXor, kReplace, kNoOp, kOps } op;
   int origin, target;
-  bool request;           // the R-variant, in passive epochs
-  int flush;              // after it, in passive epochs: 0 none, 1 flush, 2 flush_all, 3 flush_local
-  bool shared;            // in the part of the window that all origins update
-  std::size_t offset;     // bytes, in the slice of the origin or the shared part
+  bool request;        // the R-variant, in passive epochs
+  int flush;           // after it, in passive epochs: 0 none, 1 flush, 2 flush_all, 3 flush_local
+  bool shared;         // in the part of the window that all origins update
+  std::size_t offset;  // bytes, in the slice of the origin or the shared part
   Layout here, result, there;
   std::uint64_t key;
 
@@ -46,8 +46,8 @@ struct Running {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 // `model`: the origin's own of the slice; it is played there as well.
-void issue(Running& running, const Operation& op, char* model, int target_rank, MPI_Aint displacement, bool with_request,
-           MPI_Win win);
+void issue(Running& running, const Operation& op, char* model, int target_rank,
+           MPI_Aint displacement, bool with_request, MPI_Win win);
 void check(const Running& running);
 
 }  // namespace programs

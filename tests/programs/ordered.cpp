@@ -18,7 +18,9 @@ class Ordered : public Step {
     options_.fan = static_cast<unsigned>(draw.in(1, 4));
     // Around the window, which is what nobody may be behind.
     for (int role = 0; role < scale.roles; ++role)
-      counts_.push_back(draw.one_in(4) ? 0 : draw.one_in(2) ? draw.in(1, 5) : static_cast<int>(draw.near(options_.window)));
+      counts_.push_back(draw.one_in(4)   ? 0
+                        : draw.one_in(2) ? draw.in(1, 5)
+                                         : static_cast<int>(draw.near(options_.window)));
     largest_ = draw.one_in(2) ? 8 : options_.packet * options_.window / 2;
     largest_ = std::min<std::size_t>(largest_, 4 * options_.packet);
     key_ = draw.next();
@@ -26,7 +28,8 @@ class Ordered : public Step {
 
   std::string text() const override {
     std::string text = "ordered broadcasts, window " + std::to_string(options_.window) + " of " +
-                       std::to_string(options_.packet) + " bytes, up to " + std::to_string(largest_) + " bytes:";
+                       std::to_string(options_.packet) + " bytes, up to " +
+                       std::to_string(largest_) + " bytes:";
     for (int count : counts_) text += " " + std::to_string(count);
     return text;
   }
@@ -36,7 +39,8 @@ class Ordered : public Step {
     world_ = &world;
     options_.sequencer %= world.all.size();
     const int error = lfc_ordered_open(world.all.comm, handle, this, &options_, &order_);
-    if (error != LFC_ORDERED_OK && error != LFC_ORDERED_ERR_UNAVAILABLE) fail("%s", lfc_ordered_error(error));
+    if (error != LFC_ORDERED_OK && error != LFC_ORDERED_ERR_UNAVAILABLE)
+      fail("%s", lfc_ordered_error(error));
   }
 
   void begin(World& world, int) override {
@@ -65,18 +69,22 @@ class Ordered : public Step {
 
  private:
   std::vector<char> message(int role, int index) const {
-    const std::uint64_t key = mixed(key_ + static_cast<std::uint64_t>(role), static_cast<std::uint64_t>(index));
+    const std::uint64_t key =
+        mixed(key_ + static_cast<std::uint64_t>(role), static_cast<std::uint64_t>(index));
     return contents(key, key % (largest_ + 1));
   }
 
-  static void handle(void* context, int sender, std::uint64_t number, const void* data, std::size_t size) {
+  static void handle(void* context, int sender, std::uint64_t number, const void* data,
+                     std::size_t size) {
     Ordered& self = *static_cast<Ordered*>(context);
     const int role = self.world_->all.members[static_cast<std::size_t>(sender)];
-    const std::vector<char> should = self.message(role, self.next_[static_cast<std::size_t>(role)]++);
+    const std::vector<char> should =
+        self.message(role, self.next_[static_cast<std::size_t>(role)]++);
     const char* bytes = static_cast<const char*>(data);
     if (std::vector<char>(bytes, bytes + size) != should)
       fail("message %d of %d is wrong", self.next_[static_cast<std::size_t>(role)] - 1, role);
-    if (self.last_ != 0 && number + 1 <= self.last_) fail("number %llu came late", static_cast<unsigned long long>(number));
+    if (self.last_ != 0 && number + 1 <= self.last_)
+      fail("number %llu came late", static_cast<unsigned long long>(number));
     self.last_ = number + 1;
     self.seen_ = mixed(self.seen_ + static_cast<std::uint64_t>(sender), number);
   }
@@ -91,6 +99,8 @@ class Ordered : public Step {
 
 }  // namespace
 
-StepPointer draw_ordered(Draw& draw, const Scale& scale) { return std::make_unique<Ordered>(draw, scale); }
+StepPointer draw_ordered(Draw& draw, const Scale& scale) {
+  return std::make_unique<Ordered>(draw, scale);
+}
 
 }  // namespace programs

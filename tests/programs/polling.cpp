@@ -26,12 +26,16 @@ class Polling : public Step {
   }
 
   std::string text() const override {
-    const char* const modes[] = {"watches its own window", "has a counter", "has a lock", "gets very many operations"};
+    const char* const modes[] = {"watches its own window", "has a counter", "has a lock",
+                                 "gets very many operations"};
     const char* const flavors[] = {"created", "allocated", "dynamic"};
-    const char* const polls[] = {"get_accumulate", "fetch_and_op", "compare_and_swap", "get and flush",
-                                 "get and flush_local"};
-    return std::to_string(owner_) + " " + modes[mode_] + " (" + flavors[flavor_] + "), " + std::to_string(count_) +
-           " times" + (mode_ == kWatch ? std::string(", by ") + polls[poll_] + (sends_ ? ", messages first" : "") : "");
+    const char* const polls[] = {"get_accumulate", "fetch_and_op", "compare_and_swap",
+                                 "get and flush", "get and flush_local"};
+    return std::to_string(owner_) + " " + modes[mode_] + " (" + flavors[flavor_] + "), " +
+           std::to_string(count_) + " times" +
+           (mode_ == kWatch
+                ? std::string(", by ") + polls[poll_] + (sends_ ? ", messages first" : "")
+                : "");
   }
 
   void prepare(World& world, int) override {
@@ -81,10 +85,12 @@ class Polling : public Step {
     const std::int64_t none = -1;
     switch (poll_) {
       case kGetAccumulate:
-        MPI_Get_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target_, at(word), 1, MPI_INT64_T, MPI_NO_OP,
-                           win_);
+        MPI_Get_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target_, at(word), 1,
+                           MPI_INT64_T, MPI_NO_OP, win_);
         break;
-      case kFetchAndOp: MPI_Fetch_and_op(&none, &value, MPI_INT64_T, target_, at(word), MPI_NO_OP, win_); break;
+      case kFetchAndOp:
+        MPI_Fetch_and_op(&none, &value, MPI_INT64_T, target_, at(word), MPI_NO_OP, win_);
+        break;
       case kCompareAndSwap:
         MPI_Compare_and_swap(&none, &none, &value, MPI_INT64_T, target_, at(word), win_);
         break;
@@ -117,7 +123,8 @@ class Polling : public Step {
     for (std::size_t rank = 0; sends_ && rank < words.size(); ++rank) {
       if (static_cast<int>(rank) == target_) continue;
       requests.push_back(MPI_REQUEST_NULL);
-      MPI_Irecv(&words[rank], 1, MPI_INT, static_cast<int>(rank), tag, world.all.comm, &requests.back());
+      MPI_Irecv(&words[rank], 1, MPI_INT, static_cast<int>(rank), tag, world.all.comm,
+                &requests.back());
     }
     watch_call("polls its own window");
     for (int role : world.all.members)
@@ -140,7 +147,8 @@ class Polling : public Step {
     watch_call("MPI_Allreduce of what the counter gave");
     MPI_Allreduce(sums, all, 2, MPI_INT64_T, MPI_SUM, world.all.comm);
     const std::int64_t n = static_cast<std::int64_t>(count_) * world.all.size();
-    if (all[0] != n * (n - 1) / 2 || all[1] != n * (n - 1) * (2 * n - 1) / 6) fail("a counter gave a number twice");
+    if (all[0] != n * (n - 1) / 2 || all[1] != n * (n - 1) * (2 * n - 1) / 6)
+      fail("a counter gave a number twice");
   }
 
   // Word 0 is the lock, word 1 what it guards.
@@ -161,7 +169,9 @@ class Polling : public Step {
       MPI_Win_flush(target_, win_);
       MPI_Fetch_and_op(&nobody, &was, MPI_INT64_T, target_, at(0), MPI_REPLACE, win_);
       MPI_Win_flush(target_, win_);
-      if (was != mine) fail("the lock was taken by %lld, not %lld", static_cast<long long>(was), static_cast<long long>(mine));
+      if (was != mine)
+        fail("the lock was taken by %lld, not %lld", static_cast<long long>(was),
+             static_cast<long long>(mine));
     }
     MPI_Barrier(world.all.comm);
     const std::int64_t all = read(1);
@@ -171,17 +181,20 @@ class Polling : public Step {
 
   // One rank has more results outstanding than any table has places.
   void many(World& world) {
-    if (world.me != owner_ && world.all.rank_of(world.me) != (target_ + 1) % world.all.size()) return;
+    if (world.me != owner_ && world.all.rank_of(world.me) != (target_ + 1) % world.all.size())
+      return;
     if (world.me == owner_) return;
     watch_call("issues very many operations");
     std::vector<std::int64_t> results(static_cast<std::size_t>(count_), -1);
     const std::int64_t one = 1;
     for (std::int64_t& result : results)
-      MPI_Get_accumulate(&one, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target_, at(0), 1, MPI_INT64_T, MPI_SUM, win_);
+      MPI_Get_accumulate(&one, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target_, at(0), 1,
+                         MPI_INT64_T, MPI_SUM, win_);
     watch_call("MPI_Win_flush of very many operations");
     MPI_Win_flush(target_, win_);
     for (std::size_t i = 0; i < results.size(); ++i)
-      if (results[i] != static_cast<std::int64_t>(i)) fail("operation %zu fetched %lld", i, static_cast<long long>(results[i]));
+      if (results[i] != static_cast<std::int64_t>(i))
+        fail("operation %zu fetched %lld", i, static_cast<long long>(results[i]));
   }
 
   Mode mode_;
@@ -197,6 +210,8 @@ class Polling : public Step {
 
 }  // namespace
 
-StepPointer draw_polling(Draw& draw, const Scale& scale) { return std::make_unique<Polling>(draw, scale); }
+StepPointer draw_polling(Draw& draw, const Scale& scale) {
+  return std::make_unique<Polling>(draw, scale);
+}
 
 }  // namespace programs

@@ -25,6 +25,8 @@ class Step {
  public:
   virtual ~Step() = default;
   virtual std::string text() const = 0;
+  // May change who comes when, where the step aims at an order that chance would hardly bring.
+  virtual void arrange(Draw&, std::vector<Entry>&) const {}
   virtual void prepare(World&, int /*step*/) {}
   virtual void begin(World&, int /*step*/) {}
   virtual void end(World&, int /*step*/) {}

@@ -17,7 +17,7 @@ bool has_option(int argc, char** argv, const char* name);
 
 void watch_program(std::uint64_t seed, unsigned seconds);  // the time it may take starts
 void watch_step(int step, const std::string& text);
-void watch_window(MPI_Win win);  // its errors are failures, too
+void watch_window(MPI_Win win);     // its errors are failures, too
 void watch_call(const char* call);  // "MPI_Recv from 1"; empty: none
 
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -63,10 +63,11 @@ class Windows : public Step {
   std::deque<Phase> phases_;
 
   MPI_Win win_ = MPI_WIN_NULL;
-  std::vector<char> own_;     // memory of a created or dynamic window
+  std::vector<char> own_;  // memory of a created or dynamic window
   char* memory_ = nullptr;
-  std::vector<MPI_Aint> bases_;             // of dynamic windows
-  std::vector<std::vector<char>> models_;   // of each role's memory, as far as this process has to know it
+  std::vector<MPI_Aint> bases_;  // of dynamic windows
+  std::vector<std::vector<char>>
+      models_;  // of each role's memory, as far as this process has to know it
   std::deque<Running> running_;
 };
 
@@ -110,25 +111,29 @@ void Windows::draw_operations(Draw& draw, Phase& phase, int origin, int count) {
     const bool shared = element_ != Element::kRecord && draw.one_in(6);
     const std::size_t room = shared ? kSharedBytes : gets_only ? slice_ : slice_ - at;
     if (room < 64) break;
-    Operation op = draw_operation(draw, element_, count > 8 ? std::min<std::size_t>(room, 1000) : room);
+    Operation op =
+        draw_operation(draw, element_, count > 8 ? std::min<std::size_t>(room, 1000) : room);
     op.origin = origin;
     op.target = target;
     op.shared = shared;
     if (shared) {
-      op.kind = op.kind == Operation::kFetchAndOp || op.kind == Operation::kCompareAndSwap ? Operation::kFetchAndOp
-                : op.fetches()                                                          ? Operation::kGetAccumulate
-                                                                                        : Operation::kAccumulate;
+      op.kind = op.kind == Operation::kFetchAndOp || op.kind == Operation::kCompareAndSwap
+                    ? Operation::kFetchAndOp
+                : op.fetches() ? Operation::kGetAccumulate
+                               : Operation::kAccumulate;
       op.op = common_;
       op.offset = draw.below((kSharedBytes - op.there.bytes()) / 16 + 1) * 16;
     } else if (gets_only) {
       op.kind = Operation::kGet;
       op.offset = draw.below((room - op.there.bytes()) / 16 + 1) * 16;
-    } else if (before != nullptr && op.updates() && before->updates() && draw.one_in(3) && !stock_) {
+    } else if (before != nullptr && op.updates() && before->updates() && draw.one_in(3) &&
+               !stock_) {
       // Accumulates of one origin to one place keep their order; osc pt2pt does not always.
       op.here = before->here, op.there = before->there, op.result = before->result;
       op.offset = before->offset;
       if (op.kind >= Operation::kFetchAndOp && !op.one_element()) op.kind = Operation::kAccumulate;
-      if (op.kind == Operation::kAccumulate && op.op == Operation::kNoOp) op.kind = Operation::kGetAccumulate;
+      if (op.kind == Operation::kAccumulate && op.op == Operation::kNoOp)
+        op.kind = Operation::kGetAccumulate;
     } else {
       op.offset = at;
       at += (op.there.bytes() + 15) / 16 * 16;
@@ -144,8 +149,8 @@ void Windows::draw_operations(Draw& draw, Phase& phase, int origin, int count) {
 std::string Windows::text() const {
   const char* const flavors[] = {"created", "allocated", "shared", "dynamic"};
   const char* const syncs[] = {"fence", "post", "lock", "lock_all"};
-  std::string text = std::string(flavors[flavor_]) + " window of " + std::to_string(slice_) + " bytes each, " +
-                     name_of(element_);
+  std::string text = std::string(flavors[flavor_]) + " window of " + std::to_string(slice_) +
+                     " bytes each, " + name_of(element_);
   for (const Phase& phase : phases_) {
     text += std::string("; ") + syncs[phase.sync] + text_of(phase.entries) + ":";
     for (const Operation& op : phase.operations) text += "\n      " + op.text();
@@ -183,11 +188,13 @@ void Windows::prepare(World& world, int) {
     memory_ = own_.data() + (16 - reinterpret_cast<std::uintptr_t>(own_.data()) % 16);
   }
   std::memset(memory_, 0, bytes());
-  if (flavor_ == kCreate) MPI_Win_create(memory_, size, unit_, MPI_INFO_NULL, world.all.comm, &win_);
+  if (flavor_ == kCreate)
+    MPI_Win_create(memory_, size, unit_, MPI_INFO_NULL, world.all.comm, &win_);
   if (flavor_ == kDynamic) attach(world);
   watch_window(win_);
   for (int role = 0; role < world.roles; ++role)
-    models_[static_cast<std::size_t>(role)].assign(role == world.me ? bytes() : slice_ + kSharedBytes, 0);
+    models_[static_cast<std::size_t>(role)].assign(
+        role == world.me ? bytes() : slice_ + kSharedBytes, 0);
   // Nobody writes before all memory is clean.
   MPI_Barrier(world.all.comm);
 }
@@ -198,7 +205,8 @@ MPI_Group Windows::partners(const World& world, const Phase& phase, bool as_orig
   std::vector<int> ranks;
   for (int role : world.all.members)
     for (const Operation& op : phase.operations)
-      if ((as_origin ? op.origin : op.target) == world.me && (as_origin ? op.target : op.origin) == role) {
+      if ((as_origin ? op.origin : op.target) == world.me &&
+          (as_origin ? op.target : op.origin) == role) {
         ranks.push_back(world.all.rank_of(role));
         break;
       }
@@ -256,8 +264,7 @@ void Windows::issue_one(World& world, const Phase& phase, const Operation& op) {
       flavor_ == kDynamic ? bases_[static_cast<std::size_t>(target)] + at : at / unit_;
   const bool passive = phase.sync >= kLock;
   running_.emplace_back();
-  issue(running_.back(), op, model(world, op), target, displacement,
-        passive, win_);
+  issue(running_.back(), op, model(world, op), target, displacement, passive, win_);
   if (phase.sync != kLockAll) return;
   watch_call("MPI_Win_flush");
   switch (op.flush) {
@@ -277,7 +284,8 @@ void Windows::issue_all(World& world, const Phase& phase) {
     }
     if (phase.sync == kLock) {
       watch_call("MPI_Win_lock");
-      MPI_Win_lock(phase.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, world.all.rank_of(op.target), 0, win_);
+      MPI_Win_lock(phase.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED,
+                   world.all.rank_of(op.target), 0, win_);
     }
     watch_call("issues operations");
     issue_one(world, phase, op);
@@ -331,6 +339,8 @@ void Windows::end(World& world, int step) {
 
 }  // namespace
 
-StepPointer draw_windows(Draw& draw, const Scale& scale) { return std::make_unique<Windows>(draw, scale); }
+StepPointer draw_windows(Draw& draw, const Scale& scale) {
+  return std::make_unique<Windows>(draw, scale);
+}
 
 }  // namespace programs
