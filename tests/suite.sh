@@ -275,6 +275,14 @@ tsan_mpi() { # tsan_mpi RANKS 'PROGRAM ARGS' MPIRUN-OPTIONS...
     "$LFC_BUILD/tsan/tests/${2%%_*}/${words[0]}" "${words[@]:1}" --limit 240
 }
 
+# The law of progress: everybody is served while a rank waits in any one call. Between hosts along a chain.
+progress_on_host() { # progress_on_host POLICY ARGS...
+  OMPI_MCA_btl_lfc_policy=$1 rma_on_host 3 progress_matrix "${@:2}"
+}
+progress_on_lab() { # progress_on_lab POLICY ARGS...
+  OMPI_MCA_btl_lfc_policy=$1 OMPI_MCA_coll_lfc_fan=1 rma_on_lab 3 progress_matrix "${@:2}"
+}
+
 rma_with_policy() { # rma_with_policy FUNCTION POLICY RANKS PROGRAM ARGS...
   OMPI_MCA_btl_lfc_policy=$2 "$1" "${@:3}"
 }
@@ -555,6 +563,12 @@ suite() {
   entry full 180 rma/lab/epochs rma_on_lab 4 rma_epochs
   entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
   entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
+  for how in single floating; do
+    entry full 120 "progress/$how" progress_on_host $how --bound 500
+    entry full 120 "progress/lab.$how" progress_on_lab $how --bound 500
+    entry nightly 120 "progress/figures.$how" progress_on_host $how
+    entry nightly 120 "progress/lab.figures.$how" progress_on_lab $how
+  done
   entry nightly 3600 rma/random-many rma_on_host 4 rma_random --programs 10000 --seed 100000
   entry nightly 900 fault/lost_member-all script tests/fault/lost_member.sh --all
   entry nightly 900 rma/lab/operations rma_on_lab 3 rma_operations --limit 800
