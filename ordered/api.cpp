@@ -141,11 +141,14 @@ struct lfc_ordered {
     events += service->ni->serve_host();
     if (events + count() > 0) {
       idle = 0;
-    } else if (++idle % kPassesPerMpi == 0) {
+      return count();
+    }
+    if (++idle % kPassesPerMpi == 0) {
       int there = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &there, MPI_STATUS_IGNORE);
-      if (idle > kPassesUntilYield) std::this_thread::yield();
     }
+    // With more ranks than cores it is for somebody else's core that this one waits.
+    if (idle > kPassesUntilYield) std::this_thread::yield();
     return count();
   }
   template <class Condition>
