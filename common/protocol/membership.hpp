@@ -23,6 +23,7 @@ class Membership {
   struct Shape {
     TreeShape shape = TreeShape::monotone;
     std::uint32_t fan = 2;
+    friend bool operator==(const Shape&, const Shape&) = default;
   };
 
   Membership() = default;

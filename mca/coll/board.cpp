@@ -46,8 +46,11 @@ bool Board::look_again() noexcept {
   return true;
 }
 
-void Board::set_lost() noexcept { head().lost.store(1, std::memory_order_release); }
-bool Board::lost() const noexcept { return head().lost.load(std::memory_order_acquire) != 0; }
+void Board::set_end(End end) noexcept {
+  End none = End::none;
+  head().end.compare_exchange_strong(none, end, std::memory_order_acq_rel);
+}
+Board::End Board::end() const noexcept { return head().end.load(std::memory_order_acquire); }
 
 bool Board::detach() noexcept {
   // The last one must see all that the others did before they left.

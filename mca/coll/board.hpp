@@ -8,9 +8,9 @@
 //
 //   if (board.writable(step, size)) {
 //     std::memcpy(board.room(lane, step, size), data, size);
-//     board.publish(lane, step);
+//     board.publish(lane, step, label);
 //   }
-//   if (board.ready(lane, step)) read(board.room(lane, step, size), size);
+//   if (board.ready(lane, step) && board.agrees(lane, step, label)) read(board.room(lane, step, size), size);
 //   board.finish(step + 1);
 //
 // So a hand-over is one cache line for small payloads, without a system call or any other rank's
@@ -22,6 +22,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#include "label.hpp"
 
 #include "limits.hpp"
 
@@ -52,25 +55,49 @@ class Board {
     if (size <= kInline) return slot(lane, step).bytes;
     return memory_ + rooms_ + (lane * limits::kCollRooms + step % limits::kCollRooms) * kRoom;
   }
-  // Pairs with ready().
-  void publish(std::uint32_t lane, std::uint64_t step) noexcept {
-    slot(lane, step).ready.store(step + 1, std::memory_order_release);
+  // What goes into a flag: the number of the step, and a digest of the label. (52 bits of it: stale
+  // flags are taken for new ones after 2^52 steps in which a lane was never written.)
+  static constexpr std::uint64_t flag_of(std::uint64_t step, Label label) noexcept {
+    return (step + 1) << Label::kDigestBits | label.digest();
   }
+  // Pairs with ready(). The label on what lies in a room is in the slot, whose bytes are free then.
+  void publish(std::uint32_t lane, std::uint64_t step, Label label) noexcept {
+    Slot& own = slot(lane, step);
+    if (label.size > kInline) {
+      const std::uint64_t word = label.word();
+      std::memcpy(own.bytes, &word, sizeof word);
+    }
+    own.ready.store(flag_of(step, label), std::memory_order_release);
+  }
+  // Whether the lane has been written in this step, with whatever label.
   bool ready(std::uint32_t lane, std::uint64_t step) const noexcept {
-    return flag(lane, step).load(std::memory_order_acquire) == step + 1;
+    return ((flag(lane, step).load(std::memory_order_acquire) ^ flag_of(step, {})) >>
+            Label::kDigestBits) == 0;
   }
-  // Becomes step + 1 when the lane is ready.
+  // Of a lane that is ready.
+  bool agrees(std::uint32_t lane, std::uint64_t step, Label label) const noexcept {
+    if (flag(lane, step).load(std::memory_order_relaxed) != flag_of(step, label)) return false;
+    std::uint64_t word = label.word();
+    if (label.size > kInline) std::memcpy(&word, slot(lane, step).bytes, sizeof word);
+    return word == label.word();
+  }
+  // Becomes flag_of(step, label) when the lane is ready, with that label.
   const std::atomic<std::uint64_t>& flag(std::uint32_t lane, std::uint64_t step) const noexcept {
     return slot(lane, step).ready;
+  }
+  // Whether that rank is past this step. If its lane is not ready even so, it never will be.
+  bool passed(std::uint32_t lane, std::uint64_t step) const noexcept {
+    return line(lane).finished.load(std::memory_order_acquire) > step;
   }
   // This rank has read all that it has to of all steps below `steps`. Pairs with look_again().
   void finish(std::uint64_t steps) noexcept {
     line(self_).finished.store(steps, std::memory_order_release);
   }
 
-  // A member of the communicator is lost; every rank here will see it.
-  void set_lost() noexcept;
-  bool lost() const noexcept;
+  // Why no rank here may wait any more; the first reason stays.
+  enum class End : std::uint32_t { none, lost, disagreement };
+  void set_end(End end) noexcept;
+  End end() const noexcept;
   // This rank will not come back. True: it was the last one, the memory may be used anew.
   bool detach() noexcept;
   static bool is_free(const std::byte* memory) noexcept;
@@ -78,7 +105,7 @@ class Board {
  private:
   struct alignas(kLine) Head {
     std::atomic<std::uint32_t> attached;
-    std::atomic<std::uint32_t> lost;
+    std::atomic<End> end;
   };
   struct alignas(kLine) Line {
     std::atomic<std::uint64_t> finished;
@@ -88,6 +115,7 @@ class Board {
     std::byte bytes[kInline];
   };
   static_assert(sizeof(Slot) == kLine);
+  static_assert(Label::kSmall == kInline);
 
   static std::size_t slots_offset(std::uint32_t lanes) noexcept;
   static std::size_t rooms_offset(std::uint32_t lanes) noexcept;

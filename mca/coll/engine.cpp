@@ -228,6 +228,7 @@ class Engine {
     operation.ranks = group.ranks.data();
     operation.op = static_cast<CombineOp>(call.op);
     operation.type = static_cast<CombineType>(call.type);
+    operation.mismatch.store(call.mismatch, std::memory_order_relaxed);
     return operation;
   }
 
@@ -237,7 +238,7 @@ class Engine {
   void submitted() noexcept { operations_.fetch_add(1, std::memory_order_relaxed); }
   void finished() noexcept { running_.fetch_sub(1, std::memory_order_relaxed); }
   void watch(lfc_coll_group& group);
-  void explain_loss(lfc_coll_group& group);
+  void explain(lfc_coll_group& group, CollOperation::Status status);
   void describe(char* text, std::size_t size);
 
  private:
@@ -428,13 +429,19 @@ void Engine::watch(lfc_coll_group& group) {
 }
 
 // An operation has ended so: what MPI's error code does not say.
-void Engine::explain_loss(lfc_coll_group& group) {
-  const std::lock_guard looking(group.watch_mutex);
+void Engine::explain(lfc_coll_group& group, CollOperation::Status status) {
   const CollGroup& coll = *group.group;
+  const bool disagreed = status == CollOperation::Status::mismatch && coll.disagreed();
+  if (!disagreed && status != CollOperation::Status::lost) return;
+  const std::lock_guard looking(group.watch_mutex);
+  if (disagreed) {
+    tell_loss(group, "ranks have called it with other bytes, another root, or another call");
+    return;
+  }
   const std::uint32_t member = coll.lost_member();
   tell_loss(group, member < coll.members().size()
                        ? "no connection to " + shown(coll.members().name(member))
-                       : "another member has lost a rank");
+                       : "another member has lost a rank, or its call was not ours");
 }
 
 // Once for each communicator; with its watch_mutex held.
@@ -541,7 +548,7 @@ void tell(CollOperation* operation) {
   auto* started = static_cast<Started*>(operation);
   const lfc_coll_done told = started->told;
   const auto status = static_cast<lfc_coll_status>(started->status);
-  if (status == LFC_COLL_LOST) engine->explain_loss(*started->group);
+  engine->explain(*started->group, started->status);
   engine->finished();
   std::destroy_at(started);
   told(reinterpret_cast<lfc_coll_operation*>(operation), status);
@@ -613,7 +620,8 @@ bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
 }
 
 lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
-  if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE) return LFC_COLL_OK;
+  if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE)
+    return call->mismatch ? LFC_COLL_MISMATCH : LFC_COLL_OK;
   lfc::CollOperation operation;
   engine->describe(*group, *call, operation);
   if (group->group->try_at_once(operation, engine->looks())) {
@@ -623,14 +631,14 @@ lfc_coll_status lfc_coll_run(lfc_coll_group* group, const lfc_coll_call* call) {
   engine->submitted();
   group->group->submit(operation);
   engine->wait(*group, operation);
-  if (operation.status == lfc::CollOperation::Status::lost) engine->explain_loss(*group);
+  engine->explain(*group, operation.status);
   return static_cast<lfc_coll_status>(operation.status);
 }
 
 void lfc_coll_start(lfc_coll_group* group, const lfc_coll_call* call, lfc_coll_operation* room,
                     lfc_coll_done done) {
   if (call->bytes == 0 && call->kind != LFC_COLL_ALLREDUCE) {
-    done(room, LFC_COLL_OK);
+    done(room, call->mismatch ? LFC_COLL_MISMATCH : LFC_COLL_OK);
     return;
   }
   auto* operation = new (room) lfc::Started;

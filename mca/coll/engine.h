@@ -99,6 +99,9 @@ struct lfc_coll_call {
   enum lfc_coll_type type;
   /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
   const struct lfc_coll_block* blocks;
+  /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with
+   * no buffer for one of them, and the call fails here, and where its block is read. */
+  bool mismatch;
 };
 
 /* Room for an operation that goes on by itself; lives until `done` has been called. */

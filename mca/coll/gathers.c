@@ -45,6 +45,13 @@ static int start(opening* it, bool opened, ompi_communicator_t* comm,
   return lfc_coll_request_start(made, comm, module, &it->call, request);
 }
 
+/* Whether this rank's own block, so many elements, is as large as those that the call counts in. If not, the
+ * call goes on without it, so that nobody waits, and fails. */
+static bool own_fits(opening* it, int count, const ompi_datatype_t* type, size_t block) {
+  it->call.mismatch = (size_t)count * type->super.size != block;
+  return !it->call.mismatch;
+}
+
 static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
 
 /* --- Allgather --- */
@@ -55,7 +62,7 @@ static bool open_allgather(opening* it, const void* in, int count, ompi_datatype
   open_nothing(it, LFC_COLL_ALLGATHER, 0);
   it->call.bytes = (size_t)out_count * out_type->super.size;
   it->operands.gets = true;
-  return (in_place ||
+  return (in_place || !own_fits(it, count, type, it->call.bytes) ||
           lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true)) &&
          lfc_coll_buffer_open(&it->operands.out, out,
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
@@ -85,11 +92,12 @@ static bool open_allgatherv(opening* it, const void* in, int count, ompi_datatyp
   it->operands.gets = true;
   it->operands.blocks = malloc((size_t)size * sizeof *it->operands.blocks);
   if (it->operands.blocks == NULL) return false;
-  if (in != MPI_IN_PLACE &&
-      !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
-    return false;
+  const int own = ompi_comm_rank(comm);
   if (!lfc_coll_buffer_open_pieces(&it->operands.out, out, counts, displacements, size, out_type,
-                                   ompi_comm_rank(comm), it->operands.blocks))
+                                   own, it->operands.blocks))
+    return false;
+  if (in != MPI_IN_PLACE && own_fits(it, count, type, it->operands.blocks[own].bytes) &&
+      !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
     return false;
   for (int rank = 0; rank < size; ++rank)
     if (it->operands.blocks[rank].bytes > it->call.bytes)
@@ -127,7 +135,8 @@ static bool open_gather(opening* it, const void* in, int count, ompi_datatype_t*
   it->operands.gets = is_root;
   it->call.bytes =
       is_root ? (size_t)out_count * out_type->super.size : (size_t)count * type->super.size;
-  if (!in_place && !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
+  if (!in_place && own_fits(it, count, type, it->call.bytes) &&
+      !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
     return false;
   return !is_root ||
          lfc_coll_buffer_open(&it->operands.out, out,
@@ -156,11 +165,12 @@ static bool open_scatter(opening* it, const void* in, int count, ompi_datatype_t
                          int out_count, ompi_datatype_t* out_type, int root,
                          ompi_communicator_t* comm) {
   const bool is_root = ompi_comm_rank(comm) == root;
-  const bool gets = !is_root || out != MPI_IN_PLACE;
   open_nothing(it, LFC_COLL_SCATTER, root);
-  it->operands.gets = gets;
   it->call.bytes =
       is_root ? (size_t)count * type->super.size : (size_t)out_count * out_type->super.size;
+  const bool in_place = is_root && out == MPI_IN_PLACE;
+  const bool gets = !in_place && own_fits(it, out_count, out_type, it->call.bytes);
+  it->operands.gets = gets;
   if (is_root && !lfc_coll_buffer_open(&it->operands.in, plain(in),
                                        (size_t)count * (size_t)ompi_comm_size(comm), type, true))
     return false;

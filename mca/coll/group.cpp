@@ -68,20 +68,31 @@ CollGroup::~CollGroup() {
   if (board_.is_open()) board_.detach();
 }
 
-bool CollGroup::lost() const noexcept {
-  return lost_.load(std::memory_order_relaxed) || (network_ != nullptr && network_->failed()) ||
-         (board_.is_open() && board_.lost());
+// Why nothing goes on here any more; ok: it does.
+CollOperation::Status CollGroup::failure() const noexcept {
+  if (board_failed_) return Status::no_memory;
+  Board::End how = end_.load(std::memory_order_relaxed);
+  if (how == Board::End::none && board_.is_open()) how = board_.end();
+  if (how == Board::End::none && network_ != nullptr && network_->failed())
+    how = network_->mismatch() ? Board::End::disagreement : Board::End::lost;
+  switch (how) {
+    case Board::End::none: return Status::ok;
+    case Board::End::lost: return Status::lost;
+    case Board::End::disagreement: return Status::mismatch;
+  }
+  return Status::lost;
 }
 
-void CollGroup::set_lost() noexcept {
-  lost_.store(true, std::memory_order_relaxed);
-  if (board_.is_open()) board_.set_lost();
+void CollGroup::end(Board::End how) noexcept {
+  Board::End none = Board::End::none;
+  end_.compare_exchange_strong(none, how, std::memory_order_relaxed);
+  if (board_.is_open()) board_.set_end(how);
 }
 
 // Nobody else may wait for what does not come from here: the ranks of this node, who see the board
 // only, nor the other nodes, who do not know of the ranks of this one.
-void CollGroup::spread_loss() {
-  set_lost();
+void CollGroup::spread_failure() {
+  end(failure() == Status::mismatch ? Board::End::disagreement : Board::End::lost);
   if (network_ == nullptr) return;
   const Ni::Access access(*place_->ni());
   network_->give_up();
@@ -103,8 +114,7 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
     operation.combine = find_combine(operation.op, operation.type);
     chunk -= chunk % combine_size(operation.type);
   }
-  operation.direct = operation.kind == Kind::allreduce && one_node &&
-                     (lanes == 2 || operation.bytes * lanes <= limits::kCollDirect);
+  operation.direct = is_direct(operation);
   operation.chunk = chunk;
   operation.chunks = operation.bytes <= chunk ? 1 : (operation.bytes + chunk - 1) / chunk;
   if (operation.kind == Kind::allreduce) {
@@ -117,6 +127,11 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   const std::size_t chunk_size = std::min(chunk, operation.bytes);
   operation.fan = static_cast<std::uint8_t>(
       options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
+}
+
+bool CollGroup::is_direct(const CollOperation& operation) const noexcept {
+  return operation.kind == Kind::allreduce && members_.nodes() == 1 &&
+         (local_.size() == 2 || operation.bytes * local_.size() <= limits::kCollDirect);
 }
 
 void CollGroup::append(CollOperation& operation) {
@@ -205,12 +220,15 @@ std::uint32_t CollGroup::lane_of(std::uint32_t member) const noexcept {
 // --- Small operations on one node ---
 
 bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
-  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline || !enter())
+  if (network_ != nullptr || !board_.is_open() || operation.bytes > Board::kInline ||
+      operation.mismatch.load(std::memory_order_relaxed) || !enter())
     return false;
   bool done = queue_ == nullptr && board_.writable(next_step_, operation.bytes);
   switch (operation.kind) {
     case Kind::bcast: done = done && bcast_at_once(operation, looks); break;
-    case Kind::allreduce: done = done && allreduce_at_once(operation, looks); break;
+    case Kind::allreduce:
+      done = done && is_direct(operation) && allreduce_at_once(operation, looks);
+      break;
     case Kind::allgather: done = done && allgather_at_once(operation, looks); break;
     default: done = false;
   }
@@ -219,23 +237,31 @@ bool CollGroup::try_at_once(const CollOperation& operation, unsigned looks) {
   return done;
 }
 
+bool CollGroup::await_at_once(std::uint32_t lane, Label label, unsigned& looks) const noexcept {
+  const std::atomic<std::uint64_t>& flag = board_.flag(lane, next_step_);
+  const std::uint64_t value = Board::flag_of(next_step_, label);
+  while (flag.load(std::memory_order_acquire) != value)
+    if (looks-- == 0) return false;
+  return true;
+}
+
 bool CollGroup::bcast_at_once(const CollOperation& operation, unsigned looks) {
+  const Label label = operation.whole_label(operation.bytes);
   if (operation.root == self_) {
-    write(next_step_, operation.in, operation.bytes);
+    write(next_step_, operation.in, label);
     return true;
   }
   const std::uint32_t lane = lane_of(operation.root);
-  while (!board_.ready(lane, next_step_))
-    if (looks-- == 0) return false;
+  if (!await_at_once(lane, label, looks)) return false;
   std::memcpy(operation.out, board_.room(lane, next_step_, operation.bytes), operation.bytes);
   return true;
 }
 
 bool CollGroup::allreduce_at_once(const CollOperation& operation, unsigned looks) {
-  write(next_step_, operation.in, operation.bytes);
+  const Label label = operation.whole_label(operation.bytes);
+  write(next_step_, operation.in, label);
   for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
-    while (lane != lane_ && !board_.ready(lane, next_step_))
-      if (looks-- == 0) return false;
+    if (lane != lane_ && !await_at_once(lane, label, looks)) return false;
   if (operation.bytes > 0)
     combine_all(operation, next_step_, 0, operation.bytes,
                 find_combine(operation.op, operation.type));
@@ -271,15 +297,18 @@ bool CollGroup::advance_inside() {
   CollOperation** done_tail = &done;
   while (queue_ != nullptr) {
     CollOperation& operation = *queue_;
-    if (!begin(operation) || !walk(operation, moved)) {
+    // Once it has failed it stays so: or a later operation could end well at some ranks only.
+    if (failure() != Status::ok || !begin(operation) || !walk(operation, moved)) {
       // What the NI still reads must stay: those whom it is for take it, or are lost.
-      const bool failed = lost() || board_failed_;
-      if (!failed || operation.unsent.load(std::memory_order_acquire) != 0) break;
-      operation.status = board_failed_ ? Status::no_memory : Status::lost;
-      spread_loss();
+      operation.status = failure();
+      if (operation.status == Status::ok || operation.unsent.load(std::memory_order_acquire) != 0)
+        break;
+      spread_failure();
+    } else if (operation.mismatch.load(std::memory_order_relaxed)) {
+      operation.status = Status::mismatch;
+      if (failure() == Status::mismatch) spread_failure();
     }
     if (network_ != nullptr) {
-      if (network_->mismatch()) operation.status = Status::mismatch;
       const Ni::Access access(*place_->ni());
       network_->expect(nullptr);
     }
@@ -358,23 +387,39 @@ bool CollGroup::walk(CollOperation& operation, bool& moved) {
   return true;
 }
 
-void CollGroup::write(std::uint64_t step, const std::byte* bytes, std::size_t size) noexcept {
-  if (size > 0) std::memcpy(board_.room(lane_, step, size), bytes, size);
-  board_.publish(lane_, step);
+void CollGroup::write(std::uint64_t step, const std::byte* bytes, Label label) noexcept {
+  if (label.size > 0 && !label.wrong)
+    std::memcpy(board_.room(lane_, step, label.size), bytes, label.size);
+  board_.publish(lane_, step, label);
 }
 
-bool CollGroup::is_ready(CollOperation& operation, std::uint32_t lane,
-                         std::uint64_t step) const noexcept {
-  if (board_.ready(lane, step)) return true;
-  operation.flag = &board_.flag(lane, step);
-  operation.flag_value = step + 1;
+// Ready or not, its label is compared: what is in the lane may be no more than this label says, but lies
+// within the room.
+bool CollGroup::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                         Label label) noexcept {
+  const std::atomic<std::uint64_t>& flag = board_.flag(lane, step);
+  if (board_.ready(lane, step)) {
+    if (!board_.agrees(lane, step, label))
+      disagree(operation, !Label::same_walk(flag.load(std::memory_order_relaxed), label.digest()));
+    return true;
+  }
+  // Its rank takes another for the root, or has done another call.
+  if (board_.passed(lane, step) && !board_.ready(lane, step)) disagree(operation, true);
+  operation.flag = &flag;
+  operation.flag_value = Board::flag_of(step, label);
   return false;
 }
 
-bool CollGroup::others_ready(CollOperation& operation, std::uint64_t step) const noexcept {
+bool CollGroup::others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept {
   for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
-    if (lane != lane_ && !is_ready(operation, lane, step)) return false;
+    if (lane != lane_ && !is_ready(operation, lane, step, label)) return false;
   return true;
+}
+
+// The ranks' calls are not the same. `for_good`: nor is the number of their steps.
+void CollGroup::disagree(CollOperation& operation, bool for_good) noexcept {
+  operation.mismatch.store(true, std::memory_order_relaxed);
+  if (for_good || network_ != nullptr) end(Board::End::disagreement);
 }
 
 // --- Broadcast ---
@@ -389,10 +434,10 @@ bool CollGroup::bcast_root(CollOperation& operation, bool& moved) {
     if (network_ != nullptr) {
       if (operation.unsent.load(std::memory_order_acquire) >= limits::kCollUnsent) return false;
       const Ni::Access access(*place_->ni());
-      network_->multicast(operation, step, {bytes, size});
+      network_->multicast(operation, step, operation.label(operation.written, size), {bytes, size});
     }
     if (shared) {
-      write(step, bytes, size);
+      write(step, bytes, operation.label(operation.written, size));
       board_.finish(step + 1);
     }
     moved = true;
@@ -416,7 +461,7 @@ bool CollGroup::read_results(CollOperation& operation, std::uint32_t lane, bool&
   for (; operation.read < operation.chunks; ++operation.read) {
     const std::uint64_t step = operation.first + (operation.read + 1) * operation.per_chunk - 1;
     const std::size_t size = operation.size_of(operation.read);
-    if (!is_ready(operation, lane, step)) return false;
+    if (!is_ready(operation, lane, step, operation.label(operation.read, size))) return false;
     if (size > 0)
       std::memcpy(operation.out + operation.offset_of(operation.read),
                   board_.room(lane, step, size), size);
@@ -451,7 +496,8 @@ bool CollGroup::reduce_head(CollOperation& operation, bool& moved) {
     const std::uint64_t index = operation.combined;
     const std::uint64_t step = operation.first + index;
     const std::size_t size = operation.size_of(index);
-    if (board_.is_open() && !others_ready(operation, step)) return false;
+    if (board_.is_open() && !others_ready(operation, step, operation.label(index, size)))
+      return false;
     // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
     if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
     std::byte* const place = is_root && network_ == nullptr
@@ -462,7 +508,7 @@ bool CollGroup::reduce_head(CollOperation& operation, bool& moved) {
     moved = true;
     if (network_ == nullptr) continue;
     const Ni::Access access(*place_->ni());
-    network_->contribute(operation, step, {sum, size});
+    network_->contribute(operation, step, operation.label(index, size), {sum, size});
   }
   if (network_ == nullptr || !is_root) return true;
   const std::uint64_t arrived = operation.arrived.load(std::memory_order_acquire);
@@ -475,7 +521,8 @@ bool CollGroup::write_all(CollOperation& operation, bool& moved) {
     const std::uint64_t step = operation.first + operation.written;
     const std::size_t size = operation.size_of(operation.written);
     if (!board_.writable(step, size)) return false;
-    write(step, operation.in + operation.offset_of(operation.written), size);
+    write(step, operation.in + operation.offset_of(operation.written),
+          operation.label(operation.written, size));
     board_.finish(step + 1);
     moved = true;
   }
@@ -488,12 +535,15 @@ bool CollGroup::allreduce_direct(CollOperation& operation, bool& moved) {
       const std::uint64_t step = operation.first + operation.written;
       const std::size_t size = operation.size_of(operation.written);
       if (!board_.writable(step, size)) break;
-      write(step, operation.in + operation.offset_of(operation.written), size);
+      write(step, operation.in + operation.offset_of(operation.written),
+            operation.label(operation.written, size));
       moved = true;
     }
     const std::uint64_t step = operation.first + operation.read;
-    if (operation.read == operation.written || !others_ready(operation, step)) return false;
     const std::size_t size = operation.size_of(operation.read);
+    if (operation.read == operation.written ||
+        !others_ready(operation, step, operation.label(operation.read, size)))
+      return false;
     if (size > 0)
       combine_all(operation, step, operation.offset_of(operation.read), size, operation.combine);
     board_.finish(step + 1);
@@ -512,13 +562,15 @@ bool CollGroup::allreduce_parts(CollOperation& operation, bool& moved) {
       const std::uint64_t step = operation.first + 2 * operation.written;
       const std::size_t size = operation.size_of(operation.written);
       if (!board_.writable(step + 1, size)) break;  // of both steps
-      write(step, operation.in + operation.offset_of(operation.written), size);
+      write(step, operation.in + operation.offset_of(operation.written),
+            operation.label(operation.written, size));
       moved = true;
     }
     while (operation.combined < operation.written) {
       const std::uint64_t step = operation.first + 2 * operation.combined;
-      if (!others_ready(operation, step)) break;
       const std::size_t size = operation.size_of(operation.combined);
+      const Label label = operation.label(operation.combined, size);
+      if (!others_ready(operation, step, label)) break;
       const std::size_t count = size / width;
       const std::size_t begin = count * lane_ / lanes;
       const std::size_t end = count * (lane_ + 1) / lanes;
@@ -528,13 +580,15 @@ bool CollGroup::allreduce_parts(CollOperation& operation, bool& moved) {
         operation.combine(sum, board_.room(lane, step, size) + begin * width, out, end - begin);
         sum = out;
       }
-      board_.publish(lane_, step + 1);
+      board_.publish(lane_, step + 1, label);
       ++operation.combined;
       moved = true;
     }
     const std::uint64_t step = operation.first + 2 * operation.read + 1;
-    if (operation.read == operation.combined || !others_ready(operation, step)) return false;
     const std::size_t size = operation.size_of(operation.read);
+    if (operation.read == operation.combined ||
+        !others_ready(operation, step, operation.label(operation.read, size)))
+      return false;
     const std::size_t count = size / width;
     std::byte* const out = operation.out + operation.offset_of(operation.read);
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
@@ -556,19 +610,21 @@ bool CollGroup::allreduce_nodes(CollOperation& operation, bool& moved) {
     const std::uint64_t index = operation.written;
     const std::uint64_t step = operation.first + 2 * index;
     const std::size_t size = operation.size_of(index);
+    const Label label = operation.label(index, size);
     if (!head) {
       if (!board_.writable(step, size)) break;
-      write(step, operation.in + operation.offset_of(index), size);
+      write(step, operation.in + operation.offset_of(index), label);
       moved = true;
       continue;
     }
-    if (index >= operation.read + limits::kCollAhead || (shared && !others_ready(operation, step)))
+    if (index >= operation.read + limits::kCollAhead ||
+        (shared && !others_ready(operation, step, label)))
       break;
     if (scratch_.size() < Board::kRoom) scratch_.resize(Board::kRoom);
     const std::byte* sum = combine_local(operation, index, step, scratch_.data());
     moved = true;
     const Ni::Access access(*place_->ni());
-    network_->contribute(operation, step, {sum, size});
+    network_->contribute(operation, step, label, {sum, size});
   }
   return read_results(operation, 0, moved);
 }

@@ -25,6 +25,9 @@
 // of broadcasts and reductions, which alone do not synchronise, everybody inserts a barrier, and larger ones
 // are done in pieces. All ranks count the same bytes, so they insert it at the same place. What this lets a
 // member send before another takes it, the other's NI stores: share().
+// Whoever reads a lane compares labels (label.hpp). Where all agree on the number of steps only the
+// operation ends with Status::mismatch, at those who see it; else all operations of the group do, everywhere,
+// since the steps of later ones are numbered differently; among nodes always, since leads are.
 // Threads: any, one at a time gets in; others find it busy.
 #pragma once
 
@@ -86,7 +89,9 @@ class CollGroup {
   bool advance();
   bool idle() const noexcept { return queue_ == nullptr; }
   // Ends all operations with Status::lost: a rank of this node is dead.
-  void set_lost() noexcept;
+  void set_lost() noexcept { end(Board::End::lost); }
+  // Members' calls were not the same, and it has no use to go on.
+  bool disagreed() const noexcept { return failure() == CollOperation::Status::mismatch; }
   // A member on another node whom this rank has lost; the number of members: none.
   std::uint32_t lost_member() const {
     return network_ == nullptr ? members_.size() : network_->lost_member();
@@ -105,6 +110,7 @@ class CollGroup {
     inside_ = false;
   }
   bool advance_inside();
+  bool await_at_once(std::uint32_t lane, Label label, unsigned& looks) const noexcept;
   bool bcast_at_once(const CollOperation& operation, unsigned looks);
   bool allgather_at_once(const CollOperation& operation, unsigned looks);
   bool allreduce_at_once(const CollOperation& operation, unsigned looks);
@@ -131,15 +137,20 @@ class CollGroup {
   bool scatter_other(CollOperation& operation, bool& moved);
   void take_part(const CollOperation& operation, std::uint32_t lane, std::uint64_t step,
                  CollOperation::Block part, const std::byte* own) const;
+  bool blocks_ready(CollOperation& operation, std::uint64_t index, std::uint64_t step) noexcept;
   void take_blocks(const CollOperation& operation, std::uint64_t index, std::uint64_t step) const;
   const std::byte* combine_local(CollOperation& operation, std::uint64_t index, std::uint64_t step,
                                  std::byte* target);
-  bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step) const noexcept;
-  bool others_ready(CollOperation& operation, std::uint64_t step) const noexcept;
-  void write(std::uint64_t step, const std::byte* bytes, std::size_t size) noexcept;
+  bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                Label label) noexcept;
+  bool others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept;
+  void disagree(CollOperation& operation, bool for_good) noexcept;
+  void write(std::uint64_t step, const std::byte* bytes, Label label) noexcept;
   std::uint32_t lane_of(std::uint32_t member) const noexcept;
-  bool lost() const noexcept;
-  void spread_loss();
+  bool is_direct(const CollOperation& operation) const noexcept;
+  CollOperation::Status failure() const noexcept;
+  void end(Board::End how) noexcept;
+  void spread_failure();
 
   const Membership members_;
   const std::uint32_t self_;
@@ -159,7 +170,7 @@ class CollGroup {
   CollOperation** tail_ = &queue_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   bool inside_ = false;
-  std::atomic<bool> lost_ = false;
+  std::atomic<Board::End> end_ = Board::End::none;
 };
 
 }  // namespace lfc

@@ -24,6 +24,17 @@ void CollGroup::take_part(const CollOperation& operation, std::uint32_t lane, st
     copy_part(to, own, part.bytes);
 }
 
+// Whether all other lanes hold this chunk of their ranks' blocks.
+bool CollGroup::blocks_ready(CollOperation& operation, std::uint64_t index,
+                             std::uint64_t step) noexcept {
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane) {
+    const auto part = operation.part_of(operation.block_of(local_[lane]), index);
+    if (lane != lane_ && !is_ready(operation, lane, step, operation.label(index, part.bytes)))
+      return false;
+  }
+  return true;
+}
+
 // This chunk of all ranks' blocks, which are ready.
 void CollGroup::take_blocks(const CollOperation& operation, std::uint64_t index,
                             std::uint64_t step) const {
@@ -36,10 +47,12 @@ void CollGroup::take_blocks(const CollOperation& operation, std::uint64_t index,
 
 bool CollGroup::allgather_at_once(const CollOperation& operation, unsigned looks) {
   const auto own = operation.block_of(self_);
-  write(next_step_, operation.in == nullptr ? operation.out + own.offset : operation.in, own.bytes);
-  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
-    while (lane != lane_ && !board_.ready(lane, next_step_))
-      if (looks-- == 0) return false;
+  write(next_step_, operation.in == nullptr ? operation.out + own.offset : operation.in,
+        operation.whole_label(own.bytes));
+  for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane) {
+    const Label label = operation.whole_label(operation.block_of(local_[lane]).bytes);
+    if (lane != lane_ && !await_at_once(lane, label, looks)) return false;
+  }
   for (std::uint32_t lane = 0; lane < board_.lanes(); ++lane)
     take_part(operation, lane, next_step_, operation.block_of(local_[lane]), operation.in);
   return true;
@@ -55,11 +68,12 @@ bool CollGroup::allgather(CollOperation& operation, bool& moved) {
       write(step,
             operation.in == nullptr ? operation.out + offset
                                     : operation.in + operation.offset_of(operation.written),
-            size);
+            operation.label(operation.written, size));
       moved = true;
     }
     const std::uint64_t step = operation.first + operation.read;
-    if (operation.read == operation.written || !others_ready(operation, step)) return false;
+    if (operation.read == operation.written || !blocks_ready(operation, operation.read, step))
+      return false;
     take_blocks(operation, operation.read, step);
     board_.finish(step + 1);
     ++operation.read;
@@ -71,7 +85,7 @@ bool CollGroup::allgather(CollOperation& operation, bool& moved) {
 bool CollGroup::gather_root(CollOperation& operation, bool& moved) {
   for (; operation.read < operation.chunks; ++operation.read) {
     const std::uint64_t step = operation.first + operation.read;
-    if (!others_ready(operation, step)) return false;
+    if (!blocks_ready(operation, operation.read, step)) return false;
     take_blocks(operation, operation.read, step);
     board_.finish(step + 1);
     moved = true;
@@ -95,7 +109,7 @@ bool CollGroup::scatter_root(CollOperation& operation, bool& moved) {
       std::byte* const to = lane == lane_ ? own : room + lane * size;
       if (to != nullptr) copy_part(to, operation.in + offset, part);
     }
-    board_.publish(lane_, step);
+    board_.publish(lane_, step, operation.label(operation.written, size));
     board_.finish(step + 1);
     moved = true;
   }
@@ -107,7 +121,7 @@ bool CollGroup::scatter_other(CollOperation& operation, bool& moved) {
   for (; operation.read < operation.chunks; ++operation.read) {
     const std::uint64_t step = operation.first + operation.read;
     const std::size_t size = operation.size_of(operation.read);
-    if (!is_ready(operation, root, step)) return false;
+    if (!is_ready(operation, root, step, operation.label(operation.read, size))) return false;
     copy_part(operation.out + operation.offset_of(operation.read),
               board_.room(root, step, size * board_.lanes()) + lane_ * size, size);
     board_.finish(step + 1);

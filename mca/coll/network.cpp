@@ -57,16 +57,17 @@ void GroupNetwork::leave() noexcept {
   multicast_.leave(group_);
 }
 
-void GroupNetwork::fail_size() noexcept {
+void GroupNetwork::disagree() noexcept {
   mismatch_.store(true, std::memory_order_relaxed);
   failed_.store(true, std::memory_order_release);
 }
 
 // --- Results ---
 
-void GroupNetwork::multicast(CollOperation& operation, std::uint64_t step,
+void GroupNetwork::multicast(CollOperation& operation, std::uint64_t step, Label label,
                              std::span<const std::byte> bytes) {
   MulticastHeader header;
+  header.word = label.word();
   header.number = step;
   header.tag = kResult;
   header.shape = operation.shape;
@@ -78,7 +79,7 @@ Multicast::Receiver::Answer GroupNetwork::take(const MulticastHeader& header,
                                                std::span<const std::byte> bytes) {
   if (bytes.size() > Board::kRoom) return Answer::malformed;
   if (header.tag == kResult && header.kind == MulticastHeader::Kind::tree) {
-    if (place(header.number, bytes)) return Answer::taken;
+    if (place(header.number, label_of(header, bytes), bytes)) return Answer::taken;
     kept_step_ = header.number;
     return Answer::keep;
   }
@@ -94,26 +95,27 @@ Multicast::Receiver::Answer GroupNetwork::take(const MulticastHeader& header,
 }
 
 // True: it is where the ranks of this node look for it.
-bool GroupNetwork::place(std::uint64_t step, std::span<const std::byte> bytes) {
-  if (!board_.is_open()) return place_in_buffer(step, bytes);
+bool GroupNetwork::place(std::uint64_t step, Label label, std::span<const std::byte> bytes) {
+  if (!board_.is_open()) return place_in_buffer(step, label, bytes);
   if (!board_.writable(step, bytes.size())) {
     multicast_.wake(*this);
     return false;
   }
   if (!bytes.empty())
     std::memcpy(board_.room(board_.self(), step, bytes.size()), bytes.data(), bytes.size());
-  board_.publish(board_.self(), step);
+  board_.publish(board_.self(), step, label);
   return true;
 }
 
-bool GroupNetwork::place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes) {
+bool GroupNetwork::place_in_buffer(std::uint64_t step, Label label,
+                                   std::span<const std::byte> bytes) {
   CollOperation* const operation = expected_;
   if (operation == nullptr || step < operation->first ||
       step >= operation->first + operation->steps)
     return false;
   const std::uint64_t index = (step - operation->first) / operation->per_chunk;
-  if (bytes.size() != operation->size_of(index)) {
-    fail_size();
+  if (label != operation->label(index, operation->size_of(index))) {
+    disagree();
     return true;
   }
   if (!bytes.empty())
@@ -124,6 +126,11 @@ bool GroupNetwork::place_in_buffer(std::uint64_t step, std::span<const std::byte
 
 void GroupNetwork::expect(CollOperation* operation) {
   expected_ = operation;
+  if (operation != nullptr) {
+    own_next_ = operation->first;
+    // Others took for a reduction what was none here.
+    if (!ahead_.empty() && *ahead_.begin() < own_next_) disagree();
+  }
   if (!kept_.empty() || !own_results_.empty()) work();
 }
 
@@ -131,12 +138,14 @@ void GroupNetwork::expect(CollOperation* operation) {
 bool GroupNetwork::work() {
   while (!own_results_.empty()) {
     const auto first = own_results_.begin();
-    if (!place(first->first, first->second)) return board_.is_open();
+    if (!place(first->first, first->second.label, first->second.bytes)) return board_.is_open();
     own_results_.erase(first);
   }
   for (auto entry = kept_.begin(); entry != kept_.end();) {
     Multicast::Packet& packet = *entry->second;
-    if (!place(entry->first, Multicast::bytes(packet))) return board_.is_open();
+    const std::span<const std::byte> bytes = Multicast::bytes(packet);
+    if (!place(entry->first, label_of(Multicast::header(packet), bytes), bytes))
+      return board_.is_open();
     entry = kept_.erase(entry);
     multicast_.release(packet);
   }
@@ -147,27 +156,37 @@ void GroupNetwork::serve() { multicast_.serve(*group_); }
 
 // --- Reductions ---
 
-void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step,
+void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step, Label label,
                               std::span<const std::byte> bytes) {
   const bool all = operation.kind == CollOperation::Kind::allreduce;
-  const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all)};
-  if (!add(step, up, {operation.shape, operation.fan}, self_, bytes)) fail_size();
+  const Up up{operation.root, operation.op, operation.type, static_cast<std::uint8_t>(all),
+              static_cast<std::uint8_t>(label.last)};
+  ahead_.erase(step);
+  own_next_ = step + 1;
+  if (!add(step, up, {operation.shape, operation.fan}, self_, bytes)) disagree();
 }
 
-// A member's part of a step's result. False: its size is not that of the others, or it is not one of
-// those we wait for.
+// A member's part of a step's result. False: it is not one of those we wait for.
 bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
                        std::span<const std::byte> bytes) {
   forget_results();
   const auto children = Multicast::membership(*group_).children(shape, up.root, self_);
+  const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
+  Pending& pending = entry->second;
+  const bool late = is_new && member != self_ && step < own_next_;
+  if (late || up != pending.up || shape != pending.shape) {
+    disagree();
+    return true;
+  }
   std::uint32_t part = Partial::kOwn;
   if (member != self_) {
     const auto* const child = std::find(children.begin(), children.end(), member);
     part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
+    if (is_new) ahead_.insert(step);
   }
-  Pending& pending = pending_.try_emplace(step, children.size()).first->second;
   switch (pending.partial.add(part, bytes, find_combine(up.op, up.type), combine_size(up.type))) {
     case Partial::Added::wrong: return false;
+    case Partial::Added::differs: disagree(); break;
     case Partial::Added::whole: complete(step, up, shape, pending); break;
     case Partial::Added::more: break;
   }
@@ -188,15 +207,21 @@ void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, 
     pending_.erase(step);
     return;
   }
+  const std::uint8_t kind = up.all == 0
+                                ? CollOperation::label_kind(CollOperation::Kind::reduce, 1)
+                                : CollOperation::label_kind(CollOperation::Kind::allreduce, 2);
+  const Label label{kind, false, up.last != 0, up.root, static_cast<std::uint32_t>(sum.size())};
   if (up.all == 0) {
-    place_in_buffer(step, sum);  // the root waits for it: it has contributed itself
+    place_in_buffer(step, label, sum);  // the root waits for it: it has contributed itself
     pending_.erase(step);
     return;
   }
   header.number = step + 1;
   header.tag = kResult;
+  header.word = label.word();
   multicast_.send(*group_, header, sum, pending.unsent);
-  if (!place(step + 1, sum)) own_results_.emplace(step + 1, std::vector(sum.begin(), sum.end()));
+  if (!place(step + 1, label, sum))
+    own_results_.emplace(step + 1, OwnResult{label, {sum.begin(), sum.end()}});
   results_.push_back({step, &pending});
 }
 

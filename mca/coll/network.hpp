@@ -2,8 +2,8 @@
 // node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
 //
 //   network.expect(operation);                          // results go straight to its buffer
-//   network.multicast(operation, step, bytes);          // the root's
-//   network.contribute(operation, step, bytes);         // this node's part of a reduction
+//   network.multicast(operation, step, label, bytes);   // the root's
+//   network.contribute(operation, step, label, bytes);  // this node's part of a reduction
 //   if (operation.arrived.load() == operation.chunks) ...
 //
 // Results of a node with several ranks go onto the board, once for all of them. A reduction waits
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -45,8 +46,10 @@ class GroupNetwork final : public Multicast::Receiver {
   void set_board(const Board& board) noexcept { board_ = board; }
   // From now on results for the operation go to operation.out, or contributions for its root.
   void expect(CollOperation* operation);
-  void multicast(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
-  void contribute(CollOperation& operation, std::uint64_t step, std::span<const std::byte> bytes);
+  void multicast(CollOperation& operation, std::uint64_t step, Label label,
+                 std::span<const std::byte> bytes);
+  void contribute(CollOperation& operation, std::uint64_t step, Label label,
+                  std::span<const std::byte> bytes);
   // kNoPeer: it is lost.
   void set_peer(std::uint32_t member, PeerId peer) { multicast_.set_peer(*group_, member, peer); }
   // The other nodes need not wait for this one any more.
@@ -59,7 +62,7 @@ class GroupNetwork final : public Multicast::Receiver {
   // Tries again what found no room on the board. True: some is left.
   bool work() override;
 
-  // A member is lost.
+  // A member is lost, or members disagree.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   bool mismatch() const noexcept { return mismatch_.load(std::memory_order_relaxed); }
 
@@ -69,14 +72,18 @@ class GroupNetwork final : public Multicast::Receiver {
     std::uint32_t root;
     CombineOp op;
     CombineType type;
-    std::uint8_t all;  // the result is multicast
-    std::uint8_t unused = 0;
+    std::uint8_t all;   // the result is multicast
+    std::uint8_t last;  // of the operation's steps
+    friend bool operator==(const Up&, const Up&) = default;
   };
   static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
   // A step that is not over here.
   struct Pending {
-    explicit Pending(std::uint32_t children) noexcept : partial(children) {}
+    Pending(std::uint32_t children, Up up_said, Membership::Shape shape_said) noexcept
+        : partial(children), up(up_said), shape(shape_said) {}
     Partial partial;
+    Up up;  // what whoever came first has said of it
+    Membership::Shape shape;
     std::atomic<std::uint32_t> unsent = 0;
   };
 
@@ -84,13 +91,16 @@ class GroupNetwork final : public Multicast::Receiver {
   void keep(Multicast::Packet& packet) override { kept_.insert({kept_step_, &packet}); }
   void lost() override { failed_.store(true, std::memory_order_release); }
 
-  bool place(std::uint64_t step, std::span<const std::byte> bytes);
-  bool place_in_buffer(std::uint64_t step, std::span<const std::byte> bytes);
+  bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  static Label label_of(const MulticastHeader& header, std::span<const std::byte> bytes) noexcept {
+    return Label::of(header.word, bytes.size());
+  }
   bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
            std::span<const std::byte> bytes);
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_results();
-  void fail_size() noexcept;
+  void disagree() noexcept;
 
   Multicast& multicast_;
   Multicast::Group* group_ = nullptr;
@@ -98,10 +108,16 @@ class GroupNetwork final : public Multicast::Receiver {
   Board board_;  // the NI's own view: it writes while the host reads
   CollOperation* expected_ = nullptr;
   std::uint64_t kept_step_ = 0;
-  std::multimap<std::uint64_t, Multicast::Packet*> kept_;        // by step
-  std::map<std::uint64_t, Pending> pending_;                     // by step
-  std::vector<std::pair<std::uint64_t, Pending*>> results_;      // sent, but perhaps not to all
-  std::map<std::uint64_t, std::vector<std::byte>> own_results_;  // that the board has no room for
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
+  std::map<std::uint64_t, Pending> pending_;               // by step
+  std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from
+  std::uint64_t own_next_ = 0;     // of lower steps this node has said all that it has to say
+  std::vector<std::pair<std::uint64_t, Pending*>> results_;  // sent, but perhaps not to all
+  struct OwnResult {
+    Label label;
+    std::vector<std::byte> bytes;
+  };
+  std::map<std::uint64_t, OwnResult> own_results_;  // that the board has no room for
   std::atomic<bool> failed_ = false;
   std::atomic<bool> mismatch_ = false;
 };

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "combine.hpp"
+#include "label.hpp"
 #include "protocol/tree.hpp"
 
 namespace lfc {
@@ -32,6 +33,9 @@ struct CollOperation {
   const Block* blocks = nullptr;         // by rank; null: all of `bytes`, one after the other
   const std::uint32_t* ranks = nullptr;  // by member
   void (*done)(CollOperation* self) = nullptr;  // called at the end if there is one
+  // What the caller has found wrong already: its own block's size is not the same in both buffers. Others
+  // may find more while it goes on.
+  std::atomic<bool> mismatch = false;
 
   // --- The result ---
   Status status = Status::ok;
@@ -58,6 +62,20 @@ struct CollOperation {
   std::uint64_t flag_value = 0;
   CollOperation* next = nullptr;
 
+  // Of an operation of one step.
+  Label whole_label(std::size_t size) const noexcept {
+    return {label_kind(kind, 1), false, true, root, static_cast<std::uint32_t>(size)};
+  }
+  // Allreduces of one and of two steps for each chunk are not alike.
+  static std::uint8_t label_kind(Kind kind, std::uint64_t per_chunk) noexcept {
+    constexpr std::uint8_t kTwoSteps = 6;
+    return per_chunk == 2 ? kTwoSteps : static_cast<std::uint8_t>(kind);
+  }
+  // Of a step of this chunk, in which so many bytes lie in a lane or packet.
+  Label label(std::uint64_t index, std::size_t size) const noexcept {
+    return {label_kind(kind, per_chunk), mismatch.load(std::memory_order_relaxed),
+            index + 1 == chunks, root, static_cast<std::uint32_t>(size)};
+  }
   std::size_t size_of(std::uint64_t index) const noexcept {
     const std::size_t offset = static_cast<std::size_t>(index) * chunk;
     return bytes - offset < chunk ? bytes - offset : chunk;

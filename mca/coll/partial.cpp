@@ -18,7 +18,7 @@ Partial::Added Partial::add(std::uint32_t part, std::span<const std::byte> bytes
   if (part > children_ || part >= 64 || has(part)) return Added::wrong;
   if (have_ == 0) size_ = bytes.size();
   if (bytes.size() != size_ || (size_ > 0 && (combine == nullptr || size_ % width != 0)))
-    return Added::wrong;
+    return Added::differs;
   have_ |= std::uint64_t{1} << part;
   if (part == kOwn) {
     add_own(bytes, combine, width);

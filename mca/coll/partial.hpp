@@ -28,8 +28,9 @@ class Partial {
 
   explicit Partial(std::uint32_t children) noexcept : children_(children) {}
 
-  // `wrong`: this part has come before, there is none such, or it differs in size from the others.
-  enum class Added : std::uint8_t { more, whole, wrong };
+  // `wrong`: this part has come before, or there is none such. `differs`: in size from the others, or it is
+  // not of elements that can be combined.
+  enum class Added : std::uint8_t { more, whole, wrong, differs };
   // `combine` may be null if there are no bytes.
   Added add(std::uint32_t part, std::span<const std::byte> bytes, Combine combine,
             std::size_t width);

@@ -1,0 +1,55 @@
+// Label: what a rank says of one step of an operation besides its bytes. Whoever reads them has a label
+// of its own, from the same call of its own, and they have to be the same: else ranks gave different
+// counts, roots or calls.
+//
+//   Label label{.kind = 1, .last = true, .root = 3, .size = 40};
+//   if (label.digest() == theirs.digest()) ...      // kind, last, most of the root, sizes up to 56
+//   if (label.word() == theirs.word()) ...          // all of it
+//
+// Threads: a value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lfc {
+
+struct Label {
+  // Sizes that a digest tells apart.
+  static constexpr std::size_t kSmall = 56;
+  static constexpr unsigned kDigestBits = 12;
+
+  std::uint8_t kind = 0;   // below 8
+  bool wrong = false;      // no bytes come with it: the call cannot be done
+  bool last = false;       // of the operation's
+  std::uint32_t root = 0;  // member; its low 24 bits count
+  std::uint32_t size = 0;  // of the bytes in this step
+
+  constexpr std::uint64_t word() const noexcept {
+    return size | std::uint64_t{root & 0xffffffu} << 32 | std::uint64_t{kind & 7u} << 56 |
+           std::uint64_t{wrong} << 62 | std::uint64_t{last} << 63;
+  }
+  static constexpr Label of(std::uint64_t word, std::size_t size) noexcept {
+    return {static_cast<std::uint8_t>(word >> 56 & 7), (word >> 62 & 1) != 0, word >> 63 != 0,
+            static_cast<std::uint32_t>(word >> 32 & 0xffffff), static_cast<std::uint32_t>(size)};
+  }
+  constexpr std::uint32_t digest() const noexcept {
+    const std::uint32_t code = wrong ? kWrong : size <= kSmall ? size : kLarge;
+    return code | (last ? kLast : 0) | (kind & 7u) << 7 | (root & 3u) << 10;
+  }
+  // Whether both mean the same number of steps, written by the same ranks.
+  static constexpr bool same_walk(std::uint64_t a, std::uint64_t b) noexcept {
+    constexpr std::uint64_t kSize = 0x3f;
+    return ((a ^ b) & ((std::uint64_t{1} << kDigestBits) - 1) & ~kSize) == 0;
+  }
+  friend constexpr bool operator==(const Label& a, const Label& b) noexcept {
+    return a.word() == b.word();
+  }
+
+ private:
+  static constexpr std::uint32_t kLarge = 63;
+  static constexpr std::uint32_t kWrong = 62;
+  static constexpr std::uint32_t kLast = 1u << 6;
+};
+
+}  // namespace lfc

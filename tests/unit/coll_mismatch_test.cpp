@@ -1,0 +1,157 @@
+// Ranks that call a collective with other counts or roots: an error for those who can see it, and no wait.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "coll_world.hpp"
+
+namespace lfc {
+namespace {
+
+using Kind = CollOperation::Kind;
+using Status = CollOperation::Status;
+
+// What the ranks call; each in buffers of its own size, with a guard behind.
+struct Calls {
+  explicit Calls(CollWorld& of, std::uint32_t ranks)
+      : world(of), operations(ranks), memory(ranks) {}
+  void call(std::uint32_t rank, Kind kind, std::size_t bytes, std::uint32_t root = 0) {
+    const std::size_t blocks =
+        kind == Kind::allgather || kind == Kind::gather || kind == Kind::scatter ? operations.size()
+                                                                                 : 1;
+    memory[rank].assign(2 * bytes * blocks + kGuard, std::byte{0x5a});
+    CollOperation& operation = operations[rank];
+    operation.kind = kind;
+    operation.root = root;
+    operation.bytes = bytes;
+    operation.in = memory[rank].data();
+    operation.out = memory[rank].data() + bytes * blocks;
+    operation.op = CombineOp::bor;
+    operation.type = CombineType::uint8;
+    operation.ranks = world.numbers();
+  }
+  bool run() {
+    for (std::uint32_t rank = 0; rank < operations.size(); ++rank)
+      world.group(rank).submit(operations[rank]);
+    return world.finish(operations);
+  }
+  bool guarded() const {
+    for (const auto& bytes : memory)
+      for (std::size_t i = bytes.size() - kGuard; i < bytes.size(); ++i)
+        if (bytes[i] != std::byte{0x5a}) return false;
+    return true;
+  }
+
+  static constexpr std::size_t kGuard = 64;
+  CollWorld& world;
+  std::vector<CollOperation> operations;
+  std::vector<std::vector<std::byte>> memory;
+};
+
+Status barrier(CollWorld& world, std::uint32_t ranks, std::uint32_t rank) {
+  Calls calls(world, ranks);
+  for (std::uint32_t i = 0; i < ranks; ++i) calls.call(i, Kind::allreduce, 0);
+  REQUIRE(calls.run());
+  return calls.operations[rank].status;
+}
+
+}  // namespace
+
+TEST_CASE("labels tell sizes, roots, kinds and ends apart", "[coll]") {
+  const Label label{.kind = 3, .last = true, .root = 5, .size = 56};
+  REQUIRE(Label::of(label.word(), 56) == label);
+  for (const Label other : {Label{.kind = 2, .last = true, .root = 5, .size = 56},
+                            Label{.kind = 3, .last = false, .root = 5, .size = 56},
+                            Label{.kind = 3, .last = true, .root = 6, .size = 56},
+                            Label{.kind = 3, .last = true, .root = 5, .size = 55},
+                            Label{.kind = 3, .last = true, .root = 5, .size = 57},
+                            Label{.kind = 3, .wrong = true, .last = true, .root = 5, .size = 56}}) {
+    REQUIRE(other.digest() != label.digest());
+    REQUIRE(other.word() != label.word());
+  }
+  REQUIRE(Label{.size = 57}.word() != Label{.size = 58}.word());
+}
+
+TEST_CASE("on a node, a size that differs is noticed by who reads it", "[coll]") {
+  constexpr std::uint32_t kRanks = 3;
+  // Fewer, as many and more bytes than inline, a room, and a chunk.
+  const std::size_t here = GENERATE(std::size_t{8}, std::size_t{56}, std::size_t{57},
+                                    std::size_t{20000}, std::size_t{40000}, std::size_t{200000});
+  const std::size_t there = GENERATE(std::size_t{4}, std::size_t{57}, std::size_t{58},
+                                     std::size_t{19999}, std::size_t{199999}, std::size_t{300000});
+  const Kind kind = GENERATE(Kind::bcast, Kind::reduce, Kind::allreduce, Kind::allgather,
+                             Kind::gather, Kind::scatter);
+  if (here == there) return;
+  CAPTURE(here, there, static_cast<int>(kind));
+  CollWorld world({.ranks = kRanks, .per_node = kRanks});
+  Calls calls(world, kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    calls.call(rank, kind, rank == 1 ? there : here);
+  REQUIRE(calls.run());
+  REQUIRE(calls.guarded());
+  const bool root_reads = kind == Kind::reduce || kind == Kind::gather;
+  const bool all_read = kind == Kind::allreduce || kind == Kind::allgather;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    CAPTURE(rank);
+    if (all_read || rank == (root_reads ? 0 : 1))
+      REQUIRE(calls.operations[rank].status == Status::mismatch);
+  }
+  // It goes on where everybody has counted the same steps.
+  const Status after = barrier(world, kRanks, 0);
+  REQUIRE((after == Status::ok || after == Status::mismatch));
+  const bool direct = here * kRanks <= limits::kCollDirect;
+  const bool as_direct = (there * kRanks <= limits::kCollDirect) == direct;
+  if (here <= 20000 && there <= 20000 && kind != Kind::scatter &&
+      (kind != Kind::allreduce || as_direct))
+    REQUIRE(after == Status::ok);
+  for (std::uint32_t rank = 1; rank < kRanks; ++rank)
+    REQUIRE(barrier(world, kRanks, rank) == after);
+}
+
+TEST_CASE("on a node, another root or another call is an error for all", "[coll]") {
+  CollWorld world({.ranks = 3, .per_node = 3});
+  Calls calls(world, 3);
+  const bool another_root = GENERATE(true, false);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    if (another_root)
+      calls.call(rank, Kind::bcast, 100, rank == 2 ? 1 : 0);
+    else
+      calls.call(rank, rank == 2 ? Kind::gather : Kind::allgather, 100);
+  }
+  REQUIRE(calls.run());
+  // Who only gives in a gather does not see it.
+  REQUIRE(calls.operations[another_root ? 2 : 1].status == Status::mismatch);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    REQUIRE(barrier(world, 3, rank) == Status::mismatch);
+}
+
+TEST_CASE("among nodes, sizes that differ are an error for all", "[coll]") {
+  const std::uint32_t per_node = GENERATE(1u, 2u);
+  const Kind kind = GENERATE(Kind::bcast, Kind::reduce, Kind::allreduce);
+  // Also such that chunks are alike, but not as many.
+  const std::size_t there = GENERATE(std::size_t{8}, std::size_t{1020}, std::size_t{1024},
+                                     std::size_t{2048}, std::size_t{1536});
+  const std::size_t here = 1025 - GENERATE(std::size_t{0}, std::size_t{1});
+  if (there == here) return;
+  CAPTURE(per_node, static_cast<int>(kind), here, there);
+  constexpr std::uint32_t kRanks = 4;
+  CollWorld world({.ranks = kRanks, .per_node = per_node});
+  Calls calls(world, kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    calls.call(rank, kind, rank == 2 ? there : here);
+  // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call.
+  Calls barriers(world, kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    barriers.call(rank, Kind::allreduce, 0);
+    world.group(rank).submit(calls.operations[rank]);
+    world.group(rank).submit(barriers.operations[rank]);
+  }
+  REQUIRE(world.finish(calls.operations));
+  REQUIRE(world.finish(barriers.operations));
+  REQUIRE(calls.guarded());
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    REQUIRE(barriers.operations[rank].status != Status::ok);
+}
+
+}  // namespace lfc
