@@ -107,4 +107,31 @@ TEST_CASE("reductions of floating-point numbers are the same from call to call",
   }
 }
 
+TEST_CASE("what is done at once has as many steps as what is queued", "[coll]") {
+  // So many that the contributions of all together are not few bytes.
+  constexpr std::uint32_t kRanks = 300;
+  constexpr std::size_t kBytes = Board::kInline;
+  CollWorld world({.ranks = kRanks, .per_node = kRanks});
+  std::vector<std::byte> in(kBytes, std::byte{1});
+  std::vector<std::vector<std::byte>> out(kRanks, std::vector<std::byte>(kBytes));
+  for (int round = 0; round < 2; ++round) {  // the first one opens the boards
+    std::vector<CollOperation> operations(kRanks);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      CollOperation& operation = operations[rank];
+      operation.kind = Kind::allreduce;
+      operation.in = in.data();
+      operation.out = out[rank].data();
+      operation.bytes = kBytes;
+      operation.op = CombineOp::sum;
+      operation.type = CombineType::uint8;
+      if (world.group(rank).try_at_once(operation, 1))
+        operation.finished = true;
+      else
+        world.group(rank).submit(operation);
+    }
+    REQUIRE(world.finish(operations, 20000));
+    for (const auto& result : out) REQUIRE(result[kBytes - 1] == std::byte{kRanks & 0xff});
+  }
+}
+
 }  // namespace lfc
