@@ -73,7 +73,7 @@ TEST_CASE("labels tell sizes, roots, kinds and ends apart", "[coll]") {
   REQUIRE(Label{.size = 57}.word() != Label{.size = 58}.word());
 }
 
-TEST_CASE("on a node, a size that differs is noticed by who reads it", "[coll]") {
+TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") {
   constexpr std::uint32_t kRanks = 3;
   // Fewer, as many and more bytes than inline, a room, and a chunk.
   const std::size_t here = GENERATE(std::size_t{8}, std::size_t{56}, std::size_t{57},
@@ -109,7 +109,7 @@ TEST_CASE("on a node, a size that differs is noticed by who reads it", "[coll]")
     REQUIRE(barrier(world, kRanks, rank) == after);
 }
 
-TEST_CASE("on a node, another root or another call is an error for all", "[coll]") {
+TEST_CASE("another root or another call on a node is an error for all", "[coll]") {
   CollWorld world({.ranks = 3, .per_node = 3});
   Calls calls(world, 3);
   const bool another_root = GENERATE(true, false);
@@ -126,7 +126,7 @@ TEST_CASE("on a node, another root or another call is an error for all", "[coll]
     REQUIRE(barrier(world, 3, rank) == Status::mismatch);
 }
 
-TEST_CASE("among nodes, sizes that differ are an error for all", "[coll]") {
+TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u);
   const Kind kind = GENERATE(Kind::bcast, Kind::reduce, Kind::allreduce);
   // Also such that chunks are alike, but not as many.
