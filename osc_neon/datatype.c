@@ -155,15 +155,13 @@ enum neon_element neon_element_of(ompi_datatype_t* datatype) {
 }
 
 enum neon_op neon_op_of(const ompi_op_t* op) {
-  static const struct {
-    const ompi_op_t* theirs;
-    enum neon_op ours;
-  } table[] = {{MPI_SUM, NEON_SUM},       {MPI_REPLACE, NEON_REPLACE}, {MPI_NO_OP, NEON_NO_OP},
-               {MPI_PROD, NEON_PROD},     {MPI_MAX, NEON_MAX},         {MPI_MIN, NEON_MIN},
-               {MPI_BAND, NEON_BAND},     {MPI_BOR, NEON_BOR},         {MPI_BXOR, NEON_BXOR},
-               {MPI_LAND, NEON_LAND},     {MPI_LOR, NEON_LOR},         {MPI_LXOR, NEON_LXOR},
-               {MPI_MAXLOC, NEON_MAXLOC}, {MPI_MINLOC, NEON_MINLOC}};
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; ++i)
-    if (table[i].theirs == op) return table[i].ours;
-  return NEON_NO_OP + 1; /* MPI has checked: none of the user's gets here */
+  static const enum neon_op table[] = {
+      [OMPI_OP_BASE_FORTRAN_SUM] = NEON_SUM,         [OMPI_OP_BASE_FORTRAN_PROD] = NEON_PROD,
+      [OMPI_OP_BASE_FORTRAN_MAX] = NEON_MAX,         [OMPI_OP_BASE_FORTRAN_MIN] = NEON_MIN,
+      [OMPI_OP_BASE_FORTRAN_BAND] = NEON_BAND,       [OMPI_OP_BASE_FORTRAN_BOR] = NEON_BOR,
+      [OMPI_OP_BASE_FORTRAN_BXOR] = NEON_BXOR,       [OMPI_OP_BASE_FORTRAN_LAND] = NEON_LAND,
+      [OMPI_OP_BASE_FORTRAN_LOR] = NEON_LOR,         [OMPI_OP_BASE_FORTRAN_LXOR] = NEON_LXOR,
+      [OMPI_OP_BASE_FORTRAN_MAXLOC] = NEON_MAXLOC,   [OMPI_OP_BASE_FORTRAN_MINLOC] = NEON_MINLOC,
+      [OMPI_OP_BASE_FORTRAN_REPLACE] = NEON_REPLACE, [OMPI_OP_BASE_FORTRAN_NO_OP] = NEON_NO_OP};
+  return table[op->o_f_to_c_index]; /* MPI has checked: none of the user's gets here */
 }

@@ -139,6 +139,14 @@ static int get_accumulate(const void* origin, int count, ompi_datatype_t* dataty
                           int result_count, ompi_datatype_t* result_datatype, int target,
                           ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                           ompi_op_t* op, ompi_win_t* win) {
+  const bool alike = result_datatype == there_datatype && result_count == there_count &&
+                     ((datatype == there_datatype && count == there_count) || op == MPI_NO_OP);
+  if (alike && ompi_datatype_is_predefined(there_datatype) &&
+      is_plain(there_datatype, there_count) &&
+      neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
+                        neon_element_of(there_datatype), origin, result, there_datatype->super.size,
+                        (uint64_t)there_count, disp))
+    return OMPI_SUCCESS;
   return combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
                  there_count, there_datatype, op, true, win, NULL);
 }

@@ -27,7 +27,7 @@ void Window::order_stores() noexcept {
 
 bool Window::neighbour_died() const noexcept {
   return std::any_of(peers_.begin(), peers_.end(), [&](const WindowPeer& peer) {
-    const bool neighbour = peer.is_mapped() && &peer != &peers_[rank_];
+    const bool neighbour = peer.lock_is_mapped() && &peer != &peers_[rank_];
     return neighbour && ProcessWatch(peer.process).dead();
   });
 }
@@ -217,7 +217,7 @@ WindowStatus Window::test(bool& flag) {
 
 // --- Lock ---
 
-// Takes the lock of a target whose memory is mapped here. Waits its turn.
+// Takes a lock that is mapped here. Waits its turn.
 WindowStatus Window::acquire(WindowPeer& peer) {
   TicketLock& lock = peer.control->lock;
   const std::uint32_t ticket = lock.draw();
@@ -238,7 +238,7 @@ WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
     peer.exclusive = exclusive;
     peer.lock = no_check ? WindowPeer::Lock::assumed : WindowPeer::Lock::wanted;
   }
-  if (no_check || !peer.is_mapped()) {
+  if (no_check || !peer.lock_is_mapped()) {
     order_memory();
     return WindowStatus::ok;
   }
@@ -249,7 +249,8 @@ WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
 void Window::let_unlock_ride(WindowPeer& peer) {
   const Ni::Access access(ni_);
   peer.end_told = false;
-  if (peer.is_mapped() || peer.first == nullptr || peer.lock == WindowPeer::Lock::assumed) return;
+  if (peer.lock_is_mapped() || peer.first == nullptr || peer.lock == WindowPeer::Lock::assumed)
+    return;
   peer.unlocked = false;
   peer.ending = WindowPeer::End::unlock;
 }
@@ -258,7 +259,7 @@ void Window::let_unlock_ride(WindowPeer& peer) {
 WindowStatus Window::release(WindowPeer& peer) {
   WindowStatus status = WindowStatus::ok;
   order_memory();
-  if (peer.lock == WindowPeer::Lock::held && !peer.is_mapped()) {
+  if (peer.lock == WindowPeer::Lock::held && !peer.lock_is_mapped()) {
     status = wait_until([&] {
       if (!peer.end_told) {
         if (!locally_complete(peer) || peer.carrying) return false;
@@ -301,7 +302,7 @@ WindowStatus Window::lock_all(bool no_check) {
   order_memory();
   if (no_check) return WindowStatus::ok;
   for (WindowPeer& peer : peers_) {
-    if (!peer.is_mapped()) continue;  // with the first operation
+    if (!peer.lock_is_mapped()) continue;  // with the first operation
     peer.exclusive = false;
     const WindowStatus status = acquire(peer);
     if (status != WindowStatus::ok) return status;

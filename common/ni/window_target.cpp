@@ -244,7 +244,7 @@ void Window::check_completes(WindowPeer& peer) {
   });
 }
 
-// --- Locks of members that do not map the memory ---
+// --- Locks of members that do not map them ---
 
 void Window::grant_locks() {
   bool granted = true;
@@ -262,7 +262,7 @@ void Window::grant_locks() {
       break;
     }
   }
-  // Someone who maps the memory may give it free without telling.
+  // Someone who maps it may give it free without telling.
   if (!remote_tickets_.empty()) windows_.want_work(*this);
 }
 

@@ -286,21 +286,8 @@ Window::Window(Windows& windows, Shape shape)
   facts_.process = static_cast<std::uint32_t>(::getpid());
   facts_.control_offset = shape.control_offset;
   facts_.memory_offset = shape.memory_offset;
-  if (flavor_ == Flavor::allocate) {
-    const std::size_t control = round_up(sizeof(WindowControl), 4096);
-    segment_ = SharedMemory::create(control + size_);
-    if (!segment_) throw std::bad_alloc();
-    facts_.memory_offset = control;
-  } else if (flavor_ == Flavor::shared) {
-    segment_ = std::move(shape.segment);
-  }
-  if (segment_) {
-    facts_.segment = segment_->name();
-    control_ = reinterpret_cast<WindowControl*>(segment_->data() + facts_.control_offset);
-    memory_ = segment_->data() + facts_.memory_offset;
-  } else {
-    memory_ = static_cast<std::byte*>(shape.base);
-  }
+  memory_ = static_cast<std::byte*>(shape.base);
+  make_segment(shape);
   if (threads_) control_->singles.shut_out();
   facts_.base = reinterpret_cast<std::uint64_t>(memory_);
   facts_.size = size_;
@@ -309,6 +296,25 @@ Window::Window(Windows& windows, Shape shape)
     throw std::bad_alloc();
   const Ni::Access access(ni_);
   facts_.id = windows_.enter(*this);
+}
+
+// The control, which neighbours map in any case, and behind it the memory that a window allocates.
+void Window::make_segment(Shape& shape) {
+  if (flavor_ == Flavor::shared) {
+    segment_ = std::move(shape.segment);
+  } else if (shape.ranks > 1 || allocates()) {
+    // Not where pages begin: buffers of the user's often lie at the start of theirs, and a processor takes the loads of a
+    // copy for those of what it has just stored when only the page differs.
+    facts_.memory_offset = round_up(sizeof(WindowControl), 4096) + 2048;
+    segment_ = SharedMemory::create(facts_.memory_offset + (allocates() ? size_ : 0));
+  }
+  if (!segment_) {  // a lock of ours is then asked for in frames
+    if (allocates()) throw std::bad_alloc();
+    return;
+  }
+  facts_.segment = segment_->name();
+  control_ = reinterpret_cast<WindowControl*>(segment_->data() + facts_.control_offset);
+  if (allocates()) memory_ = segment_->data() + facts_.memory_offset;
 }
 
 Window::~Window() {
@@ -337,6 +343,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
     if (rank == rank_) {
       peer.mapped = memory_;
       peer.control = control_;
+      peer.memory_here = true;
     } else if (neighbours[rank] && its.segment.size != 0) {
       std::byte* segment = nullptr;
       if (flavor_ == Flavor::shared) {
@@ -345,13 +352,15 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
         segment = peer.segment->data();
       }
       if (segment != nullptr) {
-        peer.mapped = segment + its.memory_offset;
+        peer.memory_here = allocates();
+        if (peer.memory_here) peer.mapped = segment + its.memory_offset;
         peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);
       } else {
-        mapped = all_singles_known_ = false;
+        mapped = false;
+        if (allocates()) all_singles_known_ = false;
       }
     }
-    if (peer.control == nullptr) all_mapped_ = false;
+    if (!peer.is_mapped()) all_mapped_ = false;
   }
   return mapped;
 }

@@ -80,7 +80,7 @@ struct View {
   }
 };
 
-// Where neighbours on the host find what a window shares besides its bytes.
+// Where neighbours on the host find what a window shares besides its bytes; also where they do not map those.
 struct WindowControl {
   TicketLock lock;
   ElementLock elements;
@@ -95,7 +95,8 @@ struct WindowFacts {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   RegionHandle region;
-  SharedMemoryName segment;  // size 0: nobody else maps this window's memory
+  SharedMemoryName
+      segment;  // of the control and, if the window allocated it, the memory; size 0: none
   std::uint64_t control_offset = 0;
   std::uint64_t memory_offset = 0;
 };
@@ -111,11 +112,12 @@ struct WindowPeer {
 
   // What an access by loads and stores needs to know.
   std::byte* mapped = nullptr;       // its memory, in this process
-  WindowControl* control = nullptr;  // likewise; null: not mapped
+  WindowControl* control = nullptr;  // likewise, of any flavour; null: not mapped
   std::uint64_t size = 0;
   Published<WindowOp*> first{nullptr};  // operations that wait, in order
   Published<Lock> lock{Lock::none};
-  bool in_access = false;  // in the group of the access epoch
+  bool in_access = false;    // in the group of the access epoch
+  bool memory_here = false;  // mapped, or ourselves
   std::uint32_t displacement_unit = 1;
 
   PeerId peer = kNoPeer;
@@ -156,7 +158,10 @@ struct WindowPeer {
   std::uint32_t unlock_count = 0;
   WindowStatus ack_status = WindowStatus::ok;
 
-  bool is_mapped() const noexcept { return control != nullptr; }
+  // Its memory is reached by loads and stores.
+  bool is_mapped() const noexcept { return memory_here; }
+  // Its lock is: we take it ourselves.
+  bool lock_is_mapped() const noexcept { return control != nullptr; }
 };
 
 class Window {
@@ -322,6 +327,11 @@ class Window {
                     Copy copy) noexcept;
   bool troubled() const noexcept { return lost_ || error_ != WindowStatus::ok; }
 
+  void make_segment(Shape& shape);
+  bool allocates() const noexcept {
+    return flavor_ == Flavor::allocate || flavor_ == Flavor::shared;
+  }
+
   // Origin: ni/window_origin.cpp (which way), ni/window_fragments.cpp (in frames)
   WindowStatus issue(WindowOp& model);
   bool issue_in_frames(WindowPeer& peer, WindowOp& model);
@@ -386,7 +396,7 @@ class Window {
   std::uint64_t size_ = 0;
   WindowFacts facts_;
   std::optional<SharedMemory> segment_;
-  WindowControl own_control_;  // of windows that nobody maps
+  WindowControl own_control_;  // when there is no segment
   WindowControl* control_ = &own_control_;
   std::vector<WindowPeer> peers_;
   std::vector<Region> attached_;

@@ -16,6 +16,25 @@
 namespace lfc {
 namespace {
 
+// What is asked for every operation.
+struct TypeFacts {
+  std::uint16_t size = 0;
+  std::uint16_t operations = 0;  // a bit for each that is allowed
+};
+constexpr auto kTypes = [] {
+  std::array<TypeFacts, static_cast<std::size_t>(Element::count_)> facts{};
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    facts[i] = with_type(static_cast<Element>(i), [](auto value) {
+      using T = decltype(value);
+      TypeFacts type{Packed<T>::size, 0};
+      for (unsigned op = 0; op < static_cast<unsigned>(Accumulate::count_); ++op)
+        if (allows<T>(static_cast<Accumulate>(op)))
+          type.operations = static_cast<std::uint16_t>(type.operations | 1u << op);
+      return type;
+    });
+  return facts;
+}();
+
 // What the CPU changes at once: an unsigned word of the element's size.
 template <std::size_t size>
 struct Word;
@@ -122,36 +141,65 @@ void one_by_one(Accumulate op, Cursor& target, std::byte* memory, const std::byt
   }
 }
 
-// Many elements at a time, which nobody else changes meanwhile. What lies in small pieces is packed, changed, and put back.
-void together(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
-              std::byte* old, std::uint64_t bytes) {
+// Many elements at a time, which nobody else changes meanwhile.
+struct Together {
+  explicit Together(Accumulation what)
+      : size(size_of(what.element)),
+        combine(what.operation == Accumulate::no_op ? nullptr : combiner(what)) {}
+
+  // Elements that follow each other.
+  void change(std::byte* target, const std::byte* operand, std::byte* old,
+              std::uint64_t bytes) const {
+    if (old != nullptr) std::memcpy(old, target, bytes);
+    if (combine != nullptr) combine(target, operand, bytes / size);
+  }
+  // What lies in small pieces is packed, changed, and put back.
+  void change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,
+              std::uint64_t bytes) const;
+
+  const std::size_t size;
+  const Combiner combine;  // null: reads only
+};
+
+void Together::change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,
+                      std::uint64_t bytes) const {
   constexpr std::size_t kPacked = 2048;
   constexpr std::size_t kPiece = 128;
   std::array<std::byte, kPacked> packed;
-  const std::size_t size = size_of(what.element);
-  const bool changes = what.operation != Accumulate::no_op;
-  const Combiner combine = combiner(what);
   while (bytes > 0) {
     Cursor ahead = target;
     Piece piece;
     ahead.next(bytes, piece);
-    const bool in_place =
-        piece.length % size == 0 && (piece.length >= kPiece || piece.length == bytes);
-    const std::uint64_t length =
-        in_place ? piece.length : std::min<std::uint64_t>(bytes, kPacked - kPacked % size);
-    std::byte* const at = in_place ? memory + piece.offset : packed.data();
-    Cursor there = target;
-    if (in_place) {
+    std::uint64_t length = piece.length;
+    if (length % size == 0 && (length >= kPiece || length == bytes)) {
       target = ahead;
+      change(memory + piece.offset, operand, old, length);
     } else {
-      gather(target, memory, at, length);
+      length = std::min<std::uint64_t>(bytes, kPacked - kPacked % size);
+      Cursor there = target;
+      gather(target, memory, packed.data(), length);
+      change(packed.data(), operand, old, length);
+      if (combine != nullptr) scatter(there, memory, packed.data(), length);
     }
-    if (old != nullptr) std::memcpy(old, at, length), old += length;
-    if (changes) {
-      combine(at, operand, length / size);
-      operand += length;
-      if (!in_place) scatter(there, memory, at, length);
+    if (combine != nullptr) operand += length;
+    if (old != nullptr) old += length;
+    bytes -= length;
+  }
+}
+
+// Calls change(operand, old, length) for part after part, each under the lock.
+template <class Change>
+void in_parts(ElementLock& lock, std::size_t size, const std::byte* operand, std::byte* old,
+              std::uint64_t bytes, Change change) {
+  const std::uint64_t most = kHeldBytes - kHeldBytes % size;
+  while (bytes > 0) {
+    const std::uint64_t length = std::min(bytes, most);
+    {
+      const std::lock_guard held(lock);
+      change(operand, old, length);
     }
+    if (operand != nullptr) operand += length;
+    if (old != nullptr) old += length;
     bytes -= length;
   }
 }
@@ -168,12 +216,13 @@ void swap_word(std::byte* target, const std::byte* compare, const std::byte* val
 }  // namespace
 
 std::size_t size_of(Element element) noexcept {
-  return with_type(element, [](auto value) { return Packed<decltype(value)>::size; });
+  return kTypes[static_cast<std::size_t>(element)].size;
 }
 
 bool is_valid(Accumulate operation, Element element) noexcept {
   if (operation >= Accumulate::count_ || element >= Element::count_) return false;
-  return with_type(element, [&](auto value) { return allows<decltype(value)>(operation); });
+  const TypeFacts& type = kTypes[static_cast<std::size_t>(element)];
+  return (type.operations >> static_cast<unsigned>(operation) & 1) != 0;
 }
 
 // A holder that died inside leaves the lock behind; whoever finds that out takes it over.
@@ -197,23 +246,26 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
     });
   };
   if (guard.hold == Hold::none) return each(bytes, &guard.lock);
-  const std::uint64_t most = kHeldBytes - kHeldBytes % size_of(what.element);
-  while (bytes > 0) {
-    const std::uint64_t length = std::min(bytes, most);
-    const std::lock_guard held(guard.lock);
-    if (guard.hold == Hold::alone) {
-      together(what, target, memory, operand, old, length);
-    } else {
-      each(length, nullptr);
-    }
-    if (operand != nullptr) operand += length;
-    if (old != nullptr) old += length;
-    bytes -= length;
-  }
+  const Together together(what);
+  in_parts(guard.lock, together.size, operand, old, bytes,
+           [&](const std::byte* from, std::byte* before, std::uint64_t length) {
+             if (guard.hold == Hold::alone)
+               return together.change(target, memory, from, before, length);
+             operand = from, old = before;
+             each(length, nullptr);
+           });
 }
 
 void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard) {
+  if (guard.hold == Hold::alone) {
+    const Together together(what);
+    return in_parts(guard.lock, together.size, operand, old, count * together.size,
+                    [&](const std::byte* from, std::byte* before, std::uint64_t length) {
+                      together.change(target, from, before, length);
+                      target += length;
+                    });
+  }
   const bool single = count == 1 && guard.hold == Hold::none;
   const std::uint64_t size = with_type(what.element, [&](auto value) -> std::uint64_t {
     using T = decltype(value);

@@ -43,22 +43,31 @@ constexpr Combiner wide = basic<T, operation>;
 bool has_wide() noexcept { return false; }
 #endif
 
-template <class T, std::size_t... operation>
-Combiner pick(Accumulate which, std::index_sequence<operation...>) noexcept {
-  static constexpr std::array<Combiner, sizeof...(operation)> kBasic{
-      basic<T, static_cast<Accumulate>(operation)>...};
-  static constexpr std::array<Combiner, sizeof...(operation)> kWide{
-      wide<T, static_cast<Accumulate>(operation)>...};
-  return (has_wide() ? kWide : kBasic)[static_cast<std::size_t>(which)];
+constexpr auto kOperations = static_cast<std::size_t>(Accumulate::count_);
+constexpr auto kElements = static_cast<std::size_t>(Element::count_);
+using Loops = std::array<Combiner, kOperations>;
+
+template <class T, bool is_wide, std::size_t... operation>
+constexpr Loops loops_of(std::index_sequence<operation...>) noexcept {
+  if constexpr (is_wide) return {wide<T, static_cast<Accumulate>(operation)>...};
+  return {basic<T, static_cast<Accumulate>(operation)>...};
 }
+
+template <bool is_wide>
+constexpr auto kLoops = [] {
+  std::array<Loops, kElements> all{};
+  for (std::size_t i = 0; i < kElements; ++i)
+    all[i] = with_type(static_cast<Element>(i), [](auto value) {
+      return loops_of<decltype(value), is_wide>(std::make_index_sequence<kOperations>{});
+    });
+  return all;
+}();
 
 }  // namespace
 
 Combiner combiner(Accumulation what) noexcept {
-  return with_type(what.element, [&](auto value) {
-    constexpr auto kOperations = static_cast<std::size_t>(Accumulate::count_);
-    return pick<decltype(value)>(what.operation, std::make_index_sequence<kOperations>{});
-  });
+  const auto& loops = has_wide() ? kLoops<true> : kLoops<false>;
+  return loops[static_cast<std::size_t>(what.element)][static_cast<std::size_t>(what.operation)];
 }
 
 }  // namespace lfc

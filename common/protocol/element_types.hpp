@@ -34,7 +34,7 @@ inline constexpr bool is_complex<std::complex<T>> = true;
 
 // Calls visit(T{}) with the C++ type of the element.
 template <class Visit>
-decltype(auto) with_type(Element element, Visit visit) {
+constexpr decltype(auto) with_type(Element element, Visit visit) {
   switch (element) {
     case Element::i8: return visit(std::int8_t{});
     case Element::u8: return visit(std::uint8_t{});

@@ -1,11 +1,12 @@
 // One-sided: rank 0 works on the memory of rank 1, which waits inside MPI.
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-int begin_window(Point* p) {
+static int make_window(Point* p) {
   const MPI_Aint bytes = (MPI_Aint)p->size;
   char* base = NULL;
   int made;
@@ -21,16 +22,30 @@ int begin_window(Point* p) {
   if (!allocate_windows) base = p->in;
   p->exposed = base;
   memset(base, 0, p->size);
+  return 1;
+}
+
+int begin_window(Point* p) {
+  if (!make_window(p)) return 0;
   MPI_Win_lock_all(MPI_MODE_NOCHECK, p->window);
   MPI_Win_sync(p->window);
   MPI_Barrier(MPI_COMM_WORLD);
   return 1;
 }
 
+// Each operation has an epoch of its own.
+int begin_locked(Point* p) {
+  const int made = make_window(p);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return made;
+}
+
 void end_window(Point* p) {
   MPI_Win_unlock_all(p->window);
   MPI_Win_free(&p->window);
 }
+
+void end_locked(Point* p) { MPI_Win_free(&p->window); }
 
 // Rank 1 stays inside MPI, where its side of the transport runs, until rank 0 has finished.
 static double finish_one_sided(double start) {
@@ -90,6 +105,106 @@ double run_fetch_add(Point* p, long units) {
       MPI_Abort(MPI_COMM_WORLD, 3);
     }
     expected = before + 1;
+  }
+  return finish_one_sided(start);
+}
+
+// --- Accumulates ---
+
+typedef struct Combined {
+  MPI_Datatype type;
+  MPI_Op operation;
+  size_t element;  // bytes
+  int fetch;
+} Combined;
+
+static void combine_and_flush(Point* p, const Combined* what) {
+  const int count = (int)(p->size / what->element);
+  if (what->fetch)
+    MPI_Get_accumulate(p->out, count, what->type, p->in, count, what->type, 1, 0, count, what->type,
+                       what->operation, p->window);
+  else
+    MPI_Accumulate(p->out, count, what->type, 1, 0, count, what->type, what->operation, p->window);
+  MPI_Win_flush(1, p->window);
+}
+
+// What a replace has left there and, before anything else has come, a sum or a maximum: the operands.
+static void check_combined(Point* p, const Combined* what, long seed) {
+  memset(p->out, 0, p->size);
+  MPI_Put(p->out, (int)p->size, MPI_BYTE, 1, 0, (int)p->size, MPI_BYTE, p->window);
+  MPI_Win_flush(1, p->window);
+  fill(p->out, p->size, seed);
+  if (what->operation == MPI_MAX)
+    for (size_t i = 0; i < p->size / sizeof(double); i++) ((double*)p->out)[i] = (double)(i + 1);
+  char* const expected = malloc(p->size);
+  memcpy(expected, p->out, p->size);
+  combine_and_flush(p, what);
+  get_and_flush(p, p->out);
+  if (memcmp(p->out, expected, p->size) != 0) {
+    fprintf(stderr, "mpi_bench: WRONG VALUES in %s\n", where);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  free(expected);
+}
+
+static double run_combined(Point* p, long units, Combined what) {
+  if (!p->verify) memset(p->out, 0, p->size);  // no value grows until it is none
+  const double start = MPI_Wtime();
+  for (long i = 0; rank == 0 && i < units; i++) {
+    if (p->verify)
+      check_combined(p, &what, i);
+    else
+      combine_and_flush(p, &what);
+  }
+  return finish_one_sided(start);
+}
+
+double run_sum_int(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_INT, MPI_SUM, sizeof(int), 0});
+}
+
+double run_sum_char(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_SIGNED_CHAR, MPI_SUM, 1, 0});
+}
+
+double run_max_double(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_DOUBLE, MPI_MAX, sizeof(double), 0});
+}
+
+double run_replace_char(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_CHAR, MPI_REPLACE, 1, 0});
+}
+
+double run_fetch_sum_int(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_INT, MPI_SUM, sizeof(int), 1});
+}
+
+// --- An epoch for each operation ---
+
+double run_lock_put(Point* p, long units) {
+  const double start = MPI_Wtime();
+  for (long i = 0; rank == 0 && i < units; i++) {
+    if (p->verify) fill(p->out, p->size, i);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, p->window);
+    MPI_Put(p->out, (int)p->size, MPI_BYTE, 1, 0, (int)p->size, MPI_BYTE, p->window);
+    MPI_Win_unlock(1, p->window);
+    if (!p->verify) continue;
+    memset(p->out, 0, p->size);
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, p->window);
+    get_and_flush(p, p->out);
+    MPI_Win_unlock(1, p->window);
+    check(p->out, p->size, i);
+  }
+  return finish_one_sided(start);
+}
+
+double run_lock_sum(Point* p, long units) {
+  const int one = 1;
+  const double start = MPI_Wtime();
+  for (long i = 0; rank == 0 && i < units; i++) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, p->window);
+    MPI_Accumulate(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, p->window);
+    MPI_Win_unlock(1, p->window);
   }
   return finish_one_sided(start);
 }

@@ -24,7 +24,8 @@ constexpr std::size_t kWords = 64;
 // A window of `nodes` members, each with kWords words between two canaries.
 struct Setting {
   explicit Setting(Node nodes, Config config = {.initial_window = 1, .maximum_window = 2},
-                   Flavor flavor = Flavor::create, const SimOptions& fabric = {.seed = 3})
+                   Flavor flavor = Flavor::create, const SimOptions& fabric = {.seed = 3},
+                   Node on_one_host = 0)
       : world(nodes, fabric, config), memory(nodes) {
     world_of_host = &world;
     finished.clear();
@@ -52,8 +53,9 @@ struct Setting {
       std::vector<PeerId> peers;
       for (Node other = 0; other < nodes; ++other)
         peers.push_back(other == node ? kNoPeer : world.peer(node, other));
-      const std::array<bool, 8> none{};
-      windows[node]->connect(facts, peers, {none.data(), nodes});
+      std::array<bool, 8> neighbours{};
+      if (node < on_one_host) std::fill_n(neighbours.begin(), on_one_host, true);
+      windows[node]->connect(facts, peers, {neighbours.data(), nodes});
     }
   }
   ~Setting() {
@@ -140,6 +142,32 @@ TEST_CASE("lock, put, flush, get, unlock", "[windows]") {
   REQUIRE(at.at(0).get(1, Word(&back).view, Word(nullptr, 7).view, nullptr) == WindowStatus::ok);
   REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
   REQUIRE(back == 107);
+}
+
+TEST_CASE("neighbours take the locks of created windows without a frame", "[windows]") {
+  Setting at(3, {.initial_window = 1, .maximum_window = 2}, Flavor::create, {.seed = 3}, 2);
+  std::uint64_t value = 7;
+  std::uint64_t late = 8;
+  const Counters& sent = at.world.ni(0).counters();
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  REQUIRE(sent.get(Counter::frames_sent) == 0);
+  // Who asks in frames waits for them all the same.
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(2).lock(1, true, false) == WindowStatus::ok);
+  const Word from(&late);
+  const Word there(nullptr);
+  REQUIRE(at.at(2).put(1, from.view, there.view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).accumulate(1, kAdd, Word(&value).view, there.view, nullptr) == WindowStatus::ok);
+  at.settle();
+  REQUIRE(at.words(1)[0] == 7);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.at(2).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.words(1)[0] == 8);
+  REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
 }
 
 TEST_CASE("a strided put and a fetch of many elements, in many fragments", "[windows]") {
