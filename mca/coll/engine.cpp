@@ -18,6 +18,7 @@
 
 #include "arena.hpp"
 #include "group.hpp"
+#include "group_names.hpp"
 #include "link/shm/process_watch.hpp"
 #include "ni/process_ni.hpp"
 
@@ -26,12 +27,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kFactsVersion = 1;
+constexpr std::uint32_t kFactsVersion = 2;
 constexpr auto kWatchPeriod = std::chrono::milliseconds(200);
 // Rounds of waiting without events before Open MPI's other business is looked after, and, on one
 // node, before the clock is.
 constexpr unsigned kSpins = 128;
 constexpr unsigned kClockSpins = 1024;
+// After so many it gives way even where there are processors enough for this job: some 100 us.
+constexpr unsigned kPatience = 1024;
 
 // What each process publishes. All members of a group must agree on `parameters`.
 struct Facts {
@@ -45,20 +48,9 @@ struct Process {
   std::optional<Facts> facts;      // none: takes no part
   std::optional<Address> address;  // with facts
   std::unique_ptr<NeighbourArena> arena;
-  bool reported = false;  // that it cannot be reached
+  std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
+  bool reported = false;                // that it cannot be reached
 };
-
-// Bijective (MurmurHash3's finalizer): what goes in different comes out different.
-std::uint64_t scramble(std::uint64_t value) noexcept {
-  value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
-  value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
-  return value ^ (value >> 33);
-}
-
-// Adds to a hash. The hash is scrambled first: small numbers must not make up for each other.
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
-  return scramble(scramble(hash + 0x9e3779b97f4a7c15u) + value);
-}
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -76,7 +68,6 @@ struct lfc_coll_group {
   std::unique_ptr<lfc::CollGroup> group;
   std::vector<std::uint32_t> members;  // by rank
   std::vector<std::uint32_t> ranks;    // by member
-  std::vector<std::unique_ptr<lfc::ProcessWatch>> neighbours;
   std::mutex watch_mutex;  // several threads may wait for operations of one communicator
   lfc::Clock::time_point watched{};
   bool loss_told = false;
@@ -165,10 +156,16 @@ class Engine {
     if (first == ni_->identity().name) {
       std::byte* const memory = arena_ == nullptr ? nullptr : arena_->make(key, lanes);
       failed = memory == nullptr;
+      if (failed)
+        std::fprintf(
+            stderr,
+            "coll lfc: no shared memory for a communicator more (%zu are there); leave it out "
+            "with --mca coll ^lfc\n",
+            arena_ == nullptr ? 0 : arena_->boards());
       return memory;
     }
     NeighbourArena& arena = neighbour(first);
-    std::byte* const memory = arena.find(key, lanes);
+    std::byte* const memory = arena.find(key, lanes, failed);
     if (memory == nullptr && !arena.why_not().empty()) {
       if (!failed)
         std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
@@ -249,6 +246,13 @@ class Engine {
       process.arena = std::make_unique<NeighbourArena>(process.facts->arena);
     return *process.arena;
   }
+  bool has_ended(ProcessName name) {
+    const std::lock_guard guard(mutex_);
+    Process& process = processes_[name.packed()];
+    if (process.watch == nullptr)
+      process.watch = std::make_unique<ProcessWatch>(process.facts->arena.pid);
+    return process.watch->dead();
+  }
   void tell_loss(lfc_coll_group& group, const std::string& what);
   static std::string shown(ProcessName name) {
     return "process " + std::to_string(name.job) + ":" + std::to_string(name.rank);
@@ -269,6 +273,7 @@ class Engine {
   std::vector<std::unique_ptr<GroupNetwork>> lingering_;  // of communicators that are gone
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Process> processes_;
+  GroupNames names_;
   std::mutex active_mutex_;
   std::vector<lfc_coll_group*> active_;
   std::atomic<std::uint32_t> running_ = 0;
@@ -348,6 +353,10 @@ lfc_coll_group* Engine::join(std::uint64_t key, const lfc_coll_process* processe
     why_not = "some rank of the job cannot reach another by LFC";
     return nullptr;
   }
+  {
+    const std::lock_guard guard(mutex_);
+    key = names_.next(key);
+  }
   if (!reaches_boards(members.name(members.first(members.node(own)))))
     made->found &= ~unsigned{LFC_COLL_BOARDS};
   std::unique_ptr<GroupNetwork> network;
@@ -396,7 +405,7 @@ void Engine::release(lfc_coll_group* group) {
   sweep();
 }
 
-// Before a key is used again: then all members have finished with the old communicator.
+// The NI's parts of communicators that are gone, once they have nothing more to do.
 void Engine::sweep() {
   std::erase_if(lingering_, [](const auto& old) {
     if (!old->drained()) return false;
@@ -414,17 +423,11 @@ void Engine::watch(lfc_coll_group& group) {
   group.watched = now;
   if (first) return;
   CollGroup& coll = *group.group;
-  if (group.neighbours.empty()) {
-    for (const std::uint32_t member : coll.local()) {
-      const std::lock_guard guard(mutex_);
-      const Process& process = processes_[coll.members().name(member).packed()];
-      group.neighbours.push_back(std::make_unique<ProcessWatch>(process.facts->arena.pid));
-    }
-  }
-  for (std::size_t lane = 0; lane < group.neighbours.size(); ++lane) {
-    if (!group.neighbours[lane]->dead()) continue;
+  for (const std::uint32_t member : coll.local()) {
+    const ProcessName name = coll.members().name(member);
+    if (name == ni_->identity().name || !has_ended(name)) continue;
     coll.set_lost();
-    tell_loss(group, shown(coll.members().name(coll.local()[lane])) + " has ended");
+    tell_loss(group, shown(name) + " has ended");
   }
 }
 
@@ -477,6 +480,8 @@ void Engine::wait(lfc_coll_group& group, CollOperation& operation) {
       sched_yield();
     } else if (network || idle % 16 == 0) {
       options_.progress();
+      // Whoever it waits for may be kept from running by us, or by another job.
+      if (idle > kPatience) sched_yield();
     } else {
       relax();
     }

@@ -1,5 +1,7 @@
 #include "group.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -199,8 +201,7 @@ void CollGroup::append_pieces(CollOperation& operation) {
 }
 
 void CollGroup::submit(CollOperation& operation) {
-  while (!enter()) {
-  }
+  while (!enter()) sched_yield();  // another thread is in, and may have been preempted there
   if (network_ == nullptr) {
     prepare(operation);
     append(operation);

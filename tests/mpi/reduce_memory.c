@@ -1,0 +1,49 @@
+// A reduction much larger than the window, whose root is late: what the others have contributed does not pile up
+// in anybody's network interface. (Between hosts; on one host there is nothing to pile up.)
+#include "check.h"
+#include "process.h"
+
+// In MiB; of what the process has had at most since the last reset.
+static long high_water(void) {
+  char line[256];
+  long kib = 0;
+  FILE* file = fopen("/proc/self/status", "r");
+  require(file != NULL, "cannot read /proc/self/status");
+  while (fgets(line, sizeof line, file) != NULL) (void)sscanf(line, "VmHWM: %ld", &kib);
+  fclose(file);
+  return kib / 1024;
+}
+
+static void reset_high_water(void) {
+  FILE* file = fopen("/proc/self/clear_refs", "w");
+  if (file == NULL) return;
+  fputs("5", file);
+  fclose(file);
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  enum { kMiB = 40, kMost = 24, kCount = kMiB * 131072 };
+  double* in = allocate(kCount * sizeof *in);
+  double* out = allocate(kCount * sizeof *out);
+  for (int i = 0; i < kCount; ++i) {
+    in[i] = me + i % 10;
+    out[i] = -1;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  reset_high_water();
+  const long before = high_water();
+  if (me == 0) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+  doing("the reduction");
+  MPI_Reduce(in, out, kCount, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  const long grown = high_water() - before;
+  printf("rank %d: %ld MiB more for a reduction of %d\n", me, grown, kMiB);
+  require(grown <= kMost, "%ld MiB more for a reduction of %d MiB", grown, kMiB);
+  for (int i = 0; me == 0 && i < kCount; ++i)
+    require(out[i] == 0.5 * ranks * (ranks - 1) + (double)ranks * (i % 10), "element %d: %g", i,
+            out[i]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  free(in);
+  free(out);
+  return check_end();
+}
