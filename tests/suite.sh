@@ -134,16 +134,18 @@ programs_on_host() {
   done
 }
 programs_on_lab() { rma_on_lab 4 programs_random --many-hosts "$@"; }
-# The same programs over Open MPI's own components must bring the same.
+# The same programs over Open MPI's own components must bring the same. Not those of windows: osc rdma cannot compare and
+# swap at oneself, and osc pt2pt ends in a double free in post, start, complete, wait with derived types.
 programs_against_stock() { # programs_against_stock RANKS ARGS...
   local ours stock
+  local job=(-n "$1" --map-by slot:OVERSUBSCRIBE --mca pml ob1)
+  local random=("$LFC_BUILD/default/tests/programs/programs_random" --stock
+    --kinds "messages,flood,persistent,collective,communicator,polling,neon" "${@:2}")
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
-  local job=(-n "$1" --map-by slot:OVERSUBSCRIBE)
-  ours=$(mpirun "${job[@]}" --mca btl lfc --mca osc neon "$LFC_BUILD/default/tests/programs/programs_random" "${@:2}")
-  stock=$(mpirun "${job[@]}" --mca pml ob1 --mca btl vader,self --mca osc '^neon' \
-    "$LFC_BUILD/default/tests/programs/programs_random" "${@:2}")
+  ours=$(mpirun "${job[@]}" --mca btl lfc --mca osc neon "${random[@]}")
+  stock=$(mpirun "${job[@]}" --mca btl vader,self --mca osc pt2pt "${random[@]}")
   echo "lfc: $ours; stock: $stock"
   [[ $ours == "$stock" && $ours == *ok ]]
 }
@@ -576,11 +578,12 @@ suite() {
   entry nightly 300 rma/large rma_on_host 2 rma_large
   # The tests that were written for a defect find it: each is put back, built and looked for.
   entry nightly 14400 defects check_defects
-  entry full 120 programs/host programs_on_host --programs 125
+  entry full 180 programs/host programs_on_host --programs 125
   entry full 120 programs/lab programs_on_lab --programs 40
-  entry nightly 10800 programs/many programs_on_host --programs 25000 --seed 100000 --large --limit 10800
-  entry nightly 3600 programs/many-lab programs_on_lab --programs 4000 --seed 300000 --large --limit 3600
-  entry nightly 3600 programs/stock programs_against_stock 3 --programs 3000 --seed 400000
+  entry nightly 10800 programs/many programs_on_host --programs 25000 --seed 100000
+  entry nightly 3600 programs/many-lab programs_on_lab --programs 4000 --seed 300000
+  entry nightly 3600 programs/large programs_on_host --programs 100 --seed 400000 --large --program-limit 300
+  entry nightly 1800 programs/stock programs_against_stock 3 --programs 3000 --seed 500000
   for name in "$tree"/perf/apps/*.cpp; do
     name=$(basename "$name" .cpp)
     for ranks in 2 4; do entry quick 90 "kernel/$name.$ranks" kernel_on_host $ranks "$name"; done

@@ -105,6 +105,19 @@ Operation draw_operation(Draw& draw, Element element, std::size_t room) {
   return op;
 }
 
+Operation draw_irregular_get(Draw& draw, Element element, std::size_t room) {
+  Operation op{};
+  op.kind = Operation::kGet;
+  op.request = draw.one_in(3);
+  op.key = draw.next();
+  std::size_t total = (room / 2 + draw.below(room / 3 + 1)) / size_of(element);
+  for (op.there = draw_layout(draw, element, total, true); op.there.bytes() > room; total /= 2)
+    op.there = draw_layout(draw, element, total / 2, true);
+  op.here = contiguous(element, 1);
+  op.result = draw_layout(draw, element, op.there.total);
+  return op;
+}
+
 std::vector<char> operands(const Operation& op) {
   std::vector<char> made = contents(op.key, op.here.packed());
   if (op.here.element != Element::kDouble) return made;

@@ -32,6 +32,8 @@ struct Operation {
 bool allowed(Operation::Op op, Element element);
 // Kind, operation and layouts of one that needs at most `room` bytes of the window.
 Operation draw_operation(Draw& draw, Element element, std::size_t room);
+// A get of many unequal blocks, many fragments large.
+Operation draw_irregular_get(Draw& draw, Element element, std::size_t room);
 
 // Packed operands.
 std::vector<char> operands(const Operation& op);

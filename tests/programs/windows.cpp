@@ -76,7 +76,7 @@ Windows::Windows(Draw& draw, const Scale& scale) : stock_(scale.stock) {
   if (!scale.one_host && flavor_ == kShared) flavor_ = kDynamic;
   unit_ = draw.pick({1, 4, 8, 16});
   pieces_ = draw.in(0, 1);
-  slice_ = draw.pick<std::size_t>({2048, 20480, 143360, 143360, 614400});
+  slice_ = draw.pick<std::size_t>({2048, 20480, 143360, 143360, 614400, 1228800});
   element_ = static_cast<Element>(draw.below(kElements));
   do {
     common_ = draw.pick({Operation::kSum, Operation::kMax, Operation::kXor});
@@ -99,16 +99,17 @@ void Windows::draw_phase(Draw& draw, const Scale& scale, Phase& phase) {
 
 void Windows::draw_operations(Draw& draw, Phase& phase, int origin, int count) {
   const int roles = static_cast<int>(models_.size());
-  const bool gets_only = draw.one_in(4);
+  const bool gets_only = draw.one_in(4),
+             irregular = gets_only && count <= 8 && slice_ > kBulk && draw.one_in(2);
   std::vector<std::size_t> used(models_.size());
   std::vector<const Operation*> last(models_.size());
   std::size_t moved = 0;
   const int one = draw.in(0, roles - 1);
-  for (int i = 0; i < count && moved < 1500000; ++i) {
+  for (int i = 0; i < count && moved < 3000000; ++i) {
     const int target = draw.one_in(2) ? one : draw.in(0, roles - 1);
     std::size_t& at = used[static_cast<std::size_t>(target)];
     const Operation*& before = last[static_cast<std::size_t>(target)];
-    const bool shared = element_ != Element::kRecord && draw.one_in(6);
+    const bool shared = element_ != Element::kRecord && !irregular && draw.one_in(6);
     const std::size_t room = shared ? kSharedBytes : gets_only ? slice_ : slice_ - at;
     if (room < 64) break;
     Operation op =
