@@ -566,6 +566,13 @@ suite() {
   entry full 180 rma/lab/onesided rma_on_lab 4 mpi_onesided --swap-everywhere --dynamic
   entry full 300 rma/lab/random rma_on_lab 4 rma_random --programs 60 --seed 20000
   for how in single floating; do
+    entry full 120 "rma/patterns.16.$how" rma_with_policy rma_on_host $how 16 rma_patterns
+  done
+  entry quick 120 rma/patterns.3 rma_on_host 3 rma_patterns
+  entry full 120 rma/lab/patterns rma_on_lab 4 rma_patterns
+  entry full 120 rma/patterns.32 rma_on_host 32 rma_patterns --pattern all-to-all
+  entry nightly 180 rma/patterns.64 rma_on_host 64 rma_patterns --pattern all-to-all
+  for how in single floating; do
     entry full 120 "progress/$how" progress_on_host $how --bound 500
     entry full 120 "progress/lab.$how" progress_on_lab $how --bound 500
     entry nightly 120 "progress/figures.$how" progress_on_host $how
