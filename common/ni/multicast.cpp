@@ -300,7 +300,7 @@ void Multicast::release(Packet& packet) {
 Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
   if (type == FrameType::service) return on_packet(peer, nullptr, payload);
-  Recovery::Channel channel = 0;
+  Recovery::Channel channel;
   if (recovery_ == nullptr || payload.size() < sizeof channel) return Verdict::malformed;
   std::memcpy(&channel, payload.data(), sizeof channel);
   payload = payload.subspan(sizeof channel);

@@ -77,7 +77,7 @@ class Multicast final : public Service, private Recovery::Out {
     Suspicion recovery = Suspicion::never;  // the same in all processes
     // Of the timer: until a queue in which nothing has moved is suspected; up to twice that, at
     // random, so that not all who see the same deadlock recover. In what `clock` counts.
-    std::uint64_t delay = 10'000'000;
+    std::uint64_t delay = 500'000;
     std::uint64_t (*clock)(const void* context) = nullptr;  // null: nanoseconds
     const void* clock_context = nullptr;
   };

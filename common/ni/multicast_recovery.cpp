@@ -40,7 +40,7 @@ bool Multicast::enter_channel(PeerId from, const MulticastHeader& header,
   do {
     if (above == header.origin) return false;
     above = members.parent(shape, header.origin, above);
-  } while (members.name(above).packed() != channel);
+  } while (members.name(above).packed() != channel.owner);
   return recovery_->enter(channel, tree_of(header), from);
 }
 

@@ -10,7 +10,12 @@ void Recovery::start(PeerId child) {
 }
 
 bool Recovery::enter(Channel channel, const TreeId& tree, PeerId parent) {
-  if (channel == own_) return false;
+  if (channel.owner == own_.owner) return false;
+  std::size_t others = 0;
+  for (auto held = channels_.lower_bound({channel.owner, 0});
+       held != channels_.end() && held->first.owner == channel.owner; ++held)
+    ++others;
+  if (others >= kChannelsOfOne) return false;
   const auto [entry, is_free] = channels_.try_emplace(channel);
   if (!is_free) return false;
   entry->second.buffer = true;
@@ -78,6 +83,7 @@ void Recovery::settle(Channels::iterator entry) {
   const Channel channel = entry->first;
   const PeerId parent = entry->second.parent;
   channels_.erase(entry);
+  if (channel == own_) ++own_.number;
   if (parent != kNoPeer) out_.channel_clear(channel, parent);
 }
 

@@ -1,7 +1,8 @@
 // Recovery: deadlock recovery over private channels (RECOV), one NI's part, as a pure state machine.
 //
 // A multicast packet that has waited too long for a credit is sent without one, on this NI's own
-// *channel*: one escape buffer on every other NI. Whoever gets a packet on a channel may send one
+// *channel*: one escape buffer on every other NI. Each recovery has a channel of its own number: who has lost
+// a peer does not know what of the last one is left behind it. Whoever gets a packet on a channel may send one
 // packet of the same tree on it to each of its children, so the way to the leaves is free. When
 // the buffer here is free and all children have cleared the channel, it is cleared towards the
 // parent; when that reaches its owner, he may start another recovery.
@@ -19,9 +20,11 @@
 // Threads: none of its own; the NI serialises.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -51,7 +54,14 @@ struct TreeIdHash {
 
 class Recovery {
  public:
-  using Channel = std::uint64_t;  // its owner's packed name
+  // On the wire in front of what goes on it.
+  struct Channel {
+    std::uint64_t owner = 0;   // packed name
+    std::uint64_t number = 0;  // of his recoveries
+    auto operator<=>(const Channel&) const = default;
+  };
+  // Of one owner at a time: the others are left of recoveries that the loss of a process has ended above.
+  static constexpr std::size_t kChannelsOfOne = 16;
 
   // Where the protocol's own frames go.
   class Out {
@@ -61,16 +71,17 @@ class Recovery {
     virtual void channel_clear(Channel channel, PeerId parent) = 0;
   };
 
-  Recovery(Channel own, Out& out) noexcept : own_(own), out_(out) {}
+  Recovery(std::uint64_t own, Out& out) noexcept : own_{own}, out_(out) {}
 
+  // Of the recovery of ours that is under way, or of the next.
   Channel own() const noexcept { return own_; }
   // A recovery of ours is under way: another has to wait.
   bool recovering() const noexcept { return channels_.contains(own_); }
   // The first packet of a recovery of ours has gone to this child, on our channel.
   void start(PeerId child);
 
-  // A packet of the tree has come on a channel. False: the escape buffer was not free, or the
-  // channel is ours, which cannot come back to us.
+  // A packet of the tree has come on a channel. False: the escape buffer was not free, its owner has too
+  // many, or the channel is ours, which cannot come back to us.
   bool enter(Channel channel, const TreeId& tree, PeerId parent);
   // A channel on which the oldest packet of the tree that waits for this child may go.
   std::optional<Channel> way(const TreeId& tree, PeerId child) const noexcept;
@@ -104,11 +115,11 @@ class Recovery {
     std::size_t uncleared = 0;  // children
     std::vector<Use> children;
   };
-  using Channels = std::unordered_map<Channel, Held>;
+  using Channels = std::map<Channel, Held>;
 
   void settle(Channels::iterator entry);
 
-  const Channel own_;
+  Channel own_;
   Out& out_;
   Channels channels_;
   std::unordered_map<TreeId, std::deque<Channel>, TreeIdHash> active_;  // oldest first

@@ -10,6 +10,7 @@
 
 static const char* forwarding = "ni";
 static const char* tree = "monotone";
+static const char* recovery = "timer";
 
 static int progress(void) {
   opal_progress();
@@ -42,6 +43,16 @@ static int register_component(void) {
       "Shape of the trees: monotone, which cannot deadlock; binary, binomial, chain or kary, for "
       "comparison",
       OPAL_INFO_LVL_5, &tree);
+  lfc_parameter_text(
+      version, "recovery",
+      "When a packet that waits on a tree that is not monotone is suspected of being in "
+      "a deadlock, and recovered: never (they are the user's own risk), timer (when "
+      "nothing has gone its way for coll_lfc_recovery_delay), immediate",
+      OPAL_INFO_LVL_5, &recovery);
+  lfc_parameter_unsigned(version, "recovery_delay",
+                         "Microseconds until coll_lfc_recovery's timer suspects a deadlock; up to "
+                         "twice that, at random (1 to 1000000)",
+                         OPAL_INFO_LVL_5, &options->recovery_delay);
   lfc_parameter_size(
       version, "packet",
       "Bytes of a packet among nodes, which is forwarded when it has arrived (256 to "
@@ -50,7 +61,7 @@ static int register_component(void) {
   lfc_parameter_size(
       version, "window",
       "Bytes of broadcasts and reductions that a rank may be ahead of another before "
-      "it waits (65536 or more)",
+      "it waits (65536 to 1099511627776)",
       OPAL_INFO_LVL_5, &options->window);
   lfc_parameter_unsigned(
       version, "fan",
@@ -73,23 +84,38 @@ static bool refuse(const char* parameter, const char* accepted) {
   return false;
 }
 
+/* Which of the names it is, of which the last is NULL; -1: none. */
+static int find_name(const char* text, const char* const* names) {
+  for (int i = 0; names[i] != NULL; ++i)
+    if (strcmp(text, names[i]) == 0) return i;
+  return -1;
+}
+
 static bool parameters_are_valid(struct lfc_coll_options* options) {
   if (options->packet < 256 || options->packet > 60 * 1024)
     return refuse("packet", "from 256 to 61440");
-  if (options->window < 64 * 1024) return refuse("window", "65536 or more");
+  if (options->window < 64 * 1024 || options->window > (size_t)1 << 40)
+    return refuse("window", "from 65536 to 1099511627776");
   if (options->fan > 16) return refuse("fan", "from 0 to 16");
   if (strcmp(forwarding, "ni") != 0 && strcmp(forwarding, "host") != 0)
     return refuse("forwarding", "ni or host");
   options->host_forwarding = strcmp(forwarding, "host") == 0;
-  static const char* const shapes[] = {[LFC_COLL_MONOTONE] = "monotone",
-                                       [LFC_COLL_BINARY] = "binary",
-                                       [LFC_COLL_BINOMIAL] = "binomial",
-                                       [LFC_COLL_CHAIN] = "chain",
-                                       [LFC_COLL_KARY] = "kary"};
-  unsigned shape = LFC_COLL_MONOTONE;
-  while (shape <= LFC_COLL_KARY && strcmp(tree, shapes[shape]) != 0) ++shape;
-  if (shape > LFC_COLL_KARY) return refuse("tree", "monotone, binary, binomial, chain or kary");
+  static const char* const shapes[] = {
+      [LFC_COLL_MONOTONE] = "monotone", [LFC_COLL_BINARY] = "binary",
+      [LFC_COLL_BINOMIAL] = "binomial", [LFC_COLL_CHAIN] = "chain",
+      [LFC_COLL_KARY] = "kary",         NULL};
+  const int shape = find_name(tree, shapes);
+  if (shape < 0) return refuse("tree", "monotone, binary, binomial, chain or kary");
   options->tree = (enum lfc_coll_tree)shape;
+  static const char* const suspicions[] = {[LFC_COLL_NEVER] = "never",
+                                           [LFC_COLL_TIMER] = "timer",
+                                           [LFC_COLL_IMMEDIATE] = "immediate",
+                                           NULL};
+  const int suspicion = find_name(recovery, suspicions);
+  if (suspicion < 0) return refuse("recovery", "never, timer or immediate");
+  options->recovery = (enum lfc_coll_recovery)suspicion;
+  if (options->recovery_delay < 1 || options->recovery_delay > 1000000)
+    return refuse("recovery_delay", "from 1 to 1000000");
   return true;
 }
 

@@ -83,7 +83,8 @@ class Engine {
  public:
   explicit Engine(const lfc_coll_options& options) : options_(options) {
     facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-                            (options.host_forwarding ? 1u : 0u) + 2u * options.tree);
+                            (options.host_forwarding ? 1u : 0u) + 2u * options.tree +
+                                16u * static_cast<unsigned>(recovery()));
     std::string why_not;
     arena_ = OwnArena::create(why_not);
     if (arena_ != nullptr) facts_.arena = arena_->name();
@@ -106,6 +107,13 @@ class Engine {
             threads_};
   }
 
+  // Monotone trees cannot deadlock.
+  Multicast::Suspicion recovery() const noexcept {
+    return options_.tree == LFC_COLL_MONOTONE
+               ? Multicast::Suspicion::never
+               : static_cast<Multicast::Suspicion>(options_.recovery);
+  }
+
   bool start_service(bool threads) {
     threads_ = threads;
     ni_ = process_ni();
@@ -113,10 +121,8 @@ class Engine {
     multicast_ = std::make_unique<Multicast>(
         *ni_, Multicast::Options{.share = CollGroup::share(group_options()),
                                  .forward_in_host = options_.host_forwarding,
-                                 // All but monotone trees can deadlock.
-                                 .recovery = options_.tree == LFC_COLL_MONOTONE
-                                                 ? Multicast::Suspicion::never
-                                                 : Multicast::Suspicion::timer});
+                                 .recovery = recovery(),
+                                 .delay = std::uint64_t{options_.recovery_delay} * 1000});
     return true;
   }
 
@@ -570,6 +576,7 @@ lfc_coll_options lfc_coll_defaults() {
   to.packet = from.packet;
   to.window = from.window;
   to.fan = from.fan;
+  to.recovery_delay = 500;
   return to;
 }
 

@@ -33,10 +33,14 @@ enum lfc_coll_tree {
   LFC_COLL_KARY
 };
 
+enum lfc_coll_recovery { LFC_COLL_NEVER, LFC_COLL_TIMER, LFC_COLL_IMMEDIATE };
+
 struct lfc_coll_options {
   size_t packet, window;
   unsigned fan;
   enum lfc_coll_tree tree;
+  enum lfc_coll_recovery recovery; /* of trees other than monotone */
+  unsigned recovery_delay;         /* of the timer, in microseconds */
   bool host_forwarding;
   bool crowded;          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's */

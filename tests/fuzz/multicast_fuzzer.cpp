@@ -22,7 +22,8 @@ constexpr std::uint64_t kOrder = 9;
 constexpr std::size_t kShare = 2 * Multicast::kPacketCost;
 constexpr std::size_t kEarly = 16 * Multicast::kPacketCost;
 // Of the group and of others, stored, one more each; in windows, and on channels of members.
-constexpr std::size_t kMostPackets = kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers;
+constexpr std::size_t kMostPackets =
+    kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers * Recovery::kChannelsOfOne;
 
 struct Receiver final : Multicast::Receiver {
   explicit Receiver(Random& random) : random_(random) {}
@@ -97,7 +98,7 @@ class Session {
   std::uint64_t next = 0;                         // delivered in order
   std::uint32_t sequencer = 0;
   std::array<bool, kMembers> asked{};  // a number of us
-  std::vector<std::pair<std::uint32_t, std::uint64_t>>
+  std::vector<std::pair<std::uint32_t, Recovery::Channel>>
       on_channels;  // members with a packet of ours
 
  private:
@@ -177,7 +178,7 @@ class MulticastFuzzer final : public Fuzzer {
       std::uint32_t& credits = now.credits[to];
       credits += frame.meta.credits;
       if (frame.meta.type == FrameType::service_data) {
-        std::uint64_t channel = 0;
+        Recovery::Channel channel;
         std::memcpy(&channel, frame.payload.data(), sizeof channel);
         now.on_channels.push_back({to, channel});
       }
@@ -212,7 +213,9 @@ class MulticastFuzzer final : public Fuzzer {
       payload.insert(payload.end(), bytes, bytes + sizeof part);
     };
     // The NI's own channel now and then: it must not come back.
-    std::uint64_t channel = random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number();
+    Recovery::Channel channel{
+        random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number(),
+        maybe_odd(random_.below(4))};
     MulticastHeader header;
     header.group = maybe_odd(ordered ? kOrder : kGroup);
     if (random_.chance(10)) header.group = random_.below(3);  // not joined
@@ -237,7 +240,7 @@ class MulticastFuzzer final : public Fuzzer {
       if (tree.valid() && random_.chance(990)) {  // somebody's above us
         std::uint32_t owner = from;
         while (owner != header.origin && random_.chance(500)) owner = tree.parent(owner);
-        channel = ProcessName{2, owner}.packed();
+        channel.owner = ProcessName{2, owner}.packed();
       }
     }
     if (type == FrameType::service_data && header.shape == TreeShape::monotone &&

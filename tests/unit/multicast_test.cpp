@@ -315,6 +315,54 @@ TEST_CASE("a recovery ends when a child on the channel is lost", "[multicast][re
   REQUIRE(chain.unsent.load() == 0);
 }
 
+TEST_CASE("who has survived a loss together recovers together", "[multicast][recovery]") {
+  Chain chain(4, {.initial_window = 1, .maximum_window = 1},
+              {.recovery = Multicast::Suspicion::immediate});
+  chain.shape = TreeShape::chain;
+  // Another group without 1.
+  const std::vector<Node> nodes{0, 2, 3};
+  const Membership members({{1, 0}, {1, 2}, {1, 3}}, {0, 2, 3});
+  std::vector<Recorder> receivers(3);
+  std::vector<Multicast::Group*> groups(3);
+  for (std::uint32_t self = 0; self < 3; ++self) {
+    std::vector<PeerId> peers(3, kNoPeer);
+    for (std::uint32_t other = 0; other < 3; ++other)
+      if (other != self) peers[other] = chain.world.peer(nodes[self], nodes[other]);
+    chain.services[nodes[self]]->join(groups[self], 10, members, self, peers, receivers[self]);
+  }
+  std::uint64_t sent = 0;
+  const auto send = [&] {
+    MulticastHeader header;
+    header.shape = TreeShape::chain;
+    header.number = sent++;
+    chain.services[0]->send(*groups[0], header, chain.bytes, chain.unsent);
+  };
+  chain.send(0);
+  send();
+  REQUIRE(chain.world.settle());
+  for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
+  chain.drive_all_but(3, 2000);  // a packet on 0's channel has come to 2, and cannot go on
+  REQUIRE(!chain.services[0]->recovered());
+  chain.world.fabric().kill(1);
+  chain.drive_all_but(3, 2000);
+  REQUIRE(chain.services[0]->recovered());
+  REQUIRE(!chain.services[2]->recovered());
+  for (int more = 0; more < 8; ++more) send();
+  chain.drive_all_but(3, 2000);
+  CHECK(!chain.services[0]->recovered());  // the next one
+  CHECK(chain.broken_peers(0) == 1);
+  CHECK(chain.broken_peers(2) == 1);  // 1, which is dead
+  REQUIRE(chain.world.settle());
+  for (std::uint32_t self = 1; self < 3; ++self) {
+    CHECK(receivers[self].losses == 0);
+    REQUIRE(receivers[self].numbers.size() == sent);
+    for (std::uint64_t number = 0; number < sent; ++number)
+      CHECK(receivers[self].numbers[number] == number);
+  }
+  for (const Node node : nodes) CHECK(chain.services[node]->recovered());
+  for (std::uint32_t self = 0; self < 3; ++self) chain.services[nodes[self]]->leave(groups[self]);
+}
+
 TEST_CASE("packets on a channel may come before their group, too", "[multicast][recovery]") {
   Chain chain(4, {.initial_window = 1, .maximum_window = 1},
               {.recovery = Multicast::Suspicion::immediate}, false);
