@@ -163,7 +163,13 @@ void GroupNetwork::contribute(CollOperation& operation, std::uint64_t step, Labe
               static_cast<std::uint8_t>(label.last)};
   ahead_.erase(step);
   own_next_ = step + 1;
-  if (!add(step, up, {operation.shape, operation.fan}, self_, bytes)) disagree();
+  const Membership::Shape shape{operation.shape, operation.fan};
+  const bool leaf =
+      Multicast::membership(*group_).children(shape, operation.root, self_).size() == 0;
+  if (leaf && operation.root != self_ && !pending_.contains(step))
+    send_up(step, up, shape, bytes);  // as it lies
+  else if (!add(step, up, shape, self_, bytes))
+    disagree();
 }
 
 // A member's part of a step's result. False: it is not one of those we wait for.
@@ -193,17 +199,22 @@ bool GroupNetwork::add(std::uint64_t step, Up up, Membership::Shape shape, std::
   return true;
 }
 
-void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending) {
-  const Membership& members = Multicast::membership(*group_);
-  const std::span<const std::byte> sum = pending.partial.bytes();
+void GroupNetwork::send_up(std::uint64_t step, Up up, Membership::Shape shape,
+                           std::span<const std::byte> bytes) {
   MulticastHeader header;
   header.shape = shape.shape;
   header.fan = static_cast<std::uint8_t>(shape.fan);
+  header.number = step;
+  header.tag = kContribution;
+  header.word = std::bit_cast<std::uint64_t>(up);
+  const std::uint32_t parent = Multicast::membership(*group_).parent(shape, up.root, self_);
+  multicast_.send_direct(*group_, parent, header, bytes);
+}
+
+void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending) {
+  const std::span<const std::byte> sum = pending.partial.bytes();
   if (up.root != self_) {
-    header.number = step;
-    header.tag = kContribution;
-    header.word = std::bit_cast<std::uint64_t>(up);
-    multicast_.send_direct(*group_, members.parent(shape, up.root, self_), header, sum);
+    send_up(step, up, shape, sum);
     pending_.erase(step);
     return;
   }
@@ -216,6 +227,9 @@ void GroupNetwork::complete(std::uint64_t step, Up up, Membership::Shape shape, 
     pending_.erase(step);
     return;
   }
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
   header.number = step + 1;
   header.tag = kResult;
   header.word = label.word();

@@ -98,6 +98,8 @@ class GroupNetwork final : public Multicast::Receiver {
   }
   bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
            std::span<const std::byte> bytes);
+  void send_up(std::uint64_t step, Up up, Membership::Shape shape,
+               std::span<const std::byte> bytes);
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_results();
   void disagree() noexcept;
