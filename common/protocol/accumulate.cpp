@@ -256,51 +256,74 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
            });
 }
 
-void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
-                std::uint64_t count, ElementGuard guard) {
-  if (guard.hold == Hold::alone) {
-    const Together together(what);
+namespace {
+
+// One element by a CPU atomic. False: it is none that the CPU changes at once.
+inline bool change_single(Accumulation what, std::byte* target, const std::byte* operand,
+                          std::byte* old) noexcept {
+  return with_type(what.element, [&](auto value) {
+    using T = decltype(value);
+    if constexpr (fits_word<T>) {
+      if (is_aligned(target, sizeof(T))) {
+        if (what.operation != Accumulate::no_op) value = Packed<T>::load(operand);
+        const T before = change_at_once<T>(what.operation, target, value);
+        if (old != nullptr) Packed<T>::store(old, before);
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+[[gnu::noinline]] void accumulate_row(Accumulation what, std::byte* target,
+                                      const std::byte* operand, std::byte* old, std::uint64_t count,
+                                      ElementGuard guard) {
+  const Together together(what);
+  if (guard.hold == Hold::alone)
     return in_parts(guard.lock, together.size, operand, old, count * together.size,
                     [&](const std::byte* from, std::byte* before, std::uint64_t length) {
                       together.change(target, from, before, length);
                       target += length;
                     });
-  }
-  const bool single = count == 1 && guard.hold == Hold::none;
-  const std::uint64_t size = with_type(what.element, [&](auto value) -> std::uint64_t {
-    using T = decltype(value);
-    if constexpr (fits_word<T>) {
-      if (single && is_aligned(target, sizeof(T))) {
-        if (what.operation != Accumulate::no_op) value = Packed<T>::load(operand);
-        const T before = change_at_once<T>(what.operation, target, value);
-        if (old != nullptr) Packed<T>::store(old, before);
-        return 0;
-      }
-    }
-    return Packed<T>::size;
-  });
-  if (size == 0) return;
-  const Run run{0, count * size, 0, 1};
+  const Run run{0, count * together.size, 0, 1};
   Cursor cursor({&run, 1}, 0, 1, 0);
-  accumulate(what, cursor, target, operand, old, count * size, guard);
+  accumulate(what, cursor, target, operand, old, run.length, guard);
+}
+
+// False: not a word that the CPU changes at once.
+inline bool swap_single(std::byte* target, const std::byte* compare, const std::byte* value,
+                        std::byte* old, std::size_t size) noexcept {
+  if (!is_aligned(target, size)) return false;
+  switch (size) {
+    case 1: swap_word<std::uint8_t>(target, compare, value, old); return true;
+    case 2: swap_word<std::uint16_t>(target, compare, value, old); return true;
+    case 4: swap_word<std::uint32_t>(target, compare, value, old); return true;
+    case 8: swap_word<std::uint64_t>(target, compare, value, old); return true;
+    default: return false;
+  }
+}
+
+[[gnu::noinline]] void swap_locked(std::byte* target, const std::byte* compare,
+                                   const std::byte* value, std::byte* old, std::size_t size,
+                                   ElementLock& lock) {
+  const std::lock_guard held(lock);
+  if (swap_single(target, compare, value, old, size)) return;
+  std::memcpy(old, target, size);
+  if (std::memcmp(old, compare, size) == 0) std::memcpy(target, value, size);
+}
+
+}  // namespace
+
+void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+                std::uint64_t count, ElementGuard guard) {
+  if (count == 1 && guard.hold == Hold::none && change_single(what, target, operand, old)) return;
+  accumulate_row(what, target, operand, old, count, guard);
 }
 
 void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
                       std::byte* old, std::size_t size, ElementGuard guard) {
-  std::unique_lock held(guard.lock, std::defer_lock);
-  if (guard.hold != Hold::none) held.lock();
-  if (is_aligned(target, size)) {
-    switch (size) {
-      case 1: return swap_word<std::uint8_t>(target, compare, value, old);
-      case 2: return swap_word<std::uint16_t>(target, compare, value, old);
-      case 4: return swap_word<std::uint32_t>(target, compare, value, old);
-      case 8: return swap_word<std::uint64_t>(target, compare, value, old);
-      default: break;
-    }
-  }
-  if (!held.owns_lock()) held.lock();
-  std::memcpy(old, target, size);
-  if (std::memcmp(old, compare, size) == 0) std::memcpy(target, value, size);
+  if (guard.hold == Hold::none && swap_single(target, compare, value, old, size)) return;
+  swap_locked(target, compare, value, old, size, guard.lock);
 }
 
 }  // namespace lfc
