@@ -128,7 +128,6 @@ inline const std::size_t kCollBoards = limit("coll_boards", 256, kMostCollBoards
 // Of a frame; larger ones gain nothing more. The smallest holds a head, a run and two elements.
 inline const std::size_t kWindowFrame = limit("window_frame", 136, 64 * 1024);
 inline const std::uint32_t kWindowBits = limit("window_bits", 8, 20);  // of a window's name
-inline const std::uint32_t kWindowOpBits = limit("window_op_bits", 4, 20);
 // From here on the link's put and get are asked.
 inline const std::uint64_t kWindowNative = limit("window_native", 64, 32 * 1024);
 
@@ -138,8 +137,7 @@ inline const std::uint32_t kNeonFrame = limit("neon_frame", 64, 16384);
 inline const std::uint32_t kNeonEager = limit("neon_eager", 1, 16384);
 inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
     limit("neon_budget", 128, 1 << 16), std::uint64_t{kNeonFrame} + 64);  // kOverhead
-inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 16);
-inline const std::uint32_t kNeonOpBits = limit("neon_op_bits", 4, 20);
+inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 20);
 inline const std::size_t kNeonReceives = limit("neon_receives", 1, 16);  // buffers, emulated
 inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
 

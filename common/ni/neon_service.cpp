@@ -11,7 +11,6 @@
 namespace lfc {
 namespace {
 
-const std::uint32_t kIndexMask = (1u << limits::kNeonWindowBits) - 1;
 constexpr neon::Rank kNoRank = 0xffffffffu;
 
 static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
@@ -60,48 +59,24 @@ std::uint32_t NeonService::frame_bytes() const noexcept {
       std::min<std::size_t>(limits::kNeonFrame, room & ~std::size_t{63}));
 }
 
-std::uint32_t NeonService::enter(NeonWindow& window) {
-  const Ni::Access access(*ni_);
-  std::uint32_t index = static_cast<std::uint32_t>(windows_.size());
-  if (free_.empty()) {
-    windows_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  windows_[index].window = &window;
-  return index | (++windows_[index].uses << limits::kNeonWindowBits);
-}
-
-void NeonService::leave(std::uint32_t id) noexcept {
-  const Ni::Access access(*ni_);
-  windows_[id & kIndexMask].window = nullptr;
-  free_.push_back(id & kIndexMask);
-}
-
 Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
                                        std::span<const std::byte> payload) {
   neon::Header header;
   if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
   std::memcpy(&header, payload.data(), sizeof header);
-  const std::uint32_t index = header.window & kIndexMask;
-  if (index >= windows_.size()) return Verdict::malformed;
-  const Entry& entry = windows_[index];
-  const bool current = entry.window != nullptr &&
-                       entry.uses << limits::kNeonWindowBits == (header.window & ~kIndexMask);
-  if (!current) return Verdict::release;  // of a window that has been freed
-  return entry.window->receive(peer, header, payload.data() + sizeof header,
-                               payload.size() - sizeof header);
+  if (!windows_.is_known(header.window)) return Verdict::malformed;
+  NeonWindow* const window = windows_.find(header.window);
+  if (window == nullptr) return Verdict::release;  // freed while this was on its way
+  return window->receive(peer, header, payload.data() + sizeof header,
+                         payload.size() - sizeof header);
 }
 
 void NeonService::on_lost(PeerId peer) {
-  for (const Entry& each : windows_)
-    if (each.window != nullptr) each.window->lost(peer);
+  windows_.for_each([&](NeonWindow& window) { window.lost(peer); });
 }
 
 bool NeonService::work() {
-  for (const Entry& each : windows_)
-    if (each.window != nullptr) each.window->deliver_own();
+  windows_.for_each([](NeonWindow& window) { window.deliver_own(); });
   return false;
 }
 
@@ -116,10 +91,14 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
       peers_(ranks),
       sent_(ranks),
       neon_(ranks, limits, *this) {
-  id_ = service_->enter(*this);
+  const Ni::Access access(ni());
+  id_ = service_->windows_.enter(*this);
 }
 
-NeonWindow::~NeonWindow() { service_->leave(id_); }
+NeonWindow::~NeonWindow() {
+  const Ni::Access access(ni());
+  service_->windows_.leave(id_);
+}
 
 void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
   const Ni::Access access(ni());

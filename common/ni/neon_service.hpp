@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/ni.hpp"
 #include "ni/service.hpp"
 #include "protocol/neon/exposure.hpp"
@@ -48,16 +49,9 @@ class NeonService final : public Service {
 
  private:
   friend class NeonWindow;
-  struct Entry {
-    NeonWindow* window = nullptr;
-    std::uint32_t uses = 0;  // of this place in the table; part of the id
-  };
-  std::uint32_t enter(NeonWindow& window);
-  void leave(std::uint32_t id) noexcept;
 
   std::shared_ptr<Ni> ni_;
-  std::vector<Entry> windows_;
-  std::vector<std::uint32_t> free_;
+  NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
 };
 
 class NeonWindow final : private neon::Carrier {

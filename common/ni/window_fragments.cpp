@@ -148,7 +148,7 @@ void Window::send_fragment(WindowPeer& peer, WindowOp& op, std::uint64_t bytes) 
   head.runs = static_cast<std::uint32_t>(windows_.runs_scratch_.size());
   op.sent += head.bytes;
   if (op.has_result()) {
-    head.reply = op.name();
+    head.reply = op.name;
     head.flags = head.bytes == op.bytes ? kWhole : 0;
   } else {
     head.flags = count_fragment(peer);
@@ -207,13 +207,7 @@ void Windows::send(WindowPeer& peer, const Window& window, std::uint32_t rank,
   const std::size_t runs_bytes = sizeof(Run) * runs_scratch_.size();
   const Slice slices[] = {{&head, sizeof head}, {runs_scratch_.data(), runs_bytes}, {data, size}};
   if (ni_->service_try_send(peer.peer, ServiceId::windows, slices, size == 0 ? 2 : 3)) return;
-  std::unique_ptr<Carrier> carrier;
-  if (spare_carriers_.empty()) {
-    carrier = std::make_unique<Carrier>();
-  } else {
-    carrier = std::move(spare_carriers_.back());
-    spare_carriers_.pop_back();
-  }
+  std::unique_ptr<Carrier> carrier = spare_carriers_.take();
   carrier->bytes.clear();
   for (const Slice& slice : slices) {
     const auto* from = static_cast<const std::byte*>(slice.data);
@@ -231,7 +225,7 @@ void Windows::send(WindowPeer& peer, const Window& window, std::uint32_t rank,
     Windows& windows = *ended->windows;
     Window* const owner = windows.find(ended->window);
     const std::uint32_t target = ended->rank;
-    windows.spare_carriers_.push_back(std::move(ended));
+    windows.spare_carriers_.keep(std::move(ended));
     if (owner == nullptr) return;
     owner->peers_[target].carrying = false;
     if (result == Result::ok) owner->pump(owner->peers_[target]);

@@ -49,10 +49,12 @@ struct WindowHead {
   std::uint8_t operation;  // enum Accumulate
   std::uint8_t element;    // enum Element
   std::uint32_t runs;      // that follow
-  std::uint32_t reply;     // the origin's name for the operation that waits for a result
-  std::uint32_t count;     // complete, unlock: put and accumulate fragments sent, this one included
-  std::uint64_t bytes;     // packed bytes that the runs cover
-  std::uint64_t offset;    // of them in the packed bytes of the whole operation
+  union {
+    std::uint64_t reply;  // the origin's name for the operation that waits for a result
+    std::uint64_t count;  // complete, unlock: put and accumulate fragments sent, this one included
+  };
+  std::uint64_t bytes;   // packed bytes that the runs cover
+  std::uint64_t offset;  // of them in the packed bytes of the whole operation
 };
 static_assert(sizeof(WindowHead) == 40);
 
@@ -64,22 +66,23 @@ struct WindowAck {
     std::uint32_t count;  // fragments dealt with so far
   };
   std::uint8_t kind;
-  std::uint8_t status;  // enum WindowStatus
-  std::uint16_t size;   // result: bytes used
-  std::uint32_t name;   // counted, unlocked: the receiver's window; result: its operation
+  std::uint8_t status;   // enum WindowStatus
+  std::uint16_t size;    // result: bytes used
+  std::uint32_t window;  // counted, unlocked: the receiver's
   union {
     Counted counted;
-    unsigned char result[16];
+    std::uint64_t reply;  // result: the receiver's operation
   };
+  unsigned char result[16];
 };
-static_assert(sizeof(WindowAck) == 24);
+static_assert(sizeof(WindowAck) == 32);
 
 struct WindowReply {
-  std::uint32_t reply;
-  std::uint32_t status;
+  std::uint64_t reply;
+  std::uint64_t status;
   // In the packed bytes of the operation; when it failed, how many of them there will not be.
   std::uint64_t offset;
 };
-static_assert(sizeof(WindowReply) == 16);
+static_assert(sizeof(WindowReply) == 24);
 
 }  // namespace lfc

@@ -38,8 +38,7 @@ struct WindowOp {
   std::uint64_t received = 0;
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
   std::vector<Run> storage;              // of the three views
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;  // odd: in use
+  std::uint64_t name = 0;                // what a target's answer refers to
   WindowOp* next = nullptr;
 
   bool has_result() const noexcept {
@@ -53,7 +52,6 @@ struct WindowOp {
     return kind == Kind::accumulate || kind == Kind::fetch ? size_of(what.element) : 1;
   }
   bool all_sent() const noexcept { return sent == bytes; }
-  std::uint32_t name() const noexcept { return generation << limits::kWindowOpBits | index; }
   void start_walks() noexcept {
     out = origin.cursor();
     in = result.cursor();
@@ -85,7 +83,7 @@ struct Windows::Reply : Message {
   Windows* windows = nullptr;
   PeerId peer = kNoPeer;
   std::uint32_t window = 0;
-  std::uint32_t name = 0;    // the origin's operation
+  std::uint64_t name = 0;    // the origin's operation
   std::uint64_t base = 0;    // offset of this fragment in it
   std::uint64_t offset = 0;  // bytes sent of the fragment
   std::uint64_t size = 0;

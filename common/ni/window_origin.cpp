@@ -22,12 +22,10 @@ void copy(Cursor& from, const std::byte* source, Cursor& to, std::byte* sink, st
 }  // namespace
 
 void WindowOp::take(const WindowOp& model) {
-  const std::uint32_t own_index = index;
-  const std::uint32_t own_generation = generation;
+  const std::uint64_t own_name = name;
   std::vector<Run> own_storage = std::move(storage);
   *this = model;
-  index = own_index;
-  generation = own_generation;
+  name = own_name;
   storage = std::move(own_storage);
   storage.clear();
   View* const views[] = {&origin, &result, &there};
@@ -370,12 +368,8 @@ void Window::start_native(WindowPeer& peer, const WindowOp& op) {
   std::unique_ptr<Windows::Native> native;
   {
     const Ni::Access access(ni_);
-    if (!windows_.spare_natives_.empty()) {
-      native = std::move(windows_.spare_natives_.back());
-      windows_.spare_natives_.pop_back();
-    }
+    native = windows_.spare_natives_.take();
   }
-  if (native == nullptr) native = std::make_unique<Windows::Native>();
   native->windows = &windows_;
   native->window = facts_.id;
   native->rank = op.target;
@@ -393,7 +387,7 @@ void Window::start_native(WindowPeer& peer, const WindowOp& op) {
         --window->peers_[ended->rank].natives;
         if (status != WindowStatus::ok) window->error_ = status;
       }
-      windows.spare_natives_.push_back(std::move(ended));
+      windows.spare_natives_.keep(std::move(ended));
     }
     if (request != nullptr) windows.host().finished(request, status);
   };

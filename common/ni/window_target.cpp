@@ -162,13 +162,13 @@ Verdict Window::serve(WindowPeer& peer, const WindowHead& head, std::span<const 
   return Verdict::hold;
 }
 
-void Window::answer_result(WindowPeer& peer, std::uint32_t reply, WindowStatus status,
+void Window::answer_result(WindowPeer& peer, std::uint64_t reply, WindowStatus status,
                            const std::byte* bytes, std::size_t size) {
   WindowAck ack{};
   ack.kind = static_cast<std::uint8_t>(AckKind::result);
   ack.status = static_cast<std::uint8_t>(status);
   ack.size = static_cast<std::uint16_t>(size);
-  ack.name = reply;
+  ack.reply = reply;
   std::memcpy(ack.result, bytes, size);
   ni_.service_ack(peer.peer, ServiceId::windows, &ack, sizeof ack);
 }
@@ -198,7 +198,7 @@ Verdict Window::count(WindowPeer& peer, const WindowHead& head, WindowStatus sta
 
 // The member's access epoch ends with the `count`-th of its fragments.
 Verdict Window::end_access(WindowPeer& peer, const WindowHead& head) {
-  pending_completes_.push_back({head.rank, head.count});
+  pending_completes_.push_back({head.rank, static_cast<std::uint32_t>(head.count)});
   if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
   check_completes(peer);
   return Verdict::release;
@@ -208,7 +208,7 @@ Verdict Window::end_access(WindowPeer& peer, const WindowHead& head) {
 Verdict Window::end_lock(WindowPeer& peer, const WindowHead& head) {
   if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
   peer.unlock_pending = true;
-  peer.unlock_count = head.count;
+  peer.unlock_count = static_cast<std::uint32_t>(head.count);
   unlock_if_due(peer);
   return Verdict::hold;
 }
@@ -228,7 +228,7 @@ void Window::send_acks() {
     WindowAck ack{};
     ack.kind = static_cast<std::uint8_t>(AckKind::counted);
     ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
-    ack.name = peer.id;
+    ack.window = peer.id;
     ack.counted = {rank_, peer.received};
     ni_.service_ack(peer.peer, ServiceId::windows, &ack, sizeof ack);
   }
@@ -273,7 +273,7 @@ void Window::release_for(WindowPeer& peer) {
   WindowAck ack{};
   ack.kind = static_cast<std::uint8_t>(AckKind::unlocked);
   ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
-  ack.name = peer.id;
+  ack.window = peer.id;
   ack.counted = {rank_, peer.received};
   ni_.service_ack(peer.peer, ServiceId::windows, &ack, sizeof ack);
   grant_locks();
@@ -285,13 +285,7 @@ void Window::release_for(WindowPeer& peer) {
 // held until the answer has left, so a member has at most its window of them.
 void Windows::start_reply(PeerId peer, const Window& window, const WindowHead& head,
                           std::vector<std::byte> bytes) {
-  std::unique_ptr<Reply> reply;
-  if (spare_replies_.empty()) {
-    reply = std::make_unique<Reply>();
-  } else {
-    reply = std::move(spare_replies_.back());
-    spare_replies_.pop_back();
-  }
+  std::unique_ptr<Reply> reply = spare_replies_.take();
   reply->windows = this;
   reply->peer = peer;
   reply->window = window.facts_.id;
@@ -310,7 +304,7 @@ void Windows::start_reply(PeerId peer, const Window& window, const WindowHead& h
     Windows& windows = *ended.windows;
     if (result == Result::ok && ended.offset < ended.size) return windows.continue_reply(ended);
     windows.ni_->service_release(ended.peer);
-    windows.spare_replies_.emplace_back(&ended);
+    windows.spare_replies_.keep(std::unique_ptr<Reply>(&ended));
   };
   continue_reply(*reply.release());
 }
@@ -327,7 +321,7 @@ void Windows::continue_reply(Reply& reply) {
     std::int64_t base = 0;
     std::byte* const memory = window == nullptr ? nullptr : window->resolve(reply.runs, base);
     if (memory == nullptr) {
-      head.status = static_cast<std::uint32_t>(WindowStatus::range);
+      head.status = static_cast<std::uint64_t>(WindowStatus::range);
     } else {
       reply.from.set_base(base);
       gather(reply.from, memory, bytes, size);

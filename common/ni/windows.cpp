@@ -15,11 +15,8 @@
 namespace lfc {
 namespace {
 
-// Names are {generation, index}: an old name does not mean a new window, nor a new operation.
-const std::uint32_t kIndexMask = (1u << limits::kWindowBits) - 1;
-const std::uint32_t kGenerationMask = (1u << (32 - limits::kWindowBits)) - 1;
-const std::uint32_t kOpIndexMask = (1u << limits::kWindowOpBits) - 1;
-const std::uint32_t kOpGenerationMask = (1u << (32 - limits::kWindowOpBits)) - 1;
+// What an operation that is kept for the next one keeps for its runs.
+constexpr std::size_t kSpareRuns = 64;
 
 std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
   return (size + unit - 1) / unit * unit;
@@ -56,37 +53,14 @@ std::unique_ptr<Window> Windows::create(Window::Shape shape) {
   return std::unique_ptr<Window>(new Window(*this, std::move(shape)));
 }
 
-std::uint32_t Windows::enter(Window& window) {
-  std::uint32_t index = 0;
-  if (free_slots_.empty()) {
-    index = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
-    singles_.reserve(slots_.size());
-  } else {
-    index = free_slots_.back();
-    free_slots_.pop_back();
-  }
-  slots_[index].window = &window;
-  return (slots_[index].generation & kGenerationMask) << limits::kWindowBits | index;
-}
-
 void Windows::leave(const Window& window) noexcept {
-  const std::uint32_t index = window.facts_.id & kIndexMask;
-  slots_[index].window = nullptr;
-  ++slots_[index].generation;
-  free_slots_.push_back(index);
+  windows_.leave(window.facts_.id);
   std::erase(working_, &window);
   std::erase(singles_, &window);
-  for (const auto& op : ops_)
-    if ((op->generation & 1) != 0 && op->window == &window) give_back(*op);
-  std::erase_if(finished_, [](const WindowOp* op) { return (op->generation & 1) == 0; });
-}
-
-Window* Windows::find(std::uint32_t id) noexcept {
-  const std::uint32_t index = id & kIndexMask;
-  if (index >= slots_.size()) return nullptr;
-  const Slot& slot = slots_[index];
-  return (slot.generation & kGenerationMask) == id >> limits::kWindowBits ? slot.window : nullptr;
+  std::erase_if(finished_, [&](const WindowOp* op) { return op->window == &window; });
+  ops_.for_each([&](WindowOp& op) {
+    if (op.window == &window) give_back(op);
+  });
 }
 
 void Windows::want_work(Window& window) {
@@ -98,31 +72,23 @@ void Windows::want_work(Window& window) {
 // --- Operations ---
 
 WindowOp& Windows::take_op() {
-  if (free_ops_.empty()) {
-    ops_.push_back(std::make_unique<WindowOp>());
-    ops_.back()->index = static_cast<std::uint32_t>(ops_.size() - 1);
-    free_ops_.push_back(ops_.back()->index);
-  }
-  WindowOp& op = *ops_[free_ops_.back()];
-  free_ops_.pop_back();
-  op.generation = (op.generation + 1) & kOpGenerationMask;
-  return op;
+  std::unique_ptr<WindowOp> op = spare_ops_.take();
+  op->name = ops_.enter(*op);
+  return *op.release();
 }
 
 void Windows::give_back(WindowOp& op) noexcept {
-  op.generation = (op.generation + 1) & kOpGenerationMask;
-  op.window = nullptr;
-  free_ops_.push_back(op.index);
+  ops_.leave(op.name);
+  if (op.storage.capacity() > kSpareRuns) op.storage = {};
+  spare_ops_.keep(std::unique_ptr<WindowOp>(&op));
 }
 
 // The operation that a target's answer names; null: there is no such one, or not at that target.
-WindowOp* Windows::find_op(std::uint32_t name, PeerId peer) noexcept {
-  const std::uint32_t index = name & kOpIndexMask;
-  if (index >= ops_.size()) return nullptr;
-  WindowOp& op = *ops_[index];
-  const bool live = (op.generation & 1) != 0 && op.generation == name >> limits::kWindowOpBits;
-  if (!live || !op.has_result() || op.window->peers_[op.target].peer != peer) return nullptr;
-  return &op;
+WindowOp* Windows::find_op(std::uint64_t name, PeerId peer) noexcept {
+  WindowOp* const op = ops_.find(name);
+  const bool theirs =
+      op != nullptr && op->has_result() && op->window->peers_[op->target].peer == peer;
+  return theirs ? op : nullptr;
 }
 
 // Ends an operation of the service's; the host hears of its request in serve_host().
@@ -155,9 +121,9 @@ int Windows::serve_host() {
       give_back(*op);
     }
     finished_.clear();
-    for (const Slot& slot : slots_)
-      if (slot.window != nullptr && std::exchange(slot.window->host_work_, false))
-        waiting.push_back(slot.window);
+    windows_.for_each([&](Window& window) {
+      if (std::exchange(window.host_work_, false)) waiting.push_back(&window);
+    });
   }
   for (Window* window : waiting) window->run_host_work();
   for (const Ended& item : ended) host_.finished(item.request, item.status);
@@ -194,7 +160,7 @@ Service::Verdict Windows::accept_ack(PeerId peer, std::span<const std::byte> pay
                           ? static_cast<WindowStatus>(ack.status)
                           : WindowStatus::invalid;
   if (ack.kind == static_cast<std::uint8_t>(AckKind::result)) {
-    WindowOp* const op = find_op(ack.name, peer);
+    WindowOp* const op = find_op(ack.reply, peer);
     if (op == nullptr) return Verdict::release;
     if (ack.size > sizeof ack.result || ack.size != op->bytes || op->received != 0 ||
         op->sent != op->bytes)
@@ -207,7 +173,7 @@ Service::Verdict Windows::accept_ack(PeerId peer, std::span<const std::byte> pay
     received(*op, ack.size);
     return Verdict::release;
   }
-  Window* const window = find(ack.name);
+  Window* const window = find(ack.window);
   if (window == nullptr) return Verdict::release;
   if (ack.counted.rank >= window->ranks()) return Verdict::malformed;
   WindowPeer& from = window->peers_[ack.counted.rank];
@@ -228,7 +194,7 @@ Service::Verdict Windows::accept_reply(PeerId peer, std::span<const std::byte> p
   WindowOp* const op = find_op(reply.reply, peer);
   if (op == nullptr) return Verdict::release;
   const std::uint64_t due = op->sent - op->received;
-  if (reply.status != static_cast<std::uint32_t>(WindowStatus::ok)) {
+  if (reply.status != static_cast<std::uint64_t>(WindowStatus::ok)) {
     if (reply.offset == 0 || reply.offset > due) return Verdict::malformed;
     op->status = WindowStatus::range;
     received(*op, reply.offset);
@@ -253,14 +219,12 @@ void Windows::received(WindowOp& op, std::uint64_t bytes) {
 }
 
 void Windows::on_lost(PeerId peer) {
-  for (const Slot& slot : slots_)
-    if (slot.window != nullptr) slot.window->member_lost(peer);
-  for (const auto& op : ops_) {
-    if ((op->generation & 1) == 0 || op->window->peers_[op->target].peer != peer) continue;
-    if (op->request != nullptr &&
-        std::find(finished_.begin(), finished_.end(), op.get()) == finished_.end())
-      finish(*op, WindowStatus::lost);
-  }
+  windows_.for_each([&](Window& window) { window.member_lost(peer); });
+  ops_.for_each([&](WindowOp& op) {
+    if (op.window->peers_[op.target].peer != peer || op.request == nullptr) return;
+    if (std::find(finished_.begin(), finished_.end(), &op) == finished_.end())
+      finish(op, WindowStatus::lost);
+  });
 }
 
 bool Windows::work() {
@@ -295,7 +259,8 @@ Window::Window(Windows& windows, Shape shape)
       !ni_.register_memory(memory_, size_, kRemoteRead | kRemoteWrite, facts_.region))
     throw std::bad_alloc();
   const Ni::Access access(ni_);
-  facts_.id = windows_.enter(*this);
+  facts_.id = windows_.windows_.enter(*this);
+  windows_.singles_.reserve(windows_.windows_.places());
 }
 
 // The control, which neighbours map in any case, and behind it the memory that a window allocates.

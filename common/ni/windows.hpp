@@ -31,12 +31,15 @@
 #include <utility>
 #include <vector>
 
+#include "limits.hpp"
 #include "ni/ni.hpp"
 #include "ni/service.hpp"
 #include "ni/shared_memory.hpp"
+#include "ni/spares.hpp"
 #include "ni/window_frames.hpp"
 #include "protocol/accumulate.hpp"
 #include "protocol/layout.hpp"
+#include "protocol/name_table.hpp"
 #include "protocol/single_elements.hpp"
 #include "protocol/ticket_lock.hpp"
 #include "sync/fence.hpp"
@@ -379,7 +382,7 @@ class Window {
   Service::Verdict end_lock(WindowPeer& peer, const WindowHead& head);
   Service::Verdict unlock_if_due(WindowPeer& peer);
   void release_for(WindowPeer& peer);
-  void answer_result(WindowPeer& peer, std::uint32_t reply, WindowStatus status,
+  void answer_result(WindowPeer& peer, std::uint64_t reply, WindowStatus status,
                      const std::byte* bytes, std::size_t size);
   void send_acks();
   void check_completes(WindowPeer& peer);
@@ -449,21 +452,16 @@ class Windows final : public Service {
 
  private:
   friend class Window;
-  struct Slot {
-    Window* window = nullptr;
-    std::uint32_t generation = 0;
-  };
   struct Reply;
   struct Carrier;
   struct Native;
 
-  std::uint32_t enter(Window& window);
   void leave(const Window& window) noexcept;
-  Window* find(std::uint32_t id) noexcept;
+  Window* find(std::uint32_t id) noexcept { return windows_.find(id); }
 
   WindowOp& take_op();
   void give_back(WindowOp& op) noexcept;
-  WindowOp* find_op(std::uint32_t name, PeerId peer) noexcept;
+  WindowOp* find_op(std::uint64_t name, PeerId peer) noexcept;
   void finish(WindowOp& op, WindowStatus status);
   void received(WindowOp& op, std::uint64_t bytes);
   std::uint64_t cut(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool with_data);
@@ -481,13 +479,12 @@ class Windows final : public Service {
   std::shared_ptr<Ni> ni_;
   const WindowsHost host_;
   const std::size_t frame_bytes_;  // the largest payload that we send
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  std::vector<std::unique_ptr<WindowOp>> ops_;
-  std::vector<std::uint32_t> free_ops_;
-  std::vector<std::unique_ptr<Reply>> spare_replies_;
-  std::vector<std::unique_ptr<Carrier>> spare_carriers_;
-  std::vector<std::unique_ptr<Native>> spare_natives_;
+  NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
+  NameTable<WindowOp, std::uint64_t> ops_{32};  // which are ours
+  Spares<WindowOp> spare_ops_;
+  Spares<Reply> spare_replies_;
+  Spares<Carrier> spare_carriers_;
+  Spares<Native> spare_natives_;
   std::vector<Window*> working_;  // with acks or tickets to see to
   std::vector<Window*>
       singles_;  // whose elements the host changes without their lock; only the host looks

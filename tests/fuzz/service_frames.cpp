@@ -65,8 +65,8 @@ struct ServiceFrames::Member {
   std::array<Announced, kTags> announced;
   std::deque<Put> puts;
   std::deque<Guarded> results;
-  std::deque<std::uint32_t> replies;  // names of our operations on the window
-  std::deque<std::uint32_t> awaited;  // and of NEON's
+  std::deque<std::uint64_t> replies;  // names of our operations on the window
+  std::deque<std::uint64_t> awaited;  // and of NEON's
   std::uint32_t generation = 1;
 };
 
@@ -166,7 +166,7 @@ void ServiceFrames::act(Random& random) {
 }
 
 void ServiceFrames::heard(std::uint8_t tag, const std::vector<std::byte>& payload) {
-  const auto remember = [](std::deque<std::uint32_t>& names, std::uint32_t name) {
+  const auto remember = [](std::deque<std::uint64_t>& names, std::uint64_t name) {
     names.push_back(name);
     if (names.size() > 16) names.pop_front();
   };
@@ -192,8 +192,8 @@ std::vector<std::byte> ServiceFrames::make(Random& random, FrameType type, std::
 std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType type) {
   const Member& now = *member_;
   const auto reply = [&] {
-    return now.replies.empty() ? static_cast<std::uint32_t>(odd(random))
-                               : usually32(random, now.replies[random.below(now.replies.size())]);
+    return now.replies.empty() ? odd(random)
+                               : usually(random, now.replies[random.below(now.replies.size())]);
   };
   std::vector<std::byte> payload;
   if (type == FrameType::service_ack) {
@@ -202,8 +202,12 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
     ack.status = static_cast<std::uint8_t>(random.chance(900) ? 0 : random.next());
     const bool result = ack.kind == static_cast<std::uint8_t>(AckKind::result);
     ack.size = static_cast<std::uint16_t>(usually(random, 8));
-    ack.name = result ? reply() : usually32(random, now.window->facts().id);
-    if (!result) ack.counted = {usually32(random, 1), usually32(random, random.below(40))};
+    ack.window = usually32(random, now.window->facts().id);
+    if (result) {
+      ack.reply = reply();
+    } else {
+      ack.counted = {usually32(random, 1), usually32(random, random.below(40))};
+    }
     append(payload, ack);
     return payload;
   }
@@ -221,8 +225,11 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
   head.flags = static_cast<std::uint8_t>(random.below(128));
   head.operation = static_cast<std::uint8_t>(random.below(14));
   head.element = static_cast<std::uint8_t>(random.below(24));
-  head.reply = static_cast<std::uint32_t>(random.next());
-  head.count = usually32(random, random.below(40));
+  if (random.chance(500)) {
+    head.reply = random.next();
+  } else {
+    head.count = usually(random, random.below(40));
+  }
   head.offset = usually(random, 0);
   std::vector<Run> runs(random.between(1, 3));
   for (Run& run : runs) {
@@ -250,9 +257,8 @@ std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   header.generation = usually32(random, now.generation + random.below(3));
   if ((header.flags & neon::kFinal) != 0 && random.chance(500)) ++now.generation;
   header.count = usually32(random, random.below(4));
-  header.id = now.awaited.empty()
-                  ? static_cast<std::uint32_t>(random.below(8))
-                  : usually32(random, now.awaited[random.below(now.awaited.size())]);
+  header.id = now.awaited.empty() ? random.below(8)
+                                  : usually(random, now.awaited[random.below(now.awaited.size())]);
   header.refund = random.chance(900) ? 0 : usually32(random, random.below(512));
   header.offset = usually(random, random.below(kBytes));
   header.extra = usually(random, random.below(kBytes));

@@ -59,9 +59,8 @@ struct Header {
   std::uint32_t tag = 0;         // or the index of the notification
   std::uint32_t generation = 0;  // wraps around
   std::uint32_t count = 0;       // data: see kFinal; put_notify: frames of the operation
-  std::uint32_t id = 0;          // the origin's name for the operation
   std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
-  std::uint32_t zero2 = 0;
+  std::uint64_t id = 0;          // the origin's name for the operation
   std::uint64_t offset =
       0;                    // in the buffer (data, get) or the result (answer); window displacement
   std::uint64_t extra = 0;  // bytes wanted (get...), announced (grant), offset within the put

@@ -63,7 +63,7 @@ struct Operation {
   bool issued = false;   // nothing of it waits here any more
   Status status = Status::ok;
   std::uint32_t generation = 0;
-  std::uint32_t id = 0;           // in the table of what an answer is awaited for
+  std::uint64_t id = 0;           // in the table of what an answer is awaited for
   std::uint32_t unconfirmed = 0;  // strong pieces that are not known to be in place
   std::uint32_t frames = 0;       // put_notify: of the operation
   std::uint32_t index = 0;        // of the notification

@@ -4,12 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "limits.hpp"
 
 namespace lfc::neon {
 namespace {
-
-const std::uint32_t kIndexMask = (1u << limits::kNeonOpBits) - 1;
 
 bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
   return offset <= room && size <= room - offset;
@@ -333,36 +330,18 @@ void Origin::finish(Operation& op) {
   op.done(&op, op.status);
 }
 
-std::uint32_t Origin::await(Operation& op) {
-  if (op.id != 0) return op.id;
-  std::uint32_t index = 0;
-  if (free_.empty()) {
-    index = static_cast<std::uint32_t>(awaited_.size());
-    awaited_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  Awaited& entry = awaited_[index];
-  entry.op = &op;
-  entry.salt = (entry.salt + 1) & (0xffffffffu >> limits::kNeonOpBits);
-  if (entry.salt == 0) entry.salt = 1;  // an id is never 0
-  op.id = index | entry.salt << limits::kNeonOpBits;
+std::uint64_t Origin::await(Operation& op) {
+  if (op.id == 0) op.id = awaited_.enter(op);
   return op.id;
 }
 
-Operation* Origin::awaited(Rank from, std::uint32_t id) {
-  const std::uint32_t index = id & kIndexMask;
-  if (index >= awaited_.size()) return nullptr;
-  const Awaited& entry = awaited_[index];
-  if (entry.op == nullptr || entry.salt != id >> limits::kNeonOpBits) return nullptr;
-  return entry.op->stream->target == from ? entry.op : nullptr;
+Operation* Origin::awaited(Rank from, std::uint64_t id) {
+  Operation* const op = awaited_.find(id);
+  return op != nullptr && op->stream->target == from ? op : nullptr;
 }
 
 void Origin::stop_awaiting(Operation& op) {
-  if (op.id == 0) return;
-  awaited_[op.id & kIndexMask].op = nullptr;
-  free_.push_back(op.id & kIndexMask);
+  if (op.id != 0) awaited_.leave(op.id);
   op.id = 0;
 }
 
@@ -454,13 +433,12 @@ void Origin::on_lost(Rank target) {
   };
   for (Stream& each : peer.streams) drop(each);
   drop(peer.window);
-  for (std::size_t i = 0; i < awaited_.size(); ++i) {
-    Operation* op = awaited_[i].op;
-    if (op == nullptr || op->stream->target != target) continue;
-    op->status = Status::unreachable;
-    op->unconfirmed = 0;
-    if (!op->writing) finish(*op);
-  }
+  awaited_.for_each([&](Operation& op) {
+    if (op.stream->target != target) return;
+    op.status = Status::unreachable;
+    op.unconfirmed = 0;
+    if (!op.writing) finish(op);
+  });
 }
 
 }  // namespace lfc::neon

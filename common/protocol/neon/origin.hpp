@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "protocol/name_table.hpp"
 #include "protocol/neon/carrier.hpp"
 #include "protocol/neon/frame.hpp"
 #include "protocol/neon/operation.hpp"
@@ -92,10 +93,6 @@ class Origin {
     std::uint32_t charged = 0;
     bool lost = false;
   };
-  struct Awaited {
-    Operation* op = nullptr;
-    std::uint32_t salt = 0;
-  };
   enum class Step : std::uint8_t { done, grant, budget, room, writes };
 
   Stream& stream(Rank target, std::uint32_t tag);
@@ -110,8 +107,8 @@ class Origin {
   bool charge(Rank target, std::uint64_t bytes);
   void settle(Operation& op);
   void finish(Operation& op);
-  std::uint32_t await(Operation& op);
-  Operation* awaited(Rank from, std::uint32_t id);
+  std::uint64_t await(Operation& op);
+  Operation* awaited(Rank from, std::uint64_t id);
   void stop_awaiting(Operation& op);
 
   const Limits limits_;
@@ -119,8 +116,7 @@ class Origin {
   Carrier& carrier_;
   Statistics& statistics_;
   std::vector<Peer> peers_;
-  std::vector<Awaited> awaited_;
-  std::vector<std::uint32_t> free_;
+  NameTable<Operation, std::uint64_t> awaited_{32};
 };
 
 }  // namespace lfc::neon
