@@ -48,7 +48,7 @@ class NameTable {
     const Name index = name & index_mask();
     if (index >= entries_.size()) return nullptr;
     const Entry& entry = entries_[static_cast<std::size_t>(index)];
-    return entry.generation == name >> index_bits_ ? entry.thing : nullptr;
+    return entry.generation == static_cast<Name>(name >> index_bits_) ? entry.thing : nullptr;
   }
   // As many as there ever were at a time.
   std::size_t places() const noexcept { return entries_.size(); }
