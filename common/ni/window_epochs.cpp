@@ -42,15 +42,17 @@ void Window::drive_if_quiet() {
   if (++quiet_calls_ > kQuietCalls) drive();
 }
 
-// Waits with everything else of the process going on. `ready` is called with the NI's lock held.
+// Waits with everything else of the process going on. `ready` is called with the NI's lock held. What a target has told
+// meanwhile is told, or kept for a later call.
 template <class Ready>
-WindowStatus Window::wait_until(Ready ready) {
+WindowStatus Window::wait_until(Ready ready, Errors errors) {
   drive_if_quiet();
   for (unsigned pass = 0;; ++pass) {
     {
       const Ni::Access access(ni_);
-      if (ready()) return lost_ ? WindowStatus::lost : take_error();
+      const bool is_ready = ready();
       if (lost_) return WindowStatus::lost;
+      if (is_ready) return errors == Errors::told ? take_error() : WindowStatus::ok;
     }
     if (windows_.host_wanted_.load(std::memory_order_relaxed)) windows_.serve_host();
     if (pass % kWatchPasses == kWatchPasses - 1 && neighbour_died()) {
@@ -217,15 +219,16 @@ WindowStatus Window::test(bool& flag) {
 
 // --- Lock ---
 
-// Takes a lock that is mapped here. Waits its turn.
+// Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an error
+// here would leave open who has the lock.
 WindowStatus Window::acquire(WindowPeer& peer) {
   TicketLock& lock = peer.control->lock;
   const std::uint32_t ticket = lock.draw();
   const bool exclusive = peer.exclusive;
-  const WindowStatus status = wait_until([&] { return lock.enter(ticket, exclusive); });
-  if (status != WindowStatus::ok) return status;
-  peer.lock = WindowPeer::Lock::held;
-  return WindowStatus::ok;
+  const WindowStatus status =
+      wait_until([&] { return lock.enter(ticket, exclusive); }, Errors::kept);
+  peer.lock = status == WindowStatus::ok ? WindowPeer::Lock::held : WindowPeer::Lock::none;
+  return status;
 }
 
 WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
@@ -242,7 +245,9 @@ WindowStatus Window::lock(std::uint32_t target, bool exclusive, bool no_check) {
     order_memory();
     return WindowStatus::ok;
   }
-  return acquire(peer);
+  const WindowStatus status = acquire(peer);
+  if (status != WindowStatus::ok) --locks_;
+  return status;
 }
 
 // The last of the operations that wait for the lock may give it free.
@@ -305,7 +310,9 @@ WindowStatus Window::lock_all(bool no_check) {
     if (!peer.lock_is_mapped()) continue;  // with the first operation
     peer.exclusive = false;
     const WindowStatus status = acquire(peer);
-    if (status != WindowStatus::ok) return status;
+    if (status == WindowStatus::ok) continue;
+    (void)unlock_all();
+    return status;
   }
   return WindowStatus::ok;
 }

@@ -67,36 +67,53 @@ void Window::pump(WindowPeer& peer) {
   peer.pumping = false;
 }
 
+// The first of the operations that wait, if it is the host's to do and may be done now.
+WindowOp* Window::host_operation(WindowPeer& peer) {
+  WindowOp* const op = peer.first;
+  const bool ready = op != nullptr && !op->executing && !peer.carrying && permitted(peer) &&
+                     (op->native || peer.is_mapped());
+  return ready ? op : nullptr;
+}
+
 // Called without the NI's lock.
 void Window::run_host_work() {
   for (WindowPeer& peer : peers_) {
     for (;;) {
       WindowOp* op = nullptr;
+      WindowOp native;
       {
         const Ni::Access access(ni_);
-        if (peer.first == nullptr || peer.carrying || !permitted(peer)) break;
-        op = peer.first;
-        if (!op->native && !peer.is_mapped()) break;
-        peer.first = op->next;
+        op = host_operation(peer);
+        if (op == nullptr) break;
         if (op->native) {
+          peer.first = op->next;
           ++peer.natives;
           if (op->has_result()) --peer.replies;
+          native = std::move(*op);
+          windows_.give_back(*op);
+        } else {
+          // It stays the first: no other thread takes it for done, or a later one for the next, before its stores are made.
+          // Held by "an operation on mapped memory is not done before its stores are".
+          op->executing = true;
         }
       }
-      if (op->native) {
-        start_native(peer, *op);
-        const Ni::Access access(ni_);
-        windows_.give_back(*op);
+      if (native.native) {
+        start_native(peer, native);
       } else {
         execute_mapped(peer, *op);
-        const Ni::Access access(ni_);
-        if (op->has_result()) --peer.replies;
-        windows_.finish(*op, WindowStatus::ok);
       }
       const Ni::Access access(ni_);
+      if (!native.native) end_host_operation(peer, *op);
       pump(peer);
     }
   }
+}
+
+void Window::end_host_operation(WindowPeer& peer, WindowOp& op) {
+  op.executing = false;
+  if (op.has_result()) --peer.replies;
+  if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
+  windows_.finish(op, WindowStatus::ok);
 }
 
 // Counts a put or accumulate fragment; returns the flags that say for what.

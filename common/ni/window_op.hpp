@@ -39,6 +39,8 @@ struct WindowOp {
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
   std::vector<Run> storage;              // of the three views
   std::uint64_t name = 0;                // what a target's answer refers to
+  bool executing = false;                // by a thread of the host, without the NI's lock
+  bool ended = false;                    // its request is finished; the host has not heard of it
   WindowOp* next = nullptr;
 
   bool has_result() const noexcept {

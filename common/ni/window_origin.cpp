@@ -111,17 +111,8 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
 
 // --- Which way ---
 
+// Whether all of it is the target's memory, as far as is known here: what others have attached they know.
 WindowStatus Window::check_range(const WindowPeer& peer, const View& there) const noexcept {
-  if (flavor_ == Flavor::dynamic && !peer.is_mapped()) return WindowStatus::ok;  // it checks
-  if (flavor_ == Flavor::dynamic) {                                              // ourselves
-    std::int64_t base = 0;
-    for (std::uint64_t i = 0; i < there.count; ++i)
-      for (Run run : there.runs) {
-        run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
-        if (resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
-      }
-    return WindowStatus::ok;
-  }
   Bounds bounds;
   for (const Run& run : there.runs) {
     Bounds own;
@@ -135,11 +126,19 @@ WindowStatus Window::check_range(const WindowPeer& peer, const View& there) cons
   std::int64_t& moved = reach < 0 ? bounds.low : bounds.high;
   if (__builtin_add_overflow(moved, reach, &moved) ||
       __builtin_add_overflow(bounds.low, there.offset, &bounds.low) ||
-      __builtin_add_overflow(bounds.high, there.offset, &bounds.high))
+      __builtin_add_overflow(bounds.high, there.offset, &bounds.high) || bounds.low < 0)
     return WindowStatus::range;
-  return bounds.low >= 0 && static_cast<std::uint64_t>(bounds.high) <= peer.size
-             ? WindowStatus::ok
-             : WindowStatus::range;
+  if (flavor_ != Flavor::dynamic)
+    return static_cast<std::uint64_t>(bounds.high) <= peer.size ? WindowStatus::ok
+                                                                : WindowStatus::range;
+  if (!peer.is_mapped()) return WindowStatus::ok;
+  std::int64_t base = 0;
+  for (std::uint64_t i = 0; i < there.count; ++i)
+    for (Run run : there.runs) {
+      run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
+      if (resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
+    }
+  return WindowStatus::ok;
 }
 
 bool Window::passive(const WindowPeer& peer) const noexcept {

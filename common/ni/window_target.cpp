@@ -32,22 +32,22 @@ bool read_runs(const WindowHead& head, std::span<const std::byte>& rest, std::ve
 
 }  // namespace
 
-// The attached region that holds all of a run; null: none.
-const Window::Region* Window::region_of(const Run& run) const noexcept {
+// Whether all from a run's first byte to its last lies in attached regions, one or several that touch each other.
+bool Window::is_attached(const Run& run) const noexcept {
   Bounds bounds;
-  if (!bounds_of({&run, 1}, bounds)) return nullptr;
-  const auto low = static_cast<std::uint64_t>(bounds.low);
-  const auto size = static_cast<std::uint64_t>(bounds.high) - low;
-  const auto inside = [&](const Region& region) {
-    return low >= region.address && low - region.address <= region.size &&
-           size <= region.size - (low - region.address);
-  };
-  const auto found = std::find_if(attached_.begin(), attached_.end(), inside);
-  return found == attached_.end() ? nullptr : &*found;
+  if (!bounds_of({&run, 1}, bounds) || bounds.low < 0) return false;
+  const auto high = static_cast<std::uint64_t>(bounds.high);
+  for (auto low = static_cast<std::uint64_t>(bounds.low); low < high;) {
+    std::uint64_t reach = low;
+    for (const Region& region : attached_)
+      if (region.address <= low) reach = std::max(reach, region.address + region.size);
+    if (reach == low) return false;
+    low = reach;
+  }
+  return true;
 }
 
-// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece
-// within one attached region.
+// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece within what is attached.
 std::byte* Window::resolve(std::span<const Run> runs, std::int64_t& base) const noexcept {
   Bounds bounds;
   base = 0;
@@ -59,23 +59,16 @@ std::byte* Window::resolve(std::span<const Run> runs, std::int64_t& base) const 
     }
     return memory_;
   }
-  const Region* first = nullptr;
   for (const Run& run : runs) {
-    const Region* inside = region_of(run);
-    // A regular run may have been made of pieces of several regions.
-    if (inside == nullptr && run.repeat > 1 && run.repeat <= kMostPieces) {
-      Run piece{run.offset, run.length, 0, 1};
-      for (std::uint64_t i = 0; i < run.repeat; ++i) {
-        inside = region_of(piece);
-        if (inside == nullptr) return nullptr;
-        piece.offset += run.stride;
-      }
-    }
-    if (inside == nullptr) return nullptr;
-    if (first == nullptr) first = inside;
+    if (is_attached(run)) continue;
+    // Between the pieces of a regular run may be what is not.
+    if (run.repeat == 1 || run.repeat > kMostPieces) return nullptr;
+    Run piece{run.offset, run.length, 0, 1};
+    for (std::uint64_t i = 0; i < run.repeat; ++i, piece.offset += run.stride)
+      if (!is_attached(piece)) return nullptr;
   }
-  base = -static_cast<std::int64_t>(first->address);
-  return reinterpret_cast<std::byte*>(first->address);
+  base = -runs[0].offset;
+  return reinterpret_cast<std::byte*>(runs[0].offset);
 }
 
 Verdict Window::accept(WindowPeer& peer, const WindowHead& head, std::span<const std::byte> rest) {

@@ -53,14 +53,28 @@ std::unique_ptr<Window> Windows::create(Window::Shape shape) {
   return std::unique_ptr<Window>(new Window(*this, std::move(shape)));
 }
 
+// What the window still has under way ends: a member is lost, or all of it has ended and the host has not heard of it.
+void Windows::abandon(Window& window) {
+  {
+    const Ni::Access access(*ni_);
+    for (WindowPeer& peer : window.peers_) peer.first = peer.last = nullptr;
+    ops_.for_each([&](WindowOp& op) {
+      if (op.window == &window && !op.ended) finish(op, WindowStatus::lost);
+    });
+  }
+  serve_host();
+}
+
 void Windows::leave(const Window& window) noexcept {
   windows_.leave(window.facts_.id);
   std::erase(working_, &window);
   std::erase(singles_, &window);
-  std::erase_if(finished_, [&](const WindowOp* op) { return op->window == &window; });
-  ops_.for_each([&](WindowOp& op) {
-    if (op.window == &window) give_back(op);
-  });
+}
+
+std::size_t Windows::operations() noexcept {
+  std::size_t count = 0;
+  ops_.for_each([&](const WindowOp&) { ++count; });
+  return count;
 }
 
 void Windows::want_work(Window& window) {
@@ -99,6 +113,7 @@ void Windows::finish(WindowOp& op, WindowStatus status) {
     return;
   }
   op.status = status;
+  op.ended = true;
   finished_.push_back(&op);
   host_wanted_.store(true, std::memory_order_release);
 }
@@ -221,8 +236,7 @@ void Windows::received(WindowOp& op, std::uint64_t bytes) {
 void Windows::on_lost(PeerId peer) {
   windows_.for_each([&](Window& window) { window.member_lost(peer); });
   ops_.for_each([&](WindowOp& op) {
-    if (op.window->peers_[op.target].peer != peer || op.request == nullptr) return;
-    if (std::find(finished_.begin(), finished_.end(), &op) == finished_.end())
+    if (op.window->peers_[op.target].peer == peer && !op.ended && !op.executing)
       finish(op, WindowStatus::lost);
   });
 }
@@ -283,6 +297,7 @@ void Window::make_segment(Shape& shape) {
 }
 
 Window::~Window() {
+  windows_.abandon(*this);
   {
     const Ni::Access access(ni_);
     windows_.leave(*this);
@@ -344,8 +359,10 @@ bool Window::member_lost(PeerId lost) noexcept {
 }
 
 WindowStatus Window::attach(void* base, std::uint64_t size) {
+  const auto address = reinterpret_cast<std::uint64_t>(base);
+  if (size > UINT64_MAX - address) return WindowStatus::range;
   const Ni::Access access(ni_);
-  attached_.push_back({reinterpret_cast<std::uint64_t>(base), size});
+  attached_.push_back({address, size});
   return WindowStatus::ok;
 }
 

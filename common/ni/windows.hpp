@@ -269,6 +269,7 @@ class Window {
   WindowStatus wait();  // waits
   WindowStatus test(bool& flag);
 
+  // These two tell nothing of earlier operations: when they fail, no lock is held.
   WindowStatus lock(std::uint32_t target, bool exclusive, bool no_check);  // waits if mapped
   WindowStatus unlock(std::uint32_t target);                               // waits
   WindowStatus lock_all(bool no_check);                                    // waits for mapped ones
@@ -353,14 +354,17 @@ class Window {
   bool native_possible(WindowPeer& peer, const WindowOp& op);
   void let_end_ride(const WindowOp& op, WindowPeer& peer, WindowHead& head) noexcept;
   bool frames_under_way(const WindowPeer& peer) const noexcept;
+  WindowOp* host_operation(WindowPeer& peer);
+  void end_host_operation(WindowPeer& peer, WindowOp& op);
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
   void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count);
   void order_stores() noexcept;
   bool locally_complete(const WindowPeer& peer) const noexcept;
   bool remotely_complete(const WindowPeer& peer) const noexcept;
+  enum class Errors : bool { kept, told };
   template <class Ready>
-  WindowStatus wait_until(Ready ready);
+  WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
   void drive();
   void drive_if_quiet();
   WindowStatus take_error() noexcept;
@@ -388,7 +392,7 @@ class Window {
   void check_completes(WindowPeer& peer);
   // The memory that the runs are relative to, and what to add to their offsets; null: not all inside.
   std::byte* resolve(std::span<const Run> runs, std::int64_t& base) const noexcept;
-  const Region* region_of(const Run& run) const noexcept;
+  bool is_attached(const Run& run) const noexcept;
   bool member_lost(PeerId peer) noexcept;
 
   Windows& windows_;
@@ -438,6 +442,8 @@ class Windows final : public Service {
   ~Windows() override;
 
   Ni& ni() noexcept { return *ni_; }
+  // Of all windows, that have not ended (diagnosis).
+  std::size_t operations() noexcept;
   const WindowsHost& host() const noexcept { return host_; }
   // Throws std::bad_alloc.
   std::unique_ptr<Window> create(Window::Shape shape);
@@ -456,6 +462,7 @@ class Windows final : public Service {
   struct Carrier;
   struct Native;
 
+  void abandon(Window& window);
   void leave(const Window& window) noexcept;
   Window* find(std::uint32_t id) noexcept { return windows_.find(id); }
 

@@ -2,10 +2,15 @@
 // credit; and what hostile members can do, which is nothing but end their own connection.
 #include "ni/windows.hpp"
 
+#include <signal.h>
+#include <sys/mman.h>
+
 #include <array>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -395,6 +400,164 @@ TEST_CASE("a target refuses what is outside of what it has attached", "[windows]
           WindowStatus::ok);
   REQUIRE(at.at(0).flush(1) == WindowStatus::range);
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+}
+
+TEST_CASE("attached regions that touch each other are one", "[windows]") {
+  Setting at(2, {.initial_window = 4}, Flavor::dynamic);
+  std::array<std::uint64_t, 8> values{1, 2, 3, 4, 5, 6, 7, 8};
+  const Run packed{0, sizeof values, 0, 1};
+  const View own{reinterpret_cast<std::byte*>(values.data()), 0, {&packed, 1}, 0, 1, sizeof values};
+  const auto there = [&](std::uint64_t* place) {
+    return View{nullptr, reinterpret_cast<std::int64_t>(place), {&packed, 1}, 0, 1, sizeof values};
+  };
+  for (const Node target : {1u, 0u}) {  // in frames, and by stores
+    CAPTURE(target);
+    std::uint64_t* const first = at.words(target);
+    REQUIRE(at.at(target).attach(first + 20, 80) == WindowStatus::ok);
+    REQUIRE(at.at(target).attach(first, 80) == WindowStatus::ok);
+    REQUIRE(at.at(target).attach(first + 10, 80) == WindowStatus::ok);
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (const int border : {10, 20}) {
+      std::uint64_t* const place = first + border - 3;
+      REQUIRE(at.at(0).put(target, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(place[i] == i + 1);
+      REQUIRE(at.at(0).accumulate(target, kAdd, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      values.fill(0);
+      REQUIRE(at.at(0).get(target, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        REQUIRE(std::exchange(values[i], i + 1) == 2 * i + 2);
+    }
+    // The end, and what is in the middle no longer.
+    const auto refused = [&](std::uint64_t* place) {
+      const WindowStatus status = at.at(0).put(target, own, there(place), nullptr);
+      return (status == WindowStatus::ok ? at.at(0).flush(target) : status) == WindowStatus::range;
+    };
+    REQUIRE(refused(first + 23));
+    REQUIRE(at.at(target).detach(first + 10) == WindowStatus::ok);
+    REQUIRE(refused(first + 7));
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  }
+}
+
+TEST_CASE("an error of before leaves nobody with half a lock", "[windows]") {
+  Setting at(2, {.initial_window = 2}, Flavor::dynamic);
+  std::uint64_t value = 3;
+  Word outside(nullptr);
+  outside.view.offset = reinterpret_cast<std::int64_t>(at.words(1));
+  at.at(0).fence_enter(true);
+  REQUIRE(at.at(0).put(1, Word(&value).view, outside.view, nullptr) == WindowStatus::ok);
+  at.settle();  // the target has told
+  at.at(0).fence_enter(false);
+  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);  // by stores: takes the ticket
+  REQUIRE(at.at(0).unlock(0) == WindowStatus::range);
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(0) == WindowStatus::ok);
+}
+
+TEST_CASE("offsets that 64 bits do not hold are outside", "[windows]") {
+  for (const Flavor flavor : {Flavor::create, Flavor::dynamic}) {
+    Setting at(2, {.initial_window = 2}, flavor);
+    std::array<std::uint64_t, 2> values{};
+    const Run word{0, 8, 0, 1};
+    const View own{reinterpret_cast<std::byte*>(values.data()), 0, {&word, 1}, 8, 2, 8};
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (const Node target : {0u, 1u})
+      for (const View& there : {View{nullptr, INT64_MAX - 4, {&word, 1}, 8, 2, 8},
+                                View{nullptr, 8, {&word, 1}, INT64_MAX, 2, 8},
+                                View{nullptr, -16, {&word, 1}, INT64_MIN, 2, 8}}) {
+        REQUIRE(at.at(0).put(target, own, there, nullptr) == WindowStatus::range);
+        REQUIRE(at.at(0).get(target, own, there, nullptr) == WindowStatus::range);
+        REQUIRE(at.at(0).accumulate(target, kAdd, own, there, nullptr) == WindowStatus::range);
+      }
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  }
+}
+
+namespace {
+
+// A page that nobody may read, until somebody has tried: then `touched` is called.
+struct Watched {
+  Watched() {
+    page = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    current = this;
+    struct sigaction action {};
+    action.sa_sigaction = [](int, siginfo_t*, void*) {
+      ::mprotect(current->page, kBytes, PROT_READ | PROT_WRITE);
+      current->touched();
+    };
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, &before);
+  }
+  ~Watched() {
+    ::sigaction(SIGSEGV, &before, nullptr);
+    ::munmap(page, kBytes);
+  }
+  void close() const { REQUIRE(::mprotect(page, kBytes, PROT_NONE) == 0); }
+  std::uint64_t* words() const { return static_cast<std::uint64_t*>(page); }
+
+  static constexpr std::size_t kBytes = 4096;
+  static inline Watched* current = nullptr;
+  void* page = nullptr;
+  struct sigaction before {};
+  std::function<void()> touched;
+};
+
+}  // namespace
+
+// What another thread would see while one makes the stores of a put that had to wait for its post.
+TEST_CASE("an operation on mapped memory is not done before its stores are", "[windows]") {
+  Setting at(2);
+  Watched origin;
+  *origin.words() = 42;
+  origin.close();
+  const std::uint32_t self = 0;
+  int touched = 0;
+  bool waits = false;
+  origin.touched = [&] {
+    ++touched;
+    waits = at.at(0).peer(0).first != nullptr;
+    at.services[0]->serve_host();  // another thread finds nothing to do
+  };
+  REQUIRE(at.at(0).start({&self, 1}, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(0, Word(origin.words()).view, Word(nullptr).view, nullptr) ==
+          WindowStatus::ok);
+  REQUIRE(at.at(0).post({&self, 1}, false) == WindowStatus::ok);
+  REQUIRE(at.words(0)[0] == 0);
+  at.services[0]->serve_host();
+  REQUIRE(touched == 1);
+  REQUIRE(waits);
+  REQUIRE(at.words(0)[0] == 42);
+  REQUIRE(at.at(0).complete() == WindowStatus::ok);
+  REQUIRE(at.at(0).wait() == WindowStatus::ok);
+  REQUIRE(at.services[0]->operations() == 0);
+}
+
+TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
+  Setting at(3);
+  std::uint64_t value = 3;
+  int request = 0;
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).put(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  }
+  REQUIRE(at.at(0).get(2, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  REQUIRE(at.services[0]->operations() >= 11);
+  at.world.fabric().cut(0, 1);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::lost);
+  at.services[0]->serve_host();
+  REQUIRE(finished.size() >= 5);
+  REQUIRE(at.services[0]->operations() <= 1);  // of the other member
+  at.windows[0].reset();
+  REQUIRE(finished.size() == 6);  // no request is left for ever
+  REQUIRE(at.services[0]->operations() == 0);
 }
 
 TEST_CASE("whoever waits for a member that is lost stops waiting", "[windows]") {
