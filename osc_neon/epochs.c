@@ -13,7 +13,8 @@ static int fence(int assert, ompi_win_t* win) {
   if (status != NEON_OK) return neon_error(status);
   int result = OMPI_SUCCESS;
   if ((assert& MPI_MODE_NOPRECEDE) == 0) status = neon_fence_leave(module->window, module->counts);
-  if (status != NEON_OK) return neon_error(status);
+  if (status == NEON_LOST) return neon_error(status);
+  /* Any other error is of an operation before: the others wait for us all the same. */
   if ((assert& MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
     result = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   } else {
@@ -22,7 +23,10 @@ static int fence(int assert, ompi_win_t* win) {
     result = comm->c_coll->coll_reduce_scatter_block(
         module->counts, &due, 1, MPI_UINT32_T, MPI_SUM, comm,
         comm->c_coll->coll_reduce_scatter_block_module);
-    if (result == OMPI_SUCCESS) status = neon_fence_arrived(module->window, due);
+    if (result == OMPI_SUCCESS) {
+      const enum neon_status arrived = neon_fence_arrived(module->window, due);
+      if (status == NEON_OK) status = arrived;
+    }
   }
   neon_fence_enter(module->window, (assert& MPI_MODE_NOSUCCEED) == 0);
   return result != OMPI_SUCCESS ? result : neon_error(status);
@@ -83,7 +87,16 @@ static int test(ompi_win_t* win, int* flag) {
 
 /* --- Lock and flush --- */
 
+/* Says once that a window is locked which nobody was to lock: it costs nothing to serve that. */
+static void tell_of_lock(const neon_module* module) {
+  const bool first = !mca_osc_neon_component.told_lock && ompi_comm_rank(module->comm) == 0;
+  mca_osc_neon_component.told_lock = true;
+  if (first || mca_osc_neon_component.verbose >= 1)
+    opal_output(0, "osc neon: a window with the info key no_locks is locked; it is served");
+}
+
 static int lock(int type, int target, int assert, ompi_win_t* win) {
+  if (neon_module_of(win)->no_locks) tell_of_lock(neon_module_of(win));
   return neon_error(neon_lock(neon_module_of(win)->window, (uint32_t)target,
                               type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
 }
@@ -93,6 +106,7 @@ static int unlock(int target, ompi_win_t* win) {
 }
 
 static int lock_all(int assert, ompi_win_t* win) {
+  if (neon_module_of(win)->no_locks) tell_of_lock(neon_module_of(win));
   return neon_error(neon_lock_all(neon_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
@@ -108,8 +122,19 @@ static int sync_memory(ompi_win_t* win) {
   return OMPI_SUCCESS;
 }
 
+/* Open MPI does not look at the rank. Nothing has been sent to MPI_PROC_NULL, as nothing of it is locked. */
+static int other_than_member(int target) {
+  return target == MPI_PROC_NULL ? OMPI_SUCCESS : MPI_ERR_RANK;
+}
+
+static bool is_member(const neon_module* module, int target) {
+  return target >= 0 && target < ompi_comm_size(module->comm);
+}
+
 static int flush(int target, ompi_win_t* win) {
-  return neon_error(neon_flush(neon_module_of(win)->window, (uint32_t)target));
+  const neon_module* module = neon_module_of(win);
+  if (!is_member(module, target)) return other_than_member(target);
+  return neon_error(neon_flush(module->window, (uint32_t)target));
 }
 
 static int flush_all(ompi_win_t* win) {
@@ -117,7 +142,9 @@ static int flush_all(ompi_win_t* win) {
 }
 
 static int flush_local(int target, ompi_win_t* win) {
-  return neon_error(neon_flush_local(neon_module_of(win)->window, (uint32_t)target));
+  const neon_module* module = neon_module_of(win);
+  if (!is_member(module, target)) return other_than_member(target);
+  return neon_error(neon_flush_local(module->window, (uint32_t)target));
 }
 
 static int flush_local_all(ompi_win_t* win) {

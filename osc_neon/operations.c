@@ -1,13 +1,22 @@
 /* Put, get, accumulate and their relatives: MPI's arguments as the engine's. */
 #include "osc_neon.h"
 
-/* The target's side: displacements are in its units; absolute addresses in dynamic windows. */
-static bool describe_target(struct neon_memory* memory, const neon_module* module, int target,
-                            ptrdiff_t disp, int count, ompi_datatype_t* datatype) {
+/* Where a displacement lies in the target's memory, in bytes: it is in the target's units; in dynamic windows it is an
+ * address. False: nowhere, not even in 64 bits. */
+static bool offset_of(const neon_module* module, int target, ptrdiff_t disp, int64_t* offset) {
   const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
                            ? 1
                            : neon_window_unit(module->window, (uint32_t)target);
-  return neon_describe(memory, NULL, (int64_t)disp * unit, (size_t)count, datatype);
+  return !__builtin_mul_overflow((int64_t)disp, unit, offset);
+}
+
+/* The target's side. */
+static enum neon_status describe_target(struct neon_memory* memory, const neon_module* module,
+                                        int target, ptrdiff_t disp, int count,
+                                        ompi_datatype_t* datatype) {
+  int64_t offset;
+  if (!offset_of(module, target, disp, &offset)) return NEON_RANGE;
+  return neon_describe(memory, NULL, offset, (size_t)count, datatype) ? NEON_OK : NEON_NO_MEMORY;
 }
 
 /* Whether that many elements lie one after the other from their address on. */
@@ -22,8 +31,9 @@ static int transfer(bool is_put, void* address, int count, ompi_datatype_t* data
   const neon_module* module = neon_module_of(win);
   struct neon_memory here, there;
   if (!neon_describe(&here, address, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
-  enum neon_status status = NEON_NO_MEMORY;
-  if (describe_target(&there, module, target, disp, there_count, there_datatype)) {
+  enum neon_status status =
+      describe_target(&there, module, target, disp, there_count, there_datatype);
+  if (status == NEON_OK) {
     status = is_put ? neon_put(module->window, (uint32_t)target, &here.view, &there.view, request)
                     : neon_get(module->window, (uint32_t)target, &here.view, &there.view, request);
     neon_release(&there);
@@ -52,7 +62,8 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
   enum neon_status status = NEON_NO_MEMORY;
   if (!neon_describe(&from, origin, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
   if (neon_describe(&to, result, 0, (size_t)result_count, result_datatype)) {
-    if (describe_target(&there, module, target, disp, there_count, there_datatype)) {
+    status = describe_target(&there, module, target, disp, there_count, there_datatype);
+    if (status == NEON_OK) {
       const uint32_t rank = (uint32_t)target;
       status = fetch ? neon_fetch(module->window, rank, what, element, &from.view, &to.view,
                                   &there.view, request)
@@ -172,15 +183,14 @@ static int compare_and_swap(const void* origin, const void* compare, void* resul
                             ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                             ompi_win_t* win) {
   const neon_module* module = neon_module_of(win);
-  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
-                           ? 1
-                           : neon_window_unit(module->window, (uint32_t)target);
+  int64_t offset;
   const size_t size = datatype->super.size;
   if (size <= sizeof(uint64_t) && neon_compare_and_swap_direct(module->window, (uint32_t)target,
                                                                compare, origin, result, size, disp))
     return OMPI_SUCCESS;
+  if (!offset_of(module, target, disp, &offset)) return neon_error(NEON_RANGE);
   return neon_error(neon_compare_and_swap(module->window, (uint32_t)target, compare, origin, result,
-                                          size, (int64_t)disp * unit));
+                                          size, offset));
 }
 
 void neon_fill_operations(ompi_osc_base_module_t* module) {

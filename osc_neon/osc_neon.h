@@ -34,6 +34,7 @@ typedef struct neon_component {
   ompi_osc_base_component_t super;
   unsigned verbose;
   bool told;      /* why it declines */
+  bool told_lock; /* that a window with no_locks is locked */
   size_t windows; /* that exist; progress is registered while there are any */
 } neon_component;
 extern neon_component mca_osc_neon_component;
@@ -44,6 +45,7 @@ typedef struct neon_module {
   neon_window* window;
   int flavor;
   bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
+  bool no_locks;    /* the info key says that nobody locks */
   uint32_t* counts; /* room for a number per rank */
 } neon_module;
 

@@ -140,17 +140,14 @@ static void tell(const neon_module* module) {
               mapped, ranks - mapped);
 }
 
-/* MPI_Win_get_info shows it, and what the user gave. */
+/* MPI_Win_get_info shows it, and what the user gave. Such a window is locked all the same by programs in wide use, so Open
+ * MPI is not told to refuse it. */
 static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text* key,
                                     lfc_info_text* value) {
   ompi_win_t* win = (ompi_win_t*)object;
   (void)key;
   const bool no_locks = value != NULL && strcmp(value, "true") == 0;
-  if (no_locks) {
-    win->w_flags |= OMPI_WIN_NO_LOCKS;
-  } else {
-    win->w_flags &= (uint16_t)~OMPI_WIN_NO_LOCKS;
-  }
+  neon_module_of(win)->no_locks = no_locks;
   static char yes[] = "true";
   static char no[] = "false";
   return no_locks ? yes : no;
@@ -159,15 +156,15 @@ static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text
 static int free_window(ompi_win_t* win) {
   neon_module* module = neon_module_of(win);
   if (module == NULL) return OMPI_SUCCESS;
-  const int status = neon_error(neon_drain(module->window));
+  const enum neon_status status = neon_drain(module->window);
   ompi_communicator_t* comm = module->comm;
-  /* Nobody frees what others may still reach. */
-  if (status == OMPI_SUCCESS)
+  /* Nobody frees what others may still reach, nor leaves them waiting for an error that is told here. */
+  if (status != NEON_LOST)
     (void)comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   win->w_osc_module = NULL;
   discard(module);
   if (--mca_osc_neon_component.windows == 0) (void)opal_progress_unregister(neon_progress);
-  return status;
+  return neon_error(status);
 }
 
 static int shared_query(ompi_win_t* win, int rank, size_t* size, int* disp_unit, void* baseptr) {
@@ -182,11 +179,10 @@ static int shared_query(ompi_win_t* win, int rank, size_t* size, int* disp_unit,
     /* The lowest rank with memory. */
     for (int i = 0; bytes == 0 && i < ompi_comm_size(module->comm); ++i)
       (void)neon_window_query(module->window, (uint32_t)i, &bytes, &unit, &base);
-    if (bytes == 0) base = NULL;
   }
   *size = bytes;
   *disp_unit = (int)unit;
-  *(void**)baseptr = base;
+  *(void**)baseptr = bytes == 0 ? NULL : base;
   return OMPI_SUCCESS;
 }
 

@@ -550,7 +550,7 @@ suite() {
   for ranks in 2 3; do
     when=full
     ((ranks > 2)) || when=quick
-    for name in epochs operations churn threads; do entry $when 180 "rma/$name.$ranks" rma_on_host $ranks "rma_$name"; done
+    for name in epochs operations churn threads corners; do entry $when 180 "rma/$name.$ranks" rma_on_host $ranks "rma_$name"; done
     entry $when 180 "rma/onesided.$ranks" rma_on_host $ranks mpi_onesided --swap-everywhere --dynamic
     entry $when 300 "rma/random.$ranks" rma_on_host $ranks rma_random --programs 100
   done

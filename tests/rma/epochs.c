@@ -225,7 +225,17 @@ static void odd_windows(void) {
           found ? text : "not");
   MPI_Info_free(&shown);
   MPI_Info_free(&info);
-  expect_error("lock with no_locks", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, odd), MPI_ERR_RMA_SYNC);
+  // It is served, and said once.
+  expect_error("lock with no_locks", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, odd), MPI_SUCCESS);
+  int64_t there = -1;
+  base[0] = 70 + me;
+  MPI_Win_sync(odd);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Get(&there, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, odd);
+  expect_error("unlock with no_locks", MPI_Win_unlock(0, odd), MPI_SUCCESS);
+  require(there == 70, "under a lock with no_locks: %lld", (long long)there);
+  expect_error("lock_all with no_locks", MPI_Win_lock_all(0, odd), MPI_SUCCESS);
+  expect_error("unlock_all with no_locks", MPI_Win_unlock_all(odd), MPI_SUCCESS);
   MPI_Win_free(&odd);
 
   doing("windows on parts of the processes");
