@@ -62,15 +62,16 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
 struct MulticastSimulation::Host {
   MulticastSimulation* simulation = nullptr;
   Node node = 0;
+  std::deque<Message>
+      posted;  // that others wait for, or have waited for; outlive what shares their queue
   std::unique_ptr<Multicast> multicast;
   std::vector<Member*> members;
   std::uint64_t busy_until = 0;
   std::uint32_t unicasts = 0;
   // With --waits:
-  std::uint32_t waits = 0;     // that are still to come
-  bool waiting = false;        // for a message, before it takes or sends any multicast
-  bool one_by_one = false;     // takes from a group when it has all of those before
-  std::deque<Message> posted;  // messages that others wait for, or have waited for
+  std::uint32_t waits = 0;  // that are still to come
+  bool waiting = false;     // for a message, before it takes or sends any multicast
+  bool one_by_one = false;  // takes from a group when it has all of those before
 
   // Whether it takes from this group, or not before something else has come.
   bool may_take(const Member& from) const {
