@@ -20,14 +20,19 @@
 
 namespace lfc::small_world {
 
-// A number from a name and a seed (FNV-1a, then finished as in splitmix64).
+// Any two numbers have results that look unrelated (as in splitmix64).
+inline std::uint64_t scramble(std::uint64_t state) noexcept {
+  state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
+  state = (state ^ state >> 27) * 0x94d049bb133111eb;
+  return state ^ state >> 31;
+}
+
+// A number from a name (FNV-1a) and a seed.
 inline std::uint64_t mix(std::string_view name, std::uint64_t seed) noexcept {
   std::uint64_t state = 0xcbf29ce484222325 ^ seed * 0x9e3779b97f4a7c15;
   for (const char letter : name)
     state = (state ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
-  state = (state ^ state >> 27) * 0x94d049bb133111eb;
-  return state ^ state >> 31;
+  return scramble(state);
 }
 
 inline std::uint64_t number_of(const char* variable) noexcept {

@@ -31,6 +31,16 @@ need_build() {
   exec {lock}>&-
 }
 
+# What the runs in small worlds need, and no more; `nightly` builds the rest.
+need_small() {
+  local stamp=$LFC_TEST_STATE/built.small_worlds
+  [[ ! -e $stamp ]] || return 0
+  cd "$tree"
+  cmake --preset small -B "$LFC_BUILD/small"
+  cmake --build "$LFC_BUILD/small" --target small_worlds
+  touch "$stamp"
+}
+
 sanitizer_options() {
   # Nothing is forgiven, and a report ends the program.
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -387,6 +397,12 @@ ordered_with_upcalls() { # ordered_with_upcalls FUNCTION ARGS...
   OMPI_MCA_btl_lfc_upcalls=1 ordered_with_policy floating "$@"
 }
 
+small_worlds() { # small_worlds FAMILY COUNT
+  need_small
+  as_root_is_fine
+  "$tree/tests/small/world.sh" "$@"
+}
+
 # The plugin built for Open MPI 5.0, in the hands of the one here.
 other_version() {
   need_build5
@@ -450,6 +466,12 @@ suite() {
   entry nightly 3600 sim/20000 program default lfc_sim --seeds 20000
   entry full 60 fuzz/20s program default lfc_fuzz --seconds 20
   entry nightly 1200 fuzz/900s program default lfc_fuzz --seconds 900
+
+  # All limits small, faults on purpose; each with one more seed, drawn at random.
+  entry full 300 small/build need_small
+  entry full 120 small/sim small_worlds sim 2
+  entry full 120 small/coll small_worlds coll 1
+  for name in sim mpi coll rma neon ordered; do entry nightly 14400 "small/$name-many" small_worlds "$name" 1000; done
 
   entry full 900 asan/build need_build asan
   entry full 900 asan/unit catch asan lfc_unit

@@ -1,5 +1,6 @@
 #include "ni/host_queue.hpp"
 
+#include "faults.hpp"
 #include "limits.hpp"
 
 namespace lfc {
@@ -18,7 +19,7 @@ bool HostQueue::enqueue(const Delivery& delivery) {
   item.bytes.assign(delivery.bytes.begin(), delivery.bytes.end());
   memory_ += item.cost();
   waiting_memory_ += item.cost();
-  item.holds_buffer = !away_ || waiting_memory_ > limit_;
+  item.holds_buffer = !away_ || waiting_memory_ > limit_ || fault(Fault::queue_full);
   const bool released = !item.holds_buffer;
   items_.push_back(std::move(item));
   count_.store(items_.size(), std::memory_order_relaxed);

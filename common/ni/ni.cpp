@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "faults.hpp"
 #include "limits.hpp"
 #include "ni/ni_thread.hpp"
 
@@ -243,6 +244,7 @@ void Ni::fail_pending(Peer& peer) {
                                                   int count) noexcept {
   if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
     return false;
+  if (fault(Fault::send_refused)) return false;
   const std::uint32_t owed = std::min(peer.window.owed(), limits::kPiggyback);
   const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
   const std::size_t bytes = slices[0].size + slices[1].size;
@@ -258,6 +260,7 @@ void Ni::fail_pending(Peer& peer) {
 
 Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                           int count) noexcept {
+  if (fault(Fault::send_refused)) return Attempt::no_room;
   if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
   Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(limits::kPiggyback))};
   SendStatus status = SendStatus::again;
@@ -276,6 +279,7 @@ Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Sl
 
 bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                       std::size_t size) noexcept {
+  if (fault(Fault::send_refused)) return false;
   // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
   const bool piggyback = type != FrameType::credit;
   Meta meta{type, tag,
@@ -613,7 +617,10 @@ int Ni::run_control() noexcept {
     // What came while the host was away is older than anything that may be delivered now.
     if (host_.mode() == HostQueue::Mode::direct && !host_.empty()) [[unlikely]]
       events = drain_host(INT_MAX);
+    const bool leaves = fault(Fault::host_leaves);
+    if (leaves) host_.set_away(true);
     const int found = run_pass(false);
+    if (leaves) host_.set_away(false);
     // The thread was to be woken by it. It is told instead that the host is back: so while the links
     // are armed the host never leaves anything half done.
     if (found != 0 && armed_) [[unlikely]] {
@@ -628,6 +635,7 @@ int Ni::run_control() noexcept {
 }
 
 int Ni::run_pass(bool all_links) noexcept {
+  if (fault(Fault::pass_skipped)) return 0;
   const int events = all_links ? poll_all_links() : poll_links();
   if (stalled_ != nullptr) retry_stalled();
   if (services_awake_ != 0) run_services();
@@ -642,6 +650,7 @@ int Ni::drain_host(int limit) noexcept {
 }
 
 int Ni::serve_host() noexcept {
+  if (fault(Fault::host_absent)) return 0;
   const int events = host_.mode() == HostQueue::Mode::queued ? drain_host_queue() : 0;
   complete_finished();
   return events;

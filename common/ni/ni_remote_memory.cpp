@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "faults.hpp"
 #include "ni/ni.hpp"
 
 namespace lfc {
@@ -203,6 +204,7 @@ Ni::Step Ni::send_operation(Peer& peer, RemoteOp& op) {
 }
 
 Ni::Step Ni::send_native(Peer& peer, RemoteOp& op) {
+  if (fault(Fault::copy_refused)) return stalled(peer, Attempt::no_room);
   const Link::Start start = op.type == RemoteOp::Type::put
                                 ? peer.link->put(peer.id, op.local, op.local_link, op.address,
                                                  op.remote_link, op.size, &op.link_operation)

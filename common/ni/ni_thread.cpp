@@ -14,6 +14,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "faults.hpp"
 #include "ni/ni.hpp"
 #include "place/cores.hpp"
 
@@ -199,12 +200,14 @@ void NiThread::float_around() noexcept {
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
       case Watchdog::Action::rest:
-        if (wait(step.time, false) == Woken::by_time) counters.add(Counter::thread_looks);
+        if (wait(fault(Fault::thread_wakes) ? 0ns : step.time, false) == Woken::by_time)
+          counters.add(Counter::thread_looks);
         if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
           asked = time;
           dog.set_longest_rest(longest_rest());
         }
-        step = dog.rested(ni_.presence());
+        step = fault(Fault::thread_runs) ? Watchdog::Step{Watchdog::Action::serve}
+                                         : dog.rested(ni_.presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);

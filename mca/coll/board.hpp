@@ -26,6 +26,7 @@
 
 #include "label.hpp"
 
+#include "faults.hpp"
 #include "limits.hpp"
 
 namespace lfc {
@@ -48,6 +49,7 @@ class Board {
 
   // Whether the slot (and, for more than kInline bytes, the room) of this step may be written.
   bool writable(std::uint64_t step, std::size_t size) noexcept {
+    if (fault(Fault::board_waits)) return false;
     const std::uint64_t depth = size <= kInline ? limits::kCollSlots : limits::kCollRooms;
     return step < all_finished_ + depth || (look_again() && step < all_finished_ + depth);
   }

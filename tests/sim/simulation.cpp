@@ -103,7 +103,9 @@ Simulation::Simulation(const SimulationOptions& options)
       world_(options.nodes, fabric_options(options),
              {.initial_window = options.window,
               .maximum_window = options.max_window == 0 ? options.window : options.max_window,
-              .delivery = options.queued ? HostQueue::Mode::queued : HostQueue::Mode::direct}) {
+              .delivery = options.queued ? HostQueue::Mode::queued : HostQueue::Mode::direct,
+              // What is queued keeps its buffer: so the law of credits can be checked from outside.
+              .queue_memory = 0}) {
   const std::uint32_t nodes = options.nodes;
   for (Node node = 0; node < nodes; ++node) {
     Host& host = *hosts_.emplace_back(std::make_unique<Host>());

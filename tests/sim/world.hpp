@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "faults.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
 #include "ni/ni.hpp"
@@ -37,6 +38,7 @@ class World {
 
   World(Node nodes, const SimOptions& options, const Config& config)
       : fabric_(options), random_(options.seed ^ 0x5eed), ids_(nodes) {
+    restart_faults(options.seed);
     for (Node node = 0; node < nodes; ++node) {
       Config own = config;
       own.name = {1, node};

@@ -15,7 +15,7 @@ namespace lfc {
 namespace {
 
 using Node = World::Node;
-using Fault = OrderedBroadcast::Fault;
+using OrderFault = OrderedBroadcast::Fault;
 
 std::vector<std::byte> bytes_of(std::size_t size, int value) {
   return std::vector<std::byte>(size, static_cast<std::byte>(value));
@@ -267,8 +267,9 @@ TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") 
   members.all[2]->start(bytes);
   REQUIRE(members.world.run_until([&] {
     for (const Node node : {0u, 2u, 3u}) members.deliver(node);
-    return members.all[0]->fault() == Fault::lost && members.all[2]->fault() == Fault::lost &&
-           members.all[3]->fault() == Fault::lost;
+    return members.all[0]->fault() == OrderFault::lost &&
+           members.all[2]->fault() == OrderFault::lost &&
+           members.all[3]->fault() == OrderFault::lost;
   }));
   members.all[2]->give_up();
   REQUIRE(members.world.run_until([&] { return !members.all[2]->busy(); }));
@@ -306,7 +307,8 @@ TEST_CASE("a member that lies about numbers ends the order for all, and no conne
     members.services[2]->send(*group, header, bytes, unsent);
   }
   REQUIRE(members.world.run_until([&] {
-    return members.all[0]->fault() == Fault::protocol && members.all[1]->fault() != Fault::none;
+    return members.all[0]->fault() == OrderFault::protocol &&
+           members.all[1]->fault() != OrderFault::none;
   }));
   REQUIRE(members.world.ni(0).counters().get(Counter::peers_broken) == 0);
   REQUIRE(members.world.ni(1).counters().get(Counter::peers_broken) == 0);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "faults.hpp"
 #include "limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
@@ -30,7 +31,9 @@ std::size_t total(const Slice* slices, int count) noexcept {
 
 // The rail for a frame of this size: the lead; for a large one the rail with the least under way.
 std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexcept {
-  if (size < limits::kBondSpread || session.usable == 1) return session.lead;
+  if (session.usable == 1) return session.lead;
+  if (fault(Fault::rail_strays)) return lowest_usable(session);
+  if (size < limits::kBondSpread) return session.lead;
   std::uint8_t best = session.lead;
   for (std::uint8_t i = 0; i < rail_count(); ++i)
     if (session.rails[i].usable() &&

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "faults.hpp"
 #include "limits.hpp"
 
 namespace lfc::tcp {
@@ -31,13 +32,14 @@ ssize_t checked(ssize_t written) noexcept {
 }
 
 ssize_t write_some(int fd, const void* data, std::size_t size) noexcept {
+  if (fault(Fault::write_short)) size = (size + 2) / 3;
   return checked(::send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 ssize_t write_some(int fd, iovec* pieces, std::size_t count) noexcept {
   msghdr message{};
   message.msg_iov = pieces;
-  message.msg_iovlen = count;
+  message.msg_iovlen = fault(Fault::write_short) ? 1 : count;
   return checked(::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
