@@ -6,6 +6,7 @@
 //   REQUIRE(world.credit_fault() == "");
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -105,15 +106,19 @@ class World {
     const Peer& to = state(receiver, sender);
     const auto forth = fabric_.under_way(sender, receiver);
     const auto back = fabric_.under_way(receiver, sender);
-    const std::uint64_t sum = from.credits.available() + forth.credited + held +
-                              to.services.size() + to.window.owed() + back.credits;
-    const std::uint64_t buffers = held + to.services.size();
+    // What waits to be answered keeps its buffer until the answer has left.
+    const auto answers = static_cast<std::uint64_t>(std::ranges::count_if(
+        to.control, [](const Peer::ControlFrame& frame) { return frame.releases; }));
+    const std::uint64_t buffers = held + to.services.size() + answers;
+    const std::uint64_t sum =
+        from.credits.available() + forth.credited + buffers + to.window.owed() + back.credits;
     if (sum == to.window.window() && buffers == to.window.held()) return {};
     return "pair " + std::to_string(sender) + "->" + std::to_string(receiver) + ": credits " +
            std::to_string(from.credits.available()) + " + in flight " +
            std::to_string(forth.credited) + " + held " + std::to_string(held) + " + services " +
-           std::to_string(to.services.size()) + " + owed " + std::to_string(to.window.owed()) +
-           " + returning " + std::to_string(back.credits) + " is not the window " +
+           std::to_string(to.services.size()) + " + answers " + std::to_string(answers) +
+           " + owed " + std::to_string(to.window.owed()) + " + returning " +
+           std::to_string(back.credits) + " is not the window " +
            std::to_string(to.window.window());
   }
   // Over every pair, when no host queue is in use.
