@@ -155,6 +155,7 @@ TEST_CASE("neighbours take the locks of created windows without a frame", "[wind
   std::uint64_t late = 8;
   const Counters& sent = at.world.ni(0).counters();
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).peer(1).lock == WindowPeer::Lock::held);
   REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
   REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
