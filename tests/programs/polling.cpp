@@ -181,19 +181,19 @@ class Polling : public Step {
 
   // One rank has more results outstanding than any table has places.
   void many(World& world) {
-    if (world.me != owner_ && world.all.rank_of(world.me) != (target_ + 1) % world.all.size())
+    if (world.all.rank_of(world.me) != (target_ + 1) % world.all.size() || world.me == owner_)
       return;
-    if (world.me == owner_) return;
+    const bool adds = poll_ == kFetchAndOp || poll_ == kGetFlushLocal;
     watch_call("issues very many operations");
     std::vector<std::int64_t> results(static_cast<std::size_t>(count_), -1);
     const std::int64_t one = 1;
     for (std::int64_t& result : results)
       MPI_Get_accumulate(&one, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target_, at(0), 1,
-                         MPI_INT64_T, MPI_SUM, win_);
+                         MPI_INT64_T, adds ? MPI_SUM : MPI_NO_OP, win_);
     watch_call("MPI_Win_flush of very many operations");
     MPI_Win_flush(target_, win_);
     for (std::size_t i = 0; i < results.size(); ++i)
-      if (results[i] != static_cast<std::int64_t>(i))
+      if (results[i] != (adds ? static_cast<std::int64_t>(i) : 0))
         fail("operation %zu fetched %lld", i, static_cast<long long>(results[i]));
   }
 
