@@ -75,7 +75,7 @@ Windows::Windows(Draw& draw, const Scale& scale) : stock_(scale.stock) {
   flavor_ = static_cast<Flavor>(draw.below(scale.one_host ? kFlavors : kFlavors - 1));
   if (!scale.one_host && flavor_ == kShared) flavor_ = kDynamic;
   unit_ = draw.pick({1, 4, 8, 16});
-  pieces_ = draw.in(0, 1);
+  pieces_ = draw.in(0, 2);
   slice_ = draw.pick<std::size_t>({2048, 20480, 143360, 143360, 614400, 1228800});
   element_ = static_cast<Element>(draw.below(kElements));
   do {
