@@ -47,6 +47,8 @@ struct BellState {
   SleepWord word;
   std::atomic<std::uint32_t> fd;        // of the writing end, plus one; 0: the owner never sleeps
   std::atomic<std::uint32_t> is_heavy;  // the owner can fence its neighbours
+
+  bool is_there() const noexcept { return fd.load(std::memory_order_relaxed) != 0; }
 };
 
 class Bell {
@@ -72,7 +74,8 @@ class Bell {
 class BellCord {
  public:
   BellCord() = default;
-  // An owner without a bell gets no descriptor, and nothing is to be pulled.
+  // An owner without a bell gets no descriptor, and nothing is to be pulled. One that has a bell, and whose
+  // pipe cannot be opened, must not be sent to: it might sleep. Held by tests/unit/shm_test.cpp.
   BellCord(BellState& state, std::uint32_t pid) noexcept;
   explicit operator bool() const noexcept { return state_ != nullptr; }
 

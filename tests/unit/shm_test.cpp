@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "descriptors.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
@@ -563,6 +564,24 @@ TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink",
   CHECK(b.sink.connects.empty());
   CHECK((garbage->abandoned() && empty->abandoned() && impostor->abandoned()));
   CHECK(a.connect(b));
+}
+
+TEST_CASE("shm: who has no descriptor to wake the owner with does not connect", "[shm]") {
+  ShmOptions options;
+  options.bell = true;
+  End b(1, options);
+  const End a(2);
+  for (int descriptors = 0; descriptors <= 2; ++descriptors) {
+    std::string why;
+    const std::optional<RemotePlace> place = [&] {
+      AllDescriptors taken;
+      for (int i = 0; i < descriptors; ++i) taken.give_back();
+      return RemotePlace::claim(name_in(b.address()), 0, a.blob, why);
+    }();
+    INFO(descriptors << " descriptors: " << why);
+    CHECK(place.has_value() == (descriptors > 0));  // one, first for the segment, then for the pipe
+    if (place) CHECK(place->cord() != nullptr);
+  }
 }
 
 TEST_CASE("shm: nothing is left behind, not in /dev/shm and no open files", "[shm]") {

@@ -277,13 +277,20 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
     claim_word.store(Claim{}.packed(), std::memory_order_release);
     return std::nullopt;
   }
+  segment.file = FileDescriptor();  // it may be the last one there is
+  BellState& bell = head_of(remote.segment_).bell;
+  remote.cord_ = BellCord(bell, peer.pid);
+  if (!remote.cord_ && bell.is_there()) {
+    why_not = with_errno("the peer could not be woken: its pipe");
+    claim_word.store(Claim{}.packed(), std::memory_order_release);  // likewise
+    return std::nullopt;
+  }
   PlaceHead& head = remote.head();
   head.address_size = static_cast<std::uint32_t>(own_address.size());
   if (!own_address.empty()) std::memcpy(head.address, own_address.data(), own_address.size());
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_word.store(Claim{PlaceState::ready, pid}.packed(), std::memory_order_release);
   head_of(remote.segment_).changes.fetch_add(1, std::memory_order_release);
-  remote.cord_ = BellCord(head_of(remote.segment_).bell, peer.pid);
   if (remote.cord_) remote.cord_.pull();
   return remote;
 }
