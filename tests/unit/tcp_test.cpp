@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "descriptors.hpp"
 #include "limits.hpp"
 #include "link/tcp/stream.hpp"
 
@@ -509,6 +511,69 @@ TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") 
   CHECK(a.broken.empty());
   send_all({&a, &b}, b, peer, {FrameType::message, 2}, Bytes(10));
   pump({&a, &b}, [&] { return a.frames.size() == 2; });
+}
+
+namespace {
+
+// Polls with something to do, of all within that time. A node that spins has something to do in each.
+int busy_polls(Node& node, std::chrono::milliseconds time) {
+  int busy = 0;
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) busy += node.link->poll() != 0 ? 1 : 0;
+  return busy;
+}
+
+// Whether who sleeps until the node has something to do would not sleep.
+bool is_kept_awake(Node& node) {
+  std::vector<int> fds;
+  node.link->wait_fds(fds);
+  pollfd question{fds.at(0), POLLIN, 0};
+  bool always = true;
+  for (int i = 0; i < 100; ++i) {
+    node.link->poll();
+    always = always && ::poll(&question, 1, 0) > 0;
+  }
+  return always;
+}
+
+}  // namespace
+
+TEST_CASE("tcp: silent strangers beyond the limit keep nobody busy, and keep no peer out",
+          "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  const auto limit = static_cast<int>(limits::kTcpStrangers);
+  const int more = std::min(limit, 40);
+  for (int i = 0; i < limit + more; ++i) strangers.push_back(std::make_unique<Stranger>(a));
+  CHECK(busy_polls(a, 400ms) <= 2 * (limit + more));
+  CHECK_FALSE(is_kept_awake(a));
+  const PeerId peer = b.connect(a);
+  SendStatus status = SendStatus::again;
+  pump(
+      {&a, &b},
+      [&] {
+        status =
+            status == SendStatus::again ? b.send(peer, {FrameType::message, 1}, Bytes(10)) : status;
+        return a.frames.size() == 1;
+      },
+      5s);
+  CHECK(a.broken.empty());
+}
+
+TEST_CASE("tcp: a process without descriptors does not spin, and hears peers later", "[tcp]") {
+  Node a(0);
+  Node b(1);
+  Stranger stranger(a);
+  {
+    const AllDescriptors taken;
+    CHECK(busy_polls(a, 300ms) <= 10);
+    CHECK_FALSE(is_kept_awake(a));
+  }
+  const PeerId peer = b.connect(a);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump(
+      {&a, &b}, [&] { return a.frames.size() == 1; }, 5s);
 }
 
 TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffected", "[tcp]") {

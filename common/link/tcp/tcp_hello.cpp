@@ -15,6 +15,13 @@
 namespace lfc::tcp {
 namespace {
 
+// How long a stranger may be silent although others wait for its place.
+constexpr std::chrono::milliseconds kGrace{100};
+
+bool lacks_resources(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 // The header at the front of the bytes. A complete and proper one yields HeaderFault::none.
 HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, Header& header) {
   const HeaderFault fault =
@@ -25,10 +32,12 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
 
 }  // namespace
 
-void TcpLink::accept_strangers() {
-  while (strangers_ < limits::kTcpStrangers) {
+int TcpLink::accept_strangers() {
+  int accepted = 0;
+  for (; strangers_ < limits::kTcpStrangers; ++accepted) {
     Socket socket = listener_.accepted(options_.send_buffer, options_.receive_buffer);
-    if (!socket) return;
+    if (!socket && !lacks_resources(errno)) return accepted;
+    if (!socket) break;
     const SendLock::Guard guard(lock_);
     Connection& connection = adopt(std::move(socket), State::greeting);
     connection.stranger = true;
@@ -37,6 +46,33 @@ void TcpLink::accept_strangers() {
     timed_.store(true, std::memory_order_relaxed);
     watch(connection, EPOLLIN);
   }
+  return accepted + make_room();
+}
+
+// For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
+// its time. Until then nobody listens, for there would be something to hear at every poll.
+int TcpLink::make_room() {
+  const SendLock::Guard guard(lock_);
+  const Clock::time_point now = Clock::now();
+  Connection* oldest = nullptr;
+  for (const auto& connection : connections_)
+    if (connection->is(State::greeting) &&
+        (oldest == nullptr || connection->deadline < oldest->deadline))
+      oldest = connection.get();
+  if (oldest != nullptr && oldest->deadline - options_.connect_timeout + kGrace <= now) {
+    drop_stranger(*oldest);
+    return 1;
+  }
+  listen_again_ = now + kGrace;
+  timed_.store(true, std::memory_order_relaxed);
+  listen(false);
+  return 0;
+}
+
+void TcpLink::listen(bool on) noexcept {
+  epoll_event event{};
+  event.events = on ? EPOLLIN : 0u;
+  static_cast<void>(::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, listener_.fd(), &event));
 }
 
 void TcpLink::drop_stranger(Connection& connection) noexcept {

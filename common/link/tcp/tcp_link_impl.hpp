@@ -97,7 +97,9 @@ class TcpLink final : public Link {
   void end_with_errno(Connection& connection, int error);
 
   // tcp_hello.cpp
-  void accept_strangers();
+  int accept_strangers();
+  int make_room();
+  void listen(bool on) noexcept;
   int finish_connect(Connection& connection);
   int await_ack(Connection& connection);
   int greet(Connection& connection);
@@ -152,6 +154,8 @@ class TcpLink final : public Link {
   std::uint32_t until_cold_ = 0;
   std::uint32_t fruitless_ = 0;  // looks at the epoll set in a row that found nothing
   std::size_t strangers_ = 0;    // accepted, not yet established
+  // With the lock: nobody else is accepted before.
+  Clock::time_point listen_again_ = Clock::time_point::max();
 };
 
 }  // namespace lfc::tcp

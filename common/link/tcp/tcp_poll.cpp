@@ -96,8 +96,7 @@ int TcpLink::poll_cold() {
   for (int i = 0; i < count; ++i) {
     auto* connection = static_cast<Connection*>(ready[static_cast<std::size_t>(i)].data.ptr);
     if (connection == nullptr) {
-      accept_strangers();
-      ++events;
+      events += accept_strangers();
       continue;
     }
     const int found = service(*connection);
@@ -147,6 +146,7 @@ void TcpLink::disarm() noexcept {
 void TcpLink::disarm_unlocked() noexcept {
   if (!armed_) return;
   armed_ = false;
+  ticks_ |= kTimePeriod - 1;  // time has passed that no poll has counted
   for (Connection* connection : unsent_)
     if (connection->is(State::established) || connection->is(State::closing))
       watch(*connection, EPOLLIN);
@@ -220,7 +220,8 @@ void TcpLink::note_deadlines() noexcept {
   const bool slots = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
     return slot.status == Slot::Status::crossed;
   });
-  timed_.store(connections || slots, std::memory_order_relaxed);
+  const bool deaf = listen_again_ != Clock::time_point::max();
+  timed_.store(connections || slots || deaf, std::memory_order_relaxed);
 }
 
 int TcpLink::check_time(Clock::time_point now) {
@@ -229,6 +230,10 @@ int TcpLink::check_time(Clock::time_point now) {
   std::vector<PeerId> missing;
   {
     const SendLock::Guard guard(lock_);
+    if (listen_again_ <= now) {
+      listen_again_ = Clock::time_point::max();
+      listen(true);
+    }
     for (const auto& connection : connections_) {
       if (!has_deadline(*connection)) continue;
       if (connection->deadline <= now) {
