@@ -561,6 +561,27 @@ TEST_CASE("tcp: silent strangers beyond the limit keep nobody busy, and keep no 
   CHECK(a.broken.empty());
 }
 
+TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the same", "[tcp]") {
+  constexpr std::size_t kGuesses = 300;
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  for (std::size_t i = 0; i < kGuesses; ++i) {
+    strangers.push_back(std::make_unique<Stranger>(a));
+    strangers.back()->say(hello(a.identity.key ^ static_cast<std::uint32_t>(i + 1), b.blob));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto wrong = [&] { return a.counters.get(Counter::frames_dropped); };
+  pump_for({&a}, 300ms);
+  const std::uint64_t at_first = wrong();
+  if (std::chrono::steady_clock::now() - begun < 900ms) CHECK(at_first <= 256);
+  const PeerId peer = b.connect(a);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 1 && wrong() == kGuesses; });
+  CHECK(std::chrono::steady_clock::now() - begun >= 900ms);
+  CHECK(a.connects == 1);
+}
+
 TEST_CASE("tcp: a process without descriptors does not spin, and hears peers later", "[tcp]") {
   Node a(0);
   Node b(1);

@@ -18,6 +18,10 @@ namespace {
 // How long a stranger may be silent although others wait for its place.
 constexpr std::chrono::milliseconds kGrace{100};
 
+// Wrong hellos in a second. Each may be a guess at the key.
+constexpr std::size_t kFailures = 256;
+constexpr std::chrono::seconds kFailurePeriod{1};
+
 bool lacks_resources(int error) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -34,7 +38,11 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
 
 int TcpLink::accept_strangers() {
   int accepted = 0;
-  for (; strangers_ < limits::kTcpStrangers; ++accepted) {
+  if (failed_ != 0 && Clock::now() >= forget_failures_) failed_ = 0;
+  const auto is_room = [this] {
+    return strangers_ < limits::kTcpStrangers && strangers_ + failed_ < kFailures;
+  };
+  for (; is_room(); ++accepted) {
     Socket socket = listener_.accepted(options_.send_buffer, options_.receive_buffer);
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
@@ -187,6 +195,7 @@ int TcpLink::greet(Connection& connection) {
   if (proper && bytes.size() == size)
     connection.address = Address::parse(bytes.subspan(sizeof header));
   if (said_hello || !connection.address || connection.address->identity().name == identity_.name) {
+    if (failed_++ == 0) forget_failures_ = Clock::now() + kFailurePeriod;
     drop_stranger(connection);
     return 1;
   }

@@ -154,6 +154,8 @@ class TcpLink final : public Link {
   std::uint32_t until_cold_ = 0;
   std::uint32_t fruitless_ = 0;  // looks at the epoll set in a row that found nothing
   std::size_t strangers_ = 0;    // accepted, not yet established
+  std::size_t failed_ = 0;       // wrong hellos until then:
+  Clock::time_point forget_failures_{};
   // With the lock: nobody else is accepted before.
   Clock::time_point listen_again_ = Clock::time_point::max();
 };
