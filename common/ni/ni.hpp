@@ -197,14 +197,14 @@ class Ni final : private FrameSink {
   bool service_try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
   // Takes back a message that service_post() has not sent yet; done() is not called.
   void service_withdraw(PeerId peer, Message& message) noexcept;
-  // Sends a frame of type `service_ack` that answers no `service` frame: at most sizeof(AckPayload)
+  // Sends a frame of type `service_ack` that answers no `service` frame: at most kServiceAckRoom
   // bytes, and no more of them than a bound of the service's own allows.
   void service_control(PeerId peer, ServiceId id, const void* payload, std::size_t size);
   // False: what is sent to the peer waits for a credit, and for nothing else.
   bool service_has_credit(PeerId peer) const noexcept;
   // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
   void service_release(PeerId peer);
-  // Likewise, and answers it with at most sizeof(AckPayload) bytes.
+  // Likewise, and answers it with at most kServiceAckRoom bytes.
   void service_ack(PeerId peer, ServiceId id, const void* payload, std::size_t size);
   // Has work() called in the next pass of the control program.
   void service_wake(ServiceId id) noexcept {

@@ -12,6 +12,7 @@
 
 #include "link/link.hpp"
 #include "link/ring.hpp"
+#include "ni/service.hpp"
 #include "protocol/credits.hpp"
 #include "protocol/remote_memory.hpp"
 #include "protocol/waiting.hpp"
@@ -31,8 +32,9 @@ struct alignas(kCacheLine) Peer {
     std::uint8_t tag;
     std::uint8_t size;
     bool releases;  // the receive buffer of the frame that it answers
-    std::array<std::byte, sizeof(AckPayload)> payload;
+    std::array<std::byte, kServiceAckRoom> payload;
   };
+  static_assert(sizeof(AckPayload) <= kServiceAckRoom);
 
   Peer(PeerId id_, const Address& address_) : id(id_), address(address_) {}
 

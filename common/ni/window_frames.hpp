@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "ni/service.hpp"
+
 namespace lfc {
 
 enum class WindowKind : std::uint8_t {
@@ -75,7 +77,7 @@ struct WindowAck {
   };
   unsigned char result[16];
 };
-static_assert(sizeof(WindowAck) == 32);
+static_assert(sizeof(WindowAck) == kServiceAckRoom);
 
 struct WindowReply {
   std::uint64_t reply;
