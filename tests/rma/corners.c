@@ -12,7 +12,7 @@ static void expect(const char* what, int code, int class) {
   require(class_of(code) == class, "%s: error class %d, not %d", what, class_of(code), class);
 }
 
-// A dynamic window, in which rank 0 has put to nothing at rank 1 in a fence epoch that has not ended.
+// A dynamic window, in which rank 0 has put to nothing at rank 1 in a fence epoch that has not ended, and has been told.
 static MPI_Win with_error(void) {
   MPI_Win win;
   MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -21,6 +21,12 @@ static MPI_Win with_error(void) {
   const int64_t value = 1;
   if (me == 0)
     expect("put to nothing", MPI_Put(&value, 1, MPI_INT64_T, 1, 4096, 1, MPI_INT64_T, win), 0);
+  const struct timespec moment = {0, 50000000};
+  for (int i = 0; i < 2; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    nanosleep(&moment, NULL);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
   return win;
 }
 
@@ -39,9 +45,6 @@ static void late_errors(void) {
 
   doing("MPI_Win_free that tells an error");
   win = with_error();
-  MPI_Barrier(MPI_COMM_WORLD);
-  const struct timespec moment = {0, 100000000};  // by then it is here
-  nanosleep(&moment, NULL);
   const int code = MPI_Win_free(&win);
   require(code == MPI_SUCCESS || (me == 0 && class_of(code) == MPI_ERR_RMA_RANGE),
           "free: error class %d", class_of(code));
