@@ -70,8 +70,7 @@ bool Window::locally_complete(const WindowPeer& peer) const noexcept {
 
 // And the target's memory has changed.
 bool Window::remotely_complete(const WindowPeer& peer) const noexcept {
-  return locally_complete(peer) && !peer.carrying &&
-         static_cast<std::int32_t>(peer.counted - peer.wanted) >= 0;
+  return locally_complete(peer) && !peer.carrying && peer.counted >= peer.wanted;
 }
 
 WindowStatus Window::drain() {

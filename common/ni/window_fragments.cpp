@@ -18,7 +18,7 @@ WindowHead Window::head(const WindowPeer& peer, WindowKind kind) const noexcept 
 }
 
 // A signal waits for nothing that may wait itself: it names the count that it must not overtake.
-void Window::signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count) {
+void Window::signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint64_t count) {
   struct Signal : Message {
     WindowHead head;
   };

@@ -63,19 +63,18 @@ static_assert(sizeof(WindowHead) == 40);
 enum class AckKind : std::uint8_t { counted = 1, unlocked, result };
 
 struct WindowAck {
-  struct Counted {
-    std::uint32_t rank;   // the sender's in the window
-    std::uint32_t count;  // fragments dealt with so far
-  };
   std::uint8_t kind;
   std::uint8_t status;   // enum WindowStatus
   std::uint16_t size;    // result: bytes used
   std::uint32_t window;  // counted, unlocked: the receiver's
   union {
-    Counted counted;
+    std::uint64_t count;  // counted, unlocked: fragments dealt with so far
     std::uint64_t reply;  // result: the receiver's operation
   };
-  unsigned char result[16];
+  union {
+    std::uint32_t rank;  // counted, unlocked: the sender's in the window
+    unsigned char result[16];
+  };
 };
 static_assert(sizeof(WindowAck) == kServiceAckRoom);
 

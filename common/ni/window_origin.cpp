@@ -231,8 +231,7 @@ WindowStatus Window::issue(WindowOp& op) {
 // Whether something that goes in frames has not been dealt with yet. MPI orders nothing but accumulates, but programs put,
 // fetch and get the same element without a flush between them, and other implementations let them.
 bool Window::frames_under_way(const WindowPeer& peer) const noexcept {
-  return peer.replies != 0 || peer.carrying ||
-         static_cast<std::int32_t>(peer.counted - peer.wanted) < 0 ||
+  return peer.replies != 0 || peer.carrying || peer.counted < peer.wanted ||
          (peer.first != nullptr && !peer.last->native);
 }
 

@@ -191,7 +191,7 @@ Verdict Window::count(WindowPeer& peer, const WindowHead& head, WindowStatus sta
 
 // The member's access epoch ends with the `count`-th of its fragments.
 Verdict Window::end_access(WindowPeer& peer, const WindowHead& head) {
-  pending_completes_.push_back({head.rank, static_cast<std::uint32_t>(head.count)});
+  pending_completes_.push_back({head.rank, head.count});
   if (pending_completes_.size() > 4 * std::size_t{ranks()}) return Verdict::malformed;
   check_completes(peer);
   return Verdict::release;
@@ -201,13 +201,13 @@ Verdict Window::end_access(WindowPeer& peer, const WindowHead& head) {
 Verdict Window::end_lock(WindowPeer& peer, const WindowHead& head) {
   if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
   peer.unlock_pending = true;
-  peer.unlock_count = static_cast<std::uint32_t>(head.count);
+  peer.unlock_count = head.count;
   unlock_if_due(peer);
   return Verdict::hold;
 }
 
 Verdict Window::unlock_if_due(WindowPeer& peer) {
-  if (peer.unlock_pending && static_cast<std::int32_t>(peer.received - peer.unlock_count) >= 0) {
+  if (peer.unlock_pending && peer.received >= peer.unlock_count) {
     peer.unlock_pending = false;
     release_for(peer);
   }
@@ -222,7 +222,8 @@ void Window::send_acks() {
     ack.kind = static_cast<std::uint8_t>(AckKind::counted);
     ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
     ack.window = peer.id;
-    ack.counted = {rank_, peer.received};
+    ack.rank = rank_;
+    ack.count = peer.received;
     ni_.service_ack(peer.peer, ServiceId::windows, &ack, sizeof ack);
   }
 }
@@ -230,8 +231,7 @@ void Window::send_acks() {
 // A member's access epoch has ended here when all that it sent in it has arrived.
 void Window::check_completes(WindowPeer& peer) {
   std::erase_if(pending_completes_, [&](const PendingComplete& item) {
-    if (&peers_[item.rank] != &peer || static_cast<std::int32_t>(peer.received - item.count) < 0)
-      return false;
+    if (&peers_[item.rank] != &peer || peer.received < item.count) return false;
     ++peer.completes;
     return true;
   });
@@ -267,7 +267,8 @@ void Window::release_for(WindowPeer& peer) {
   ack.kind = static_cast<std::uint8_t>(AckKind::unlocked);
   ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
   ack.window = peer.id;
-  ack.counted = {rank_, peer.received};
+  ack.rank = rank_;
+  ack.count = peer.received;
   ni_.service_ack(peer.peer, ServiceId::windows, &ack, sizeof ack);
   grant_locks();
 }

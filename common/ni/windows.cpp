@@ -190,13 +190,12 @@ Service::Verdict Windows::accept_ack(PeerId peer, std::span<const std::byte> pay
   }
   Window* const window = find(ack.window);
   if (window == nullptr) return Verdict::release;
-  if (ack.counted.rank >= window->ranks()) return Verdict::malformed;
-  WindowPeer& from = window->peers_[ack.counted.rank];
+  if (ack.rank >= window->ranks()) return Verdict::malformed;
+  WindowPeer& from = window->peers_[ack.rank];
   if (from.peer != peer) return Verdict::malformed;
   if (status != WindowStatus::ok) window->error_ = status;
   // Answers may overtake each other: the count only grows.
-  if (static_cast<std::int32_t>(ack.counted.count - from.counted) > 0)
-    from.counted = ack.counted.count;
+  from.counted = std::max(from.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) from.unlocked = true;
   return Verdict::release;
 }

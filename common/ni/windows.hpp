@@ -142,23 +142,23 @@ struct WindowPeer {
   bool native = false;           // the link moves bytes itself
   bool native_small = false;     // which needs nobody there
   bool unlocked = false;         // the answer to our unlock
-  std::uint32_t sent = 0;        // put and accumulate fragments
-  std::uint32_t wanted = 0;      // of which an ack will count
-  std::uint32_t counted = 0;     // acknowledged
+  std::uint64_t sent = 0;        // put and accumulate fragments
+  std::uint64_t wanted = 0;      // of which an ack will count
+  std::uint64_t counted = 0;     // acknowledged
   std::uint32_t fence_sent = 0;  // in the fence epoch that is open
   std::uint32_t replies = 0;     // results that are due
   std::uint32_t natives = 0;     // operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
   // As target.
-  std::uint32_t received = 0;  // put and accumulate fragments
+  std::uint64_t received = 0;  // put and accumulate fragments
   std::uint32_t completes = 0, completes_used = 0;
   bool ack_due = false;
   bool in_exposure = false;
   bool holds = false;  // the lock, which we took for it
   bool holds_exclusive = false;
   bool unlock_pending = false;  // until `unlock_count` fragments have arrived
-  std::uint32_t unlock_count = 0;
+  std::uint64_t unlock_count = 0;
   WindowStatus ack_status = WindowStatus::ok;
 
   // Its memory is reached by loads and stores.
@@ -303,7 +303,7 @@ class Window {
   };
   struct PendingComplete {
     std::uint32_t rank;
-    std::uint32_t count;
+    std::uint64_t count;
   };
   struct RemoteTicket {
     std::uint32_t rank;
@@ -358,7 +358,7 @@ class Window {
   void end_host_operation(WindowPeer& peer, WindowOp& op);
   void run_host_work();
   WindowHead head(const WindowPeer& peer, WindowKind kind) const noexcept;
-  void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint32_t count);
+  void signal(WindowPeer& peer, WindowKind kind, std::uint8_t flags, std::uint64_t count);
   void order_stores() noexcept;
   bool locally_complete(const WindowPeer& peer) const noexcept;
   bool remotely_complete(const WindowPeer& peer) const noexcept;

@@ -206,7 +206,8 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
     if (result) {
       ack.reply = reply();
     } else {
-      ack.counted = {usually32(random, 1), usually32(random, random.below(40))};
+      ack.rank = usually32(random, 1);
+      ack.count = usually(random, random.below(40));
     }
     append(payload, ack);
     return payload;

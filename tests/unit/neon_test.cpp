@@ -20,6 +20,20 @@ Status notify(World& world, Op& op, Rank from, Rank to, std::uint32_t tag) {
 
 }  // namespace
 
+TEST_CASE("what was told of a generation says nothing of one that comes 2^31 later", "[neon]") {
+  Stream stream;
+  stream.failed = 10;
+  stream.granted = 12;
+  REQUIRE(is_withdrawn(stream, 9));
+  REQUIRE(is_withdrawn(stream, 10));
+  REQUIRE(is_withdrawn(stream, 11));
+  REQUIRE_FALSE(is_withdrawn(stream, 12));
+  for (std::uint64_t generation = 13; generation < 0x200000000; generation += 0x10000000)
+    REQUIRE_FALSE(is_withdrawn(stream, static_cast<std::uint32_t>(generation)));
+  REQUIRE(next_generation(0xfffffffe) == 0xffffffff);
+  REQUIRE(next_generation(0xffffffff) == 1);
+}
+
 TEST_CASE("a final put completes the announcement that names its origin", "[neon]") {
   World world(2, {});
   Buffer buffer(64, {1}, 7);

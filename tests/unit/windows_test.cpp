@@ -561,6 +561,23 @@ TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
   REQUIRE(at.services[0]->operations() == 0);
 }
 
+// As after as many puts in epochs whose fragments nobody acknowledges.
+TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[windows]") {
+  for (const std::uint64_t before : {0x7fffffffull, 0x80000010ull, 0xffffffffull}) {
+    CAPTURE(before);
+    Setting at(2);
+    at.at(0).peer(1).sent = at.at(1).peer(0).received = before;
+    std::uint64_t value = 1;
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    for (int i = 0; i < 5; ++i, ++value) {
+      REQUIRE(at.at(0).put(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      REQUIRE(at.words(1)[0] == value);
+    }
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  }
+}
+
 TEST_CASE("whoever waits for a member that is lost stops waiting", "[windows]") {
   Setting at(2);
   std::uint64_t value = 3;

@@ -11,14 +11,16 @@ bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept
   return offset <= room && size <= room - offset;
 }
 
-// What is here has not been sent. So if a later generation is announced, or this one's announcement
-// was refused, this one has been withdrawn.
-bool is_withdrawn(const Stream& stream, const Operation& op) noexcept {
-  if (stream.failed != 0 && reached(stream.failed, op.generation)) return true;
-  return stream.granted != op.generation && reached(stream.granted, op.generation);
-}
-
 }  // namespace
+
+bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
+  const auto is_past = [&](std::uint32_t& told) {
+    if (told != 0 && !reached(told, generation)) told = 0;
+    return told == 0;
+  };
+  if (!is_past(stream.failed)) return true;
+  return !is_past(stream.granted) && stream.granted != generation;
+}
 
 Origin::Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
                Statistics& statistics)
@@ -76,7 +78,7 @@ bool Origin::merge_notification(Rank target, std::uint32_t tag) {
   if (last.type != Operation::Type::put || last.final || last.generation != to->generation)
     return false;
   last.final = true;
-  ++to->generation;
+  to->generation = next_generation(to->generation);
   return true;
 }
 
@@ -133,7 +135,7 @@ void Origin::begin(Stream& to, Operation& op) {
   op.id = 0;
   op.moved = 0;
   op.generation = to.generation;
-  if (op.final) ++to.generation;
+  if (op.final) to.generation = next_generation(to.generation);
   ++peers_[to.target].open;
   const bool first = to.queue.empty();
   to.queue.push(&op);
@@ -169,7 +171,7 @@ Origin::Step Origin::issue(Stream& to, Operation& op) {
 }
 
 Origin::Step Origin::issue_put(Stream& to, Operation& op) {
-  if (is_withdrawn(to, op)) {
+  if (is_withdrawn(to, op.generation)) {
     op.status = Status::withdrawn;
     if (op.final) to.sent = 0;
     return Step::done;
@@ -237,7 +239,7 @@ Origin::Step Origin::start_write(Stream& to, Operation& op) {
 }
 
 Origin::Step Origin::issue_get(Stream& from, Operation& op) {
-  if (is_withdrawn(from, op)) {
+  if (is_withdrawn(from, op.generation)) {
     op.status = Status::withdrawn;
     return Step::done;
   }

@@ -25,6 +25,10 @@
 
 namespace lfc::neon {
 
+// After 2^32 - 1 of them generations begin anew; 0 is none.
+constexpr std::uint32_t next_generation(std::uint32_t generation) noexcept {
+  return generation + 1 == 0 ? 1 : generation + 1;
+}
 // True when `now` has come to generation `then`.
 constexpr bool reached(std::uint32_t now, std::uint32_t then) noexcept {
   return static_cast<std::int32_t>(now - then) >= 0;
@@ -48,6 +52,10 @@ struct Stream {
   bool listed = false;  // waits for room or budget
   Fifo<Operation> queue;
 };
+
+// Whether what has not been sent of a generation never will be: a later one is announced, or this one's announcement was
+// refused. Forgets what it was told of earlier generations, which would be later ones some 2^31 generations on.
+bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept;
 
 class Origin {
  public:

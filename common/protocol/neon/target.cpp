@@ -82,7 +82,7 @@ Status Target::announce(Announcement& buffer) {
 }
 
 void Target::open(Record& each, Announcement& buffer) {
-  ++each.announced;
+  each.announced = next_generation(each.announced);
   each.live = &buffer;
   each.received = each.expected = 0;
   if (each.wanted_always || (each.wanted && reached(each.announced, each.want))) grant(each);
