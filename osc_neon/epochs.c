@@ -128,7 +128,7 @@ static int other_than_member(int target) {
 }
 
 static bool is_member(const neon_module* module, int target) {
-  return target >= 0 && target < ompi_comm_size(module->comm);
+  return (uint32_t)target < module->ranks;
 }
 
 static int flush(int target, ompi_win_t* win) {

@@ -43,6 +43,7 @@ typedef struct neon_module {
   ompi_osc_base_module_t super;
   ompi_communicator_t* comm; /* of our own */
   neon_window* window;
+  uint32_t ranks;
   int flavor;
   bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
   bool no_locks;    /* the info key says that nobody locks */

@@ -208,6 +208,7 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   module->flavor = flavor;
+  module->ranks = (uint32_t)ranks;
   module->super = (ompi_osc_base_module_t){.osc_win_shared_query = shared_query,
                                            .osc_win_attach = attach,
                                            .osc_win_detach = detach,
