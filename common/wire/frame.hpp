@@ -121,7 +121,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-inline constexpr std::uint8_t kWireVersion = 2;
+inline constexpr std::uint8_t kWireVersion = 3;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
 std::uint32_t header_check(const Header& header) noexcept;
