@@ -34,7 +34,8 @@ class Faults {
     const std::uint64_t both = small_world::seed() + seed;
     for (std::size_t i = 0; i < kFaults; ++i) {
       const std::uint64_t random = small_world::mix(kNames[i], both);
-      const std::uint64_t drawn = random % 2 == 0 ? 0 : std::uint64_t{2} << random / 2 % 8;
+      const bool is_drawn = random % 2 != 0 || i == static_cast<std::size_t>(Fault::pass_skipped);
+      const std::uint64_t drawn = is_drawn ? std::uint64_t{2} << random / 2 % 8 : 0;
       points_[i].random = random;
       const bool off = !small_world::is_listed("LFC_SMALL_WORLD_FAULTS", kNames[i]);
       points_[i].period = off ? 0 : both == 0 ? 16 : drawn;

@@ -5,8 +5,9 @@
 //
 // Whether the n-th pass of a point fires depends on the seed, the point's name and n alone, so what runs in one thread, as the
 // simulator does, is replayed by its seed. A point fires seldom enough that whoever tries again gets on. By seed, half of
-// the points are off, and the others fire in one of 2 to 256 passes; with seed 0 all do, in one of 16. LFC_SMALL_WORLD_FAULTS
-// can name the only ones that may, or 0, none. At its end a process that had points to pass says, on standard error, which fired how often:
+// the points (never pass_skipped) are off, and the others fire in one of 2 to 256 passes; with seed 0 all do, in one of 16.
+// LFC_SMALL_WORLD_FAULTS can name the only ones that may; 0: none. At its end a process that had points to pass says, on
+// standard error, which fired how often:
 //
 //   lfc-faults fired=31 send_refused=12/340 ...
 //
@@ -20,7 +21,7 @@ namespace lfc {
 enum class Fault : std::uint8_t {
   send_refused,  // a link has no room for a frame
   copy_refused,  // nor for a put or get of its own
-  pass_skipped,  // the control program does not get to poll
+  pass_skipped,  // the host comes by and does not poll (a turn of the thread is whole: it ends with a look)
   host_absent,   // the host does not take what waits for it
   host_leaves,   // messages are queued as if the host were away
   queue_full,    // a queued message keeps its receive buffer

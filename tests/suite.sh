@@ -469,9 +469,10 @@ suite() {
 
   # All limits small, faults on purpose; each with one more seed, drawn at random.
   entry full 300 small/build need_small
-  entry full 120 small/sim small_worlds sim 2
-  entry full 120 small/coll small_worlds coll 1
-  for name in sim mpi coll rma neon ordered; do entry nightly 14400 "small/$name-many" small_worlds "$name" 1000; done
+  for name in sim mpi coll rma neon ordered; do
+    entry full 120 "small/$name" small_worlds "$name" 1
+    entry nightly 14400 "small/$name-many" small_worlds "$name" 1000
+  done
 
   entry full 900 asan/build need_build asan
   entry full 900 asan/unit catch asan lfc_unit

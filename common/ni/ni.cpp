@@ -619,7 +619,7 @@ int Ni::run_control() noexcept {
       events = drain_host(INT_MAX);
     const bool leaves = fault(Fault::host_leaves);
     if (leaves) host_.set_away(true);
-    const int found = run_pass(false);
+    const int found = fault(Fault::pass_skipped) ? 0 : run_pass(false);
     if (leaves) host_.set_away(false);
     // The thread was to be woken by it. It is told instead that the host is back: so while the links
     // are armed the host never leaves anything half done.
@@ -635,7 +635,6 @@ int Ni::run_control() noexcept {
 }
 
 int Ni::run_pass(bool all_links) noexcept {
-  if (fault(Fault::pass_skipped)) return 0;
   const int events = all_links ? poll_all_links() : poll_links();
   if (stalled_ != nullptr) retry_stalled();
   if (services_awake_ != 0) run_services();

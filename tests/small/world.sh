@@ -45,7 +45,6 @@ run_world() { # run_world FAMILY SEED
     sim) in_simulator "$((seed + 1))" ;;
     mpi)
       in_mpi "$seed" 3 tests/mpi/mpi_random_traffic
-      in_mpi "$seed" 3 tests/mpi/mpi_wildcards
       in_mpi "$seed" 3 tests/mpi/mpi_order
       ;;
     coll) in_mpi "$seed" 4 tests/mpi/mpi_coll_random --cases 60 ;;
