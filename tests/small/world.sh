@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# world.sh FAMILY COUNT: a family of tests in small worlds (common/small_world.hpp): those of seeds 0, where all limits are the
-# smallest, to COUNT - 1, and one drawn at random. A world that fails is run again with: world.sh FAMILY seed SEED
+# world.sh FAMILY COUNT [random]: a family of tests in small worlds (common/small_world.hpp): those of seeds 0, where all limits
+# are the smallest, to COUNT - 1, and one drawn at random if that is asked for. A world that fails is run again with:
+# world.sh FAMILY seed SEED
 #   sim      random traffic, remote memory, multicast and ordered broadcast in the simulator, which replays exactly
 #   mpi, coll, rma, neon, ordered    MPI programs of tests/*, under the policy and over the link that the seed draws
 # A world in which no fault fires is none: it fails, too. LFC_BUILD: where the build `small` is.
@@ -66,7 +67,7 @@ if [[ $2 == seed ]]; then
   seeds=("$3")
 else
   mapfile -t seeds < <(seq 0 $(($2 - 1)))
-  seeds+=("$((SRANDOM % 1000000))")
+  [[ ${3-} != random ]] || seeds+=("$((SRANDOM % 1000000))")
 fi
 export OMPI_MCA_mca_base_component_path=$small/components:SYS_DEFAULT
 failed=0
