@@ -7,15 +7,16 @@ TREE = Path(__file__).resolve().parent.parent.parent
 ROOT = Path(os.environ.get("LFC_BUILD") or TREE / "build")
 
 
-def _is_sanitized(directory):
-    """Whether a build directory holds a build for finding errors, which is not worth timing."""
+def _finds_errors(directory):
+    """Whether a directory is for finding errors, which is not worth timing: sanitizers, small worlds, mended defects."""
     cache = directory / "CMakeCache.txt"
-    return cache.is_file() and re.search(r"^LFC_SANITIZE:\w+=.", cache.read_text(encoding="utf-8"), re.MULTILINE)
+    wanted = r"^LFC_(SANITIZE:\w+=.|SMALL_WORLD:\w+=ON)"
+    return directory.name == "defects" or cache.is_file() and re.search(wanted, cache.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def find(name, folder):
     """The newest FOLDER/NAME in a build directory of this tree, or None."""
-    directories = [path for path in ROOT.glob("*") if path.is_dir() and not _is_sanitized(path)]
+    directories = [path for path in ROOT.glob("*") if path.is_dir() and not _finds_errors(path)]
     found = [path for directory in directories for path in directory.glob(f"{folder}/{name}") if path.is_file()]
     return str(max(found, key=lambda path: path.stat().st_mtime)) if found else None
 
