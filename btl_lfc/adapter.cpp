@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "limits.hpp"
-#include "ni/ni.hpp"
-#include "ni/ni_thread.hpp"
-#include "ni/open.hpp"
-#include "ni/process_ni.hpp"
+#include "base/limits.hpp"
+#include "engine/ni.hpp"
+#include "engine/ni_thread.hpp"
+#include "engine/open.hpp"
+#include "engine/process_ni.hpp"
 
 struct lfc_adapter {
   lfc_host host{};

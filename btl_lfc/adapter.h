@@ -79,7 +79,7 @@ struct lfc_options {
   bool cma;
   size_t single_copy_from;
 };
-/* What the parameters say unless the user says otherwise (common/limits.hpp). The job, the rank and the texts are the
+/* What the parameters say unless the user says otherwise (common/base/limits.hpp). The job, the rank and the texts are the
  * caller's. */
 struct lfc_options lfc_adapter_defaults(void);
 

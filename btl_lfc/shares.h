@@ -15,7 +15,7 @@
  * Invariant: while ob1's list has something for a peer, none of its shares is left. It is refused only
  * then; and what comes back meanwhile is set aside for the callback, whoever else wants it, and stays
  * aside until ob1 has been seen to get through its list: an entry for another peer may have stopped it.
- * Held by tests/unit/shares_test.cpp.
+ * Held by tests/unit/btl_lfc/shares_test.cpp.
  *
  * Not in reach: a thread that is interrupted inside ob1, between a refusal and the list.
  */

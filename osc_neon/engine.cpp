@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ni/windows.hpp"
+#include "services/windows/windows.hpp"
 
 // Only a name: what it points to is an lfc::Window.
 struct neon_window;

@@ -1,7 +1,7 @@
 /* Engine: windows of the network interface (lfc::Windows) as the C code of the component sees them.
  *
  * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
- * exception crosses it. The meaning of each call is that of its namesake in common/ni/windows.hpp.
+ * exception crosses it. The meaning of each call is that of its namesake in common/services/windows/windows.hpp.
  *
  *   if (!neon_open(&host)) return;                            no NI is open
  *   struct neon_shape shape = {.flavor = NEON_ALLOCATE, .size = bytes, .rank = me, .ranks = n};

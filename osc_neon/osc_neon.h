@@ -7,7 +7,7 @@
  * datatype.c    datatypes and operations as the engine wants them
  * request.c     requests of rput and its relatives
  *
- * The C files translate; what is decided is decided in the engine (common/ni/windows.hpp).
+ * The C files translate; what is decided is decided in the engine (common/services/windows/windows.hpp).
  */
 #ifndef LFC_OSC_NEON_H
 #define LFC_OSC_NEON_H

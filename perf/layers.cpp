@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/ni.hpp"
 #include "link/ring.hpp"
 #include "link/shm/shm_link.hpp"
-#include "ni/ni.hpp"
 
 namespace {
 

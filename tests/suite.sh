@@ -382,13 +382,13 @@ ordered_on_host() {
   need_build default
   as_root_is_fine
   use_plugin "$LFC_BUILD"
-  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca btl lfc "$LFC_BUILD/default/tests/ordered/$2" "${@:3}"
 }
 ordered_on_lab() {
   need_lab
   need_build default
   use_plugin "$LFC_BUILD"
-  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/ordered/$2" "${@:3}"
+  says_ok "$tree/scripts/lab" mpirun -n "$1" --mca btl lfc "$LFC_BUILD/default/tests/ordered/$2" "${@:3}"
 }
 ordered_with_policy() { # ordered_with_policy POLICY FUNCTION ARGS...
   OMPI_MCA_btl_lfc_policy=$1 "${@:2}"

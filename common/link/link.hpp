@@ -121,7 +121,7 @@ class Link {
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
-  // --- Waiting without polling (for ni/ni_thread.hpp). Optional. ---
+  // --- Waiting without polling (for engine/ni_thread.hpp). Optional. ---
 
   enum class Armed : std::uint8_t {
     busy,    // not armed: poll() has something to do

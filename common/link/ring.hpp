@@ -12,7 +12,7 @@
 //   RingFrame frame;
 //   if (reader.peek(frame) == RingReader::Peek::frame) { use(frame); reader.pop(); }
 //
-// Invariants (tests/unit/ring_test.cpp):
+// Invariants (tests/unit/link/ring_test.cpp):
 //  - The word's sequence is the low 16 bits of (slot number + 1), so the word of an earlier lap is
 //    never mistaken for a new one: no zeroing, no separate tail index.
 //  - Frames of data leave kControlReserve slots to control frames.
@@ -31,9 +31,9 @@
 #include <span>
 #include <string>
 
-#include "limits.hpp"
-#include "link/bell.hpp"
+#include "base/limits.hpp"
 #include "link/link.hpp"
+#include "machine/bell.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {

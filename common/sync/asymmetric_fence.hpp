@@ -11,7 +11,7 @@
 //
 // Where the kernel has no membarrier both sides take a full fence. Between processes the frequent
 // side may be light only if it has registered and knows that the rare side can be heavy().
-// Proof by exhaustion: tests/unit/handshake_test.cpp.
+// Proof by exhaustion: tests/unit/sync/handshake_test.cpp.
 // Threads: any.
 #pragma once
 

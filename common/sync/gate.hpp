@@ -7,7 +7,7 @@
 //
 // Why no sleeper is forgotten: he counts himself, then the kernel looks whether the gate is still
 // closed; open() opens it, then looks whether anybody is counted. Both with full fences in between,
-// so one of the two sees the other (tests/unit/handshake_test.cpp, every interleaving).
+// so one of the two sees the other (tests/unit/sync/handshake_test.cpp, every interleaving).
 // All there is to know lies in the gate itself. The wait() and notify_all() of std::atomic keep a
 // table of sleepers instead, one in each library that hides its symbols: a thread of liblfc would
 // not find a sleeper who was compiled into a component.

@@ -9,7 +9,7 @@
 //   word.withdraw();                       }
 //
 // Why no wake-up is lost: the fences order each side's store before its load, so the sleeper sees
-// the work or the waker sees the announcement (tests/unit/handshake_test.cpp runs every
+// the work or the waker sees the announcement (tests/unit/sync/handshake_test.cpp runs every
 // interleaving, store buffers included). The bell remembers that it was rung (a pipe), so it may
 // ring before the sleeper waits. Each announcement has a number of its own: an answer that comes
 // late cannot take back a later announcement. The waker rings before it answers, so one that dies

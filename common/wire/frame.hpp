@@ -21,7 +21,7 @@
 // | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
 // | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
 // | rail         | control | link bond, about its rails             | see there    | Note         |
-// Payload X is struct XPayload of protocol/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
+// Payload X is struct XPayload of engine/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
 // Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames

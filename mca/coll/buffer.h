@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine.h"
+#include "services/collective/engine.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 

@@ -12,8 +12,8 @@
 #ifndef LFC_COLL_LFC_H
 #define LFC_COLL_LFC_H
 
-#include "engine.h"
 #include "ompi_version.h"
+#include "services/collective/engine.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"

@@ -4,7 +4,7 @@
 # when an MPI call heard of the loss first. Some must have got the error. With shm and tcp.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
-program=$LFC_BUILD/default/ordered/ordered_lost
+program=$LFC_BUILD/default/tests/ordered/ordered_lost
 [[ -x $program ]] || fail "no $program"
 told=0
 for links in loop,shm loop,tcp; do

@@ -9,8 +9,8 @@
 
 #include "fuzz/fuzz_link.hpp"
 #include "fuzz/fuzzer.hpp"
-#include "ni/multicast.hpp"
-#include "ni/ordered_broadcast.hpp"
+#include "services/multicast/multicast.hpp"
+#include "services/ordered/ordered_broadcast.hpp"
 
 namespace lfc {
 namespace {

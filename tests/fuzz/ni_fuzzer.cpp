@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <deque>
 
+#include "engine/ni.hpp"
 #include "fuzz/fuzz_link.hpp"
 #include "fuzz/fuzzer.hpp"
 #include "fuzz/service_frames.hpp"
-#include "ni/ni.hpp"
 
 namespace lfc {
 namespace {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "link/sim/random.hpp"
-#include "ni/neon_service.hpp"
-#include "ni/windows.hpp"
+#include "services/neon/neon_service.hpp"
+#include "services/windows/windows.hpp"
 
 namespace lfc {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "link/sim/random.hpp"
-#include "ni/multicast.hpp"
+#include "services/multicast/multicast.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "link/sim/random.hpp"
-#include "ni/ordered_broadcast.hpp"
+#include "services/ordered/ordered_broadcast.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {

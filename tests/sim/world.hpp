@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "faults.hpp"
+#include "base/faults.hpp"
+#include "engine/ni.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
-#include "ni/ni.hpp"
 
 namespace lfc {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# world.sh FAMILY COUNT [random]: a family of tests in small worlds (common/small_world.hpp): those of seeds 0, where all limits
+# world.sh FAMILY COUNT [random]: a family of tests in small worlds (common/base/small_world.hpp): those of seeds 0, where all limits
 # are the smallest, to COUNT - 1, and one drawn at random if that is asked for. A world that fails is run again with:
 # world.sh FAMILY seed SEED
 #   sim      random traffic, remote memory, multicast and ordered broadcast in the simulator, which replays exactly
@@ -54,7 +54,7 @@ run_world() { # run_world FAMILY SEED
       in_mpi "$seed" 2 tests/neon/neon_thesis
       in_mpi "$seed" 3 tests/neon/neon_notified
       ;;
-    ordered) in_mpi "$seed" 3 ordered/ordered_order ;;
+    ordered) in_mpi "$seed" 3 tests/ordered/ordered_order ;;
     *) echo "world.sh: no family '$1'" >&2; return 2 ;;
   esac
 }

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "link/bond/retained.hpp"
 #include "wire/frame.hpp"

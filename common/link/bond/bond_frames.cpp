@@ -3,8 +3,8 @@
 #include <array>
 #include <cstring>
 
-#include "faults.hpp"
-#include "limits.hpp"
+#include "base/faults.hpp"
+#include "base/limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {

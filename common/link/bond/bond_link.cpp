@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {

@@ -1,7 +1,7 @@
 // Puts and gets: cut into chunks, which the rails take when they have room.
 #include <algorithm>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {

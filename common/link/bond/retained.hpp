@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "wire/frame.hpp"
 

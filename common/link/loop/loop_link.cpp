@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 
 namespace lfc {
 namespace {

@@ -1,6 +1,6 @@
 #include "link/shm/segment.hpp"
 
-#include "link/shm/host.hpp"
+#include "machine/host.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -25,8 +25,8 @@
 #include <string>
 #include <utility>
 
-#include "link/bell.hpp"
 #include "link/ring.hpp"
+#include "machine/bell.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {

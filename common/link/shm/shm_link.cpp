@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/shm/cma.hpp"
-#include "link/shm/process_watch.hpp"
 #include "link/shm/segment.hpp"
+#include "machine/process_watch.hpp"
 
 namespace lfc {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/remote_memory.hpp"
 #include "link/sim/sim_link.hpp"
-#include "protocol/remote_memory.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {

@@ -19,8 +19,8 @@
 #include <memory>
 #include <span>
 
-#include "faults.hpp"
-#include "limits.hpp"
+#include "base/faults.hpp"
+#include "base/limits.hpp"
 #include "link/tcp/stream.hpp"
 
 namespace lfc::tcp {

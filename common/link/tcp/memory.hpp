@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "link/link.hpp"
-#include "ni/region.hpp"
-#include "ni/send_lock.hpp"
+#include "link/region.hpp"
+#include "sync/send_lock.hpp"
 
 namespace lfc::tcp {
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "faults.hpp"
-#include "limits.hpp"
+#include "base/faults.hpp"
+#include "base/limits.hpp"
 
 namespace lfc::tcp {
 namespace {

@@ -17,7 +17,7 @@
 #include <deque>
 #include <vector>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/tcp/memory.hpp"
 #include "link/tcp/stream.hpp"
 

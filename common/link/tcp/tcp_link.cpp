@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {

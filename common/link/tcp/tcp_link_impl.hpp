@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "limits.hpp"
+#include "base/limits.hpp"
 #include "link/tcp/connection.hpp"
 #include "link/tcp/operations.hpp"
 #include "link/tcp/tcp_link.hpp"
-#include "ni/send_lock.hpp"
+#include "sync/send_lock.hpp"
 
 namespace lfc::tcp {
 

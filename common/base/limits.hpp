@@ -1,0 +1,153 @@
+// Limits: how much of everything there is, in one place: frames, windows of credits, slots, pools, names, and the defaults
+// of parameters.
+//
+//   if (packet.size() > limits::kCollRoom) ...
+//   std::uint32_t initial_window = limits::kInitialWindow;   // a parameter's default
+//
+// Each is declared with its name, the smallest value with which everything must work, and the one that is used. The
+// normal build knows the latter alone, and they are constants to the compiler. The small-world build (`-DLFC_SMALL_WORLD=ON`)
+// draws all of them by a seed (base/small_world.hpp), so that numbers wrap, pools are full and frames lack one run in every
+// test. So what several processes must agree on is the same in all of them.
+// Sizes are bytes. What is laid out in memory or on the wire by a number stays a constant where it is used.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#ifdef LFC_SMALL_WORLD
+#include "base/small_world.hpp"
+#endif
+
+namespace lfc::limits {
+
+#ifdef LFC_SMALL_WORLD
+using small_world::limit;
+using small_world::power;
+#else
+consteval std::uint64_t limit(std::string_view, std::uint64_t, std::uint64_t normal) {
+  return normal;
+}
+// Of values that must be a power of two.
+consteval std::uint64_t power(std::string_view, std::uint64_t, std::uint64_t normal) {
+  return normal;
+}
+#endif
+
+// --- Credits and the host's queue ---
+
+inline const std::uint32_t kInitialWindow = limit("initial_window", 1, 8);  // of a new peer
+inline const std::uint32_t kMaximumWindow =
+    std::max<std::uint64_t>(kInitialWindow, limit("max_window", 1, 64));  // of a peer
+inline const std::uint64_t kWindowCap = limit("window_cap", 1, 4096);     // of all peers together
+inline const std::uint32_t kPiggyback = limit("piggyback", 1, 255);  // credits in a frame: 8 bits
+// Of messages that are kept for a host that is away, and buffers that are kept for the next ones.
+inline const std::size_t kQueueMemory = limit("queue_memory", 1, 16 << 20);
+inline const std::size_t kQueueSpares = limit("queue_spares", 1, 64);
+
+// --- Links shm and loop ---
+
+inline const std::uint32_t kRingSlots = power("ring_slots", 16, 64);
+inline const std::uint32_t kRingBulk = power("ring_bulk", 4096, 256 * 1024);
+inline const std::uint32_t kRingPayload =
+    std::min<std::uint64_t>(limit("ring_payload", 632, 64 * 1024), kRingBulk / 4);
+inline const int kShmFramesPerPoll = limit("shm_frames_per_poll", 1, 64);
+// Before the next place has its turn.
+inline const int kShmFramesPerPlace = limit("shm_frames_per_place", 1, 16);
+inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
+
+// --- Link tcp ---
+
+// Of a frame: with its prefix what the kernel hands to the interface as one piece, which is 64 KiB less headers, in whole
+// segments, be they of 1500 or of 9000 bytes. A frame beyond costs half again as much for each byte.
+inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
+inline constexpr std::size_t kLargestTcpSegment = 256 * 1024;
+// In one put or get_data.
+inline const std::size_t kTcpSegment = limit("tcp_segment", 64, kLargestTcpSegment);
+// Puts and gets that one side may have under way on a connection, and gets among them.
+inline const std::uint32_t kTcpOperations = limit("tcp_operations", 1, 1024);
+inline const std::uint32_t kTcpGets = limit("tcp_gets", 1, 64);
+// Until a backlog has so many bytes, small frames may join it.
+inline const std::size_t kTcpBacklog = limit("tcp_backlog", 1, 16 * 1024);
+// For each connection and poll: frames delivered, bytes read and written.
+inline const int kTcpFramesPerPoll = limit("tcp_frames_per_poll", 1, 64);
+inline const std::size_t kTcpBulkPerPoll = limit("tcp_bulk_per_poll", 1, 1024 * 1024);
+inline const std::ptrdiff_t kTcpFlush = limit("tcp_flush", 1, 1024 * 1024);
+inline const std::size_t kTcpHot = limit("tcp_hot", 1, 4);  // connections read directly
+// Undecided connections at a time; more wait in the kernel.
+inline const std::size_t kTcpStrangers = limit("tcp_strangers", 1, 256);
+
+// --- Bonds of several links ---
+
+// Of one stream that are not acknowledged; the control frames' own come on top.
+inline const std::size_t kBondFrames = limit("bond_frames", 2, 1024);
+inline const std::size_t kBondBytes = limit("bond_bytes", 128 * 1024, 896 * 1024);
+inline const std::size_t kBondControlFrames = limit("bond_control_frames", 1, 1024);
+// Received until the peer is told: well before it has to wait.
+inline const std::int32_t kBondTellFrames =
+    std::min<std::uint64_t>(limit("bond_tell_frames", 1, 128), kBondFrames);
+inline const std::size_t kBondTellBytes =
+    std::min<std::uint64_t>(limit("bond_tell_bytes", 1, 128 * 1024), kBondBytes / 2);
+inline const std::size_t kBondSpread = limit("bond_spread", 1, 16 * 1024);
+inline const std::size_t kBondLargestChunk = limit("bond_largest_chunk", 8192, 256 * 1024);
+inline const std::size_t kBondSmallestChunk =
+    std::min<std::uint64_t>(limit("bond_smallest_chunk", 4096, 64 * 1024), kBondLargestChunk);
+inline const std::uint32_t kBondDepth = limit("bond_depth", 1, 3);  // chunks under way on a rail
+inline const std::size_t kBondTransfers = limit("bond_transfers", 1, 1024);
+
+// --- Multicast and ordered broadcast ---
+
+// Of packets for groups that have not been joined; the first words of each come early, from each child.
+inline const std::size_t kMulticastEarly =
+    limit("multicast_early", 1 << 20, std::uint64_t{64} << 20);
+inline const std::size_t kMulticastSpares = limit("multicast_spares", 1, 4 << 20);  // free packets
+inline const std::uint32_t kOrderedWindow = limit("ordered_window", 4, 256);        // packets
+inline const std::size_t kOrderedPacket = limit("ordered_packet", 64, 4096);
+
+// --- Collectives ---
+
+inline const std::size_t kCollPacket = limit("coll_packet", 256, 60 * 1024);
+inline const std::size_t kCollWindow = limit("coll_window", 64 * 1024, 8 * 1024 * 1024);
+inline const std::uint64_t kCollSlots = limit("coll_slots", 2, 32);  // steps of a board at a time
+inline const std::uint64_t kCollRooms =
+    std::min<std::uint64_t>(limit("coll_rooms", 2, 8), kCollSlots);  // likewise, with more bytes
+// Of what goes over a board only: small enough to be copied in while others copy out.
+inline const std::size_t kCollLocalChunk = limit("coll_local_chunk", 64, 32 * 1024);
+// Up to so many bytes in all lanes everybody combines everything.
+inline const std::size_t kCollDirect = limit("coll_direct", 1, 16 * 1024);
+// Packets of one operation that may wait in the NI.
+inline const std::uint32_t kCollUnsent = limit("coll_unsent", 1, 16);
+// Chunks that a head may have contributed and not got back.
+inline const std::uint64_t kCollAhead = limit("coll_ahead", 1, 16);
+inline constexpr std::size_t kMostCollBoards = 16384;
+inline const std::size_t kCollBoards = limit("coll_boards", 256, kMostCollBoards);
+
+// --- Windows ---
+
+// Of a frame; larger ones gain nothing more. The smallest holds a head, a run and two elements.
+inline const std::size_t kWindowFrame = limit("window_frame", 136, 64 * 1024);
+inline const std::uint32_t kWindowBits = limit("window_bits", 8, 20);  // of a window's name
+// From here on the link's put and get are asked.
+inline const std::uint64_t kWindowNative = limit("window_native", 64, 32 * 1024);
+
+// --- NEON ---
+
+inline const std::uint32_t kNeonFrame = limit("neon_frame", 64, 16384);
+inline const std::uint32_t kNeonEager = limit("neon_eager", 1, 16384);
+inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
+    limit("neon_budget", 128, 1 << 16), std::uint64_t{kNeonFrame} + 64);  // kOverhead
+inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 20);
+inline const std::size_t kNeonReceives = limit("neon_receives", 1, 16);  // buffers, emulated
+inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
+
+// --- btl lfc ---
+
+// Messages up to here go at once; a fragment of a larger one; of one that is put or got in pieces.
+inline const std::size_t kEagerMessage = limit("eager_message", 256, 48 * 1024);
+inline const std::size_t kLargestMessage =
+    std::max<std::uint64_t>(kEagerMessage, limit("largest_message", 512, 64 * 1024));
+inline const std::size_t kPipelineFragment = limit("pipeline_fragment", 4096, 1024 * 1024);
+inline const std::uint32_t kPeerFragments = limit("peer_fragments", 1, 128);
+
+}  // namespace lfc::limits

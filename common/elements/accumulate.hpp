@@ -1,0 +1,128 @@
+// Accumulate: MPI's predefined operations on its predefined types, applied to memory that others
+// may be changing at the same time.
+//
+// Each location is changed by one mechanism, whoever comes here: a neighbour on the host, the target itself, its NI.
+// Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are changed under the window's
+// lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU atomics, with
+// or without the lock, as long as anybody may come without it; else by plain vector loops under it.
+//
+//   if (!is_valid(Accumulate::sum, Element::f64)) return error;
+//   Cursor target(runs, 0, 1, 0);
+//   accumulate({Accumulate::sum, Element::f64}, target, base, operands, old, bytes, {window_lock, Hold::shared});
+//
+// Source: MPI-3.1 11.3.4 (what is predefined), 11.7.1 (atomicity per element).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "elements/layout.hpp"
+
+namespace lfc {
+
+// On the wire.
+enum class Accumulate : std::uint8_t {
+  sum,
+  product,
+  maximum,
+  minimum,
+  bit_and,
+  bit_or,
+  bit_xor,
+  logical_and,
+  logical_or,
+  logical_xor,
+  max_location,
+  min_location,
+  replace,
+  no_op,  // reads only
+  count_
+};
+
+// On the wire. What the bytes of one element mean; the pairs are {value, index} as packed.
+enum class Element : std::uint8_t {
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f32,
+  f64,
+  f80,  // long double, 16 bytes
+  c32,  // complex of two f32
+  c64,
+  c80,
+  pair_i16_i32,
+  pair_i32_i32,
+  pair_i64_i32,
+  pair_f32_i32,
+  pair_f64_i32,
+  pair_f80_i32,
+  pair_f32_f32,
+  pair_f64_f64,
+  count_
+};
+
+// Packed bytes of an element; the largest has 32.
+std::size_t size_of(Element element) noexcept;
+inline constexpr std::size_t kMaxElement = 32;
+inline constexpr std::size_t kHeldBytes = 32 * 1024;
+// Whether MPI allows the operation on the type. Replace and no_op are allowed on all.
+bool is_valid(Accumulate operation, Element element) noexcept;
+
+// Taken for elements that the CPU cannot change at once. Held for a few hundred nanoseconds, by any
+// process that maps it.
+class ElementLock {
+ public:
+  // False: someone else holds it.
+  bool try_lock(std::uint32_t owner) noexcept {
+    std::uint32_t nobody = 0;
+    return holder_.compare_exchange_strong(nobody, owner, std::memory_order_acquire);
+  }
+  void lock() noexcept;
+  void unlock() noexcept { holder_.store(0, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint32_t> holder_{0};  // process id
+};
+
+// How a call keeps its elements apart from what others do to them. Who may choose what: elements/single_elements.hpp.
+enum class Hold : std::uint8_t {
+  none,    // CPU atomics without the lock
+  shared,  // CPU atomics under the lock: others may do without it
+  alone,   // plain loads and stores under the lock: nobody does without it
+};
+
+struct ElementGuard {
+  ElementGuard(ElementLock& lock_,
+               Hold hold_ = Hold::none) noexcept  // NOLINT: it stands for the lock
+      : lock(lock_), hold(hold_) {}
+  ElementLock& lock;
+  Hold hold;
+};
+
+struct Accumulation {
+  Accumulate operation = Accumulate::replace;
+  Element element = Element::u8;
+};
+
+// Combines `bytes` packed bytes at `operand` into the memory that `target` walks over, and stores
+// what was there before, packed, at `old` unless that is null. `operand` may be null for no_op.
+// `bytes` is a multiple of the element's size. The combination is valid. The lock is held for kHeldBytes at a time.
+void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
+                std::byte* old, std::uint64_t bytes, ElementGuard guard);
+
+// The same for `count` elements that follow each other; faster for one.
+void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+                std::uint64_t count, ElementGuard guard);
+
+// Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
+// they are equal; stores what was there at `old`. `size` is at most 16.
+void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
+                      std::byte* old, std::size_t size, ElementGuard guard);
+
+}  // namespace lfc

@@ -1,0 +1,73 @@
+#include "elements/combine.hpp"
+
+#include <array>
+#include <utility>
+
+#include "elements/element_types.hpp"
+
+namespace lfc {
+namespace {
+
+template <class T, Accumulate operation>
+[[gnu::always_inline]] inline void combine_all(std::byte* target, const std::byte* operands,
+                                               std::size_t count) {
+  constexpr std::size_t size = Packed<T>::size;
+  if constexpr (operation == Accumulate::replace) {
+    std::memcpy(target, operands, count * size);
+  } else if constexpr (operation == Accumulate::sum && is_complex<T>) {
+    combine_all<typename T::value_type, operation>(target, operands, 2 * count);
+  } else if constexpr (operation != Accumulate::no_op && allows<T>(operation)) {
+    for (std::size_t i = 0; i < count * size; i += size)
+      Packed<T>::store(target + i, combine(operation, Packed<T>::load(target + i),
+                                           Packed<T>::load(operands + i)));
+  }
+}
+
+// The compiler makes the same loop several times, each for what a processor may have.
+template <class T, Accumulate operation>
+void basic(std::byte* target, const std::byte* operands, std::size_t count) {
+  combine_all<T, operation>(target, operands, count);
+}
+#ifdef __x86_64__
+template <class T, Accumulate operation>
+[[gnu::target("avx2")]] void wide(std::byte* target, const std::byte* operands, std::size_t count) {
+  combine_all<T, operation>(target, operands, count);
+}
+bool has_wide() noexcept {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+#else
+template <class T, Accumulate operation>
+constexpr Combiner wide = basic<T, operation>;
+bool has_wide() noexcept { return false; }
+#endif
+
+constexpr auto kOperations = static_cast<std::size_t>(Accumulate::count_);
+constexpr auto kElements = static_cast<std::size_t>(Element::count_);
+using Loops = std::array<Combiner, kOperations>;
+
+template <class T, bool is_wide, std::size_t... operation>
+constexpr Loops loops_of(std::index_sequence<operation...>) noexcept {
+  if constexpr (is_wide) return {wide<T, static_cast<Accumulate>(operation)>...};
+  return {basic<T, static_cast<Accumulate>(operation)>...};
+}
+
+template <bool is_wide>
+constexpr auto kLoops = [] {
+  std::array<Loops, kElements> all{};
+  for (std::size_t i = 0; i < kElements; ++i)
+    all[i] = with_type(static_cast<Element>(i), [](auto value) {
+      return loops_of<decltype(value), is_wide>(std::make_index_sequence<kOperations>{});
+    });
+  return all;
+}();
+
+}  // namespace
+
+Combiner combiner(Accumulation what) noexcept {
+  const auto& loops = has_wide() ? kLoops<true> : kLoops<false>;
+  return loops[static_cast<std::size_t>(what.element)][static_cast<std::size_t>(what.operation)];
+}
+
+}  // namespace lfc

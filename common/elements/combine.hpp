@@ -1,0 +1,21 @@
+// Combiner: the loop that combines elements with elements, for memory that nobody else changes meanwhile.
+//
+//   const Combiner add = combiner({Accumulate::sum, Element::f64});
+//   add(target, operands, 512);              // target[i] += operands[i]
+//
+// Both sides are packed, need not be aligned, and do not overlap. There is one for each operation that is valid for the
+// type, but for no_op, which has nothing to do. The loops are made for the instructions of the processor that they run on.
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+
+#include "elements/accumulate.hpp"
+
+namespace lfc {
+
+using Combiner = void (*)(std::byte* target, const std::byte* operands, std::size_t count);
+
+Combiner combiner(Accumulation what) noexcept;
+
+}  // namespace lfc

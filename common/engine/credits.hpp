@@ -1,0 +1,134 @@
+// Credits: flow control of one ordered pair of NIs, as two halves of a pure state machine.
+//
+// The sender holds one credit for each receive buffer that the receiver keeps for it. A data frame
+// takes a credit; the receiver owes it back once the buffer is free again, and returns what it
+// owes on every frame that goes the other way, or in a `credit` frame of its own when it owes half
+// a window. Control frames use no credit. So no buffer is ever overrun and nothing is dropped.
+//
+//   SendCredits out{peer_address.initial_window};
+//   if (out.take()) transmit(...); else queue(...);
+//   out.put_back(meta.credits);
+//
+//   ReceiveWindow in{initial};
+//   if (!in.accept()) ...                                    // the peer had no credit: hostile
+//   if (in.release()) send_credit_frame(in.collect(~0u));   // half a window owed
+//   meta.credits = in.collect(255);                          // piggyback
+//
+// Invariant, checked after every event by tests/unit/engine/credits_test.cpp and tests/sim: for each
+// ordered pair, credits held + data frames in flight + buffers held + credits owed + credits in
+// flight back = window.
+// Growth is the receiver's alone: it owes more credits than it received frames. The sender never
+// knows its window. Source: LFC thesis 4.1, 8.2.1; window growth is ours.
+// Threads: none of its own; the NI serialises.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lfc {
+
+class SendCredits {
+ public:
+  explicit SendCredits(std::uint32_t initial = 0) noexcept : available_(initial) {}
+  bool take() noexcept {
+    if (available_ == 0) return false;
+    --available_;
+    return true;
+  }
+  // Credits returned by the peer, or by us when a send failed after take().
+  void put_back(std::uint32_t count) noexcept { available_ += count; }
+  std::uint32_t available() const noexcept { return available_; }
+
+ private:
+  std::uint32_t available_;
+};
+
+class ReceiveWindow {
+ public:
+  explicit ReceiveWindow(std::uint32_t initial = 1) noexcept
+      : promised_(initial), window_(initial), until_growth_(initial) {}
+
+  // A frame that needs a buffer has arrived. False: the peer had no credit for it.
+  bool accept() noexcept {
+    if (promised_ == 0) return false;
+    --promised_;
+    return true;
+  }
+  // A receive buffer of this peer is free again. True when half a window is owed and must be
+  // returned explicitly unless a frame goes that way at once.
+  bool release() noexcept {
+    ++owed_;
+    until_growth_ -= until_growth_ != 0 ? 1 : 0;
+    return due();
+  }
+  // The same is not free yet after all; it has not been collected.
+  void retract() noexcept {
+    --owed_;
+    until_growth_ = std::min(until_growth_ + 1, window_);
+  }
+  bool due() const noexcept { return owed_ >= refresh(); }
+  // Takes up to `limit` owed credits for the frame about to be sent.
+  std::uint32_t collect(std::uint32_t limit) noexcept {
+    const std::uint32_t count = std::min(owed_, limit);
+    owed_ -= count;
+    promised_ += count;
+    return count;
+  }
+  // The frame that should have carried `count` credits was not sent.
+  void put_back(std::uint32_t count) noexcept {
+    owed_ += count;
+    promised_ -= count;
+  }
+
+  // True when the peer has used its whole window since the last growth: worth a larger one.
+  bool wants_growth() const noexcept { return until_growth_ == 0; }
+  // Enlarges the window by `extra` buffers, which the caller has already provided.
+  void grow(std::uint32_t extra) noexcept {
+    window_ += extra;
+    owed_ += extra;
+    until_growth_ = window_;
+  }
+
+  std::uint32_t window() const noexcept { return window_; }
+  std::uint32_t owed() const noexcept { return owed_; }
+  // Receive buffers in use.
+  std::uint32_t held() const noexcept { return window_ - owed_ - promised_; }
+  std::uint32_t refresh() const noexcept { return std::max(1u, window_ / 2); }
+
+ private:
+  std::uint32_t promised_;  // credits at the peer, in its frames under way, or on the way back
+  std::uint32_t owed_ = 0;
+  std::uint32_t window_;
+  std::uint32_t until_growth_;  // buffers still to be released
+};
+
+// What one NI has promised to all its peers together, kept under a cap.
+class WindowBudget {
+ public:
+  WindowBudget(std::uint32_t maximum_window, std::uint64_t cap) noexcept
+      : maximum_window_(maximum_window), cap_(cap) {}
+
+  // A new peer gets its initial window unconditionally: without it, it could never talk.
+  void admit(std::uint32_t initial) noexcept { granted_ += initial; }
+  void dismiss(std::uint32_t window) noexcept {
+    granted_ -= std::min<std::uint64_t>(granted_, window);
+  }
+  // How many buffers a window may grow by now: doubling, within the peer's maximum and the cap.
+  std::uint32_t growth(std::uint32_t window) const noexcept {
+    if (window >= maximum_window_ || granted_ >= cap_) return 0;
+    const std::uint64_t room = std::min<std::uint64_t>(maximum_window_ - window, cap_ - granted_);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, room));
+  }
+  void charge(std::uint32_t extra) noexcept { granted_ += extra; }
+
+  std::uint64_t granted() const noexcept { return granted_; }
+  std::uint64_t cap() const noexcept { return cap_; }
+  std::uint32_t maximum_window() const noexcept { return maximum_window_; }
+
+ private:
+  std::uint32_t maximum_window_;
+  std::uint64_t cap_;
+  std::uint64_t granted_ = 0;
+};
+
+}  // namespace lfc

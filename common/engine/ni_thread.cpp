@@ -1,0 +1,262 @@
+#include "engine/ni_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include "base/faults.hpp"
+#include "engine/ni.hpp"
+#include "machine/cores.hpp"
+
+namespace lfc {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+// What the measured delay may be: above, there is no wake-up at all. Below, looking after a host that has
+// just been seen takes more than it gains: a look is some 10 us of the host's processor, and the first
+// one comes after a delay.
+constexpr nanoseconds kShortestDelay = 50us;
+constexpr nanoseconds kLongestDelay = 200us;
+// More than the round trip of a small message between hosts.
+constexpr nanoseconds kLongestLinger = 20us;
+// How much later it serves where somebody computes and it has to be woken, asker included; what is
+// measured at start is less, because nobody computes then.
+constexpr nanoseconds kBusyWakeUp = 80us;
+// Whether the machine is crowded is asked so often; one answer costs about as much as a look.
+constexpr nanoseconds kCrowdInterval = 20ms;
+constexpr int kMeasurements = 7;
+constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
+
+// `fixed`: passes in vain before a thread that sleeps between two, sleeps; and its sleeps.
+constexpr int kFruitless = 200;
+constexpr nanoseconds kFirstNap = 1us;
+constexpr int kNapDoublings = 10;
+
+nanoseconds now() noexcept { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+thread_local bool is_ni_thread = false;
+
+// Lets the scheduler put us in front of a thread that computes: ours are short jobs. Linux 6.12.
+void ask_for_short_slices() noexcept {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};
+  static_assert(sizeof attributes == 48);
+  attributes.size = sizeof attributes;
+  attributes.policy = SCHED_OTHER;
+  attributes.nice = 0;
+  attributes.runtime = 100'000;
+  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+}  // namespace
+
+NiThread::NiThread(Ni& ni)
+    : ni_(ni), delay_(ni.config().delay), linger_({kShortestDelay, kLongestLinger, kBusyWakeUp}) {
+  std::vector<int> fds;
+  for (const auto& link : ni_.links()) link->wait_fds(fds);
+  fds_.reserve(fds.size() + 1);
+  const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  fds_.push_back({wake_fd, POLLIN, 0});
+  for (const int fd : fds) fds_.push_back({fd, POLLIN, 0});
+
+  // Inherited by the thread, which so never sees one.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::close(wake_fd);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  measure();
+}
+
+NiThread::~NiThread() {
+  stop_.store(true, std::memory_order_release);
+  wake();
+  thread_.join();
+  ::close(fds_.front().fd);
+}
+
+void NiThread::wake() noexcept {
+  const std::uint64_t one = 1;
+  // It fails only when it has been called often enough.
+  if (::write(fds_.front().fd, &one, sizeof one) < 0) return;
+}
+
+NiThread::Woken NiThread::wait(nanoseconds time, bool links) noexcept {
+  timespec limit{};
+  const bool forever = time == Watchdog::kForever;
+  limit.tv_sec = static_cast<time_t>(time.count() / 1'000'000'000);
+  limit.tv_nsec = static_cast<long>(time.count() % 1'000'000'000);
+  const int ready =
+      ::ppoll(fds_.data(), links ? fds_.size() : 1, forever ? nullptr : &limit, nullptr);
+  if (ready <= 0) return Woken::by_time;
+  if (fds_.front().revents == 0) return Woken::by_link;
+  std::uint64_t count = 0;
+  if (::read(fds_.front().fd, &count, sizeof count) < 0) return Woken::by_time;
+  return Woken::by_wake;
+}
+
+bool NiThread::is_current() noexcept { return is_ni_thread; }
+
+void NiThread::prepare() noexcept {
+  is_ni_thread = true;
+  (void)pthread_setname_np(pthread_self(), "lfc-ni");
+  (void)prctl(PR_SET_TIMERSLACK, 1000UL);
+  ask_for_short_slices();
+  const std::vector<int>& cpus = ni_.config().cpus;
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus)
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void NiThread::run() noexcept {
+  prepare();
+  answer_measurement();
+  if (ni_.config().policy == Policy::fixed) {
+    own();
+  } else {
+    float_around();
+  }
+}
+
+// --- What a wake-up costs ---
+
+void NiThread::measure() {
+  if (delay_ == 0ns) {
+    std::array<nanoseconds, kMeasurements> costs;
+    for (nanoseconds& cost : costs) {
+      std::this_thread::sleep_for(100us);  // until it sleeps, and its core perhaps as well
+      woken_at_.store(0, std::memory_order_relaxed);
+      const nanoseconds from = now();
+      wake();
+      std::int64_t at = 0;
+      while ((at = woken_at_.load(std::memory_order_relaxed)) == 0 &&
+             now() - from < kMeasuringPatience)
+        relax();
+      cost = at == 0 ? kMeasuringPatience : nanoseconds(at) - from;
+    }
+    // Not the median: what is sought is the machine's cost, not the load of the moment.
+    std::sort(costs.begin(), costs.end());
+    wake_up_cost_ = costs[1];
+    delay_ = std::clamp(2 * wake_up_cost_, kShortestDelay, kLongestDelay);
+  }
+  measured_.store(true, std::memory_order_release);  // pairs with the acquire below
+  wake();
+}
+
+void NiThread::answer_measurement() noexcept {
+  while (!measured_.load(std::memory_order_acquire)) {
+    if (wait(Watchdog::kForever, false) == Woken::by_wake)
+      woken_at_.store(now().count(), std::memory_order_relaxed);
+  }
+}
+
+// --- floating ---
+
+nanoseconds NiThread::longest_rest() const noexcept {
+  const Config& config = ni_.config();
+  return config.crowded_rest > config.longest_rest && is_crowded() ? config.crowded_rest
+                                                                   : config.longest_rest;
+}
+
+void NiThread::float_around() noexcept {
+  Counters& counters = ni_.link_counters();
+  Watchdog dog({delay_, ni_.config().longest_rest, ni_.config().patience});
+  Watchdog::Step step = dog.begin(ni_.presence());
+  nanoseconds asked{0};
+  while (!stop_.load(std::memory_order_acquire)) {
+    switch (step.action) {
+      case Watchdog::Action::rest:
+        if (wait(fault(Fault::thread_wakes) ? 0ns : step.time, false) == Woken::by_time)
+          counters.add(Counter::thread_looks);
+        if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
+          asked = time;
+          dog.set_longest_rest(longest_rest());
+        }
+        step = fault(Fault::thread_runs) ? Watchdog::Step{Watchdog::Action::serve}
+                                         : dog.rested(ni_.presence());
+        break;
+      case Watchdog::Action::sleep:
+        if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
+        step = dog.woken(now(), ni_.presence());
+        break;
+      case Watchdog::Action::serve: {
+        int events = 0;
+        const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
+        if (events > 0) counters.add(Counter::thread_turns);
+        step = dog.served(now(), ni_.presence(), outcome, events > 0);
+        break;
+      }
+    }
+  }
+}
+
+// --- fixed ---
+
+void NiThread::own() noexcept {
+  int fruitless = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const int events = ni_.take_pass();
+    if (events > 0) ni_.link_counters().add(Counter::thread_turns);
+    fruitless = events > 0 ? 0 : std::min(fruitless + 1, 1 << 20);
+    // The lock is free for a moment only: who waits for it gets it.
+    for (int i = 0; i < 1000 && ni_.is_host_waiting(); ++i) relax();
+    if (fruitless > 0) be_idle(fruitless);
+  }
+}
+
+void NiThread::be_idle(int fruitless) noexcept {
+  switch (ni_.config().idle) {
+    case Idle::spin: relax(); return;
+    case Idle::yield: sched_yield(); return;
+    case Idle::backoff:
+      if (fruitless > kFruitless)
+        (void)wait(kFirstNap * (1 << std::min((fruitless - kFruitless) / 4, kNapDoublings)), false);
+      return;
+    case Idle::block: break;
+  }
+  if (fruitless <= kFruitless) return relax();
+  int events = 0;
+  switch (ni_.take_turn(linger_, events)) {
+    case Watchdog::Outcome::quiet: (void)wait(Watchdog::kForever, true); break;
+    case Watchdog::Outcome::masked: (void)wait(Watchdog::kForever, false); break;
+    case Watchdog::Outcome::unfinished: (void)wait(kFirstNap * (1 << kNapDoublings), true); break;
+    case Watchdog::Outcome::host_inside:
+    case Watchdog::Outcome::more: break;
+  }
+}
+
+}  // namespace lfc

@@ -1,0 +1,69 @@
+// NiThread: the thread that drives the control program while the host computes (Policy::floating)
+// or always (Policy::fixed). It does the NI's work only: what is for the host waits in the
+// HostQueue, unless upcalls were asked for.
+//
+//   NiThread thread(ni);     // begins; the NI's links are open
+//   thread.wake();           // something has to be looked at that no link tells
+//
+// With `floating` it sleeps in the kernel: by the clock while the host is about, on the links'
+// descriptors once the host is away (engine/watchdog.hpp decides; link/link.hpp, arm()).
+//
+// Threads: any may call wake(); its owner makes and ends it. Signals are none of its business: it
+// blocks them all.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+
+#include "engine/linger.hpp"
+#include "engine/watchdog.hpp"
+
+namespace lfc {
+
+class Ni;
+
+class NiThread {
+ public:
+  // Starts it; with `floating` it first measures what a wake-up costs (a few ms at most).
+  explicit NiThread(Ni& ni);
+  ~NiThread();
+  NiThread(const NiThread&) = delete;
+  NiThread& operator=(const NiThread&) = delete;
+
+  void wake() noexcept;
+  // Whether the caller is such a thread: it must not touch anything of the host's.
+  static bool is_current() noexcept;
+  std::chrono::nanoseconds wake_up_cost() const noexcept { return wake_up_cost_; }
+  std::chrono::nanoseconds delay() const noexcept { return delay_; }
+
+ private:
+  enum class Woken { by_time, by_wake, by_link };
+
+  void run() noexcept;
+  void prepare() noexcept;
+  void answer_measurement() noexcept;
+  void measure();
+  void float_around() noexcept;
+  // By what the machine is like now.
+  std::chrono::nanoseconds longest_rest() const noexcept;
+  void own() noexcept;
+  void be_idle(int fruitless) noexcept;
+  // Waits for wake(), for the time, and, with `links`, for what they were armed for.
+  Woken wait(std::chrono::nanoseconds time, bool links) noexcept;
+
+  Ni& ni_;
+  std::vector<pollfd> fds_;  // wake() first, then the links
+  std::chrono::nanoseconds wake_up_cost_{0};
+  std::chrono::nanoseconds delay_;
+  Linger linger_;  // how long it looks for more before it goes to sleep again
+  std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> woken_at_{0};  // while measuring
+  std::atomic<bool> measured_{false};
+  std::thread thread_;
+};
+
+}  // namespace lfc

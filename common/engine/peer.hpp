@@ -1,0 +1,64 @@
+// Peer: what the NI knows of one other process: both directions of one pair.
+//
+// Invariant: `waiting` is empty or something holds it back: a credit, room in the link, or the
+// connection that is being set up. Frames that wait are sent in the order they were posted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/credits.hpp"
+#include "engine/remote_memory.hpp"
+#include "engine/service.hpp"
+#include "engine/waiting.hpp"
+#include "link/link.hpp"
+#include "link/ring.hpp"
+#include "wire/address.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+// The fields that every message touches come first and share a line or two.
+struct alignas(kCacheLine) Peer {
+  enum class State : std::uint8_t { known, connected, broken, removed };
+
+  // A control frame that the link had no room for. Bounded: each answers a data frame whose
+  // credit the peer does not get back before (common/README.md). Held by tests/unit/engine/ni_test.cpp.
+  struct ControlFrame {
+    FrameType type;
+    std::uint8_t tag;
+    std::uint8_t size;
+    bool releases;  // the receive buffer of the frame that it answers
+    std::array<std::byte, kServiceAckRoom> payload;
+  };
+  static_assert(sizeof(AckPayload) <= kServiceAckRoom);
+
+  Peer(PeerId id_, const Address& address_) : id(id_), address(address_) {}
+
+  PeerId id;
+  State state = State::known;
+  bool stalled = false;         // in the NI's list of peers to retry
+  bool stall_counted = false;   // why the head of `waiting` waits has been counted
+  bool pumping = false;         // its queues are being sent from
+  bool pump_again = false;      // and something has been added meanwhile
+  bool credit_overdue = false;  // an explicit credit frame found no room
+  bool admitted = false;        // its receive window is charged to the budget
+  std::uint8_t link_index = 0;
+  SendCredits credits;
+  RingWriter* ring = nullptr;  // of `link`, if that has one to be written to directly
+  ReceiveWindow window;
+  void* context = nullptr;  // the host's
+  WaitingQueue waiting;
+  Link* link = nullptr;
+  WaitingQueue services;  // answers to the peer's gets; they need no credit
+  Peer* next_stalled = nullptr;
+  std::size_t outstanding = 0;  // remote operations of ours that have not finished
+  std::deque<ControlFrame> control;
+  std::vector<IncomingPut> incoming_puts;  // of which some bytes are still missing
+  Address address;
+};
+
+}  // namespace lfc

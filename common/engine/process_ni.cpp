@@ -1,0 +1,24 @@
+#include "engine/process_ni.hpp"
+
+#include <mutex>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+std::mutex mutex;
+std::shared_ptr<Ni> shared;
+
+}  // namespace
+
+std::shared_ptr<Ni> process_ni() noexcept {
+  const std::lock_guard guard(mutex);
+  return shared;
+}
+
+void set_process_ni(std::shared_ptr<Ni> ni) noexcept {
+  const std::lock_guard guard(mutex);
+  shared.swap(ni);
+}
+
+}  // namespace lfc

@@ -1,0 +1,181 @@
+// Remote memory carried in frames, for links that cannot reach a peer's memory themselves.
+//
+// A put is cut into `put` frames, each naming region, address and operation; the target stores
+// the bytes and acknowledges the operation when all have arrived (it counts bytes, it does not
+// trust the order). A get is one `get` frame, answered by `get_data` frames. An atomic is one
+// frame and one reply. The origin names an operation by index and generation, so that a forged or
+// late answer is recognised.
+//
+//   RemoteOp* op = table.take();
+//   PutPayload payload{table.reference(*op), ...};
+//   ...
+//   RemoteOp* op = table.find(ack.operation);      // nullptr: no such operation
+//   table.give_back(*op);
+//
+// Bounds: a target keeps one GetService per get frame of a peer whose answer is not yet sent; the
+// get frame's receive buffer is released only then, so a peer has at most its window of them.
+// Atomics use real CPU atomics on the target's memory, coherent with the target's own.
+// Source: anchors 4.4(a), LFC thesis 3.5 (remote request served without the host).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/waiting.hpp"
+#include "link/link.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+struct OperationRef {
+  std::uint32_t index;
+  std::uint32_t generation;
+};
+
+struct RegionRef {
+  std::uint32_t id;
+  std::uint32_t generation;
+};
+
+// --- Frame payloads. All little-endian, naturally aligned. ---
+
+struct CreditPayload {
+  std::uint32_t credits;
+};
+static_assert(sizeof(CreditPayload) == 4);
+
+struct PutPayload {  // followed by the bytes to store
+  OperationRef operation;
+  RegionRef region;
+  std::uint64_t address;
+  std::uint64_t total;  // bytes of the whole put
+};
+static_assert(sizeof(PutPayload) == 32);
+
+struct GetPayload {
+  OperationRef operation;
+  RegionRef region;
+  std::uint64_t address;
+  std::uint64_t size;
+};
+static_assert(sizeof(GetPayload) == 32);
+
+enum class AtomicOp : std::uint8_t {
+  add,
+  bit_and,
+  bit_or,
+  bit_xor,
+  swap,
+  min,
+  max,
+  compare_swap,
+  last_ = compare_swap
+};
+
+struct AtomicRequest {
+  AtomicOp op = AtomicOp::add;
+  std::uint8_t width = 8;  // 4 or 8 bytes; min and max compare as signed integers
+  std::uint64_t operand = 0;
+  std::uint64_t compare = 0;  // compare_swap: stored only when the old value equals this
+};
+
+struct AtomicPayload {
+  OperationRef operation;
+  RegionRef region;
+  std::uint64_t address;
+  std::uint64_t operand;
+  std::uint64_t compare;
+  std::uint8_t op;
+  std::uint8_t width;
+  std::uint8_t reserved[6];
+};
+static_assert(sizeof(AtomicPayload) == 48);
+
+struct AckPayload {  // put_ack; head of get_data; atomic_reply (with the old value)
+  OperationRef operation;
+  std::uint32_t result;  // enum Result
+  std::uint32_t reserved;
+  std::uint64_t value;  // get_data: offset of the bytes that follow; atomic_reply: old value
+};
+static_assert(sizeof(AckPayload) == 24);
+
+// Applies the operation to local memory; returns the old value, zero-extended.
+std::uint64_t apply_atomic(const AtomicRequest& request, void* target) noexcept;
+
+class Ni;
+
+// An operation of ours that is under way, in a link or in frames.
+struct RemoteOp : Waiting {
+  enum class Type : std::uint8_t { put, get, atomic };
+  enum class Stage : std::uint8_t {
+    waiting,     // in the peer's queue, with something left to send
+    in_link,     // the link will complete it
+    answer_due,  // sent; the target's NI will answer
+    finished,
+  };
+  // What a link completes when it moves the bytes itself.
+  struct LinkOperation : Operation {
+    Ni* ni = nullptr;
+    RemoteOp* op = nullptr;
+  };
+
+  RemoteOp() noexcept : Waiting(Kind::operation) {}
+
+  Operation* operation = nullptr;  // the caller's
+  LinkOperation link_operation;
+  LinkRegion local_link;   // native only
+  LinkRegion remote_link;  // native only
+  PeerId peer = kNoPeer;
+  Type type = Type::put;
+  Stage stage = Stage::waiting;
+  bool native = false;  // the link moves the bytes
+  Result result = Result::ok;
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;  // odd: in use
+  RegionRef region{};
+  std::byte* local = nullptr;  // put: source; get: destination; atomic: where the old value goes
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t offset = 0;  // put: bytes sent; get: bytes arrived
+  AtomicRequest request;
+};
+
+class RemoteOpTable {
+ public:
+  RemoteOp& take();
+  void give_back(RemoteOp& op) noexcept;
+  // The operation a peer's answer names, or null: unknown, finished, or another peer's.
+  RemoteOp* find(OperationRef reference, PeerId peer) noexcept;
+  static OperationRef reference(const RemoteOp& op) noexcept { return {op.index, op.generation}; }
+  // Calls visit(op) for each operation in use.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (RemoteOp& op : ops_)
+      if ((op.generation & 1) != 0) visit(op);
+  }
+
+ private:
+  std::deque<RemoteOp> ops_;  // stable addresses
+  std::vector<std::uint32_t> free_;
+};
+
+// A peer's get that this NI answers.
+struct GetService : Waiting {
+  GetService() noexcept : Waiting(Kind::service) {}
+  OperationRef operation{};
+  RegionRef region{};
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t offset = 0;
+};
+
+// A peer's put that has not yet arrived whole.
+struct IncomingPut {
+  OperationRef operation{};
+  std::uint64_t remaining = 0;
+  Result result = Result::ok;
+};
+
+}  // namespace lfc

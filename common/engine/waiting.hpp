@@ -1,0 +1,90 @@
+// Items that wait their turn towards a peer: intrusive, so that waiting allocates nothing.
+//
+//   Message message;                       // the host's, lent until done()
+//   message.slices[0] = {data, size};
+//   message.done = [](Message* self, Result result) { ... };
+//   queue.push(message);
+//   while (Waiting* item = queue.front()) { ...; queue.pop(); }
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "link/link.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+struct Waiting {
+  enum class Kind : std::uint8_t { message, operation, service, call };
+  explicit Waiting(Kind kind_) noexcept : kind(kind_) {}
+  Waiting* next = nullptr;
+  Kind kind;
+};
+
+// A message of the host or of a service, owned by it, lent to the NI from post() until done().
+struct Message : Waiting {
+  static constexpr int kMaxSlices = 2;
+  Message() noexcept : Waiting(Kind::message) {}
+  void (*done)(Message* self, Result result) = nullptr;
+  std::array<Slice, kMaxSlices> slices{};
+  std::uint8_t slice_count = 0;
+  std::uint8_t tag = 0;
+  FrameType type = FrameType::message;  // or of a service, whose done() the control program calls
+  Result result = Result::ok;           // written by the NI when the message is finished
+};
+
+// Work for the host that the control program has found (engine/host_call.hpp).
+struct WaitingCall : Waiting {
+  WaitingCall() noexcept : Waiting(Kind::call) {}
+  void (*call)(WaitingCall* self) = nullptr;
+  bool by_thread = false;  // the NI thread may do it, too
+};
+
+// FIFO of waiting items, each in at most one queue.
+class WaitingQueue {
+ public:
+  bool empty() const noexcept { return head_ == nullptr; }
+  Waiting* front() const noexcept { return head_; }
+  std::size_t size() const noexcept { return size_; }
+
+  void push(Waiting& item) noexcept {
+    item.next = nullptr;
+    if (head_ == nullptr) {
+      head_ = &item;
+    } else {
+      tail_->next = &item;
+    }
+    tail_ = &item;
+    ++size_;
+  }
+  // Removes and returns the first item; null when empty.
+  Waiting* pop() noexcept {
+    Waiting* first = head_;
+    if (first != nullptr) {
+      head_ = first->next;
+      --size_;
+    }
+    return first;
+  }
+  // Takes out an item of this queue, wherever it is. Looks from the front.
+  void remove(Waiting& item) noexcept {
+    if (head_ == &item) {
+      pop();
+      return;
+    }
+    Waiting* before = head_;
+    while (before->next != &item) before = before->next;
+    before->next = item.next;
+    if (tail_ == &item) tail_ = before;
+    --size_;
+  }
+
+ private:
+  Waiting* head_ = nullptr;
+  Waiting* tail_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace lfc

@@ -1,0 +1,146 @@
+// Watchdog: decides when the NI thread sleeps, looks after the host, or drives the control program
+// in the host's stead. A pure state machine: time and what was seen come in, the next step goes out.
+//
+// LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay,
+// and only if the host has not polled meanwhile and has not masked interrupts; at most one
+// interrupt per delay. Here the interrupt is the NI thread, and it also learns *in advance* that the
+// host is away, so that an arrival need not wait for a delay that has long passed.
+//
+//   Watchdog dog({delay, longest_rest});
+//   Watchdog::Step step = dog.begin(polls);
+//   for (;;) switch (step.action) {
+//     case rest:  wait(step.time);            step = dog.rested(polls); break;
+//     case sleep: wait(step.time, arrivals);  step = dog.woken(now, polls); break;
+//     case serve: outcome = run the control program;
+//                 step = dog.served(now, polls, outcome, worked); break;
+//   }
+//
+//            polls seen: twice as long                        arrival, host away
+//              +-------+                                   +----------------------+
+//              v       |      no poll during the rest      v                      |
+//   begin --> rest ----+--------------------------------> serve -- nothing left --> sleep
+//              ^                                             | host inside          |
+//              +---------------------------------------------+                      |
+//              +------------------- arrival, host has polled -----------------------+
+//
+// Invariants (tests/unit/engine/watchdog_test.cpp):
+//  - A host that polls during every rest is never interfered with, and the rests grow to the
+//    longest: the price of a host that stays in MPI is one wake-up of a timer per longest rest.
+//  - Nor does a host that is slow between two polls shorten the rests: it is found inside, or is back
+//    at once.
+//  - Two serves that begin with an arrival are at least a delay apart.
+//  - Masked: no serve until it is unmasked.
+//  - Nobody polls and nothing arrives: it sleeps, without a timer.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace lfc {
+
+class Watchdog {
+ public:
+  using Time = std::chrono::nanoseconds;  // since any moment
+  static constexpr Time kForever = Time::max();
+
+  struct Limits {
+    Time delay;         // how long an arrival may wait for the host: about two wake-ups
+    Time longest_rest;  // how long the host's leaving may go unnoticed
+    // How long it must not have polled to be away; at least the delay. Longer where it has to wait
+    // for a processor: it may be inside MPI all the time.
+    Time patience{};
+  };
+  enum class Action : std::uint8_t {
+    rest,   // wait for the time; arrivals do not matter
+    sleep,  // wait for an arrival, or for the time
+    serve,  // run the control program now
+  };
+  struct Step {
+    Action action;
+    Time time{};
+  };
+  // How an attempt to serve ended.
+  enum class Outcome : std::uint8_t {
+    host_inside,  // the host drives: nothing was done
+    masked,       // nothing was done; unmasking wakes
+    more,         // cut short, there is more to do
+    quiet,        // nothing left, and whatever comes wakes
+    unfinished,   // nothing left, but something has to be tried again that wakes nobody
+  };
+
+  explicit Watchdog(Limits limits) noexcept
+      : delay_(limits.delay),
+        patience_(std::max(limits.delay, limits.patience)),
+        longest_(std::max(patience_, limits.longest_rest)),
+        rest_(patience_) {}
+
+  // From the next rest on.
+  void set_longest_rest(Time time) noexcept { longest_ = std::max(patience_, time); }
+
+  // `polls`: a number that changes with every poll of the host.
+  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, patience_); }
+
+  Step rested(std::uint64_t polls) noexcept {
+    if (polls != seen_) return still_there(polls);
+    return {Action::serve, {}};
+  }
+  Step woken(Time now, std::uint64_t polls) noexcept {
+    if (polls != seen_)
+      return absent_ && now - left_ < kBriefly * delay_ ? still_there(polls)
+                                                        : host_seen(polls, patience_);
+    const Time since = now - last_served_;
+    if (served_ && since < delay_) return {Action::rest, delay_ - since};
+    return {Action::serve, {}};
+  }
+  // `worked`: something was there to be done.
+  Step served(Time now, std::uint64_t polls, Outcome outcome, bool worked = false) noexcept {
+    last_served_ = now;
+    served_ = true;
+    if (worked) retry_ = delay_;  // more may follow
+    if (outcome == Outcome::host_inside) return still_there(polls);
+    if (outcome == Outcome::masked) {
+      rest_ = patience_ / 2;  // once unmasked, a host that is there gets all of it
+      return {Action::rest, kForever};
+    }
+    if (!std::exchange(absent_, true)) left_ = now;
+    if (outcome == Outcome::more) return {Action::serve, {}};
+    if (outcome == Outcome::quiet) {
+      retry_ = delay_;
+      return {Action::sleep, kForever};
+    }
+    const Time now_then = retry_;  // unfinished
+    retry_ = std::min(2 * retry_, longest_);
+    return {Action::sleep, now_then};
+  }
+
+ private:
+  // A host that was away for less than so many delays had not left: it was in a system call, or had
+  // lost its processor, between two polls.
+  static constexpr int kBriefly = 4;
+
+  // It stays: looking for it gets rarer.
+  Step still_there(std::uint64_t polls) noexcept {
+    return host_seen(polls, std::min(2 * rest_, longest_));
+  }
+  Step host_seen(std::uint64_t polls, Time rest) noexcept {
+    seen_ = polls;
+    absent_ = false;
+    rest_ = rest;
+    return {Action::rest, rest};
+  }
+
+  const Time delay_;
+  const Time patience_;
+  Time longest_;
+  Time rest_;
+  Time retry_ = delay_;
+  Time last_served_{};
+  bool served_ = false;
+  bool absent_ = false;  // since left_, as far as is known
+  Time left_{};
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace lfc

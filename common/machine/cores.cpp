@@ -1,0 +1,107 @@
+#include "machine/cores.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <string>
+
+namespace lfc {
+namespace {
+
+std::vector<int> to_list(const cpu_set_t& set) {
+  std::vector<int> list;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) list.push_back(cpu);
+  return list;
+}
+
+// cpu.max of the control group: "QUOTA PERIOD" in microseconds, or "max PERIOD". Rounded up.
+int quota() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string amount;
+  long period = 0;
+  if (!(file >> amount >> period) || amount == "max" || period <= 0) return 0;
+  const long granted = std::strtol(amount.c_str(), nullptr, 10);
+  return static_cast<int>((granted + period - 1) / period);
+}
+
+}  // namespace
+
+int Cores::usable() const noexcept {
+  const int count = static_cast<int>(allowed.size());
+  return quota > 0 ? std::min(quota, count) : count;
+}
+
+Cores count_cores() {
+  Cores cores;
+  cores.quota = quota();
+  cpu_set_t bound;
+  if (sched_getaffinity(0, sizeof bound, &bound) != 0) return cores;
+  cores.bound = to_list(bound);
+  // Asked for all, the kernel grants what the control group has.
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  cpu_set_t allowed;
+  if (sched_setaffinity(0, sizeof all, &all) == 0 &&
+      sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    cores.allowed = to_list(allowed);
+  (void)sched_setaffinity(0, sizeof bound, &bound);
+  if (cores.allowed.empty()) cores.allowed = cores.bound;
+  return cores;
+}
+
+bool has_spare(const Cores& cores, unsigned neighbours) noexcept {
+  return cores.usable() > static_cast<int>(neighbours);
+}
+
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept {
+  using std::chrono::microseconds;
+  return has_spare(cores, neighbours) ? microseconds(200) : kRareWatch;
+}
+
+bool is_crowded(std::string_view loadavg, long processors) noexcept {
+  // "0.20 0.18 0.12 RUNNABLE/ALL LAST-PID"
+  for (int word = 0; word < 3; ++word) {
+    const std::size_t space = loadavg.find(' ');
+    if (space == std::string_view::npos) return false;
+    loadavg.remove_prefix(space + 1);
+  }
+  long runnable = 0;
+  const auto [end, error] =
+      std::from_chars(loadavg.data(), loadavg.data() + loadavg.size(), runnable);
+  return error == std::errc() && processors > 0 && runnable > processors;
+}
+
+bool is_crowded() noexcept {
+  const int file = ::open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::array<char, 128> text;
+  const ssize_t size = ::read(file, text.data(), text.size());
+  ::close(file);
+  return size > 0 &&
+         is_crowded({text.data(), static_cast<std::size_t>(size)}, ::sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept {
+  using std::chrono::microseconds;
+  const bool short_of = static_cast<int>(neighbours) > cores.usable();
+  return short_of ? microseconds(20'000) : microseconds(0);
+}
+
+Choice choose_policy(const Cores& cores, unsigned neighbours) {
+  const auto usable = static_cast<unsigned>(cores.usable());
+  const std::string where = std::to_string(neighbours) +
+                            (neighbours == 1 ? " process on " : " processes on ") +
+                            std::to_string(usable) + (usable == 1 ? " processor" : " processors");
+  if (neighbours > usable)
+    return {false, where + ": a wake-up would take the processor from another process"};
+  return {true, where};
+}
+
+}  // namespace lfc

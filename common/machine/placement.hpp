@@ -1,0 +1,39 @@
+// Placement: a processor for the thread of policy `fixed`, which never leaves it to others. Only
+// where one is to spare: a thread that spins on a core that somebody computes on costs more than it
+// can gain.
+//
+//   Machine machine = read_machine(cores.allowed);              // hwloc
+//   Place place = place_thread(machine, cores, 4, 1);           // the second of 4 processes here
+//   if (place.cpus.empty()) say(place.reason);                  // "4 processes on 4 cores: none to spare"
+//
+// Preference: a second core of the process's own binding; an unused core in the same L3; another
+// unused core; an SMT sibling of its own core. No two processes of the host choose the same, which
+// they make sure of without talking: all compute the same assignment.
+// Source: Falsafi and Wood 1996, Fixed; one processor for protocol only pays where it is to spare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "machine/cores.hpp"
+
+namespace lfc {
+
+struct Machine {
+  struct Core {
+    int l3 = 0;             // cores with the same number share it
+    std::vector<int> cpus;  // its hardware threads that may be used
+  };
+  std::vector<Core> cores;  // in the machine's order
+};
+// Empty when hwloc cannot tell.
+Machine read_machine(const std::vector<int>& allowed);
+
+struct Place {
+  std::vector<int> cpus;  // empty: refused
+  std::string reason;
+};
+Place place_thread(const Machine& machine, const Cores& cores, unsigned neighbours,
+                   unsigned neighbour);
+
+}  // namespace lfc

@@ -1,0 +1,93 @@
+// Arena: the shared memory in which a process provides boards for its neighbours on the node.
+//
+// Each process makes one, without a name (memfd); neighbours open it as /proc/PID/fd/FD and prove by
+// the cookie that it is the right one. The first member of a communicator on each node makes the
+// board there, by a key that all its members know; the others look it up. A board that all have
+// detached from is used again for the next communicator with as many ranks. If there is no memory for one
+// more, that is what the others find.
+//
+//   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
+//   std::byte* board = own->make(key, lanes);            // the first
+//   NeighbourArena first(own->name());
+//   std::byte* board = first.find(key, lanes, refused);  // the others; null: not made yet
+//
+// Threads: the caller serialises each object.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "link/shm/segment.hpp"
+
+namespace lfc {
+
+// Where the arena of a process is; travels in the start-up exchange.
+struct ArenaName {
+  std::uint64_t boot = 0;   // both 0: this process can share memory with nobody
+  std::uint64_t space = 0;  // of process ids
+  std::array<std::uint64_t, 2> cookie{};
+  std::uint32_t pid = 0;
+  std::uint32_t fd = 0;
+};
+static_assert(sizeof(ArenaName) == 40);
+
+class OwnArena {
+ public:
+  // Null: `why_not` says why this process can share no memory.
+  static std::unique_ptr<OwnArena> create(std::string& why_not,
+                                          std::size_t most_boards = limits::kCollBoards);
+  const ArenaName& name() const noexcept { return name_; }
+  // Null: no memory, or more than `most_boards` communicators at a time; the others will find that out.
+  std::byte* make(std::uint64_t key, std::uint32_t lanes);
+  // Boards in use or kept for later use.
+  std::size_t boards() const noexcept;
+
+ private:
+  struct Made {
+    Mapping mapping;  // not open: there was none for this communicator
+    std::uint32_t lanes;
+    std::uint64_t offset;
+    bool in_use;
+  };
+  explicit OwnArena(std::size_t most_boards) noexcept : most_boards_(most_boards) {}
+  void reclaim() noexcept;
+  std::size_t find_free(std::uint32_t lanes) const noexcept;
+  bool add_board(std::uint32_t lanes);
+  void publish(std::size_t index, std::uint64_t key) noexcept;
+  void refuse(std::uint64_t key, std::uint32_t lanes);
+
+  ArenaName name_;
+  FileDescriptor fd_;
+  Mapping directory_;
+  const std::size_t most_boards_;
+  std::vector<Made> boards_;  // board i has entry i of the directory
+  std::uint64_t end_ = 0;
+};
+
+class NeighbourArena {
+ public:
+  explicit NeighbourArena(const ArenaName& name) noexcept : name_(name) {}
+  // Null: not there yet; `refused`: nor will it be, which is told once. If why_not() is not empty, it
+  // cannot be reached at all.
+  std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);
+  const std::string& why_not() const noexcept { return why_not_; }
+  bool reachable() { return open(); }
+
+ private:
+  bool open();
+
+  ArenaName name_;
+  FileDescriptor fd_;
+  Mapping directory_;
+  std::map<std::uint64_t, Mapping> boards_;  // by offset; kept, since boards are used again
+  std::string why_not_;
+};
+
+}  // namespace lfc

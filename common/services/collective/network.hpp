@@ -1,0 +1,127 @@
+// GroupNetwork: the NI's part in one communicator's collectives: places what is multicast to this
+// node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
+//
+//   network.expect(operation);                          // results go straight to its buffer
+//   network.multicast(operation, step, label, bytes);   // the root's
+//   network.contribute(operation, step, label, bytes);  // this node's part of a reduction
+//   if (operation.arrived.load() == operation.chunks) ...
+//
+// Results of a node with several ranks go onto the board, once for all of them. A reduction waits
+// as a continuation: whoever brings the last part, the host or a packet, combines and sends on
+// (partial.hpp has the order).
+// What comes before it is expected stays in the NI's buffers; the group bounds it (group.hpp).
+// Threads: all but failed() and packets() want Ni::Access held, which Multicast::Receiver's functions have.
+// Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "services/collective/board.hpp"
+#include "services/collective/operation.hpp"
+#include "services/collective/partial.hpp"
+#include "services/multicast/multicast.hpp"
+
+namespace lfc {
+
+class GroupNetwork final : public Multicast::Receiver {
+ public:
+  explicit GroupNetwork(Multicast& multicast) noexcept : multicast_(multicast) {}
+  ~GroupNetwork() override;
+
+  // At creation, without Access: joins; `peers` as in Multicast::join().
+  void join(std::uint64_t key, Membership membership, std::uint32_t self,
+            std::vector<PeerId> peers);
+  // Whether the NI needs the group no more: a reduction that the host has done its part of may still
+  // wait for parts of others to combine and send on. Without Access, as leave().
+  bool drained();
+  void leave() noexcept;
+
+  // The board of this node, once it is there; results go to this rank's lane.
+  void set_board(const Board& board) noexcept { board_ = board; }
+  // From now on results for the operation go to operation.out, or contributions for its root.
+  void expect(CollOperation* operation);
+  void multicast(CollOperation& operation, std::uint64_t step, Label label,
+                 std::span<const std::byte> bytes);
+  void contribute(CollOperation& operation, std::uint64_t step, Label label,
+                  std::span<const std::byte> bytes);
+  // kNoPeer: it is lost.
+  void set_peer(std::uint32_t member, PeerId peer) { multicast_.set_peer(*group_, member, peer); }
+  // The other nodes need not wait for this one any more.
+  void give_up() { multicast_.give_up(*group_); }
+  // A member whom this process has lost itself; the number of members: none.
+  std::uint32_t lost_member() const;
+  PeerId peer(std::uint32_t member) const noexcept { return multicast_.peer(*group_, member); }
+  // With forwarding by the host: now is the time.
+  void serve();
+  // Tries again what found no room on the board. True: some is left.
+  bool work() override;
+
+  // A member is lost, or members disagree.
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  bool mismatch() const noexcept { return mismatch_.load(std::memory_order_relaxed); }
+
+ private:
+  // What a packet that goes up tells those who combine it.
+  struct Up {
+    std::uint32_t root;
+    CombineOp op;
+    CombineType type;
+    std::uint8_t all;   // the result is multicast
+    std::uint8_t last;  // of the operation's steps
+    friend bool operator==(const Up&, const Up&) = default;
+  };
+  static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
+  // A step that is not over here.
+  struct Pending {
+    Pending(std::uint32_t children, Up up_said, Membership::Shape shape_said) noexcept
+        : partial(children), up(up_said), shape(shape_said) {}
+    Partial partial;
+    Up up;  // what whoever came first has said of it
+    Membership::Shape shape;
+    std::atomic<std::uint32_t> unsent = 0;
+  };
+
+  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  void keep(Multicast::Packet& packet) override { kept_.insert({kept_step_, &packet}); }
+  void lost() override { failed_.store(true, std::memory_order_release); }
+
+  bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  static Label label_of(const MulticastHeader& header, std::span<const std::byte> bytes) noexcept {
+    return Label::of(header.word, bytes.size());
+  }
+  bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
+           std::span<const std::byte> bytes);
+  void send_up(std::uint64_t step, Up up, Membership::Shape shape,
+               std::span<const std::byte> bytes);
+  void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
+  void forget_results();
+  void disagree() noexcept;
+
+  Multicast& multicast_;
+  Multicast::Group* group_ = nullptr;
+  std::uint32_t self_ = 0;
+  Board board_;  // the NI's own view: it writes while the host reads
+  CollOperation* expected_ = nullptr;
+  std::uint64_t kept_step_ = 0;
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
+  std::map<std::uint64_t, Pending> pending_;               // by step
+  std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from
+  std::uint64_t own_next_ = 0;     // of lower steps this node has said all that it has to say
+  std::vector<std::pair<std::uint64_t, Pending*>> results_;  // sent, but perhaps not to all
+  struct OwnResult {
+    Label label;
+    std::vector<std::byte> bytes;
+  };
+  std::map<std::uint64_t, OwnResult> own_results_;  // that the board has no room for
+  std::atomic<bool> failed_ = false;
+  std::atomic<bool> mismatch_ = false;
+};
+
+}  // namespace lfc

@@ -1,0 +1,55 @@
+// Partial: what one node has of one step of a reduction: its own part and its children's, which come
+// in any order and are combined in one, own + (child 0 + child 1 + ...): sums of floating-point
+// numbers are the same whenever the same numbers are summed.
+//
+//   Partial partial(children);
+//   switch (partial.add(Partial::kOwn, bytes, combine, width)) {          // or Partial::child(i)
+//     case Partial::Added::whole: send(partial.bytes());
+//
+// Children come before the host that may be away, in the order of combining: when it contributes at
+// last, all of theirs is one sum. What comes before its turn is copied.
+// Threads: the caller serialises each object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "services/collective/combine.hpp"
+
+namespace lfc {
+
+class Partial {
+ public:
+  static constexpr std::uint32_t kOwn = 0;
+  static constexpr std::uint32_t child(std::uint32_t index) noexcept { return index + 1; }
+
+  explicit Partial(std::uint32_t children) noexcept : children_(children) {}
+
+  // `wrong`: this part has come before, or there is none such. `differs`: in size from the others, or it is
+  // not of elements that can be combined.
+  enum class Added : std::uint8_t { more, whole, wrong, differs };
+  // `combine` may be null if there are no bytes.
+  Added add(std::uint32_t part, std::span<const std::byte> bytes, Combine combine,
+            std::size_t width);
+  // The result, when whole.
+  std::span<const std::byte> bytes() const noexcept { return sum_; }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  bool has(std::uint32_t part) const noexcept { return (have_ >> part & 1) != 0; }
+  void add_own(std::span<const std::byte> bytes, Combine combine, std::size_t width);
+  void fold(std::span<const std::byte> bytes, Combine combine, std::size_t width);
+
+  std::uint32_t children_;
+  std::uint32_t folded_ = 0;  // of the children
+  std::uint64_t have_ = 0;    // bit by part
+  std::size_t size_ = 0;
+  Bytes sum_;                             // of the first `folded_` children; in the end of all
+  Bytes own_;                             // until the children's sum is there
+  std::map<std::uint32_t, Bytes> early_;  // children that are ahead of others, by index
+};
+
+}  // namespace lfc

@@ -1,0 +1,279 @@
+#include "services/neon/neon_service.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/limits.hpp"
+#include "engine/process_ni.hpp"
+
+namespace lfc {
+namespace {
+
+constexpr neon::Rank kNoRank = 0xffffffffu;
+
+static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
+
+}  // namespace
+
+struct NeonWindow::Waiting : Message {
+  NeonWindow* window = nullptr;
+  neon::Rank rank = 0;
+  std::vector<std::byte> bytes;
+};
+
+struct NeonWindow::Write : Operation {
+  NeonWindow* window = nullptr;
+  neon::Rank rank = 0;
+  neon::Operation* op = nullptr;
+  std::uint64_t address = 0;
+  RegionHandle region;
+};
+
+// --- NeonService ---
+
+std::shared_ptr<NeonService> NeonService::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<NeonService> shared;
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<Ni> ni = process_ni();
+  if (ni == nullptr) return nullptr;
+  std::shared_ptr<NeonService> service = shared.lock();
+  if (service == nullptr) {
+    service = std::make_shared<NeonService>(std::move(ni));
+    shared = service;
+  }
+  return service;
+}
+
+NeonService::NeonService(std::shared_ptr<Ni> ni) : ni_(std::move(ni)) {
+  ni_->attach(ServiceId::neon, this);
+}
+
+NeonService::~NeonService() { ni_->attach(ServiceId::neon, nullptr); }
+
+std::uint32_t NeonService::frame_bytes() const noexcept {
+  const std::size_t room = ni_->max_message() - sizeof(neon::Header);
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(limits::kNeonFrame, room & ~std::size_t{63}));
+}
+
+Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
+                                       std::span<const std::byte> payload) {
+  neon::Header header;
+  if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
+  std::memcpy(&header, payload.data(), sizeof header);
+  if (!windows_.is_known(header.window)) return Verdict::malformed;
+  NeonWindow* const window = windows_.find(header.window);
+  if (window == nullptr) return Verdict::release;  // freed while this was on its way
+  return window->receive(peer, header, payload.data() + sizeof header,
+                         payload.size() - sizeof header);
+}
+
+void NeonService::on_lost(PeerId peer) {
+  windows_.for_each([&](NeonWindow& window) { window.lost(peer); });
+}
+
+bool NeonService::work() {
+  windows_.for_each([](NeonWindow& window) { window.deliver_own(); });
+  return false;
+}
+
+// --- NeonWindow ---
+
+NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
+                       const neon::Limits& limits, const neon::Exposure& exposure,
+                       std::uint32_t ranks)
+    : service_(std::move(service)),
+      exposure_(exposure),
+      rank_(rank),
+      peers_(ranks),
+      sent_(ranks),
+      neon_(ranks, limits, *this) {
+  const Ni::Access access(ni());
+  id_ = service_->windows_.enter(*this);
+}
+
+NeonWindow::~NeonWindow() {
+  const Ni::Access access(ni());
+  service_->windows_.leave(id_);
+}
+
+void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
+  const Ni::Access access(ni());
+  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
+    peers_[rank].id = peers[rank];
+    peers_[rank].window = ids[rank];
+    if (rank == rank_) continue;
+    if (peers[rank] >= ranks_.size()) ranks_.resize(peers[rank] + 1, kNoRank);
+    ranks_[peers[rank]] = rank;
+  }
+}
+
+neon::Rank NeonWindow::rank_of(PeerId peer) const noexcept {
+  return peer < ranks_.size() ? ranks_[peer] : kNoRank;
+}
+
+bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* payload,
+                      std::size_t size) {
+  if (closing_) return true;
+  Peer& peer = peers_[to];
+  neon::Header head = header;
+  head.window = peer.window;
+  if (to == rank_) {
+    std::vector<std::byte>& frame = own_.emplace_back(sizeof head + size);
+    std::memcpy(frame.data(), &head, sizeof head);
+    if (size > 0) std::memcpy(frame.data() + sizeof head, payload, size);
+    ni().service_wake(ServiceId::neon);
+    ++sent_[to];
+    return true;
+  }
+  if (peer.busy) return false;
+  const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
+  if (!ni().service_try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
+    if (peer.waiting == nullptr) {
+      peer.waiting = std::make_unique<Waiting>();
+      peer.waiting->window = this;
+      peer.waiting->rank = to;
+    }
+    Waiting& waiting = *peer.waiting;
+    waiting.bytes.resize(sizeof head + size);
+    std::memcpy(waiting.bytes.data(), &head, sizeof head);
+    if (size > 0) std::memcpy(waiting.bytes.data() + sizeof head, payload, size);
+    waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
+    waiting.slice_count = 1;
+    waiting.tag = static_cast<std::uint8_t>(ServiceId::neon);
+    waiting.type = FrameType::service;
+    waiting.done = [](Message* self, Result) {
+      auto& ended = static_cast<Waiting&>(*self);
+      ended.window->peers_[ended.rank].busy = false;
+      ended.window->service_->ni().service_wake(ServiceId::neon);
+    };
+    peer.busy = true;
+    ni().service_post(peer.id, waiting);
+  }
+  ++sent_[to];
+  return true;
+}
+
+Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
+                                     const std::byte* payload, std::size_t size) {
+  const neon::Rank rank = rank_of(from);
+  if (rank == kNoRank) return Service::Verdict::malformed;
+  ++received_;
+  return neon_.on_frame(rank, header, payload, size) ? Service::Verdict::release
+                                                     : Service::Verdict::malformed;
+}
+
+void NeonWindow::lost(PeerId peer) {
+  const neon::Rank rank = rank_of(peer);
+  if (rank == kNoRank) return;
+  has_lost_ = true;
+  // Not now: this may be inside a send of the protocol's, which would find its queues gone.
+  lost_.push_back(rank);
+  ni().service_wake(ServiceId::neon);
+}
+
+// In a pass of the control program: losses, frames to ourselves, and what waited for room.
+void NeonWindow::deliver_own() {
+  for (const neon::Rank rank : std::exchange(lost_, {})) neon_.on_lost(rank);
+  std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
+  for (const std::vector<std::byte>& frame : frames) {
+    neon::Header header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    ++received_;
+    (void)neon_.on_frame(rank_, header, frame.data() + sizeof header, frame.size() - sizeof header);
+  }
+  if (neon_.stalled()) neon_.pump();
+}
+
+bool NeonWindow::quiet() noexcept {
+  const bool waits =
+      std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.busy; });
+  closing_ = closing_ || (!waits && own_.empty() && writes_.empty() && !neon_.stalled());
+  return closing_;
+}
+
+// --- Straight into memory ---
+
+void NeonWindow::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
+                     std::byte* here) noexcept {
+  peers_[rank].mapped = here;
+  peers_[rank].address = address;
+  peers_[rank].size = size;
+}
+
+void NeonWindow::prepare(neon::Rank to) {
+  if (to == rank_ || to >= peers_.size() || peers_[to].native_known || peers_[to].mapped != nullptr)
+    return;
+  const bool native = ni().native_remote_memory(peers_[to].id);
+  const Ni::Access access(ni());
+  peers_[to].native = native;
+  peers_[to].native_known = true;
+}
+
+bool NeonWindow::can_write(neon::Rank to) const {
+  return may_write_ && (peers_[to].native || peers_[to].mapped != nullptr);
+}
+
+bool NeonWindow::write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
+                       neon::Operation& op) {
+  auto write = std::make_unique<Write>();
+  std::memcpy(&write->region, token.bytes, sizeof write->region);
+  write->window = this;
+  write->rank = to;
+  write->op = &op;
+  write->address = write->region.address + offset;
+  write->done = [](Operation* self, Result result) {
+    const std::unique_ptr<Write> ended(static_cast<Write*>(self));
+    ended->window->written(*ended->op, result);
+  };
+  writes_.push_back(std::move(write));
+  return true;
+}
+
+void NeonWindow::written(neon::Operation& op, Result result) {
+  const Ni::Access access(ni());
+  neon_.written(op, result == Result::ok            ? neon::Status::ok
+                    : result == Result::unreachable ? neon::Status::unreachable
+                                                    : neon::Status::range);
+}
+
+void NeonWindow::start_writes() {
+  std::vector<std::unique_ptr<Write>> writes;
+  {
+    const Ni::Access access(ni());
+    writes.swap(writes_);
+  }
+  for (std::unique_ptr<Write>& each : writes) {
+    const Peer& to = peers_[each->rank];
+    if (to.mapped != nullptr) {
+      const std::uint64_t within = each->address - to.address;
+      const bool inside = within <= to.size && each->op->size <= to.size - within;
+      if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
+      written(*each->op, inside ? Result::ok : Result::bad_address);
+      continue;
+    }
+    Write& write = *each.release();
+    ni().put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size, &write);
+  }
+}
+
+void NeonWindow::publish(neon::Announcement& buffer) {
+  RegionHandle region;
+  if (buffer.size == 0 || !ni().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
+    return;
+  buffer.token.size = sizeof region;
+  std::memcpy(buffer.token.bytes, &region, sizeof region);
+}
+
+void NeonWindow::withdraw(neon::Announcement& buffer) {
+  if (buffer.token.size == 0) return;
+  RegionHandle region;
+  std::memcpy(&region, buffer.token.bytes, sizeof region);
+  ni().deregister_memory(region);
+  buffer.token.size = 0;
+}
+
+}  // namespace lfc

@@ -1,0 +1,149 @@
+// NeonService: carries NEON's frames (neon.hpp) between network interfaces, for all windows of the process.
+// The target's part, and the origin's after the call, run in the control program, so that announced
+// buffers fill and notifications arrive while the host computes.
+//
+//   auto service = NeonService::of_process();                // null: no NI is open
+//   NeonWindow window(service, rank, limits, exposure, ranks);
+//   window.connect(peers, ids);                              // ids: window.id() of each rank
+//   { const Ni::Access access(window.ni()); window.neon().origin().put(...); }
+//   window.start_writes();                                   // without Access
+//
+// Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes,
+// so no cycle of waits exists. At most one frame per window and peer waits for a credit; the protocol
+// keeps the rest where it is.
+// Threads: the NI's. Everything of neon() is called with Access.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "engine/ni.hpp"
+#include "engine/service.hpp"
+#include "services/neon/exposure.hpp"
+#include "services/neon/neon.hpp"
+
+namespace lfc {
+
+class NeonWindow;
+
+class NeonService final : public Service {
+ public:
+  // The process's, made when it is first asked for; null when no NI is open.
+  static std::shared_ptr<NeonService> of_process();
+  explicit NeonService(std::shared_ptr<Ni> ni);
+  ~NeonService() override;
+
+  Ni& ni() noexcept { return *ni_; }
+  // Largest payload of NEON that one frame can carry here.
+  std::uint32_t frame_bytes() const noexcept;
+
+  // Service
+  Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_lost(PeerId peer) override;
+  bool work() override;
+
+ private:
+  friend class NeonWindow;
+
+  std::shared_ptr<Ni> ni_;
+  NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
+};
+
+class NeonWindow final : private neon::Carrier {
+ public:
+  NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank, const neon::Limits& limits,
+             const neon::Exposure& exposure, std::uint32_t ranks);
+  ~NeonWindow() override;
+
+  std::uint32_t id() const noexcept { return id_; }
+  // By rank; this process's own peer is not looked at.
+  void connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids);
+
+  Ni& ni() const noexcept { return service_->ni(); }
+  neon::Neon& neon() noexcept { return neon_; }
+
+  // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied. With Access.
+  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
+  // Finds out whether puts to that rank can go straight into its memory. Without Access, by the host,
+  // before a large put; opens the connection.
+  void prepare(neon::Rank to);
+  // With Access: puts that start now may go straight into memory, until forbid_writes().
+  void allow_writes() noexcept { may_write_ = true; }
+  // Ends that. With Access. True: start_writes() has something to do.
+  bool forbid_writes() noexcept {
+    may_write_ = false;
+    return !writes_.empty();
+  }
+  // Without Access, by the host.
+  void start_writes();
+
+  // Lets origins write to the announced buffer. Without Access, by the host.
+  void publish(neon::Announcement& buffer);
+  void withdraw(neon::Announcement& buffer);
+
+  // Whether a member's process is gone. With Access.
+  bool has_lost() const noexcept { return has_lost_; }
+
+  // --- For the window's end. With Access. ---
+
+  // Nothing waits to be sent. From the call that says so on, nothing more is sent.
+  bool quiet() noexcept;
+  // Frames sent to each rank, and received from all.
+  std::span<const int> sent() const noexcept { return sent_; }
+  int received() const noexcept { return received_; }
+
+ private:
+  friend class NeonService;
+  struct Waiting;  // a frame that waits for a credit
+  struct Write;    // a put straight into memory
+  struct Peer {
+    PeerId id = kNoPeer;
+    std::uint32_t window = 0;  // its name there
+    std::unique_ptr<Waiting> waiting;
+    bool busy = false;  // `waiting` is on its way
+    bool native_known = false;
+    bool native = false;  // the link can write
+    std::byte* mapped = nullptr;
+    std::uint64_t address = 0, size = 0;  // of what is mapped, there
+  };
+
+  bool send(neon::Rank to, const neon::Header& header, const void* payload,
+            std::size_t size) override;
+  bool can_write(neon::Rank to) const override;
+  bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
+             neon::Operation& op) override;
+  std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
+    return exposure_.at(offset, within, size);
+  }
+  neon::Slot* slot(std::uint32_t index) override { return exposure_.slot(index); }
+
+  Service::Verdict receive(PeerId from, const neon::Header& header, const std::byte* payload,
+                           std::size_t size);
+  void lost(PeerId peer);
+  void deliver_own();
+  neon::Rank rank_of(PeerId peer) const noexcept;
+  void written(neon::Operation& op, Result result);
+
+  const std::shared_ptr<NeonService> service_;
+  const neon::Exposure& exposure_;
+  const std::uint32_t rank_;
+  std::uint32_t id_ = 0;
+  std::vector<Peer> peers_;
+  std::vector<neon::Rank> ranks_;               // by PeerId
+  std::deque<std::vector<std::byte>> own_;      // frames to this process itself
+  std::vector<std::unique_ptr<Write>> writes_;  // to be started by the host
+  std::vector<neon::Rank> lost_;                // whose loss the protocol has not heard of
+  std::vector<int> sent_;
+  int received_ = 0;
+  bool may_write_ = false;
+  bool closing_ = false;
+  bool has_lost_ = false;
+  neon::Neon neon_;
+};
+
+}  // namespace lfc

@@ -1,0 +1,167 @@
+#include "services/ordered/ordered_broadcast.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+// MulticastHeader::tag, `number` and `word`.
+enum : std::uint8_t {
+  kData,     // its number; packets of the message that follow it
+  kRequest,  // -; how many numbers
+  kGrant,    // the first; -
+  kReport,   // numbers below it have been taken; -
+};
+
+}  // namespace
+
+OrderedBroadcast::OrderedBroadcast(Multicast& multicast, const Options& options)
+    : multicast_(multicast),
+      options_(options),
+      held_(options.window, std::min(options.packet, multicast.max_packet())) {}
+
+OrderedBroadcast::~OrderedBroadcast() = default;
+
+void OrderedBroadcast::join(std::uint64_t key, std::vector<ProcessName> names, std::uint32_t self,
+                            std::vector<PeerId> peers) {
+  self_ = self;
+  if (is_sequencer()) sequencer_.emplace(static_cast<std::uint32_t>(names.size()), options_.window);
+  // All members take part in the trees, also those that share a node: each has its own copy.
+  std::vector<std::uint64_t> nodes(names.size());
+  std::iota(nodes.begin(), nodes.end(), std::uint64_t{0});
+  multicast_.join(group_, key, Membership(std::move(names), nodes), self, std::move(peers), *this);
+}
+
+void OrderedBroadcast::leave() noexcept { multicast_.leave(std::exchange(group_, nullptr)); }
+
+void OrderedBroadcast::fail(Fault fault) noexcept {
+  Fault none = Fault::none;
+  fault_.compare_exchange_strong(none, fault, std::memory_order_release);
+}
+
+// Somebody breaks the protocol, and it cannot be told who: the others are told as of a loss.
+void OrderedBroadcast::accuse() {
+  fail(Fault::protocol);
+  multicast_.give_up(*group_);
+}
+
+void OrderedBroadcast::refuse() {
+  const Ni::Access access(multicast_.ni());
+  accuse();
+}
+
+bool OrderedBroadcast::place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
+                             std::span<const std::byte> bytes) noexcept {
+  if (!held_.place(number, origin, following, bytes)) return false;
+  if (call_ != nullptr) call_->ask();
+  return true;
+}
+
+// --- Sending ---
+
+void OrderedBroadcast::start(std::span<const std::byte> bytes) {
+  const Ni::Access access(multicast_.ni());
+  bytes_ = bytes;
+  asking_.store(true, std::memory_order_relaxed);
+  const std::size_t packet = held_.packet();
+  const std::uint64_t count = bytes.empty() ? 1 : (bytes.size() + packet - 1) / packet;
+  if (!is_sequencer()) {
+    tell(options_.sequencer, kRequest, 0, count);
+  } else if (sequencer_->request(self_, count)) {
+    grant();
+  }
+}
+
+void OrderedBroadcast::give_up() noexcept {
+  const Ni::Access access(multicast_.ni());
+  asking_.store(false, std::memory_order_relaxed);
+}
+
+void OrderedBroadcast::tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number,
+                            std::uint64_t word) {
+  MulticastHeader header;
+  header.tag = tag;
+  header.number = number;
+  header.word = word;
+  multicast_.send_direct(*group_, member, header, {});
+}
+
+void OrderedBroadcast::grant() {
+  while (const auto ticket = sequencer_->next()) {
+    if (ticket->member == self_) {
+      send(ticket->first);
+    } else {
+      tell(ticket->member, kGrant, ticket->first, 0);
+    }
+  }
+}
+
+// The numbers are there. Each packet is put into its place here, too.
+void OrderedBroadcast::send(std::uint64_t first) {
+  number_ = first;
+  MulticastHeader header;
+  header.tag = kData;
+  header.fan = static_cast<std::uint8_t>(options_.fan);
+  header.number = first;
+  const std::size_t packet = held_.packet();
+  header.word = bytes_.empty() ? 0 : (bytes_.size() - 1) / packet;
+  for (auto rest = bytes_;; ++header.number, --header.word) {
+    const auto part = rest.first(std::min(rest.size(), packet));
+    rest = rest.subspan(part.size());
+    if (!place(header.number, self_, header.word, part)) {
+      accuse();  // the number is none that the sequencer may give
+      break;
+    }
+    multicast_.send(*group_, header, part, unsent_);
+    if (header.word == 0) break;
+  }
+  asking_.store(false, std::memory_order_release);
+}
+
+// --- Receiving ---
+
+Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header,
+                                                   std::span<const std::byte> bytes) {
+  if (header.tag == kData) {
+    if (header.kind != MulticastHeader::Kind::tree || header.shape != TreeShape::monotone)
+      return Answer::malformed;
+    // Not the last hop's fault, who only passes it on: the group ends, not the connection.
+    if (!place(header.number, header.origin, header.word, bytes)) accuse();
+    return Answer::taken;
+  }
+  if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Answer::malformed;
+  bool sound = false;
+  if (header.tag == kGrant && header.origin == options_.sequencer) {
+    sound = asking_.load(std::memory_order_relaxed) || fault() != Fault::none;
+    if (sound && fault() == Fault::none) send(header.number);
+  } else if (is_sequencer() && (header.tag == kRequest || header.tag == kReport)) {
+    sound = header.tag == kRequest ? sequencer_->request(header.origin, header.word)
+                                   : sequencer_->progress(header.origin, header.number);
+    if (sound) grant();
+  }
+  return sound ? Answer::taken : Answer::malformed;
+}
+
+void OrderedBroadcast::report() {
+  const Ni::Access access(multicast_.ni());
+  reported_ = held_.taken();
+  if (!is_sequencer()) {
+    tell(options_.sequencer, kReport, reported_, 0);
+  } else if (sequencer_->progress(self_, reported_)) {
+    grant();
+  }
+}
+
+bool OrderedBroadcast::all_taken() {
+  const Ni::Access access(multicast_.ni());
+  return sequencer_->slowest() == sequencer_->handed_out();
+}
+
+std::uint64_t OrderedBroadcast::handed_out() {
+  const Ni::Access access(multicast_.ni());
+  return sequencer_->handed_out();
+}
+
+}  // namespace lfc

@@ -1,0 +1,63 @@
+// Emulation: NEON by MPI messages on a communicator of its own; works over every Open MPI transport
+// and needs nothing of LFC. Frames move whenever this process is inside MPI.
+//
+// Memory per window: kReceives + kSends buffers of a frame each, made when they are used. A frame is at
+// most 16 KiB; data is copied once at the origin and once at the target.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "endpoint.hpp"
+#include "spin_lock.hpp"
+
+namespace lfc::neon {
+
+class Emulation final : public Endpoint, private Carrier {
+ public:
+  // Takes over the communicator, of the window's ranks in their order.
+  Emulation(MPI_Comm comm, const Exposure& memory);
+  ~Emulation() override;
+
+  void lock() override { lock_.lock(); }
+  bool try_lock() override { return lock_.try_lock(); }
+  void unlock() override { lock_.unlock(); }
+  Neon& neon() override { return neon_; }
+  int level() const override;
+  int poll() override;
+  void close() override;
+
+ private:
+  struct Buffer {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+
+  bool send(Rank to, const Header& header, const void* payload, std::size_t size) override;
+  std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
+    return memory_.at(offset, within, size);
+  }
+  Slot* slot(std::uint32_t index) override { return memory_.slot(index); }
+
+  void receive(Buffer& buffer);
+  void reap();
+  std::size_t buffer_size() const;
+
+  SpinLock lock_;
+  MPI_Comm comm_;
+  const Exposure& memory_;
+  Neon neon_;
+  std::vector<Buffer> receives_{limits::kNeonReceives};
+  std::size_t next_receive_ = 0;  // taken in this order, so that frames of a peer stay in order
+  std::vector<Buffer> sends_{limits::kNeonSends};
+  std::vector<Buffer*> idle_;       // of sends_
+  std::vector<Buffer*> under_way_;  // of sends_
+  std::vector<int> sent_;           // frames, by rank
+  int received_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace lfc::neon

@@ -1,0 +1,67 @@
+// Endpoint: what serves NEON for one window in this process: `Neon`, the carrier of its frames, and the
+// lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's network interface, which the
+// component `osc neon` provides (native.hpp, native_endpoint.cpp).
+//
+//   const std::lock_guard guard(endpoint);
+//   endpoint.neon().origin().put(...);
+//   endpoint.poll();
+//
+// Operations and announcements end inside poll(), inside the calls, or in another thread; always
+// with the lock held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "services/neon/exposure.hpp"
+#include "services/neon/neon.hpp"
+
+namespace lfc::neon {
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual void lock() = 0;
+  virtual bool try_lock() = 0;
+  virtual void unlock() = 0;
+
+  virtual Neon& neon() = 0;
+  virtual int level() const = 0;  // MPIX_NEON_EMULATED ...
+  // Whether frames move only in poll().
+  virtual bool polls() const { return true; }
+  // Moves frames; the number of events. With the lock.
+  virtual int poll() = 0;
+  // Before a put of `size` bytes to `target`. Without the lock.
+  virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}
+  // Before an announcement is made for the first time, and when it is freed. Without the lock.
+  virtual void expose(Announcement&) {}
+  virtual void conceal(Announcement&) {}
+
+  // --- Counters of notified access ---
+
+  // Collective over the window: `count` of them, all 0, in place of those before.
+  virtual Slot* make_slots(std::uint32_t count) {
+    slots_ = std::make_unique<Slot[]>(count);
+    return slots_.get();
+  }
+  // Whether some rank's notifications come by plain stores, so that looking again soon pays.
+  virtual bool has_neighbours() const { return false; }
+  // Writes and counts by loads and stores, if the target's memory is mapped here. Any thread, without
+  // the lock; `offset` in bytes, and all of it in the target's window.
+  virtual bool put_mapped(Rank /*target*/, std::uint64_t /*offset*/, const void* /*data*/,
+                          std::uint64_t /*size*/, std::uint32_t /*index*/) {
+    return false;
+  }
+
+  // Whether a rank of the window is gone: a slow question, for who has waited long. Without the lock.
+  virtual bool member_lost() { return false; }
+
+  // Collective: brings all frames under way to their end, and stops. Without the lock.
+  virtual void close() = 0;
+
+ private:
+  std::unique_ptr<Slot[]> slots_;
+};
+
+}  // namespace lfc::neon

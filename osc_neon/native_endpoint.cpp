@@ -1,0 +1,194 @@
+// The component's side of native.hpp: an endpoint on LFC's network interface.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "drain.hpp"
+#include "endpoint.hpp"
+#include "machine/process_watch.hpp"
+#include "machine/shared_memory.hpp"
+#include "mpix_neon.h"
+#include "native.hpp"
+#include "native_glue.h"
+#include "services/neon/neon_service.hpp"
+
+namespace lfc::neon {
+namespace {
+
+class NativeEndpoint final : public Endpoint {
+ public:
+  NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Win win, MPI_Comm comm,
+                 const Limits& limits, const Exposure& memory, std::uint32_t rank,
+                 std::uint32_t ranks)
+      : win_(win),
+        comm_(comm),
+        rank_(rank),
+        ranks_(ranks),
+        window_(std::move(service), rank, limits, memory, ranks) {}
+
+  NeonWindow& window() { return window_; }
+
+  void lock() override {
+    entry_ = window_.ni().begin_access();
+    window_.allow_writes();
+  }
+  bool try_lock() override {
+    lock();
+    return true;
+  }
+  void unlock() override {
+    const bool writes = window_.forbid_writes();
+    window_.ni().end_access(entry_);
+    if (writes) window_.start_writes();
+  }
+
+  Neon& neon() override { return window_.neon(); }
+  int level() const override {
+    return window_.ni().config().policy == Policy::single ? MPIX_NEON_NATIVE : MPIX_NEON_ASYNC;
+  }
+  bool polls() const override { return false; }  // btl lfc does
+  int poll() override { return 0; }
+  void prepare(Rank target, std::uint64_t size) override {
+    if (size > limits::kNeonEager) window_.prepare(target);
+  }
+  void expose(Announcement& buffer) override { window_.publish(buffer); }
+  void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
+  Slot* make_slots(std::uint32_t count) override;
+  bool has_neighbours() const override { return !neighbours_.empty(); }
+  bool put_mapped(Rank target, std::uint64_t offset, const void* data, std::uint64_t size,
+                  std::uint32_t index) override {
+    if (target >= neighbours_.size() || neighbours_[target].slots == nullptr) return false;
+    std::byte* place = neighbours_[target].base + offset;
+    if (size == 8) {
+      std::memcpy(place, data, 8);  // in one instruction
+    } else if (size > 0) {
+      std::memcpy(place, data, size);
+    }
+    neighbours_[target].slots[index].add(1);
+    return true;
+  }
+  bool member_lost() override {
+    {
+      const Ni::Access access(window_.ni());
+      if (window_.has_lost()) return true;
+    }
+    // Whom we reach by loads and stores alone no link watches.
+    return std::any_of(neighbours_.begin(), neighbours_.end(), [](const Neighbour& each) {
+      return each.memory && ProcessWatch(each.memory->name().pid).dead();
+    });
+  }
+  void close() override {
+    drain(
+        comm_, window_.sent(),
+        [&] {
+          const Ni::Access access(window_.ni());
+          return window_.quiet();
+        },
+        [&] {
+          const Ni::Access access(window_.ni());
+          return window_.received();
+        },
+        lfc_native_progress);
+  }
+
+ private:
+  // A rank whose window and counters are mapped here; this one too.
+  struct Neighbour {
+    std::byte* base = nullptr;
+    Slot* slots = nullptr;  // null: not mapped
+    std::optional<SharedMemory> memory;
+  };
+
+  const MPI_Win win_;
+  const MPI_Comm comm_;  // the window's
+  const std::uint32_t rank_, ranks_;
+  NeonWindow window_;
+  SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
+  std::optional<SharedMemory> own_;             // our counters, for neighbours to map
+  std::vector<Neighbour> neighbours_;           // by rank; empty: none
+};
+
+Slot* NativeEndpoint::make_slots(std::uint32_t count) {
+  std::vector<Neighbour> neighbours(ranks_);
+  std::optional<SharedMemory> own =
+      SharedMemory::create(sizeof(Slot) * std::max<std::size_t>(count, 1));
+  const SharedMemoryName mine = own ? own->name() : SharedMemoryName{};
+  std::vector<SharedMemoryName> names(ranks_);
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, names.data(), sizeof mine, MPI_BYTE, comm_);
+  Slot* slots = nullptr;
+  if (own) {
+    slots = reinterpret_cast<Slot*>(own->data());
+    std::uninitialized_default_construct_n(slots, count);
+  } else {
+    slots = Endpoint::make_slots(count);
+  }
+  bool any = false;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    Neighbour& each = neighbours[rank];
+    lfc_native_memory memory;
+    if (!lfc_native_mapped(win_, static_cast<int>(rank), &memory)) continue;
+    each.base = static_cast<std::byte*>(memory.here);
+    if (rank == rank_) {
+      each.slots = slots;
+    } else if (names[rank].size >= sizeof(Slot) * count &&
+               (each.memory = SharedMemory::open(names[rank]))) {
+      each.slots = reinterpret_cast<Slot*>(each.memory->data());
+      any = true;
+    }
+  }
+  MPI_Barrier(comm_);  // all are mapped, and constructed
+  if (own) own->close();
+  own_ = std::move(own);
+  if (any) {
+    neighbours_ = std::move(neighbours);
+  } else {
+    neighbours_.clear();
+  }
+  return slots;
+}
+
+bool serves(MPI_Win win) { return lfc_native_serves(win) && NeonService::of_process() != nullptr; }
+
+Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
+  std::shared_ptr<NeonService> service = NeonService::of_process();
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  const auto ranks = static_cast<std::uint32_t>(size);
+  std::vector<PeerId> peers(ranks, kNoPeer);
+  int reachable = service != nullptr ? 1 : 0;
+  for (int each = 0; each < size && reachable != 0; ++each) {
+    if (each == rank) continue;
+    peers[static_cast<std::size_t>(each)] = lfc_native_peer(comm, each);
+    if (peers[static_cast<std::size_t>(each)] == kNoPeer) reachable = 0;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &reachable, 1, MPI_INT, MPI_MIN, comm);
+  if (reachable == 0) return nullptr;
+  // The largest frame that all can send and receive.
+  std::uint32_t frame = service->frame_bytes();
+  MPI_Allreduce(MPI_IN_PLACE, &frame, 1, MPI_UINT32_T, MPI_MIN, comm);
+  const Limits limits{.frame = frame, .eager = limits::kNeonEager, .budget = limits::kNeonBudget};
+  auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
+                                  static_cast<std::uint32_t>(rank), ranks);
+  for (std::uint32_t each = 0; each < ranks; ++each) {
+    lfc_native_memory mapped;
+    if (lfc_native_mapped(win, static_cast<int>(each), &mapped) && mapped.size > 0)
+      made->window().map(each, mapped.address, mapped.size, static_cast<std::byte*>(mapped.here));
+  }
+  const std::uint32_t id = made->window().id();
+  std::vector<std::uint32_t> ids(ranks);
+  MPI_Allgather(&id, 1, MPI_UINT32_T, ids.data(), 1, MPI_UINT32_T, comm);
+  made->window().connect(peers, ids);
+  return made;
+}
+
+}  // namespace
+}  // namespace lfc::neon
+
+extern "C" __attribute__((visibility("default")))
+const lfc::neon::Native lfc_neon_native_1 = {lfc::neon::serves, lfc::neon::open};

@@ -1,0 +1,23 @@
+#include "native_glue.h"
+
+#include "osc_neon.h"
+
+bool lfc_native_serves(MPI_Win win) {
+  return win == MPI_WIN_NULL ? neon_open_windows() : neon_serves(win);
+}
+
+uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
+  char why[256];
+  return neon_peer_of(comm, rank, why, sizeof why);
+}
+
+bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
+  if (win == MPI_WIN_NULL) return false;
+  neon_window* window = neon_module_of(win)->window;
+  uint32_t unit;
+  memory->address = neon_window_address(window, (uint32_t)rank);
+  return neon_window_query(window, (uint32_t)rank, &memory->size, &unit, &memory->here) &&
+         memory->here != NULL;
+}
+
+void lfc_native_progress(void) { opal_progress(); }

@@ -1,0 +1,63 @@
+// Counters of 32 bits that start just below their wrap. Those of rings, bonds and NEON have tests beside
+// their own.
+#include <cstdint>
+#include <cstring>
+
+#include "catch.hpp"
+#include "services/windows/ticket_lock.hpp"
+#include "sync/sleep_word.hpp"
+
+namespace lfc {
+namespace {
+
+// Sets all words of `object`, which consists of nothing else.
+template <class Object>
+void set_words(Object& object, std::uint32_t value) {
+  for (std::size_t at = 0; at < sizeof object; at += sizeof value)
+    std::memcpy(reinterpret_cast<std::byte*>(&object) + at, &value, sizeof value);
+}
+
+}  // namespace
+
+TEST_CASE("a sleeper's announcements wrap around, and late answers stay late", "[wrap]") {
+  SleepWord word;
+  set_words(word, 0xfffffff8u);
+  std::uint32_t late = 0;
+  for (int i = 0; i < 16; ++i) {
+    REQUIRE(word.asleep() == 0);
+    word.announce();
+    const std::uint32_t token = word.asleep();
+    REQUIRE(token != 0);
+    word.answer(late);
+    REQUIRE(word.asleep() == token);
+    if (i % 2 == 0) {
+      word.withdraw();
+    } else {
+      word.answer(token);
+    }
+    late = token;
+  }
+}
+
+TEST_CASE("a lock's tickets wrap around", "[wrap]") {
+  TicketLock lock;
+  set_words(lock, 0xfffffffcu);
+  for (int round = 0; round < 4; ++round) {
+    const std::uint32_t first = lock.draw(), second = lock.draw(), writer = lock.draw(),
+                        last = lock.draw();
+    REQUIRE_FALSE(lock.enter(second, false));
+    REQUIRE(lock.enter(first, false));
+    REQUIRE(lock.enter(second, false));
+    REQUIRE_FALSE(lock.enter(writer, true));
+    REQUIRE_FALSE(lock.enter(last, false));
+    lock.leave(false);
+    lock.leave(false);
+    REQUIRE(lock.enter(writer, true));
+    REQUIRE_FALSE(lock.enter(last, false));
+    lock.leave(true);
+    REQUIRE(lock.enter(last, false));
+    lock.leave(false);
+  }
+}
+
+}  // namespace lfc

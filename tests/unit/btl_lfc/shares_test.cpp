@@ -1,0 +1,195 @@
+// Shares of fragments: nothing goes to a peer while ob1 keeps something for it, and what it keeps goes in
+// the end. Against a model of ob1 (its lists, and when it goes through them) and of the NI's queues.
+#include "../../../btl_lfc/shares.h"
+
+#include <deque>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace {
+
+struct Message {
+  int peer;
+  int number;  // -1: a control message, which no order holds for
+};
+
+class Host {
+ public:
+  Host(unsigned seed, unsigned peers, unsigned limit) : random_(seed), peers_(peers) {
+    for (Peer& peer : peers_) lfc_shares_init(&peer.shares, limit);
+  }
+
+  void step() {
+    Peer& peer = peers_[draw(static_cast<unsigned>(peers_.size()))];
+    const int id = static_cast<int>(&peer - peers_.data());
+    switch (draw(8)) {
+      case 0:
+      case 1:
+      case 2: send({id, peer.next++}); break;
+      case 3: send({id, -1}); break;
+      case 4: peer.credits += draw(4); break;
+      case 5:
+      case 6: pump(id); break;
+      default: poll(draw(3)); break;
+    }
+  }
+
+  // All receivers receive. Everything that ob1 has begun must be sent.
+  void finish() {
+    for (int i = 0; i < 100000 && !done(); ++i) {
+      for (Peer& peer : peers_) peer.credits += 1;
+      for (std::size_t id = 0; id < peers_.size(); ++id) pump(static_cast<int>(id));
+      poll(2);
+    }
+  }
+  bool done() const {
+    for (const Peer& peer : peers_)
+      if (peer.sent != peer.next || !peer.posted.empty()) return false;
+    return starts_.empty() && packets_.empty() && finished_.empty();
+  }
+  // Nobody waits, so there is a share for whoever asks.
+  bool all_open() {
+    for (Peer& peer : peers_) {
+      if (!lfc_share_take(&peer.shares)) return false;
+      lfc_share_give_back(&peer.shares);
+    }
+    return true;
+  }
+  bool in_order() const { return in_order_; }
+  int kept() const { return kept_; }
+
+ private:
+  struct Peer {
+    lfc_shares shares{};
+    unsigned credits = 0;
+    int next = 0, sent = 0;
+    std::deque<Message> posted;
+  };
+
+  unsigned draw(unsigned bound) { return static_cast<unsigned>(random_() % bound); }
+
+  void onto_wire(Message message) {
+    if (message.number < 0) return;
+    Peer& peer = peers_[static_cast<std::size_t>(message.peer)];
+    in_order_ = in_order_ && message.number == peer.sent;
+    peer.sent = std::max(peer.sent, message.number + 1);
+  }
+
+  // What btl_sendi, btl_alloc and btl_send do. False: ob1 has to keep it.
+  bool start(Message message) {
+    Peer& peer = peers_[static_cast<std::size_t>(message.peer)];
+    const bool straight = peer.posted.empty() && peer.credits > 0;
+    if (lfc_shares_left(&peer.shares) && straight && draw(2) == 0) {
+      --peer.credits;
+      onto_wire(message);
+      return true;
+    }
+    if (!lfc_share_take(&peer.shares)) return false;
+    if (straight) {  // sent at once: ob1 is told by the return value, and goes through its list
+      --peer.credits;
+      onto_wire(message);
+      lfc_share_give_back(&peer.shares);
+      go_through();
+    } else {
+      peer.posted.push_back(message);
+    }
+    return true;
+  }
+  void send(Message message) {
+    if (start(message)) return;
+    ++kept_;
+    (message.number < 0 ? packets_ : starts_).push_back(message);
+  }
+
+  // The NI, with or without the host.
+  void pump(int id) {
+    Peer& peer = peers_[static_cast<std::size_t>(id)];
+    for (; !peer.posted.empty() && peer.credits > 0; --peer.credits) {
+      onto_wire(peer.posted.front());
+      finished_.push_back(peer.posted.front());
+      peer.posted.pop_front();
+    }
+  }
+  void poll(unsigned limit) {
+    for (; limit > 0 && !finished_.empty(); --limit) {
+      lfc_shares& shares = peers_[static_cast<std::size_t>(finished_.front().peer)].shares;
+      finished_.pop_front();
+      const lfc_walk walk = lfc_walk_begin(&shares);
+      go_through();
+      lfc_walk_end(&shares, &walk);
+    }
+  }
+  void go_through() {
+    go_through(packets_);
+    go_through(starts_);
+  }
+  void go_through(std::deque<Message>& list) {
+    for (std::size_t left = list.size(); left > 0 && !list.empty(); --left) {
+      const Message first = list.front();
+      list.pop_front();
+      if (start(first)) continue;
+      list.push_front(first);
+      return;
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<Peer> peers_;
+  std::deque<Message> finished_, starts_, packets_;
+  bool in_order_ = true;
+  int kept_ = 0;
+};
+
+bool another_thread_takes(lfc_shares& shares) {
+  bool taken = false;
+  std::thread([&] { taken = lfc_share_take(&shares); }).join();
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("nothing overtakes what ob1 keeps", "[shares]") {
+  int kept = 0;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    Host host(seed, 1 + seed % 4, 1 + seed % 3);
+    for (int i = 0; i < 1000 && host.in_order(); ++i) host.step();
+    INFO("seed " << seed);
+    CHECK(host.in_order());
+    host.finish();
+    CHECK(host.in_order());
+    CHECK(host.done());
+    CHECK(host.all_open());
+    kept += host.kept();
+  }
+  CHECK(kept > 10000);
+}
+
+TEST_CASE("a share that has come back is for what ob1 keeps, not for other threads", "[shares]") {
+  lfc_shares shares;
+  lfc_shares_init(&shares, 2);
+  REQUIRE(lfc_share_take(&shares));
+  REQUIRE(lfc_share_take(&shares));
+  REQUIRE_FALSE(lfc_share_take(&shares));  // ob1 keeps a message
+
+  lfc_walk walk = lfc_walk_begin(&shares);
+  CHECK_FALSE(lfc_shares_left(&shares));
+  CHECK_FALSE(another_thread_takes(shares));
+  CHECK(lfc_share_take(&shares));  // it goes
+  lfc_walk_end(&shares, &walk);
+  CHECK_FALSE(lfc_shares_left(&shares));
+
+  // What the other thread was refused came too late for that callback. The next one finds it.
+  walk = lfc_walk_begin(&shares);
+  CHECK_FALSE(another_thread_takes(shares));
+  lfc_walk_end(&shares, &walk);
+  CHECK_FALSE(lfc_shares_left(&shares));
+
+  // After the last one nobody would come.
+  walk = lfc_walk_begin(&shares);
+  CHECK_FALSE(another_thread_takes(shares));
+  lfc_walk_end(&shares, &walk);
+  CHECK(lfc_shares_left(&shares));
+}

@@ -1,0 +1,276 @@
+// Accumulates: what is allowed, what comes out where elements lie in pieces or unaligned, that
+// nothing is lost among threads; and the ticket lock that orders epochs.
+#include "elements/accumulate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "elements/single_elements.hpp"
+#include "services/windows/ticket_lock.hpp"
+
+namespace lfc {
+
+TEST_CASE("operations are allowed on the types that MPI allows them on", "[accumulate]") {
+  REQUIRE(is_valid(Accumulate::sum, Element::f80));
+  REQUIRE(is_valid(Accumulate::sum, Element::c64));
+  REQUIRE(is_valid(Accumulate::bit_xor, Element::u16));
+  REQUIRE(is_valid(Accumulate::max_location, Element::pair_f64_i32));
+  REQUIRE(is_valid(Accumulate::replace, Element::pair_i16_i32));
+  REQUIRE_FALSE(is_valid(Accumulate::maximum, Element::c32));
+  REQUIRE_FALSE(is_valid(Accumulate::bit_and, Element::f32));
+  REQUIRE_FALSE(is_valid(Accumulate::logical_or, Element::f64));
+  REQUIRE_FALSE(is_valid(Accumulate::sum, Element::pair_i32_i32));
+  REQUIRE_FALSE(is_valid(Accumulate::min_location, Element::i32));
+  REQUIRE_FALSE(is_valid(Accumulate::count_, Element::i8));
+  REQUIRE_FALSE(is_valid(Accumulate::sum, static_cast<Element>(200)));
+  REQUIRE(size_of(Element::pair_i16_i32) == 6);
+  REQUIRE(size_of(Element::pair_f64_i32) == 12);
+  REQUIRE(size_of(Element::c80) == kMaxElement);
+}
+
+TEST_CASE("elements in pieces, unaligned, and of two fields", "[accumulate]") {
+  ElementLock lock;
+  SECTION("unaligned") {
+    std::array<std::byte, 24> memory{};
+    const std::array<std::uint64_t, 2> operands{5, 7};
+    std::array<std::uint64_t, 2> old{99, 99};
+    const Run run{3, 16, 0, 1};
+    for (int i = 0; i < 2; ++i) {
+      Cursor target({&run, 1}, 0, 1, 0);
+      accumulate({Accumulate::sum, Element::u64}, target, memory.data(),
+                 reinterpret_cast<const std::byte*>(operands.data()),
+                 reinterpret_cast<std::byte*>(old.data()), 16, lock);
+    }
+    std::array<std::uint64_t, 2> sums{};
+    std::memcpy(sums.data(), memory.data() + 3, sizeof sums);
+    REQUIRE(sums == std::array<std::uint64_t, 2>{10, 14});
+    REQUIRE(old == std::array<std::uint64_t, 2>{5, 7});
+    REQUIRE(memory[2] == std::byte{0});
+    REQUIRE(memory[19] == std::byte{0});
+  }
+  SECTION("short and int, with a hole between them") {
+    struct Pair {
+      std::int16_t value;
+      std::int32_t index;
+    };
+    std::array<Pair, 2> memory{{{3, 9}, {3, 9}}};
+    std::memset(reinterpret_cast<char*>(memory.data()) + 2, 0x77, 2);
+    std::array<std::byte, 12> packed{};
+    const std::int16_t values[] = {4, 3};
+    const std::int32_t indexes[] = {1, 2};
+    for (int i = 0; i < 2; ++i) {
+      std::memcpy(packed.data() + 6 * i, &values[i], 2);
+      std::memcpy(packed.data() + 6 * i + 2, &indexes[i], 4);
+    }
+    const Run runs[] = {{0, 2, 0, 1}, {4, 4, 0, 1}};
+    Cursor target(runs, 8, 2, 0);
+    accumulate({Accumulate::max_location, Element::pair_i16_i32}, target,
+               reinterpret_cast<std::byte*>(memory.data()), packed.data(), nullptr, 12, lock);
+    REQUIRE((memory[0].value == 4 && memory[0].index == 1));
+    REQUIRE((memory[1].value == 3 && memory[1].index == 2));
+    REQUIRE(reinterpret_cast<const unsigned char*>(memory.data())[2] == 0x77);
+  }
+  SECTION("no_op reads only") {
+    const double memory = 2.5;
+    double old = 0;
+    const Run run{0, 8, 0, 1};
+    Cursor target({&run, 1}, 0, 1, 0);
+    accumulate({Accumulate::no_op, Element::f64}, target,
+               const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&memory)), nullptr,
+               reinterpret_cast<std::byte*>(&old), 8, lock);
+    REQUIRE(old == 2.5);
+  }
+}
+
+TEST_CASE("nothing is lost among threads", "[accumulate]") {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20000;
+  ElementLock lock;
+  alignas(16) std::int32_t integer = 0;
+  alignas(16) double real = 0;
+  alignas(16) long double wide = 0;
+  const auto add = [&](auto& target, Element element) {
+    using T = std::remove_reference_t<decltype(target)>;
+    const T one = 1;
+    accumulate({Accumulate::sum, element}, reinterpret_cast<std::byte*>(&target),
+               reinterpret_cast<const std::byte*>(&one), nullptr, 1, lock);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        add(integer, Element::i32);
+        add(real, Element::f64);
+        add(wide, Element::f80);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  REQUIRE(integer == kThreads * kRounds);
+  REQUIRE(real == kThreads * kRounds);
+  REQUIRE(wide == kThreads * kRounds);
+}
+
+// Each thread is a member: single elements without the lock until it settles; the first also changes many at a time, as
+// alone as it can be.
+TEST_CASE("nothing is lost between single elements and many at a time", "[accumulate]") {
+  constexpr int kMembers = 3;
+  constexpr std::uint64_t kElements = 64;
+  constexpr int kRounds = 400;
+  constexpr int kSettle = 64;
+  const Accumulation add{Accumulate::sum, Element::u32};
+  const auto bytes = [](auto& words) { return reinterpret_cast<std::byte*>(words.data()); };
+  std::array<std::uint32_t, kElements> ones;
+  ones.fill(1);
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    ElementLock lock;
+    std::array<SingleElements, kMembers> singles;
+    std::array<std::uint32_t, kElements> sums{};
+    std::atomic<int> ready{0};
+    const auto many = [&] {
+      const bool alone = std::all_of(singles.begin(), singles.end(),
+                                     [](SingleElements& its) { return its.given_up(); });
+      accumulate(add, bytes(sums), bytes(ones), nullptr, kElements,
+                 {lock, alone ? Hold::alone : Hold::shared});
+    };
+    const auto work = [&](std::size_t member) {
+      SingleElements& own = singles[member];
+      for (++ready; ready < kMembers;) std::this_thread::yield();
+      for (int round = 0; round < kRounds; ++round) {
+        const std::size_t word = static_cast<std::size_t>(round) % kElements;
+        const bool open = own.may_skip_lock() || own.begin();
+        accumulate(add, bytes(sums) + 4 * word, bytes(ones), nullptr, 1,
+                   {lock, open ? Hold::none : Hold::shared});
+        if (round % kSettle == kSettle - 1) own.settle();
+        if (member == 0) many();
+      }
+      own.settle();
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t member = 0; member < kMembers; ++member) threads.emplace_back(work, member);
+    for (auto& thread : threads) thread.join();
+    std::uint64_t total = 0;
+    for (const std::uint32_t sum : sums) total += sum;
+    REQUIRE(total == kRounds * (kMembers + kElements));
+  }
+}
+
+TEST_CASE("a member gives single elements up once, and only when it is at none", "[accumulate]") {
+  SingleElements used, silent;
+  REQUIRE_FALSE(used.may_skip_lock());
+  REQUIRE(used.begin());
+  REQUIRE(used.may_skip_lock());
+  REQUIRE_FALSE(used.settle());  // nobody has asked
+  REQUIRE_FALSE(used.given_up());
+  REQUIRE_FALSE(used.given_up());
+  REQUIRE_FALSE(used.may_skip_lock());
+  REQUIRE(used.settle());
+  REQUIRE(used.given_up());
+  REQUIRE_FALSE(used.begin());
+  REQUIRE(silent.given_up());  // which has none to finish
+  REQUIRE_FALSE(silent.begin());
+  REQUIRE(silent.settle());
+}
+
+// Of the sixteen bytes of a long double the last six mean nothing, and compilers copy them or not.
+void blank_padding(Element element, std::vector<std::byte>& packed) {
+  if (element != Element::f80 && element != Element::c80 && element != Element::pair_f80_i32)
+    return;
+  const std::size_t size = size_of(element);
+  for (std::size_t at = 0; at + size <= packed.size(); at += size)
+    for (std::size_t part = 0; part + 16 <= size; part += 16)
+      std::fill_n(packed.begin() + static_cast<std::ptrdiff_t>(at + part + 10), 6, std::byte{});
+}
+
+// The loop for many elements and the steps for one make the same of the same.
+TEST_CASE("many elements at a time come out as one by one", "[accumulate]") {
+  constexpr std::size_t kBytes = 3 * 4096 + 96;  // a multiple of the element in `count` below
+  ElementLock lock;
+  std::vector<std::byte> operands(kBytes);
+  std::vector<std::byte> start(2 * kBytes);
+  std::uint64_t state = 1;
+  const auto draw = [&] { return state = state * 6364136223846793005u + 1442695040888963407u; };
+  for (auto& byte : operands) byte = static_cast<std::byte>(draw() >> 60);
+  for (auto& byte : start) byte = static_cast<std::byte>(draw() >> 60);
+  for (int e = 0; e < static_cast<int>(Element::count_); ++e)
+    for (int o = 0; o < static_cast<int>(Accumulate::count_); ++o) {
+      const Accumulation what{static_cast<Accumulate>(o), static_cast<Element>(e)};
+      if (!is_valid(what.operation, what.element)) continue;
+      const std::uint64_t size = size_of(what.element);
+      const std::uint64_t bytes = kBytes - kBytes % size;
+      const std::vector<std::vector<Run>> layouts{
+          {{0, bytes, 0, 1}},
+          {{3, bytes, 0, 1}},
+          {{16, size, static_cast<std::int64_t>(size + size / 2), bytes / size}},
+          {{1, size - 1, 0, 1}, {static_cast<std::int64_t>(size) + 8, bytes - size + 1, 0, 1}}};
+      for (std::size_t layout = 0; layout < layouts.size(); ++layout) {
+        CAPTURE(e, o, layout);
+        std::array<std::vector<std::byte>, 2> memory{start, start};
+        std::array<std::vector<std::byte>, 2> old;
+        for (std::size_t way = 0; way < 2; ++way) {
+          old[way].resize(bytes);
+          std::vector<Run> runs = layouts[layout];
+          std::erase_if(runs, [](const Run& run) { return run.length == 0; });
+          Cursor target(runs, 0, 1, 0);
+          accumulate(what, target, memory[way].data(), operands.data(), old[way].data(), bytes,
+                     {lock, way == 0 ? Hold::none : Hold::alone});
+          blank_padding(what.element, old[way]);
+          std::vector<std::byte> packed(bytes);
+          Cursor from(runs, 0, 1, 0);
+          gather(from, memory[way].data(), packed.data(), bytes);
+          blank_padding(what.element, packed);
+          Cursor to(runs, 0, 1, 0);
+          scatter(to, memory[way].data(), packed.data(), bytes);
+        }
+        REQUIRE((memory[0] == memory[1]));
+        REQUIRE((old[0] == old[1]));
+      }
+    }
+}
+
+TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
+  ElementLock lock;
+  std::array<std::byte, 16> memory{};
+  for (std::size_t size : {1u, 2u, 4u, 8u})
+    for (std::size_t offset : {0u, 8u, 3u}) {
+      if (offset + size > memory.size()) continue;
+      memory.fill(std::byte{1});
+      std::array<std::byte, 8> compare{}, value{}, old{};
+      value.fill(std::byte{9});
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
+      REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{1}));
+      compare.fill(std::byte{1});
+      compare_and_swap(memory.data() + offset, compare.data(), value.data(), old.data(), size,
+                       lock);
+      REQUIRE((old[0] == std::byte{1} && memory[offset] == std::byte{9}));
+      REQUIRE((offset + size == memory.size() || memory[offset + size] == std::byte{1}));
+    }
+}
+
+TEST_CASE("the ticket lock: readers together, a writer alone, in the order of asking", "[lock]") {
+  TicketLock lock;
+  const std::uint32_t reader = lock.draw();
+  const std::uint32_t second = lock.draw();
+  const std::uint32_t writer = lock.draw();
+  const std::uint32_t late = lock.draw();
+  REQUIRE_FALSE(lock.enter(second, false));  // not its turn yet
+  REQUIRE(lock.enter(reader, false));
+  REQUIRE(lock.enter(second, false));
+  REQUIRE_FALSE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter(late, false));  // does not overtake the writer
+  lock.leave(false);
+  REQUIRE_FALSE(lock.enter(writer, true));
+  lock.leave(false);
+  REQUIRE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter(late, false));
+  lock.leave(true);
+  REQUIRE(lock.enter(late, false));
+  lock.leave(false);
+}
+
+}  // namespace lfc

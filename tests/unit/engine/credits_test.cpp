@@ -1,0 +1,270 @@
+// Credits: the conservation law, checked after every event of randomised schedules.
+#include "engine/credits.hpp"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+#include "catch.hpp"
+#include "link/sim/random.hpp"
+
+namespace lfc {
+namespace {
+
+struct ModelFrame {
+  bool data;
+  std::uint32_t credits;
+};
+
+// Two NIs and their two FIFO channels, in the order of events that the NI uses.
+class Pair {
+ public:
+  Pair(std::uint32_t initial, std::uint32_t maximum, std::uint64_t cap)
+      : sides_{Side(initial, maximum, cap), Side(initial, maximum, cap)} {
+    check();
+  }
+
+  bool send(int from) {
+    Side& side = sides_[from];
+    if (!side.credits.take()) return false;
+    const bool refused = refuse_next_;
+    refuse_next_ = false;
+    const std::uint32_t back = side.window.collect(255);
+    if (refused) {  // the link had no room: everything as it was
+      side.credits.put_back(1);
+      side.window.put_back(back);
+    } else {
+      side.out.push_back({true, back});
+      ++sent_;
+    }
+    check();
+    return !refused;
+  }
+  bool receive(int to) {
+    Side& side = sides_[to];
+    std::deque<ModelFrame>& channel = sides_[1 - to].out;
+    if (channel.empty()) return false;
+    const ModelFrame frame = channel.front();
+    channel.pop_front();
+    side.credits.put_back(frame.credits);
+    if (frame.data) {
+      ++side.held;
+      if (!side.window.accept()) FAIL("a frame came without a credit");
+    }
+    check();
+    return true;
+  }
+  bool release(int at) {
+    Side& side = sides_[at];
+    if (side.held == 0) return false;
+    --side.held;
+    const bool half = side.window.release();
+    if (side.window.wants_growth()) {
+      const std::uint32_t extra = side.budget.growth(side.window.window());
+      if (extra > 0) {
+        side.budget.charge(extra);
+        side.window.grow(extra);
+        ++growths_;
+      }
+    }
+    if (half) {
+      side.out.push_back({false, side.window.collect(~0u)});
+      ++explicit_frames_;
+    }
+    check();
+    return true;
+  }
+  void refuse_next() { refuse_next_ = true; }
+
+  std::uint64_t sent() const { return sent_; }
+  std::uint64_t explicit_frames() const { return explicit_frames_; }
+  std::uint64_t growths() const { return growths_; }
+  std::uint32_t window(int at) const { return sides_[at].window.window(); }
+  std::uint32_t owed(int at) const { return sides_[at].window.owed(); }
+  std::uint32_t credits(int at) const { return sides_[at].credits.available(); }
+
+ private:
+  struct Side {
+    Side(std::uint32_t initial, std::uint32_t maximum, std::uint64_t cap)
+        : credits(initial), window(initial), budget(maximum, cap) {
+      budget.admit(initial);
+    }
+    SendCredits credits;
+    ReceiveWindow window;
+    WindowBudget budget;
+    std::uint32_t held = 0;
+    std::deque<ModelFrame> out;
+  };
+
+  void check() const {
+    for (int sender : {0, 1}) {
+      const Side& from = sides_[sender];
+      const Side& to = sides_[1 - sender];
+      std::uint32_t data = 0;
+      std::uint32_t back = 0;
+      for (const ModelFrame& frame : from.out) data += frame.data ? 1 : 0;
+      for (const ModelFrame& frame : to.out) back += frame.credits;
+      const std::uint32_t sum = from.credits.available() + data + to.held + to.window.owed() + back;
+      if (sum != to.window.window()) FAIL("credits: " << sum << " of " << to.window.window());
+      if (data + to.held > to.window.window()) FAIL("a receive buffer was overrun");
+      if (to.window.held() != to.held) FAIL("held " << to.window.held() << " not " << to.held);
+      if (to.window.window() > to.budget.granted()) FAIL("window beyond what was granted");
+    }
+  }
+
+  std::array<Side, 2> sides_;
+  bool refuse_next_ = false;
+  std::uint64_t sent_ = 0;
+  std::uint64_t explicit_frames_ = 0;
+  std::uint64_t growths_ = 0;
+};
+
+void drain(Pair& pair) {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (int side : {0, 1}) {
+      while (pair.receive(side)) moved = true;
+      while (pair.release(side)) moved = true;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("credits are conserved in random schedules", "[credits]") {
+  const std::uint32_t initial = GENERATE(1u, 2u, 3u, 8u, 64u);
+  const std::uint32_t maximum = GENERATE(1u, 16u, 300u, 5000u);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("window " << initial << ".." << maximum << " seed " << seed);
+    Random random(seed);
+    Pair pair(initial, maximum, 4096);
+    // One-sided, two-sided and changing: what a side does is drawn anew every 200 events.
+    std::array<std::uint64_t, 6> weight{};
+    for (int event = 0; event < 4000; ++event) {
+      if (event % 200 == 0)
+        for (auto& w : weight) w = random.below(4);
+      const int side = static_cast<int>(random.below(2));
+      if (random.chance(50)) pair.refuse_next();
+      for (auto n = weight[side]; n > 0; --n) pair.send(side);
+      for (auto n = weight[2 + side]; n > 0; --n) pair.receive(side);
+      for (auto n = weight[4 + side]; n > 0; --n) pair.release(side);
+    }
+    drain(pair);
+    REQUIRE(pair.sent() > 100);
+    for (int side : {0, 1}) {
+      REQUIRE(pair.owed(side) < std::max(1u, pair.window(side) / 2));
+      REQUIRE(pair.credits(1 - side) + pair.owed(side) == pair.window(side));
+      REQUIRE(pair.credits(1 - side) > 0);  // never stuck
+      REQUIRE(pair.window(side) <= std::max(initial, maximum));
+    }
+  }
+}
+
+TEST_CASE("a one-way stream is answered by one credit frame per half window", "[credits]") {
+  const std::uint32_t window = GENERATE(1u, 2u, 3u, 4u, 7u, 8u, 64u, 600u);
+  const int messages = 5000;
+  Pair pair(window, window, window);
+  for (int sent = 0; sent < messages;) {
+    while (sent < messages && pair.send(0)) ++sent;
+    drain(pair);
+  }
+  const std::uint64_t half = std::max(1u, window / 2);
+  INFO("window " << window);
+  REQUIRE(pair.explicit_frames() == messages / half);
+  REQUIRE(pair.growths() == 0);
+}
+
+TEST_CASE("balanced two-way traffic needs no credit frames", "[credits]") {
+  const std::uint32_t window = GENERATE(4u, 8u, 64u);
+  Pair pair(window, window, window);
+  for (int round = 0; round < 5000; ++round)
+    for (int side : {0, 1}) {
+      REQUIRE(pair.send(side));
+      REQUIRE(pair.receive(1 - side));
+      REQUIRE(pair.release(1 - side));
+    }
+  INFO("window " << window);
+  REQUIRE(pair.explicit_frames() == 0);
+}
+
+TEST_CASE("a window of one works, one frame at a time", "[credits]") {
+  Pair pair(1, 1, 1);
+  for (int round = 0; round < 100; ++round) {
+    REQUIRE(pair.send(0));
+    REQUIRE_FALSE(pair.send(0));
+    drain(pair);
+  }
+  REQUIRE(pair.explicit_frames() == 100);
+}
+
+TEST_CASE("a busy window doubles until its maximum, and not past the cap", "[credits]") {
+  struct Limits {
+    std::uint32_t maximum;
+    std::uint64_t cap;
+    std::uint32_t expected;
+  };
+  const Limits limits =
+      GENERATE(Limits{64, 4096, 64}, Limits{64, 20, 20}, Limits{8, 4096, 8}, Limits{100, 4096, 100},
+               Limits{64, 4, 8} /* the initial window is never withdrawn */);
+  Pair pair(8, limits.maximum, limits.cap);
+  for (int sent = 0; sent < 2000;) {
+    while (sent < 2000 && pair.send(0)) ++sent;
+    drain(pair);
+  }
+  REQUIRE(pair.window(1) == limits.expected);
+  REQUIRE(pair.window(0) == 8);  // nothing came that way
+}
+
+TEST_CASE("an idle window does not grow", "[credits]") {
+  ReceiveWindow window(8);
+  for (int i = 0; i < 7; ++i) {
+    REQUIRE(window.accept());
+    window.release();
+  }
+  REQUIRE_FALSE(window.wants_growth());
+  REQUIRE(window.accept());
+  window.release();
+  REQUIRE(window.wants_growth());
+  window.grow(8);
+  REQUIRE_FALSE(window.wants_growth());
+  REQUIRE(window.window() == 16);
+  REQUIRE(window.owed() == 16);
+}
+
+TEST_CASE("a peer that sends without a credit is caught", "[credits]") {
+  ReceiveWindow window(3);
+  for (int i = 0; i < 3; ++i) REQUIRE(window.accept());
+  REQUIRE_FALSE(window.accept());
+  REQUIRE(window.held() == 3);
+  window.release();
+  REQUIRE_FALSE(window.accept());  // owed is not yet returned
+  const std::uint32_t returned = window.collect(255);
+  REQUIRE(returned == 1);
+  window.put_back(returned);  // the frame that carried it could not go
+  REQUIRE_FALSE(window.accept());
+  REQUIRE(window.collect(255) == 1);
+  REQUIRE(window.accept());
+  REQUIRE_FALSE(window.accept());
+}
+
+TEST_CASE("the budget covers all peers together", "[credits]") {
+  WindowBudget budget(64, 100);
+  for (int peer = 0; peer < 10; ++peer) budget.admit(8);
+  REQUIRE(budget.granted() == 80);
+  REQUIRE(budget.growth(8) == 8);
+  REQUIRE(budget.growth(32) == 20);  // what the cap leaves
+  REQUIRE(budget.growth(60) == 4);   // what the maximum leaves
+  REQUIRE(budget.growth(64) == 0);
+  budget.charge(20);
+  REQUIRE(budget.growth(8) == 0);
+  budget.admit(8);  // a new peer talks nevertheless
+  REQUIRE(budget.granted() == 108);
+  REQUIRE(budget.growth(8) == 0);
+  budget.dismiss(28);
+  REQUIRE(budget.growth(8) == 8);
+  budget.dismiss(1000);  // never below nothing
+  REQUIRE(budget.granted() == 0);
+}
+
+}  // namespace lfc

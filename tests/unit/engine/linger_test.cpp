@@ -1,0 +1,67 @@
+// Linger: when it pays to look on, by the clock of the test.
+#include "engine/linger.hpp"
+
+#include <chrono>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace lfc;
+using namespace std::chrono_literals;
+using Time = Linger::Time;
+
+constexpr Linger::Limits kLimits{4us, 20us, 80us};
+
+// So many requests, each so long after the one before, then a pause; returns how many came after the
+// thread had gone to sleep.
+int group(Linger& linger, Time& now, int requests, Time apart, Time pause) {
+  int asleep = 0;
+  for (int i = 0; i < requests; ++i) {
+    const Time after = i == 0 ? pause : apart;
+    if (after > linger.time()) ++asleep;
+    now += after;
+    linger.arrived(now);
+  }
+  return asleep;
+}
+
+TEST_CASE("linger: requests that follow each other find the thread awake") {
+  Linger linger(kLimits);
+  Time now{0};
+  for (int i = 0; i < 100; ++i) CHECK(group(linger, now, 3, 12us, 300us) == 1);
+}
+
+TEST_CASE("linger: single requests are not looked for") {
+  Linger linger(kLimits);
+  Time now{0};
+  for (int i = 0; i < 10; ++i) group(linger, now, 1, 0us, 300us);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(linger.time() == kLimits.shortest);
+    group(linger, now, 1, 0us, 300us);
+  }
+}
+
+TEST_CASE("linger: it learns that requests have begun to follow each other, though it sleeps") {
+  Linger linger(kLimits);
+  Time now{0};
+  for (int i = 0; i < 100; ++i) group(linger, now, 1, 0us, 300us);
+  // Woken for each: the wake-up comes on top.
+  for (int i = 0; i < 10 && linger.time() != kLimits.longest; ++i)
+    group(linger, now, 3, 60us, 300us);
+  CHECK(linger.time() == kLimits.longest);
+  for (int i = 0; i < 10; ++i) CHECK(group(linger, now, 3, 12us, 300us) == 1);
+}
+
+TEST_CASE("linger: what comes just too late for it is not looked for most of the time") {
+  Linger linger(kLimits);
+  Time now{0};
+  int lingered = 0;
+  for (int i = 0; i < 1000; ++i) {
+    lingered += linger.time() == kLimits.longest ? 1 : 0;
+    group(linger, now, 1, 0us, 40us);
+  }
+  CHECK(lingered <= 600);
+}
+
+}  // namespace

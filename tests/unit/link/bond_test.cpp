@@ -1,0 +1,556 @@
+// Bonds over simulated rails: every delay, refusal and death of a rail from one seed.
+#include "link/bond/bond_link.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "catch.hpp"
+#include "link/bond/arrivals.hpp"
+#include "link/bond/bond_wire.hpp"
+#include "link/bond/retained.hpp"
+#include "link/sim/random.hpp"
+#include "link/sim/sim_fabric.hpp"
+
+namespace lfc {
+namespace {
+
+using bond::Arrivals;
+using bond::Head;
+using bond::Note;
+using bond::NoteKind;
+using bond::Retained;
+
+// --- Two processes, joined by several fabrics; a tick is a millisecond of virtual time ---
+
+std::chrono::steady_clock::time_point g_now{};
+
+struct Node final : FrameSink {
+  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override {
+    if (peer != expected_peer) wrong = "a frame of another peer";
+    if (reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0) wrong = "an unaligned payload";
+    frames.push_back({meta, {payload.begin(), payload.end()}});
+  }
+  PeerId on_connect(Link&, const Address&) override {
+    known = true;
+    return expected_peer;
+  }
+  void on_broken(PeerId, Link&, std::string_view why) override {
+    ++broken;
+    why_broken = why;
+  }
+
+  Identity identity;
+  Counters counters;
+  std::unique_ptr<Bond> link;
+  std::optional<Address> address;
+  PeerId expected_peer = 0;
+  bool known = false;  // there is a peer to send to
+  std::vector<std::pair<Meta, std::vector<std::byte>>> frames;
+  std::string wrong;
+  int broken = 0;
+  std::string why_broken;
+};
+
+struct Flight : Operation {
+  Flight() {
+    done = [](Operation* self, Result ended) {
+      auto& flight = static_cast<Flight&>(*self);
+      ++flight.calls;
+      flight.result = ended;
+    };
+  }
+  int calls = 0;
+  Result result = Result::not_supported;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, std::size_t rails, SimOptions options = {}) {
+    options.remote_memory = true;
+    for (std::size_t rail = 0; rail < rails; ++rail) {
+      options.seed = seed * 8 + rail;
+      fabrics.push_back(std::make_unique<SimFabric>(options));
+    }
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      Node& node = nodes[rank];
+      node.identity = {{1, rank}, 0x100u + rank, 8};
+      node.expected_peer = 5 + rank;
+      BondOptions bond_options;
+      bond_options.now = [] { return g_now; };
+      node.link = make_bond_link(bond_options, node.identity, node, node.counters);
+      for (auto& fabric : fabrics)
+        node.link->add_rail("sim", fabric->make_link(node.link->rail_sink(), node.counters));
+      AddressWriter writer(node.identity);
+      node.link->publish(writer);
+      const auto blob = std::move(writer).finish();
+      node.address = Address::parse(blob);
+      node.link->set_own_address(blob);
+    }
+  }
+  ~World() {
+    for (Node& node : nodes) node.link.reset();
+  }
+
+  PeerId peer(int node) const { return nodes[node].expected_peer; }
+  bool connect(int node) {
+    std::string why_not;
+    nodes[node].known = true;
+    return nodes[node].link->connect(peer(node), *nodes[1 - node].address, why_not);
+  }
+  void tick() {
+    g_now += std::chrono::milliseconds(1);
+    for (auto& fabric : fabrics) fabric->advance();
+  }
+  void step() {
+    tick();
+    for (Node& node : nodes) node.link->poll();
+  }
+  template <class Condition>
+  bool until(Condition condition, int ticks = 60'000) {
+    for (; ticks > 0; --ticks) {
+      if (condition()) return true;
+      step();
+    }
+    return false;
+  }
+  SendStatus send(int node, FrameType type, const std::vector<std::byte>& bytes) {
+    const Slice slice{bytes.data(), bytes.size()};
+    return nodes[node].link->send(peer(node), {type, 3, 0}, &slice, 1);
+  }
+
+  std::vector<std::unique_ptr<SimFabric>> fabrics;
+  Node nodes[2];
+};
+
+std::vector<std::byte> bytes_of(std::size_t size, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::byte> bytes(size);
+  for (std::size_t at = 0; at < size; at += 8) {
+    const std::uint64_t word = random.next();
+    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, size - at));
+  }
+  return bytes;
+}
+
+// The n-th frame from a node.
+std::vector<std::byte> sample(int node, std::size_t number, std::size_t limit) {
+  Random random(number * 2 + static_cast<std::size_t>(node) + 99);
+  const std::size_t bound = random.chance(200) ? limit : std::min<std::size_t>(limit, 64);
+  return bytes_of(random.below(bound + 1), random.next());
+}
+
+// Traffic of all kinds both ways while rails die, one by one, but for one of them.
+struct Traffic {
+  static constexpr std::size_t kSize = 300 * 1024;
+
+  Traffic(World& world_, std::uint64_t seed) : world(world_), random(seed) {
+    for (int node : {0, 1}) {
+      here[node] = bytes_of(kSize, random.next());
+      there[node] = bytes_of(kSize, random.next());
+      REQUIRE(world.nodes[node].link->register_memory(there[node].data(), kSize, region[node]));
+    }
+  }
+
+  void send_some(int node) {
+    const std::size_t limit = world.nodes[node].link->max_payload();
+    for (std::uint64_t burst = random.below(6); burst > 0 && sent[node] < kFrames; --burst) {
+      const FrameType type = sent[node] % 5 == 4 ? FrameType::credit : FrameType::message;
+      const SendStatus status = world.send(node, type, sample(node, sent[node], limit));
+      REQUIRE(status != SendStatus::broken);
+      if (status != SendStatus::sent) return;
+      ++sent[node];
+    }
+  }
+
+  // One operation of each node at a time; its outcome is checked byte by byte.
+  void operate(int node) {
+    if (flight[node] != nullptr) {
+      if (flight[node]->calls == 0) return;
+      REQUIRE(flight[node]->calls == 1);
+      REQUIRE(flight[node]->result == Result::ok);
+      const bool same = std::memcmp(here[node].data() + from[node],
+                                    there[1 - node].data() + to[node], size[node]) == 0;
+      REQUIRE(same);
+      flight[node].reset();
+      ++operations;
+    }
+    if (started[node] == kOperations) return;
+    ++started[node];
+    size[node] = 1 + random.below(random.chance(500) ? kSize : 2000);
+    from[node] = random.below(kSize - size[node] + 1);
+    to[node] = random.below(kSize - size[node] + 1);
+    const bool put = random.chance(500);
+    // A put writes what was never there before, so that a late byte of an older one would be seen.
+    if (put) {
+      const auto fresh = bytes_of(size[node], random.next());
+      std::copy(fresh.begin(), fresh.end(),
+                here[node].begin() + static_cast<std::ptrdiff_t>(from[node]));
+    }
+    flight[node] = std::make_unique<Flight>();
+    Link& link = *world.nodes[node].link;
+    std::byte* memory = here[node].data() + from[node];
+    const auto address = reinterpret_cast<std::uint64_t>(there[1 - node].data()) + to[node];
+    const LinkRegion& remote = region[1 - node];
+    const Link::Start start = put ? link.put(world.peer(node), memory, {}, address, remote,
+                                             size[node], flight[node].get())
+                                  : link.get(world.peer(node), memory, {}, address, remote,
+                                             size[node], flight[node].get());
+    REQUIRE(start == Link::Start::started);
+  }
+
+  bool finished() const {
+    return flight[0] == nullptr && flight[1] == nullptr && started[0] == kOperations &&
+           started[1] == kOperations && sent[0] == kFrames && sent[1] == kFrames &&
+           world.nodes[0].frames.size() == kFrames && world.nodes[1].frames.size() == kFrames;
+  }
+  void check_frames(int node) const {
+    const std::size_t limit = world.nodes[node].link->max_payload();
+    const auto& got = world.nodes[1 - node].frames;
+    REQUIRE(got.size() == sent[node]);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const bool same = got[i].second == sample(node, i, limit);
+      REQUIRE(same);
+    }
+  }
+
+  static constexpr std::size_t kFrames = 120;
+  static constexpr std::size_t kOperations = 12;
+  World& world;
+  Random random;
+  std::vector<std::byte> here[2], there[2];
+  LinkRegion region[2];
+  std::unique_ptr<Flight> flight[2];
+  std::size_t size[2] = {}, from[2] = {}, to[2] = {};
+  std::size_t started[2] = {}, sent[2] = {};
+  std::size_t operations = 0;
+};
+
+// True when frames went again, so that the caller can tell that the test tests something.
+bool survive(std::uint64_t seed) {
+  INFO("seed " << seed);
+  Random random(seed);
+  const std::size_t rails = 2 + random.below(3);
+  SimOptions options;
+  static constexpr std::size_t kPayloads[] = {64, 256, 20'000, 40'000};
+  options.max_payload = kPayloads[random.below(4)];
+  options.capacity = static_cast<std::uint32_t>(1 + random.below(12));
+  options.maximum_delay = static_cast<std::uint32_t>(1 + random.below(40));
+  World world(seed, rails, options);
+  REQUIRE(world.connect(0));
+  if (random.chance(500)) REQUIRE(world.connect(1));
+  Traffic traffic(world, random.next());
+
+  std::vector<std::size_t> victims(rails);
+  for (std::size_t i = 0; i < rails; ++i) victims[i] = i;
+  for (std::size_t i = rails; i > 1; --i) std::swap(victims[i - 1], victims[random.below(i)]);
+  victims.resize(random.below(rails));  // one survives
+  std::map<std::uint64_t, std::size_t> deaths;
+  for (const std::size_t rail : victims) deaths.emplace(random.below(3000), rail);
+
+  for (std::uint64_t now = 0; now < 120'000 && !traffic.finished(); ++now) {
+    for (auto death = deaths.find(now); death != deaths.end(); death = deaths.find(now)) {
+      if (random.chance(500)) {
+        world.fabrics[death->second]->cut(0, 1);
+      } else {
+        world.fabrics[death->second]->silence(0, 1);
+      }
+      deaths.erase(death);
+    }
+    world.tick();
+    for (int node : {0, 1}) {
+      if (world.nodes[node].known && random.chance(300)) traffic.send_some(node);
+      if (world.nodes[node].known && random.chance(300)) traffic.operate(node);
+      if (random.chance(700)) world.nodes[node].link->poll();
+    }
+  }
+  for (const Node& node : world.nodes) {
+    INFO(node.wrong << node.why_broken);
+    REQUIRE(node.wrong.empty());
+    REQUIRE(node.broken == 0);
+  }
+  INFO("frames " << traffic.sent[0] << " " << traffic.sent[1] << " got "
+                 << world.nodes[1].frames.size() << " " << world.nodes[0].frames.size()
+                 << " operations " << traffic.operations);
+  REQUIRE(traffic.finished());
+  traffic.check_frames(0);
+  traffic.check_frames(1);
+  return world.nodes[0].counters.get(Counter::rail_frames_again) +
+             world.nodes[1].counters.get(Counter::rail_frames_again) !=
+         0;
+}
+
+}  // namespace
+
+TEST_CASE("retained frames are dropped by number and go again by rail", "[bond]") {
+  Retained retained;
+  Random random(11);
+  std::uint32_t first = 0xfffffff0u;  // wraps around
+  std::uint32_t next = first;
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t size = random.below(random.chance(50) ? 60'000 : 200);
+    if (retained.has_room(size, false)) {
+      const auto bytes = bytes_of(size, next);
+      const Slice slices[] = {{bytes.data(), size / 2}, {bytes.data() + size / 2, size - size / 2}};
+      retained.push(next, {FrameType::message}, slices, 2, size,
+                    static_cast<std::uint8_t>(random.below(3)));
+      ++next;
+    }
+    if (random.chance(100)) {
+      const auto rail = static_cast<std::uint8_t>(random.below(3));
+      retained.forsake(rail);
+      REQUIRE(retained.on_rail(rail) == 0);
+      while (Retained::Frame* frame = retained.first_unsent()) {
+        const bool same =
+            bytes_of(frame->size, frame->number) ==
+            std::vector<std::byte>(retained.bytes(*frame), retained.bytes(*frame) + frame->size);
+        REQUIRE(same);
+        retained.sent(*frame, 7);
+      }
+    }
+    if (random.chance(50)) {
+      first += static_cast<std::uint32_t>(random.below(next - first + 1));
+      retained.acknowledge(first - 1);
+    }
+    REQUIRE(retained.count() == next - first);
+    REQUIRE(retained.memory() <= Retained::kMostMemory);
+  }
+}
+
+TEST_CASE("arrivals come in order, once, and not from too far ahead", "[bond]") {
+  Arrivals arrivals;
+  std::vector<std::byte> bytes(8);
+  REQUIRE(arrivals.judge(1) == Arrivals::Order::due);
+  REQUIRE(arrivals.judge(0) == Arrivals::Order::had);
+  REQUIRE(arrivals.judge(2) == Arrivals::Order::early);
+  REQUIRE(arrivals.keep(2, {FrameType::message}, bytes));
+  REQUIRE(arrivals.keep(2, {FrameType::message}, bytes));
+  REQUIRE_FALSE(arrivals.take_due());
+  arrivals.next();
+  REQUIRE(arrivals.take_due());
+  REQUIRE_FALSE(arrivals.take_due());
+  REQUIRE(arrivals.complete() == 2);
+  REQUIRE(arrivals.memory() == 0);
+  REQUIRE_FALSE(arrivals.keep(100'000, {FrameType::message}, bytes));
+  const std::vector<std::byte> large(limits::kBondBytes);
+  REQUIRE(arrivals.keep(4, {FrameType::message}, large));
+  REQUIRE_FALSE(arrivals.keep(5, {FrameType::message}, large));
+}
+
+TEST_CASE("nothing is lost or doubled when rails die", "[bond]") {
+  int again = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed) ? 1 : 0;
+  REQUIRE(again > 200);  // in that many runs frames went again
+}
+
+TEST_CASE("all rails share a large put and get", "[bond]") {
+  World world(1, 3);
+  REQUIRE(world.connect(0));
+  std::vector<std::byte> there(2 << 20);
+  std::vector<std::byte> here = bytes_of(2 << 20, 1);
+  LinkRegion region;
+  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  Flight put;
+  REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
+                                   &put) == Link::Start::started);
+  REQUIRE(world.until([&] { return put.calls == 1; }));
+  REQUIRE(put.result == Result::ok);
+  REQUIRE(here == there);
+  for (std::size_t rail = 0; rail < 3; ++rail)
+    CHECK(world.nodes[0].counters.get(rail_bytes(rail)) >= here.size() / 10);
+}
+
+TEST_CASE("an access that the target refuses fails once, as a whole", "[bond]") {
+  World world(2, 2);
+  REQUIRE(world.connect(0));
+  std::vector<std::byte> there(1 << 20);
+  std::vector<std::byte> here(1 << 20);
+  LinkRegion region;
+  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size() / 2, region));
+  Flight get;
+  REQUIRE(world.nodes[0].link->get(world.peer(0), here.data(), {},
+                                   reinterpret_cast<std::uint64_t>(there.data()), region,
+                                   here.size(), &get) == Link::Start::started);
+  REQUIRE(world.until([&] { return get.calls != 0; }));
+  for (int i = 0; i < 200; ++i) world.step();
+  REQUIRE(get.calls == 1);
+  REQUIRE(get.result == Result::bad_address);
+  REQUIRE(world.nodes[0].broken == 0);
+}
+
+TEST_CASE("a put goes again only when the peer has closed the rail that lost it", "[bond]") {
+  World world(3, 2);
+  REQUIRE(world.connect(0));
+  REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
+  std::vector<std::byte> there(600 * 1024);
+  const std::vector<std::byte> here = bytes_of(there.size(), 4);
+  LinkRegion region;
+  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+  Flight put;
+  REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {},
+                                   reinterpret_cast<std::uint64_t>(there.data()), region,
+                                   here.size(), &put) == Link::Start::started);
+  world.fabrics[1]->cut(0, 1);
+  // The origin works on alone: what the other rail carries gets done, the rest waits.
+  for (int i = 0; i < 5000; ++i) {
+    world.tick();
+    world.nodes[0].link->poll();
+  }
+  REQUIRE(put.calls == 0);
+  const std::uint64_t copies = world.fabrics[0]->totals().copies;
+  REQUIRE(world.until([&] { return put.calls == 1; }));
+  REQUIRE(world.fabrics[0]->totals().copies > copies);
+  REQUIRE(put.result == Result::ok);
+  REQUIRE(here == there);
+}
+
+TEST_CASE("a peer that computes loses no rail; one rail that is silent goes in time", "[bond]") {
+  World world(5, 2);
+  REQUIRE(world.connect(0));
+  REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
+  REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::sent);
+  for (int i = 0; i < 100'000; ++i) {  // the other end does not poll
+    world.tick();
+    world.nodes[0].link->poll();
+  }
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 2; }));
+  for (int i = 0; i < 5000; ++i) world.step();
+  REQUIRE(world.nodes[0].counters.get(Counter::rails_lost) == 0);
+
+  world.fabrics[0]->silence(0, 1);
+  world.fabrics[1]->silence(1, 0);
+  REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::sent);
+  for (int i = 0; i < 20'000; ++i) world.step();
+  REQUIRE(world.nodes[0].counters.get(Counter::rails_lost) == 0);  // who could bear witness?
+}
+
+TEST_CASE("a silent rail is given up after the time that was set", "[bond]") {
+  World world(6, 2);
+  REQUIRE(world.connect(0));
+  REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
+  REQUIRE(world.send(0, FrameType::message, bytes_of(8, 1)) == SendStatus::sent);
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 2; }));
+  const bool first = world.nodes[0].counters.get(Counter::rail0_bytes) != 0;
+  world.fabrics[first ? 0 : 1]->silence(0, 1);
+  const auto begin = g_now;
+  REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::sent);
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 3; }));
+  const auto took = g_now - begin;
+  CHECK(took >= std::chrono::milliseconds(1000));
+  CHECK(took <= std::chrono::milliseconds(2500));
+  CHECK(world.nodes[0].counters.get(Counter::rails_lost) == 1);
+  REQUIRE(world.until([&] { return world.nodes[1].counters.get(Counter::rails_lost) == 1; }));
+}
+
+TEST_CASE("the peer is broken, once, when its last rail is", "[bond]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    World world(seed, 3);
+    REQUIRE(world.connect(0));
+    REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
+    REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
+    std::vector<std::byte> there(600 * 1024);
+    std::vector<std::byte> here(there.size());
+    LinkRegion region;
+    REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+    Flight get;
+    REQUIRE(world.nodes[0].link->get(world.peer(0), here.data(), {},
+                                     reinterpret_cast<std::uint64_t>(there.data()), region,
+                                     here.size(), &get) == Link::Start::started);
+    Random random(seed);
+    for (auto& fabric : world.fabrics) {
+      for (std::uint64_t i = random.below(3); i > 0; --i) world.step();
+      fabric->cut(0, 1);
+    }
+    REQUIRE(world.until([&] { return world.nodes[0].broken == 1 && world.nodes[1].broken == 1; }));
+    REQUIRE(get.calls == 1);
+    for (int i = 0; i < 100; ++i) world.step();
+    REQUIRE(world.nodes[0].broken == 1);
+    REQUIRE(get.calls == 1);
+    REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::broken);
+  }
+}
+
+// --- A peer that sends what no bond would ---
+
+TEST_CASE("a peer without a bond, and one that breaks the rules of bonds", "[bond]") {
+  // The other end is a bare sim link, which says in its address whether it is a bond.
+  for (const bool claims : {false, true}) {
+    SimFabric fabric(SimOptions{});
+    Node a;
+    a.identity = {{1, 0}, 7, 8};
+    a.expected_peer = 2;
+    BondOptions options;
+    options.now = [] { return g_now; };
+    a.link = make_bond_link(options, a.identity, a, a.counters);
+    a.link->add_rail("sim", fabric.make_link(a.link->rail_sink(), a.counters));
+    Node b;
+    b.expected_peer = 0;
+    auto bare = fabric.make_link(b, b.counters);
+    const auto address_of = [](const Identity& identity, const Link& link, bool bond) {
+      AddressWriter writer(identity);
+      link.publish(writer);
+      const bond::Section section{bond::kBondVersion, 1, 0};
+      if (bond) writer.add("bond", std::as_bytes(std::span(&section, 1)));
+      return std::move(writer).finish();
+    };
+    const auto blob_a = address_of(a.identity, *a.link, false);
+    const auto blob_b = address_of({{1, 1}, 8, 8}, *bare, claims);
+    a.link->set_own_address(blob_a);
+    bare->set_own_address(blob_b);
+    std::string why_not;
+    REQUIRE(bare->connect(0, *Address::parse(blob_a), why_not));
+    const auto step = [&] {
+      fabric.advance();
+      a.link->poll();
+      bare->poll();
+    };
+    const auto send = [&](FrameType type, std::vector<std::byte> bytes) {
+      const Slice slice{bytes.data(), bytes.size()};
+      for (int i = 0; i < 1000; ++i) {
+        if (bare->send(0, {type}, &slice, 1) != SendStatus::again) break;
+        step();
+      }
+      for (int i = 0; i < 500; ++i) step();
+    };
+    if (!claims) {
+      send(FrameType::message, std::vector<std::byte>(5));
+      REQUIRE(a.frames.size() == 1);
+      REQUIRE(a.frames[0].second.size() == 5);
+      const Slice slice{"reply", 5};
+      REQUIRE(a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
+      for (int i = 0; i < 500; ++i) step();
+      REQUIRE(b.frames.size() == 1);
+      REQUIRE(b.frames[0].second.size() == 5);
+    } else {
+      struct Lie {
+        Head head;
+        Note note;
+      };
+      static constexpr Lie kLies[] = {
+          {{1, 77}, {NoteKind::leave, 0, 0, 0}},       // acknowledges what was never sent
+          {{100'000, 0}, {NoteKind::leave, 0, 0, 0}},  // far ahead
+          {{1, 0}, {static_cast<NoteKind>(9), 0, 0, 0}},
+          {{1, 0}, {NoteKind::leave, 200, 0, 0}},
+      };
+      const Lie& lie = kLies[GENERATE(0, 1, 2, 3)];
+      std::vector<std::byte> bytes(sizeof lie);
+      std::memcpy(bytes.data(), &lie, sizeof lie);
+      send(FrameType::rail, bytes);
+      REQUIRE(a.broken == 1);
+      REQUIRE(a.counters.get(Counter::frames_dropped) >= 1);
+    }
+    bare.reset();
+    a.link.reset();
+  }
+}
+
+}  // namespace lfc

@@ -1,0 +1,139 @@
+// Some ranks on some nodes with one communicator of coll lfc's between them, in one process: the NIs are
+// those of a World, boards are plain memory, hosts look in at random.
+//
+//   CollWorld world({.ranks = 6, .per_node = 2, .seed = 7});
+//   std::vector<CollOperation> operations(6);       // filled in
+//   for (std::uint32_t rank = 0; rank < 6; ++rank) world.group(rank).submit(operations[rank]);
+//   REQUIRE(world.finish(operations));
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "services/collective/group.hpp"
+#include "sim/world.hpp"
+
+namespace lfc {
+
+// A fabric on which every packet takes its own time.
+inline SimOptions uneven_fabric(std::uint64_t seed) {
+  return {.seed = seed, .max_payload = 1024, .maximum_delay = 40};
+}
+
+class CollWorld {
+ public:
+  struct Shape {
+    std::uint32_t ranks = 2;
+    std::uint32_t per_node = 1;
+    std::uint64_t seed = 1;
+    CollOptions options{.packet = 512};
+    std::uint32_t credits = 16;
+  };
+
+  explicit CollWorld(const Shape& shape)
+      : shape_(shape),
+        world_(shape.ranks, uneven_fabric(shape.seed),
+               {.initial_window = shape.credits, .maximum_window = shape.credits}),
+        random_(shape.seed),
+        away_(shape.ranks) {
+    std::vector<ProcessName> names;
+    std::vector<std::uint64_t> nodes;
+    for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
+      names.push_back({1, rank});
+      nodes.push_back(rank / shape.per_node);
+      numbers_.push_back(rank);
+    }
+    const Membership members(names, nodes);
+    for (std::uint32_t node = 0; node < members.nodes(); ++node)
+      boards_.push_back(std::make_unique<Memory>(lanes(node)));
+    for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) join(members, rank);
+  }
+  ~CollWorld() {
+    std::vector<std::unique_ptr<GroupNetwork>> networks;
+    for (auto& group : groups_) networks.push_back(group->take_network());
+    groups_.clear();
+    world_.settle();
+    for (auto& network : networks)
+      if (network != nullptr) network->leave();
+  }
+  CollWorld(const CollWorld&) = delete;
+  CollWorld& operator=(const CollWorld&) = delete;
+
+  World& world() noexcept { return world_; }
+  CollGroup& group(std::uint32_t rank) noexcept { return *groups_[rank]; }
+  Multicast& multicast(std::uint32_t rank) noexcept { return *services_[rank]; }
+  // For CollOperation::ranks: ranks are members.
+  const std::uint32_t* numbers() const noexcept { return numbers_.data(); }
+  // Its host makes no progress; its NI does.
+  void set_away(std::uint32_t rank, bool away) noexcept { away_[rank] = away; }
+
+  void step() {
+    world_.step();
+    for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
+      if (!away_[rank] && random_.chance(300)) groups_[rank]->advance();
+  }
+  bool finish(const std::vector<CollOperation>& operations, int limit = 200000) {
+    const auto over = [&] {
+      return std::all_of(operations.begin(), operations.end(),
+                         [](const CollOperation& one) { return one.finished.load(); });
+    };
+    while (!over() && limit-- > 0) step();
+    return over();
+  }
+
+ private:
+  struct Memory {
+    explicit Memory(std::uint32_t lanes)
+        : bytes(static_cast<std::byte*>(
+              ::operator new (Board::size(lanes), std::align_val_t{Board::kLine}))) {
+      Board::format(bytes, lanes);
+    }
+    ~Memory() { ::operator delete (bytes, std::align_val_t{Board::kLine}); }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    std::byte* bytes;
+  };
+  struct Place final : CollGroup::Place {
+    Place(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
+    std::byte* board(bool&) override { return world.boards_[rank / world.shape_.per_node]->bytes; }
+    PeerId peer(std::uint32_t member) override { return world.world_.peer(rank, member); }
+    Ni* ni() override { return &world.world_.ni(rank); }
+    CollWorld& world;
+    std::uint32_t rank;
+  };
+
+  std::uint32_t lanes(std::uint32_t node) const noexcept {
+    return std::min(shape_.per_node, shape_.ranks - node * shape_.per_node);
+  }
+  void join(const Membership& members, std::uint32_t rank) {
+    services_.push_back(std::make_unique<Multicast>(
+        world_.ni(rank), Multicast::Options{.share = CollGroup::share(shape_.options)}));
+    std::unique_ptr<GroupNetwork> network;
+    if (members.nodes() > 1) {
+      std::vector<PeerId> peers(shape_.ranks, kNoPeer);
+      for (std::uint32_t node = 0; node < members.nodes(); ++node)
+        if (members.first(node) != rank)
+          peers[members.first(node)] = world_.peer(rank, members.first(node));
+      network = std::make_unique<GroupNetwork>(*services_.back());
+      network->join(9, members, rank, std::move(peers));
+    }
+    groups_.push_back(std::make_unique<CollGroup>(
+        members, rank, std::move(network), std::make_unique<Place>(*this, rank), shape_.options));
+  }
+
+  const Shape shape_;
+  World world_;
+  Random random_;
+  std::vector<bool> away_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<std::unique_ptr<Memory>> boards_;
+  std::vector<std::unique_ptr<Multicast>> services_;
+  std::vector<std::unique_ptr<CollGroup>> groups_;
+};
+
+}  // namespace lfc

@@ -1,0 +1,129 @@
+// Deadlock recovery's state machine, one NI's part. Whole recoveries among many NIs: lfc_sim --multicast.
+#include "services/multicast/recovery.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace lfc {
+namespace {
+
+constexpr Recovery::Channel kOwn{7, 0};
+constexpr Recovery::Channel kOne{1, 0};
+constexpr Recovery::Channel kTwo{2, 0};
+constexpr Recovery::Channel kThree{3, 0};
+constexpr TreeId kTree{1, 0, TreeShape::binary, 2};
+constexpr TreeId kOther{1, 1, TreeShape::binary, 2};
+constexpr PeerId kParent = 10;
+
+struct Cleared final : Recovery::Out {
+  void channel_clear(Recovery::Channel channel, PeerId parent) override {
+    all.push_back({channel, parent});
+  }
+  std::vector<std::pair<Recovery::Channel, PeerId>> all;
+};
+
+}  // namespace
+
+TEST_CASE("a recovery of ours lasts until the child has cleared the channel", "[recovery]") {
+  Cleared out;
+  Recovery recovery(kOwn.owner, out);
+  REQUIRE(!recovery.recovering());
+  recovery.start(3);
+  REQUIRE(recovery.recovering());
+  REQUIRE(!recovery.clear(kOwn, 4));  // has nothing on it
+  REQUIRE(!recovery.clear({8, 0}, 3));
+  REQUIRE(recovery.clear(kOwn, 3));
+  REQUIRE(!recovery.recovering());
+  REQUIRE(recovery.idle());
+  REQUIRE(out.all.empty());           // nobody is to be told
+  REQUIRE(!recovery.clear(kOwn, 3));  // once
+}
+
+TEST_CASE("a channel is cleared when the buffer is free and all children have cleared it",
+          "[recovery]") {
+  Cleared out;
+  Recovery recovery(kOwn.owner, out);
+  REQUIRE(!recovery.release(kTree));  // a credit goes back
+  REQUIRE(recovery.enter(kOne, kTree, kParent));
+  REQUIRE(!recovery.enter(kOne, kTree, kParent));   // the buffer is taken
+  REQUIRE(!recovery.enter(kOne, kOther, kParent));  // for all trees
+  REQUIRE(!recovery.enter(kOwn, kTree, kParent));
+  REQUIRE(recovery.way(kTree, 3) == kOne);
+  REQUIRE(!recovery.way(kOther, 3));
+  recovery.extend(kOne, 3);
+  recovery.extend(kOne, 4);
+  REQUIRE(!recovery.way(kTree, 3));  // one packet for each child
+  REQUIRE(recovery.release(kTree));
+  REQUIRE(!recovery.release(kTree));
+  REQUIRE(!recovery.way(kTree, 5));  // the way is for what occupies buffers
+  REQUIRE(recovery.clear(kOne, 4));
+  REQUIRE(out.all.empty());
+  REQUIRE(!recovery.clear(kOne, 4));
+  REQUIRE(recovery.clear(kOne, 3));
+  REQUIRE(out.all == std::vector{std::pair{kOne, kParent}});
+  REQUIRE(recovery.idle());
+  REQUIRE(recovery.enter(kOne, kTree, kParent));  // free again
+}
+
+TEST_CASE("channels of one tree get buffers, and ways, in the order they came", "[recovery]") {
+  Cleared out;
+  Recovery recovery(kOwn.owner, out);
+  REQUIRE(recovery.enter(kOne, kTree, kParent));
+  REQUIRE(recovery.enter(kTwo, kTree, kParent));
+  REQUIRE(recovery.enter(kThree, kOther, 11));
+  REQUIRE(recovery.way(kTree, 5) == kOne);
+  recovery.extend(kOne, 5);
+  REQUIRE(recovery.way(kTree, 5) == kTwo);
+  REQUIRE(recovery.way(kTree, 6) == kOne);
+  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first channel has it
+  REQUIRE(recovery.way(kTree, 6) == kTwo);
+  REQUIRE(recovery.clear(kOne, 5));
+  REQUIRE(recovery.release(kTree));
+  REQUIRE(recovery.release(kOther));
+  REQUIRE(out.all == std::vector<std::pair<Recovery::Channel, PeerId>>{
+                         {kOne, kParent}, {kTwo, kParent}, {kThree, 11}});
+}
+
+TEST_CASE("a lost peer clears all its channels, and is told of none", "[recovery]") {
+  Cleared out;
+  Recovery recovery(kOwn.owner, out);
+  recovery.start(3);
+  REQUIRE(recovery.enter(kOne, kTree, kParent));
+  recovery.extend(kOne, 3);
+  recovery.extend(kOne, 4);
+  REQUIRE(recovery.enter(kTwo, kOther, 3));
+  recovery.lose(3);
+  REQUIRE(!recovery.recovering());
+  REQUIRE(!recovery.clear(kOne, 3));
+  REQUIRE(recovery.release(kTree));
+  REQUIRE(recovery.clear(kOne, 4));
+  REQUIRE(out.all == std::vector{std::pair{kOne, kParent}});
+  REQUIRE(recovery.release(kOther));
+  REQUIRE(out.all.size() == 1);
+  REQUIRE(recovery.idle());
+}
+
+TEST_CASE("the next recovery has a channel of its own", "[recovery]") {
+  Cleared out;
+  Recovery recovery(kOwn.owner, out);
+  REQUIRE(recovery.own() == kOwn);
+  recovery.start(3);
+  REQUIRE(recovery.own() == kOwn);
+  recovery.lose(3);
+  REQUIRE(!recovery.recovering());
+  REQUIRE(recovery.own() == Recovery::Channel{kOwn.owner, 1});
+  REQUIRE(!recovery.enter(kOwn, kTree, kParent));
+  REQUIRE(!recovery.clear(kOwn, 3));
+  // What others have left here: a bound for each.
+  for (std::uint64_t number = 0; number < Recovery::kChannelsOfOne; ++number)
+    REQUIRE(recovery.enter({1, number}, kTree, kParent));
+  REQUIRE(!recovery.enter({1, Recovery::kChannelsOfOne}, kTree, kParent));
+  REQUIRE(recovery.enter(kTwo, kTree, kParent));
+  recovery.lose(kParent);
+  REQUIRE(recovery.release(kTree));
+  REQUIRE(recovery.enter({1, Recovery::kChannelsOfOne}, kTree, kParent));
+}
+
+}  // namespace lfc

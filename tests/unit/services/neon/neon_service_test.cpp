@@ -1,0 +1,268 @@
+// NeonService over simulated links: NEON's frames between NIs, under credits, delays and losses, with nobody at the target
+// but its NI; and what becomes of frames that are for no window.
+#include "services/neon/neon_service.hpp"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "sim/world.hpp"
+
+namespace lfc {
+namespace {
+
+using neon::Status;
+using Node = World::Node;
+
+constexpr std::uint32_t kTag = 7;
+constexpr std::size_t kBytes = 4096;
+
+struct Ended {
+  int calls = 0;
+  Status status = Status::busy;
+};
+
+struct Put : neon::Operation {
+  std::vector<std::byte> bytes;
+  Ended ended;
+};
+
+struct Buffer : neon::Announcement {
+  std::vector<std::byte> bytes = std::vector<std::byte>(kBytes);
+  Ended ended;
+};
+
+std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> made(size);
+  for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<std::byte>(i * 31 + seed);
+  return made;
+}
+
+// One window of `nodes` members; node 1 announces, the others put.
+struct Setting {
+  explicit Setting(Node nodes, SimOptions options = {.seed = 5},
+                   Config config = {.initial_window = 2})
+      : world(nodes, options, config) {
+    std::vector<std::uint32_t> ids;
+    for (Node node = 0; node < nodes; ++node) {
+      const std::shared_ptr<Ni> ni(std::shared_ptr<void>(), &world.ni(node));
+      services.push_back(std::make_shared<NeonService>(ni));
+      const neon::Limits limits{
+          .frame = services[node]->frame_bytes(), .eager = 128, .budget = 1024};
+      windows.push_back(
+          std::make_unique<NeonWindow>(services[node], node, limits, exposure, nodes));
+      ids.push_back(windows[node]->id());
+    }
+    for (Node node = 0; node < nodes; ++node) {
+      std::vector<PeerId> peers;
+      for (Node other = 0; other < nodes; ++other)
+        peers.push_back(other == node ? kNoPeer : world.peer(node, other));
+      windows[node]->connect(peers, ids);
+    }
+    buffer.address = buffer.bytes.data();
+    buffer.size = kBytes;
+    buffer.tag = kTag;
+    buffer.done = [](neon::Announcement* self, Status status) {
+      Ended& ended = static_cast<Buffer*>(self)->ended;
+      ++ended.calls;
+      ended.status = status;
+    };
+  }
+
+  void announce(std::vector<neon::Rank> origins) {
+    buffer.origins = std::move(origins);
+    if (buffer.token.size == 0) windows[1]->publish(buffer);
+    const Ni::Access access(world.ni(1));
+    REQUIRE(windows[1]->neon().target().announce(buffer) == Status::ok);
+  }
+  // As the host does: with room for direct writes, which are started afterwards.
+  Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
+    Put& made = puts.emplace_back();
+    made.bytes = std::move(data);
+    made.done = [](neon::Operation* self, Status status) {
+      Ended& ended = static_cast<Put*>(self)->ended;
+      ++ended.calls;
+      ended.status = status;
+    };
+    NeonWindow& window = *windows[from];
+    window.prepare(1);
+    bool writes = false;
+    {
+      const Ni::Access access(window.ni());
+      window.allow_writes();
+      REQUIRE(window.neon().origin().put(made, 1, kTag, offset, made.bytes.data(),
+                                         made.bytes.size(), final, false) == Status::ok);
+      writes = window.forbid_writes();
+    }
+    if (writes) window.start_writes();
+    return made;
+  }
+  bool holds(const std::vector<std::byte>& data, std::size_t offset = 0) const {
+    return std::memcmp(buffer.bytes.data() + offset, data.data(), data.size()) == 0;
+  }
+  void settle() { REQUIRE(world.settle()); }
+  std::uint64_t count(Node node, Counter counter) { return world.ni(node).counters().get(counter); }
+
+  World world;
+  neon::Exposure exposure;
+  Buffer buffer;
+  std::deque<Put> puts;
+  std::vector<std::shared_ptr<NeonService>> services;
+  std::vector<std::unique_ptr<NeonWindow>> windows;
+};
+
+}  // namespace
+
+TEST_CASE("an announced buffer fills, and its origins are told of, by the NI alone",
+          "[neon_service]") {
+  Setting at(4);
+  std::vector<std::vector<std::byte>> parts;
+  const std::array<Node, 3> origins{0, 2, 3};
+  for (const Node node : origins) parts.push_back(pattern(100, node));
+  SECTION("announced before") { at.announce({0, 2, 3}); }
+  for (std::size_t i = 0; i < origins.size(); ++i) at.put(origins[i], parts[i], 100 * i);
+  at.settle();
+  if (at.buffer.origins.empty()) {
+    CHECK(at.buffer.ended.calls == 0);
+    at.announce({0, 2, 3});  // what was early is taken out of where it was parked
+    at.settle();
+  }
+  REQUIRE(at.buffer.ended.calls == 1);
+  CHECK(at.buffer.ended.status == Status::ok);
+  for (std::size_t i = 0; i < origins.size(); ++i) CHECK(at.holds(parts[i], 100 * i));
+  for (const Put& each : at.puts) CHECK((each.ended.calls == 1 && each.ended.status == Status::ok));
+  CHECK(at.world.credit_fault() == "");
+}
+
+TEST_CASE("a window of one credit carries any number of puts, each exactly once",
+          "[neon_service]") {
+  Setting at(2, {.seed = 9, .refuse_permille = 300}, {.initial_window = 1, .maximum_window = 1});
+  for (unsigned round = 0; round < 50; ++round) {
+    at.announce({0});
+    std::vector<std::vector<std::byte>> parts;
+    for (unsigned i = 0; i < 20; ++i) parts.push_back(pattern(100, round + i));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      at.put(0, parts[i], 100 * i, i + 1 == parts.size());
+    REQUIRE(
+        at.world.run_until([&] { return at.buffer.ended.calls == static_cast<int>(round) + 1; }));
+    for (std::size_t i = 0; i < parts.size(); ++i) REQUIRE(at.holds(parts[i], 100 * i));
+    at.settle();
+    for (const Put& each : at.puts) REQUIRE(each.ended.calls == 1);
+    at.puts.clear();
+  }
+}
+
+TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_service]") {
+  Setting at(2, {.seed = 3, .remote_memory = true});
+  at.announce({0});
+  const auto first = pattern(kBytes, 1);
+  at.put(0, first);  // asks; goes in frames
+  at.settle();
+  REQUIRE(at.buffer.ended.calls == 1);
+  CHECK(at.holds(first));
+  at.announce({0});  // a grant, from now on
+  at.settle();
+  const std::uint64_t frames = at.count(0, Counter::frames_sent);
+  const auto second = pattern(kBytes, 2);
+  SECTION("written by the link") {
+    at.put(0, second);
+    at.settle();
+    CHECK(at.count(0, Counter::put_native_bytes) == kBytes);
+  }
+  SECTION("mapped here: copied") {
+    {
+      const Ni::Access access(at.world.ni(0));
+      at.windows[0]->map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()), kBytes,
+                         at.buffer.bytes.data());
+    }
+    at.put(0, second);
+    CHECK(at.holds(second));  // at once
+    at.settle();
+    CHECK(at.count(0, Counter::put_native_bytes) == 0);
+  }
+  CHECK(at.count(0, Counter::frames_sent) == frames + 1);  // the one that notifies
+  CHECK(at.buffer.ended.calls == 2);
+  CHECK(at.holds(second));
+}
+
+TEST_CASE("a grant for memory outside of what is mapped is refused", "[neon_service]") {
+  Setting at(2, {.seed = 3, .remote_memory = true});
+  at.announce({0});
+  at.put(0, pattern(kBytes, 1));
+  at.settle();
+  at.announce({0});
+  at.settle();
+  std::vector<std::byte> elsewhere(kBytes);
+  {
+    const Ni::Access access(at.world.ni(0));
+    at.windows[0]->map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()) + 1, kBytes,
+                       elsewhere.data());
+  }
+  const Put& put = at.put(0, pattern(kBytes, 2));
+  at.settle();
+  CHECK((put.ended.calls == 1 && put.ended.status == Status::range));
+  CHECK(elsewhere == std::vector<std::byte>(kBytes));
+}
+
+TEST_CASE("a member that is lost ends what waits for it", "[neon_service]") {
+  Setting at(3);
+  const auto large = pattern(kBytes, 1);
+  const Put& waiting = at.put(0, large);  // no announcement: it waits for a grant
+  at.announce({0, 2});
+  at.settle();
+  REQUIRE(waiting.ended.calls == 1);
+  const Put& next = at.put(0, large);
+  at.world.fabric().cut(0, 1);
+  at.settle();
+  CHECK((next.ended.calls == 1 && next.ended.status == Status::unreachable));
+  CHECK((at.windows[0]->has_lost() && at.windows[1]->has_lost()));
+  CHECK_FALSE(at.windows[2]->has_lost());
+  // The announcement had heard of node 0; node 2 still counts.
+  at.put(2, pattern(8, 3));
+  at.settle();
+  CHECK(at.buffer.ended.calls == 1);
+}
+
+TEST_CASE("puts to oneself need no link", "[neon_service]") {
+  Setting at(2);
+  at.announce({1});
+  const auto data = pattern(64, 5);
+  at.put(1, data);
+  at.settle();
+  CHECK(at.buffer.ended.calls == 1);
+  CHECK(at.holds(data));
+  CHECK(at.count(1, Counter::frames_sent) == 0);
+}
+
+TEST_CASE("frames of a freed window are dropped, those of no window end the connection",
+          "[neon_service]") {
+  Setting at(3);
+  const auto broke = [&](Node node) { return at.count(node, Counter::peers_broken) != 0; };
+  const auto send = [&](Node from, std::uint32_t window) {
+    neon::Header header{};
+    header.kind = neon::Kind::data;
+    header.window = window;
+    const Slice slice{&header, sizeof header};
+    const PeerId peer = at.world.peer(from, 1);
+    const Ni::Access access(at.world.ni(from));
+    return at.world.ni(from).service_try_send(peer, ServiceId::neon, &slice, 1);
+  };
+  const auto data = pattern(8, 1);
+  at.put(0, data);  // opens the connections
+  at.put(2, data);
+  at.settle();
+  const std::uint32_t old = at.windows[1]->id();
+  at.windows[1].reset();
+  REQUIRE(at.world.run_until([&] { return send(0, old); }));
+  at.settle();
+  CHECK_FALSE(broke(1));
+  REQUIRE(at.world.run_until([&] { return send(2, old + 1); }));
+  at.settle();
+  CHECK(broke(1));
+}
+
+}  // namespace lfc

@@ -1,0 +1,185 @@
+// Some ranks with NEON between them in one process: a carrier that delays, reorders and refuses, one
+// seed for all of it.
+//
+//   World world(2, {.seed = 7, .reorder = true, .refuse = 0.2});
+//   world[0].neon.target().announce(buffer);
+//   world.run();                               // until no frame is under way
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "services/neon/neon.hpp"
+
+namespace lfc::neon {
+
+struct Fabric {
+  std::uint64_t seed = 1;
+  bool reorder = false;  // else in order between two ranks
+  double refuse = 0;     // how often the carrier has no room
+  bool writes = false;   // it can write straight into announced memory
+  Limits limits{};
+};
+
+class World {
+ public:
+  class Node final : public Carrier {
+   public:
+    Node(World& world, Rank rank)
+        : neon(static_cast<std::uint32_t>(world.size_), world.fabric.limits, *this),
+          world_(world),
+          rank_(rank) {}
+
+    bool send(Rank to, const Header& header, const void* payload, std::size_t size) override {
+      if (world_.chance(world_.fabric.refuse) || world_.blocked) return false;
+      const auto* bytes = static_cast<const std::byte*>(payload);
+      world_.frames.push_back({rank_, to, header, std::vector<std::byte>(bytes, bytes + size)});
+      ++sent[static_cast<std::size_t>(header.kind)];
+      return true;
+    }
+    bool can_write(Rank) const override { return world_.fabric.writes; }
+    Token expose(const Announcement& buffer) override {
+      Token token;
+      token.size = sizeof buffer.address;
+      std::memcpy(token.bytes, &buffer.address, sizeof buffer.address);
+      return token;
+    }
+    bool write(Rank, const Token& token, std::uint64_t offset, Operation& op) override {
+      if (world_.chance(world_.fabric.refuse)) return false;
+      std::byte* address = nullptr;
+      std::memcpy(&address, token.bytes, sizeof address);
+      world_.writes.push_back({rank_, address + offset, &op});
+      return true;
+    }
+    std::byte* window(std::uint64_t displacement, std::uint64_t within,
+                      std::uint64_t size) override {
+      const std::uint64_t begin = displacement + within;
+      return begin <= memory.size() && size <= memory.size() - begin ? memory.data() + begin
+                                                                     : nullptr;
+    }
+    Slot* slot(std::uint32_t index) override {
+      return index < slots.size() ? &slots[index] : nullptr;
+    }
+
+    Neon neon;
+    std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
+    std::deque<Slot> slots = std::deque<Slot>(8);
+    std::uint64_t sent[16] = {};
+
+   private:
+    World& world_;
+    Rank rank_;
+  };
+
+  struct Frame {
+    Rank from, to;
+    Header header;
+    std::vector<std::byte> bytes;
+  };
+  struct Write {
+    Rank from;
+    std::byte* to;
+    Operation* op;
+  };
+
+  World(std::size_t ranks, const Fabric& of) : fabric(of), size_(ranks), random_(of.seed) {
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      nodes_.push_back(std::make_unique<Node>(*this, static_cast<Rank>(rank)));
+  }
+  Node& operator[](std::size_t rank) { return *nodes_[rank]; }
+  std::size_t size() const { return size_; }
+
+  bool chance(double probability) {
+    return probability > 0 && std::uniform_real_distribution<>(0, 1)(random_) < probability;
+  }
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  // One frame or write, if any is under way. False: a peer found the protocol broken.
+  bool step() {
+    const std::size_t all = frames.size() + writes.size();
+    if (all == 0) return true;
+    std::size_t which = below(all);
+    if (which >= frames.size()) {
+      const auto it = writes.begin() + static_cast<std::ptrdiff_t>(which - frames.size());
+      const Write write = *it;
+      writes.erase(it);
+      std::memcpy(write.to, write.op->data, write.op->size);
+      nodes_[write.from]->neon.written(*write.op, Status::ok);
+      return true;
+    }
+    if (fabric.reorder) {
+      std::swap(frames[which], frames.back());
+      which = frames.size() - 1;
+    } else {
+      for (std::size_t i = 0; i < which; ++i)
+        if (frames[i].from == frames[which].from && frames[i].to == frames[which].to) which = i;
+    }
+    Frame frame = std::move(frames[which]);
+    frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(which));
+    return nodes_[frame.to]->neon.on_frame(frame.from, frame.header, frame.bytes.data(),
+                                           frame.bytes.size());
+  }
+  // Until all is quiet. False: as step().
+  bool run() {
+    for (bool more = true; more;) {
+      more = false;
+      while (!frames.empty() || !writes.empty())
+        if (!step()) return false;
+      for (auto& node : nodes_) more = node->neon.pump() || more;
+      more = more || !frames.empty() || !writes.empty();
+    }
+    return true;
+  }
+
+  Fabric fabric;
+  bool blocked = false;  // no room at all
+  std::deque<Frame> frames;
+  std::deque<Write> writes;
+
+ private:
+  const std::size_t size_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+// An operation that remembers how it ended.
+struct Op : Operation {
+  Op() {
+    done = [](Operation* self, Status how) {
+      static_cast<Op*>(self)->result = how;
+      ++static_cast<Op*>(self)->times;
+    };
+  }
+  Status result = Status::ok;
+  int times = 0;
+};
+
+// An announcement with its memory, likewise.
+struct Buffer : Announcement {
+  Buffer(std::size_t bytes, std::vector<Rank> from, std::uint32_t name) : memory(bytes) {
+    address = memory.data();
+    size = bytes;
+    origins = std::move(from);
+    tag = name;
+    done = [](Announcement* self, Status how) {
+      static_cast<Buffer*>(self)->result = how;
+      ++static_cast<Buffer*>(self)->times;
+    };
+  }
+  std::vector<std::byte> memory;
+  Status result = Status::ok;
+  int times = 0;
+};
+
+inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t key) {
+  std::vector<std::byte> bytes(size);
+  std::mt19937_64 random(key);
+  for (std::byte& each : bytes) each = static_cast<std::byte>(random());
+  return bytes;
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,710 @@
+// Windows over simulated links: operations, epochs and locks between NIs, with delays and one
+// credit; and what hostile members can do, which is nothing but end their own connection.
+#include "services/windows/windows.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "sim/world.hpp"
+
+namespace lfc {
+namespace {
+
+using Node = World::Node;
+
+World* world_of_host = nullptr;  // what host.progress() drives
+std::vector<std::pair<void*, WindowStatus>> finished;
+
+constexpr std::size_t kWords = 64;
+
+// A window of `nodes` members, each with kWords words between two canaries.
+struct Setting {
+  explicit Setting(Node nodes, Config config = {.initial_window = 1, .maximum_window = 2},
+                   Flavor flavor = Flavor::create, const SimOptions& fabric = {.seed = 3},
+                   Node on_one_host = 0)
+      : world(nodes, fabric, config), memory(nodes) {
+    world_of_host = &world;
+    finished.clear();
+    std::vector<WindowFacts> facts;
+    for (Node node = 0; node < nodes; ++node) {
+      const std::shared_ptr<Ni> ni(std::shared_ptr<void>(), &world.ni(node));
+      services.push_back(
+          std::make_shared<Windows>(ni, WindowsHost{[] { world_of_host->step(); },
+                                                    [](void* request, WindowStatus status) {
+                                                      finished.emplace_back(request, status);
+                                                    }}));
+      memory[node].assign(kWords + 2, 0x5151515151515151);
+      std::fill(memory[node].begin() + 1, memory[node].end() - 1, 0);
+      Window::Shape shape;
+      shape.flavor = flavor;
+      shape.base = words(node);
+      shape.size = flavor == Flavor::dynamic ? 0 : kWords * 8;
+      shape.displacement_unit = 8;
+      shape.rank = node;
+      shape.ranks = nodes;
+      windows.push_back(services[node]->create(std::move(shape)));
+      facts.push_back(windows[node]->facts());
+    }
+    for (Node node = 0; node < nodes; ++node) {
+      std::vector<PeerId> peers;
+      for (Node other = 0; other < nodes; ++other)
+        peers.push_back(other == node ? kNoPeer : world.peer(node, other));
+      std::array<bool, 8> neighbours{};
+      if (node < on_one_host) std::fill_n(neighbours.begin(), on_one_host, true);
+      windows[node]->connect(facts, peers, {neighbours.data(), nodes});
+    }
+  }
+  ~Setting() {
+    REQUIRE(world.settle());
+    for (const auto& own : memory)
+      CHECK((own.front() == 0x5151515151515151 && own.back() == 0x5151515151515151));
+    windows.clear();
+  }
+  std::uint64_t* words(Node node) { return memory[node].data() + 1; }
+  Window& at(Node node) { return *windows[node]; }
+  void settle() { REQUIRE(world.settle()); }
+
+  // A frame as a hostile member may send it.
+  void send(Node from, Node to, const WindowHead& head, const std::vector<Run>& runs,
+            std::size_t bytes) {
+    struct Held : Message {
+      std::vector<std::byte> payload;
+    };
+    auto* held = new Held;
+    held->payload.resize(sizeof head + runs.size() * sizeof(Run) + bytes, std::byte{0xee});
+    std::memcpy(held->payload.data(), &head, sizeof head);
+    if (!runs.empty())
+      std::memcpy(held->payload.data() + sizeof head, runs.data(), runs.size() * sizeof(Run));
+    held->type = FrameType::service;
+    held->tag = static_cast<std::uint8_t>(ServiceId::windows);
+    held->slices[0] = {held->payload.data(), held->payload.size()};
+    held->slice_count = 1;
+    held->done = [](Message* self, Result) { delete static_cast<Held*>(self); };
+    const PeerId peer = world.peer(from, to);
+    const Ni::Access access(world.ni(from));
+    world.ni(from).service_post(peer, *held);
+  }
+  WindowHead head(Node from, Node to, WindowKind kind, std::uint64_t bytes, std::uint32_t runs) {
+    WindowHead made{};
+    made.window = at(to).facts().id;
+    made.rank = from;
+    made.kind = static_cast<std::uint8_t>(kind);
+    made.bytes = bytes;
+    made.runs = runs;
+    return made;
+  }
+  bool broke(Node node) { return world.ni(node).counters().get(Counter::peers_broken) != 0; }
+
+  World world;
+  std::vector<std::vector<std::uint64_t>> memory;
+  std::vector<std::shared_ptr<Windows>> services;
+  std::vector<std::unique_ptr<Window>> windows;
+};
+
+struct Word {  // one word, here or there
+  explicit Word(std::uint64_t* base, std::int64_t place = 0)
+      : view{reinterpret_cast<std::byte*>(base), place * 8, {&run, 1}, 8, 1, 8} {}
+  Run run{0, 8, 0, 1};
+  View view;
+};
+
+// Every other word: of a target's memory, or of the caller's.
+struct Strided {
+  explicit Strided(std::uint64_t count, std::uint64_t* base = nullptr)
+      : run{0, 8, 16, count},
+        view{reinterpret_cast<std::byte*>(base), 0, {&run, 1}, 0, 1, 8 * count} {}
+  Run run;
+  View view;
+};
+
+constexpr Accumulation kAdd{Accumulate::sum, Element::u64};
+
+}  // namespace
+
+TEST_CASE("lock, put, flush, get, unlock", "[windows]") {
+  Setting at(2);
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  std::array<std::uint64_t, 20> values;
+  std::deque<Word> kept;
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    values[i] = 100 + i;
+    const Word& from = kept.emplace_back(&values[i]);
+    const Word& to = kept.emplace_back(nullptr, static_cast<std::int64_t>(i));
+    REQUIRE(at.at(0).put(1, from.view, to.view, nullptr) == WindowStatus::ok);
+  }
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  for (std::uint64_t i = 0; i < values.size(); ++i) REQUIRE(at.words(1)[i] == 100 + i);
+  std::uint64_t back = 0;
+  REQUIRE(at.at(0).get(1, Word(&back).view, Word(nullptr, 7).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  REQUIRE(back == 107);
+}
+
+TEST_CASE("neighbours take the locks of created windows without a frame", "[windows]") {
+  Setting at(3, {.initial_window = 1, .maximum_window = 2}, Flavor::create, {.seed = 3}, 2);
+  std::uint64_t value = 7;
+  std::uint64_t late = 8;
+  const Counters& sent = at.world.ni(0).counters();
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).peer(1).lock == WindowPeer::Lock::held);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  REQUIRE(sent.get(Counter::frames_sent) == 0);
+  // Who asks in frames waits for them all the same.
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(2).lock(1, true, false) == WindowStatus::ok);
+  const Word from(&late);
+  const Word there(nullptr);
+  REQUIRE(at.at(2).put(1, from.view, there.view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).accumulate(1, kAdd, Word(&value).view, there.view, nullptr) == WindowStatus::ok);
+  at.settle();
+  REQUIRE(at.words(1)[0] == 7);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.at(2).unlock(1) == WindowStatus::ok);
+  REQUIRE(at.words(1)[0] == 8);
+  REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+}
+
+TEST_CASE("a strided put and a fetch of many elements, in many fragments", "[windows]") {
+  Setting at(2);
+  std::array<std::uint64_t, 32> values;
+  std::array<std::uint64_t, 32> old{};
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = i + 1;
+  const Run packed{0, sizeof values, 0, 1};
+  const Run every_other{0, 8, 16, 32};
+  const View from{
+      reinterpret_cast<std::byte*>(values.data()), 0, {&packed, 1}, 0, 1, sizeof values};
+  const View result{reinterpret_cast<std::byte*>(old.data()), 0, {&packed, 1}, 0, 1, sizeof old};
+  const View there{nullptr, 0, {&every_other, 1}, 0, 1, sizeof values};
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(1, from, there, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  int request = 0;
+  REQUIRE(at.at(0).fetch(1, kAdd, from, result, there, &request) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  at.services[0]->serve_host();
+  REQUIRE(finished.size() == 1);
+  REQUIRE((finished[0].first == &request && finished[0].second == WindowStatus::ok));
+  REQUIRE(old == values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    REQUIRE(at.words(1)[2 * i] == 2 * values[i]);
+    REQUIRE(at.words(1)[2 * i + 1] == 0);
+  }
+}
+
+// What fits into one frame is sent at once, the rest in fragments: here some 16 words are the limit.
+TEST_CASE("strided operations around the size of a frame", "[windows]") {
+  std::array<std::uint64_t, kWords> values;
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = i + 1;
+  for (const std::size_t payload : {192, 196, 200, 232, 240}) {
+    Setting at(2, {.initial_window = 4}, Flavor::create, {.seed = 5, .max_payload = payload});
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (std::uint64_t count = 10; count <= 28; ++count) {
+      CAPTURE(payload, count);
+      std::fill_n(at.words(1), kWords, 0);
+      const Strided from(count, values.data());
+      const Strided there(count);
+      REQUIRE(at.at(0).put(1, from.view, there.view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      REQUIRE(at.at(0).accumulate(1, kAdd, from.view, there.view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      for (std::uint64_t i = 0; i < kWords; ++i)
+        REQUIRE(at.words(1)[i] == (i % 2 == 0 && i < 2 * count ? 2 * values[i] : 0));
+    }
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  }
+}
+
+// Two runs to a fragment and two frames to the reply of each, which take turns.
+TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
+  const std::vector<Run> runs{{0, 64, 0, 1},   {72, 72, 0, 1},  {152, 64, 0, 1},
+                              {224, 72, 0, 1}, {304, 64, 0, 1}, {376, 72, 0, 1}};
+  constexpr std::uint64_t kBytes = 3 * (64 + 72);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Setting at(2, {.initial_window = 8}, Flavor::create,
+               {.seed = seed, .max_payload = 128, .capacity = 2});
+    for (std::size_t i = 0; i < kWords; ++i) at.words(1)[i] = 100 + i;
+    std::array<std::uint64_t, kBytes / 8> got{};
+    const Run packed{0, kBytes, 0, 1};
+    const View result{reinterpret_cast<std::byte*>(got.data()), 0, {&packed, 1}, 0, 1, kBytes};
+    REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).get(1, result, {nullptr, 0, runs, 0, 1, kBytes}, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    std::size_t next = 0;
+    for (const Run& run : runs)
+      for (std::uint64_t i = 0; i < run.length / 8; ++i)
+        REQUIRE(got[next++] == 100 + static_cast<std::uint64_t>(run.offset) / 8 + i);
+  }
+}
+
+TEST_CASE("who polls mapped memory serves the others", "[windows]") {
+  Setting at(2);
+  std::uint64_t one = 1;
+  std::uint64_t seen = 0;
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(1).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(1).accumulate(0, kAdd, Word(&one).view, Word(nullptr).view, nullptr) ==
+          WindowStatus::ok);
+  int request = 0;
+  const auto poll_by_loads = [&] {
+    seen = *reinterpret_cast<std::uint64_t*>(at.at(0).direct(0, 0, 8));
+    if (!at.at(0).flushed_at_once(0)) REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
+  };
+  const auto poll_by_flush = [&] {
+    REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
+  };
+  const auto poll_by_request = [&] {  // which has finished when the call returns
+    REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  };
+  const auto until_seen = [&](auto poll) {
+    int polls = 0;
+    while (seen == 0 && ++polls < 100000) poll();
+    return seen == 1;
+  };
+  SECTION("by loads and flush") { REQUIRE(until_seen(poll_by_loads)); }
+  SECTION("by get and flush") { REQUIRE(until_seen(poll_by_flush)); }
+  SECTION("by requests") { REQUIRE(until_seen(poll_by_request)); }
+  REQUIRE(at.at(1).unlock_all() == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+}
+
+TEST_CASE("a put before the post waits for it, and complete does not overtake it", "[windows]") {
+  Setting at(2);
+  const std::uint32_t target = 1;
+  const std::uint32_t origin = 0;
+  std::uint64_t value = 42;
+  const Word from(&value);
+  const Word to(nullptr, 5);
+  for (int round = 0; round < 5; ++round) {
+    ++value;
+    REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).put(1, from.view, to.view, nullptr) == WindowStatus::ok);
+    at.settle();
+    REQUIRE(at.words(1)[5] != value);
+    REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+    bool done = true;
+    REQUIRE(at.at(1).test(done) == WindowStatus::ok);
+    REQUIRE_FALSE(done);
+    REQUIRE(at.at(0).complete() == WindowStatus::ok);
+    REQUIRE(at.at(1).wait() == WindowStatus::ok);
+    REQUIRE(at.words(1)[5] == value);
+  }
+}
+
+TEST_CASE("complete and unlock ride in the last fragment that waits", "[windows]") {
+  Setting at(2, {.initial_window = 8});
+  const std::uint32_t target = 1;
+  const std::uint32_t origin = 0;
+  std::array<std::uint64_t, 3> values{7, 8, 9};
+  const Counters& counters = at.world.ni(0).counters();
+  std::deque<Word> kept;
+  const auto put_all = [&] {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Word& from = kept.emplace_back(&values[i]);
+      const Word& to = kept.emplace_back(nullptr, static_cast<std::int64_t>(i));
+      REQUIRE(at.at(0).put(1, from.view, to.view, nullptr) == WindowStatus::ok);
+    }
+  };
+  SECTION("complete") {
+    REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
+    put_all();
+    REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).complete() == WindowStatus::ok);
+    REQUIRE(at.at(1).wait() == WindowStatus::ok);
+    CHECK(counters.get(Counter::frames_sent) == values.size());
+  }
+  SECTION("unlock") {
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    put_all();
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    CHECK_FALSE(at.at(1).peer(0).holds);
+    CHECK(counters.get(Counter::frames_sent) == values.size() + 1);  // asks for the lock
+  }
+  SECTION("an unlock rides while others wait for the lock") {
+    REQUIRE(at.at(1).lock(1, true, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    put_all();
+    at.settle();
+    REQUIRE(at.at(1).unlock(1) == WindowStatus::ok);
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+    REQUIRE(at.at(1).lock(1, true, false) == WindowStatus::ok);
+    REQUIRE(at.at(1).unlock(1) == WindowStatus::ok);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(at.words(1)[i] == values[i]);
+}
+
+TEST_CASE("a last fragment that overtakes the others ends nothing before them", "[windows]") {
+  Setting at(2, {.initial_window = 8});
+  const std::uint32_t origin = 0;
+  REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+  WindowHead last = at.head(0, 1, WindowKind::put, 8, 1);
+  last.flags = kComplete;
+  last.count = 2;
+  at.send(0, 1, last, {{8, 8, 0, 1}}, 8);
+  at.settle();
+  bool done = true;
+  REQUIRE(at.at(1).test(done) == WindowStatus::ok);
+  REQUIRE_FALSE(done);
+  at.send(0, 1, at.head(0, 1, WindowKind::put, 8, 1), {{0, 8, 0, 1}}, 8);
+  at.settle();
+  REQUIRE(at.at(1).test(done) == WindowStatus::ok);
+  REQUIRE(done);
+}
+
+TEST_CASE("an exclusive lock keeps everybody else out, in the order of asking", "[windows]") {
+  Setting at(3);
+  std::uint64_t one = 1;
+  std::uint64_t seen = 99;
+  REQUIRE(at.at(0).lock(2, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(2, Word(&one).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(2) == WindowStatus::ok);
+  REQUIRE(at.at(1).lock(2, false, false) == WindowStatus::ok);  // asks with its first operation
+  REQUIRE(at.at(1).get(2, Word(&seen).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+  at.settle();
+  REQUIRE(seen == 99);
+  REQUIRE(at.at(0).unlock(2) == WindowStatus::ok);
+  REQUIRE(at.at(1).unlock(2) == WindowStatus::ok);
+  REQUIRE(seen == 1);
+}
+
+TEST_CASE("a target refuses what is outside of what it has attached", "[windows]") {
+  Setting at(2, {.initial_window = 2}, Flavor::dynamic);
+  std::uint64_t value = 3;
+  const auto address = reinterpret_cast<std::int64_t>(at.words(1));
+  REQUIRE(at.at(1).attach(at.words(1), kWords * 8) == WindowStatus::ok);
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  Word inside(nullptr);
+  inside.view.offset = address;
+  REQUIRE(at.at(0).put(1, Word(&value).view, inside.view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  REQUIRE(at.words(1)[0] == 3);
+  Word outside(nullptr);
+  outside.view.offset = address + static_cast<std::int64_t>(kWords) * 8 - 4;
+  REQUIRE(at.at(0).put(1, Word(&value).view, outside.view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::range);
+  REQUIRE(at.at(0).get(1, Word(&value).view, outside.view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::range);
+  REQUIRE(at.at(0).fetch(1, kAdd, Word(&value).view, Word(&value).view, outside.view, nullptr) ==
+          WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::range);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+}
+
+TEST_CASE("attached regions that touch each other are one", "[windows]") {
+  Setting at(2, {.initial_window = 4}, Flavor::dynamic);
+  std::array<std::uint64_t, 8> values{1, 2, 3, 4, 5, 6, 7, 8};
+  const Run packed{0, sizeof values, 0, 1};
+  const View own{reinterpret_cast<std::byte*>(values.data()), 0, {&packed, 1}, 0, 1, sizeof values};
+  const auto there = [&](std::uint64_t* place) {
+    return View{nullptr, reinterpret_cast<std::int64_t>(place), {&packed, 1}, 0, 1, sizeof values};
+  };
+  for (const Node target : {1u, 0u}) {  // in frames, and by stores
+    CAPTURE(target);
+    std::uint64_t* const first = at.words(target);
+    REQUIRE(at.at(target).attach(first + 20, 80) == WindowStatus::ok);
+    REQUIRE(at.at(target).attach(first, 80) == WindowStatus::ok);
+    REQUIRE(at.at(target).attach(first + 10, 80) == WindowStatus::ok);
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (const int border : {10, 20}) {
+      std::uint64_t* const place = first + border - 3;
+      REQUIRE(at.at(0).put(target, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(place[i] == i + 1);
+      REQUIRE(at.at(0).accumulate(target, kAdd, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      values.fill(0);
+      REQUIRE(at.at(0).get(target, own, there(place), nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(target) == WindowStatus::ok);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        REQUIRE(std::exchange(values[i], i + 1) == 2 * i + 2);
+    }
+    // The end, and what is in the middle no longer.
+    const auto refused = [&](std::uint64_t* place) {
+      const WindowStatus status = at.at(0).put(target, own, there(place), nullptr);
+      return (status == WindowStatus::ok ? at.at(0).flush(target) : status) == WindowStatus::range;
+    };
+    REQUIRE(refused(first + 23));
+    REQUIRE(at.at(target).detach(first + 10) == WindowStatus::ok);
+    REQUIRE(refused(first + 7));
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  }
+}
+
+TEST_CASE("an error of before leaves nobody with half a lock", "[windows]") {
+  Setting at(2, {.initial_window = 2}, Flavor::dynamic);
+  std::uint64_t value = 3;
+  Word outside(nullptr);
+  outside.view.offset = reinterpret_cast<std::int64_t>(at.words(1));
+  at.at(0).fence_enter(true);
+  REQUIRE(at.at(0).put(1, Word(&value).view, outside.view, nullptr) == WindowStatus::ok);
+  at.settle();  // the target has told
+  at.at(0).fence_enter(false);
+  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);  // by stores: takes the ticket
+  REQUIRE(at.at(0).unlock(0) == WindowStatus::range);
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(0) == WindowStatus::ok);
+}
+
+TEST_CASE("offsets that 64 bits do not hold are outside", "[windows]") {
+  for (const Flavor flavor : {Flavor::create, Flavor::dynamic}) {
+    Setting at(2, {.initial_window = 2}, flavor);
+    std::array<std::uint64_t, 2> values{};
+    const Run word{0, 8, 0, 1};
+    const View own{reinterpret_cast<std::byte*>(values.data()), 0, {&word, 1}, 8, 2, 8};
+    REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+    for (const Node target : {0u, 1u})
+      for (const View& there : {View{nullptr, INT64_MAX - 4, {&word, 1}, 8, 2, 8},
+                                View{nullptr, 8, {&word, 1}, INT64_MAX, 2, 8},
+                                View{nullptr, -16, {&word, 1}, INT64_MIN, 2, 8}}) {
+        REQUIRE(at.at(0).put(target, own, there, nullptr) == WindowStatus::range);
+        REQUIRE(at.at(0).get(target, own, there, nullptr) == WindowStatus::range);
+        REQUIRE(at.at(0).accumulate(target, kAdd, own, there, nullptr) == WindowStatus::range);
+      }
+    REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
+  }
+}
+
+namespace {
+
+// A page that nobody may read, until somebody has tried: then `touched` is called.
+struct Watched {
+  Watched() {
+    page = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    current = this;
+    struct sigaction action {};
+    action.sa_sigaction = [](int, siginfo_t*, void*) {
+      ::mprotect(current->page, kBytes, PROT_READ | PROT_WRITE);
+      current->touched();
+    };
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, &before);
+  }
+  ~Watched() {
+    ::sigaction(SIGSEGV, &before, nullptr);
+    ::munmap(page, kBytes);
+  }
+  void close() const { REQUIRE(::mprotect(page, kBytes, PROT_NONE) == 0); }
+  std::uint64_t* words() const { return static_cast<std::uint64_t*>(page); }
+
+  static constexpr std::size_t kBytes = 4096;
+  static inline Watched* current = nullptr;
+  void* page = nullptr;
+  struct sigaction before {};
+  std::function<void()> touched;
+};
+
+}  // namespace
+
+// What another thread would see while one makes the stores of a put that had to wait for its post.
+TEST_CASE("an operation on mapped memory is not done before its stores are", "[windows]") {
+  Setting at(2);
+  Watched origin;
+  *origin.words() = 42;
+  origin.close();
+  const std::uint32_t self = 0;
+  int touched = 0;
+  bool waits = false;
+  origin.touched = [&] {
+    ++touched;
+    waits = at.at(0).peer(0).first != nullptr;
+    at.services[0]->serve_host();  // another thread finds nothing to do
+  };
+  REQUIRE(at.at(0).start({&self, 1}, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(0, Word(origin.words()).view, Word(nullptr).view, nullptr) ==
+          WindowStatus::ok);
+  REQUIRE(at.at(0).post({&self, 1}, false) == WindowStatus::ok);
+  REQUIRE(at.words(0)[0] == 0);
+  at.services[0]->serve_host();
+  REQUIRE(touched == 1);
+  REQUIRE(waits);
+  REQUIRE(at.words(0)[0] == 42);
+  REQUIRE(at.at(0).complete() == WindowStatus::ok);
+  REQUIRE(at.at(0).wait() == WindowStatus::ok);
+  REQUIRE(at.services[0]->operations() == 0);
+}
+
+TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
+  Setting at(3);
+  std::uint64_t value = 3;
+  int request = 0;
+  REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).put(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+    REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  }
+  REQUIRE(at.at(0).get(2, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
+  REQUIRE(at.services[0]->operations() >= 11);
+  at.world.fabric().cut(0, 1);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::lost);
+  at.services[0]->serve_host();
+  REQUIRE(finished.size() >= 5);
+  REQUIRE(at.services[0]->operations() <= 1);  // of the other member
+  at.windows[0].reset();
+  REQUIRE(finished.size() == 6);  // no request is left for ever
+  REQUIRE(at.services[0]->operations() == 0);
+}
+
+// As after as many puts in epochs whose fragments nobody acknowledges.
+TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[windows]") {
+  for (const std::uint64_t before : {0x7fffffffull, 0x80000010ull, 0xffffffffull}) {
+    CAPTURE(before);
+    Setting at(2);
+    at.at(0).peer(1).sent = at.at(1).peer(0).received = before;
+    std::uint64_t value = 1;
+    REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+    for (int i = 0; i < 5; ++i, ++value) {
+      REQUIRE(at.at(0).put(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+      REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+      REQUIRE(at.words(1)[0] == value);
+    }
+    REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  }
+}
+
+TEST_CASE("whoever waits for a member that is lost stops waiting", "[windows]") {
+  Setting at(2);
+  std::uint64_t value = 3;
+  int request = 0;
+  REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).fetch(1, kAdd, Word(&value).view, Word(&value).view, Word(nullptr).view,
+                         &request) == WindowStatus::ok);
+  at.world.fabric().cut(0, 1);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::lost);
+  at.services[0]->serve_host();
+  REQUIRE((finished.size() == 1 && finished[0].second == WindowStatus::lost));
+}
+
+TEST_CASE("an unlock that names more than has arrived waits for it", "[windows]") {
+  Setting at(2, {.initial_window = 8});
+  std::uint64_t value = 1;
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(1, Word(&value).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  WindowHead unlock = at.head(0, 1, WindowKind::unlock, 0, 0);
+  unlock.count = 2;
+  at.send(0, 1, unlock, {}, 0);
+  at.settle();
+  REQUIRE(at.at(1).peer(0).holds);
+  at.send(0, 1, at.head(0, 1, WindowKind::put, 8, 1), {{0, 8, 0, 1}}, 8);
+  at.settle();
+  REQUIRE_FALSE(at.at(1).peer(0).holds);
+  REQUIRE(at.words(1)[0] == 0xeeeeeeeeeeeeeeee);
+}
+
+TEST_CASE("hostile frames change nothing, and most end the connection", "[windows]") {
+  const std::vector<Run> word{{0, 8, 0, 1}};
+  SECTION("freed or unknown windows: late frames are dropped") {
+    Setting at(2);
+    WindowHead head = at.head(0, 1, WindowKind::put, 8, 1);
+    head.window += 1;
+    at.send(0, 1, head, word, 8);
+    at.settle();
+    REQUIRE_FALSE(at.broke(1));
+  }
+  SECTION("outside the window: refused, and told") {
+    for (const Run& run : {Run{-8, 8, 0, 1}, Run{kWords * 8 - 4, 8, 0, 1}, Run{0, 8, 1 << 20, 2},
+                           Run{INT64_MAX - 4, 8, 0, 1}, Run{8, 8, -16, 2}}) {
+      Setting at(2);
+      at.send(0, 1, at.head(0, 1, WindowKind::put, run.length * run.repeat, 1), {run},
+              run.length * run.repeat);
+      at.settle();
+      REQUIRE_FALSE(at.broke(1));
+      for (std::size_t i = 0; i < kWords; ++i) REQUIRE(at.words(1)[i] == 0);
+    }
+  }
+  SECTION("malformed") {
+    struct Case {
+      WindowKind kind;
+      std::uint32_t rank;
+      std::vector<Run> runs;
+      std::uint32_t run_count;
+      std::uint64_t claimed;
+      std::size_t bytes;
+    };
+    const std::vector<Case> cases{
+        {WindowKind::put, 7, word, 1, 8, 8},                     // no such rank
+        {WindowKind::put, 1, word, 1, 8, 8},                     // another's
+        {WindowKind::put, 0, word, 1, 16, 16},                   // runs cover less
+        {WindowKind::put, 0, word, 1, 8, 4},                     // bytes are missing
+        {WindowKind::put, 0, word, 2, 8, 0},                     // runs are missing
+        {WindowKind::put, 0, {}, 0, 0, 0},                       // nothing
+        {WindowKind::put, 0, {{0, 0, 0, 1}}, 1, 0, 0},           // an empty run
+        {WindowKind::put, 0, {{0, 1ull << 63, 0, 2}}, 1, 0, 0},  // overflows
+        {WindowKind::get, 0, word, 1, 8, 8},                     // a get with bytes
+        {WindowKind::compare_swap, 0, word, 1, 8, 8},            // half of the operands
+        {WindowKind::compare_swap, 0, {{0, 16, 0, 1}}, 1, 16, 32},
+        {WindowKind::unlock, 0, {}, 0, 0, 0},   // holds no lock
+        {WindowKind::granted, 0, {}, 0, 0, 0},  // has not asked
+        {static_cast<WindowKind>(99), 0, {}, 0, 0, 0},
+    };
+    for (const Case& one : cases) {
+      Setting at(2);
+      WindowHead head = at.head(0, 1, one.kind, one.claimed, one.run_count);
+      head.rank = one.rank;
+      at.send(0, 1, head, one.runs, one.bytes);
+      at.settle();
+      REQUIRE(at.broke(1));
+      REQUIRE(at.words(1)[0] == 0);
+    }
+  }
+  SECTION("operations that there are not") {
+    for (const auto& [operation, element] : {std::pair{99, 0}, {0, 99}, {0, 17}, {4, 9}}) {
+      Setting at(2);
+      WindowHead head = at.head(0, 1, WindowKind::accumulate, 8, 1);
+      head.operation = static_cast<std::uint8_t>(operation);
+      head.element = static_cast<std::uint8_t>(element);
+      at.send(0, 1, head, word, 8);
+      at.settle();
+      REQUIRE(at.broke(1));
+    }
+  }
+  SECTION("random heads") {
+    Random random(11);
+    for (int round = 0; round < 400; ++round) {
+      Setting at(2, {.initial_window = 4});
+      for (int frame = 0; frame < 4; ++frame) {
+        WindowHead head = at.head(0, 1, static_cast<WindowKind>(1 + random.below(11)),
+                                  random.below(40), static_cast<std::uint32_t>(random.below(3)));
+        head.flags = static_cast<std::uint8_t>(random.below(128));
+        head.operation = static_cast<std::uint8_t>(random.below(16));
+        head.element = static_cast<std::uint8_t>(random.below(24));
+        if (random.chance(500)) {
+          head.reply = random.next();
+        } else {
+          head.count = random.below(3);
+        }
+        head.offset = random.next();
+        std::vector<Run> runs(head.runs);
+        for (Run& run : runs)
+          run = {static_cast<std::int64_t>(random.below(700)) - 100, random.below(24),
+                 static_cast<std::int64_t>(random.below(64)) - 32, random.below(4)};
+        if (!runs.empty() && random.chance(700)) {
+          head.bytes = 0;
+          for (const Run& run : runs) head.bytes += run.length * run.repeat;
+        }
+        at.send(0, 1, head, runs, random.chance(800) ? head.bytes : random.below(64));
+      }
+      at.settle();  // the canaries are looked at in the end
+    }
+  }
+}
+
+}  // namespace lfc
