@@ -31,7 +31,7 @@ static int init_component(bool progress_threads, bool mpi_threads) {
 }
 
 static int finalize_component(void) {
-  neon_close();
+  lfc_rma_close();
   return OMPI_SUCCESS;
 }
 
@@ -49,9 +49,9 @@ static int decline(ompi_communicator_t* comm, const char* why) {
   return OMPI_ERR_NOT_SUPPORTED;
 }
 
-bool neon_open_windows(void) {
-  static const struct neon_host host = {progress, neon_request_finished};
-  return neon_open(&host);
+bool rma_open_windows(void) {
+  static const struct lfc_rma_host host = {progress, rma_request_finished};
+  return lfc_rma_open(&host);
 }
 
 /* Every rank comes to the same answer: first by what all have published, then, since that is enough
@@ -61,7 +61,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
   if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
   char why[512] = "";
-  int possible = neon_open_windows();
+  int possible = rma_open_windows();
   bool same_host = true;
   /* One that has no network interface has published no address, and nobody finds one of it. */
   if (!possible) return decline(comm, no_interface);
@@ -72,7 +72,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
         !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
       return decline(comm, no_interface);
     if (possible && rank != ompi_comm_rank(comm) &&
-        neon_peer_of(comm, rank, why, sizeof why) == NEON_NO_PEER)
+        rma_peer_of(comm, rank, why, sizeof why) == LFC_NO_PEER)
       possible = 0;
   }
   int all = 0;
@@ -87,7 +87,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   return 200; /* above all of Open MPI's own */
 }
 
-__attribute__((visibility("default"))) neon_component mca_osc_neon_component = {
+__attribute__((visibility("default"))) rma_component mca_osc_neon_component = {
     .super = {.osc_version = {OMPI_OSC_BASE_VERSION_3_0_0, .mca_component_name = "neon",
                               MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION,
                                                     OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
@@ -97,5 +97,5 @@ __attribute__((visibility("default"))) neon_component mca_osc_neon_component = {
               .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
               .osc_init = init_component,
               .osc_query = query,
-              .osc_select = neon_window_select,
+              .osc_select = rma_window_select,
               .osc_finalize = finalize_component}};

@@ -7,13 +7,14 @@
 /* --- Fence: the only epoch that needs all ranks --- */
 
 static int fence(int assert, ompi_win_t* win) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   ompi_communicator_t* comm = module->comm;
-  enum neon_status status = neon_fence_allowed(module->window);
-  if (status != NEON_OK) return neon_error(status);
+  enum lfc_rma_status status = lfc_rma_fence_allowed(module->window);
+  if (status != LFC_RMA_OK) return rma_error(status);
   int result = OMPI_SUCCESS;
-  if ((assert& MPI_MODE_NOPRECEDE) == 0) status = neon_fence_leave(module->window, module->counts);
-  if (status == NEON_LOST) return neon_error(status);
+  if ((assert& MPI_MODE_NOPRECEDE) == 0)
+    status = lfc_rma_fence_leave(module->window, module->counts);
+  if (status == LFC_RMA_LOST) return rma_error(status);
   /* Any other error is of an operation before: the others wait for us all the same. */
   if ((assert& MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
     result = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
@@ -24,18 +25,18 @@ static int fence(int assert, ompi_win_t* win) {
         module->counts, &due, 1, MPI_UINT32_T, MPI_SUM, comm,
         comm->c_coll->coll_reduce_scatter_block_module);
     if (result == OMPI_SUCCESS) {
-      const enum neon_status arrived = neon_fence_arrived(module->window, due);
-      if (status == NEON_OK) status = arrived;
+      const enum lfc_rma_status arrived = lfc_rma_fence_arrived(module->window, due);
+      if (status == LFC_RMA_OK) status = arrived;
     }
   }
-  neon_fence_enter(module->window, (assert& MPI_MODE_NOSUCCEED) == 0);
-  return result != OMPI_SUCCESS ? result : neon_error(status);
+  lfc_rma_fence_enter(module->window, (assert& MPI_MODE_NOSUCCEED) == 0);
+  return result != OMPI_SUCCESS ? result : rma_error(status);
 }
 
 /* --- Post, start, complete, wait --- */
 
 /* The ranks of `group` in the window, in counts[]; that many. -1: one of them is not a member. */
-static int ranks_of(neon_module* module, ompi_group_t* group) {
+static int ranks_of(rma_module* module, ompi_group_t* group) {
   const int count = ompi_group_size(group);
   int* from = calloc((size_t)count + 1, sizeof *from);
   int* to = calloc((size_t)count + 1, sizeof *to);
@@ -56,39 +57,39 @@ static int ranks_of(neon_module* module, ompi_group_t* group) {
 }
 
 static int start(ompi_group_t* group, int assert, ompi_win_t* win) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   const int count = ranks_of(module, group);
   if (count < 0) return MPI_ERR_GROUP;
-  return neon_error(
-      neon_start(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
+  return rma_error(lfc_rma_start(module->window, module->counts, (size_t)count,
+                                 (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int complete(ompi_win_t* win) {
-  return neon_error(neon_complete(neon_module_of(win)->window));
+  return rma_error(lfc_rma_complete(rma_module_of(win)->window));
 }
 
 static int post(ompi_group_t* group, int assert, ompi_win_t* win) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   const int count = ranks_of(module, group);
   if (count < 0) return MPI_ERR_GROUP;
-  return neon_error(
-      neon_post(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
+  return rma_error(
+      lfc_rma_post(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
-static int wait(ompi_win_t* win) { return neon_error(neon_wait(neon_module_of(win)->window)); }
+static int wait(ompi_win_t* win) { return rma_error(lfc_rma_wait(rma_module_of(win)->window)); }
 
 static int test(ompi_win_t* win, int* flag) {
   bool done = false;
-  const enum neon_status status = neon_test(neon_module_of(win)->window, &done);
+  const enum lfc_rma_status status = lfc_rma_test(rma_module_of(win)->window, &done);
   if (!done) opal_progress();
   *flag = done;
-  return neon_error(status);
+  return rma_error(status);
 }
 
 /* --- Lock and flush --- */
 
 /* Says once that a window is locked which nobody was to lock: it costs nothing to serve that. */
-static void tell_of_lock(const neon_module* module) {
+static void tell_of_lock(const rma_module* module) {
   const bool first = !mca_osc_neon_component.told_lock && ompi_comm_rank(module->comm) == 0;
   mca_osc_neon_component.told_lock = true;
   if (first || mca_osc_neon_component.verbose >= 1)
@@ -96,22 +97,22 @@ static void tell_of_lock(const neon_module* module) {
 }
 
 static int lock(int type, int target, int assert, ompi_win_t* win) {
-  if (neon_module_of(win)->no_locks) tell_of_lock(neon_module_of(win));
-  return neon_error(neon_lock(neon_module_of(win)->window, (uint32_t)target,
-                              type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
+  if (rma_module_of(win)->no_locks) tell_of_lock(rma_module_of(win));
+  return rma_error(lfc_rma_lock(rma_module_of(win)->window, (uint32_t)target,
+                                type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int unlock(int target, ompi_win_t* win) {
-  return neon_error(neon_unlock(neon_module_of(win)->window, (uint32_t)target));
+  return rma_error(lfc_rma_unlock(rma_module_of(win)->window, (uint32_t)target));
 }
 
 static int lock_all(int assert, ompi_win_t* win) {
-  if (neon_module_of(win)->no_locks) tell_of_lock(neon_module_of(win));
-  return neon_error(neon_lock_all(neon_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
+  if (rma_module_of(win)->no_locks) tell_of_lock(rma_module_of(win));
+  return rma_error(lfc_rma_lock_all(rma_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int unlock_all(ompi_win_t* win) {
-  return neon_error(neon_unlock_all(neon_module_of(win)->window));
+  return rma_error(lfc_rma_unlock_all(rma_module_of(win)->window));
 }
 
 /* The target may be waiting for us to serve it. */
@@ -127,31 +128,31 @@ static int other_than_member(int target) {
   return target == MPI_PROC_NULL ? OMPI_SUCCESS : MPI_ERR_RANK;
 }
 
-static bool is_member(const neon_module* module, int target) {
+static bool is_member(const rma_module* module, int target) {
   return (uint32_t)target < module->ranks;
 }
 
 static int flush(int target, ompi_win_t* win) {
-  const neon_module* module = neon_module_of(win);
+  const rma_module* module = rma_module_of(win);
   if (!is_member(module, target)) return other_than_member(target);
-  return neon_error(neon_flush(module->window, (uint32_t)target));
+  return rma_error(lfc_rma_flush(module->window, (uint32_t)target));
 }
 
 static int flush_all(ompi_win_t* win) {
-  return neon_error(neon_flush_all(neon_module_of(win)->window));
+  return rma_error(lfc_rma_flush_all(rma_module_of(win)->window));
 }
 
 static int flush_local(int target, ompi_win_t* win) {
-  const neon_module* module = neon_module_of(win);
+  const rma_module* module = rma_module_of(win);
   if (!is_member(module, target)) return other_than_member(target);
-  return neon_error(neon_flush_local(module->window, (uint32_t)target));
+  return rma_error(lfc_rma_flush_local(module->window, (uint32_t)target));
 }
 
 static int flush_local_all(ompi_win_t* win) {
-  return neon_error(neon_flush_local_all(neon_module_of(win)->window));
+  return rma_error(lfc_rma_flush_local_all(rma_module_of(win)->window));
 }
 
-void neon_fill_epochs(ompi_osc_base_module_t* module) {
+void rma_fill_epochs(ompi_osc_base_module_t* module) {
   module->osc_fence = fence;
   module->osc_start = start;
   module->osc_complete = complete;

@@ -3,20 +3,20 @@
 #include "osc_neon.h"
 
 bool lfc_native_serves(MPI_Win win) {
-  return win == MPI_WIN_NULL ? neon_open_windows() : neon_serves(win);
+  return win == MPI_WIN_NULL ? rma_open_windows() : rma_serves(win);
 }
 
 uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
   char why[256];
-  return neon_peer_of(comm, rank, why, sizeof why);
+  return rma_peer_of(comm, rank, why, sizeof why);
 }
 
 bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
   if (win == MPI_WIN_NULL) return false;
-  neon_window* window = neon_module_of(win)->window;
+  lfc_rma_window* window = rma_module_of(win)->window;
   uint32_t unit;
-  memory->address = neon_window_address(window, (uint32_t)rank);
-  return neon_window_query(window, (uint32_t)rank, &memory->size, &unit, &memory->here) &&
+  memory->address = lfc_rma_window_address(window, (uint32_t)rank);
+  return lfc_rma_window_query(window, (uint32_t)rank, &memory->size, &unit, &memory->here) &&
          memory->here != NULL;
 }
 

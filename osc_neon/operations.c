@@ -3,20 +3,21 @@
 
 /* Where a displacement lies in the target's memory, in bytes: it is in the target's units; in dynamic windows it is an
  * address. False: nowhere, not even in 64 bits. */
-static bool offset_of(const neon_module* module, int target, ptrdiff_t disp, int64_t* offset) {
+static bool offset_of(const rma_module* module, int target, ptrdiff_t disp, int64_t* offset) {
   const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
                            ? 1
-                           : neon_window_unit(module->window, (uint32_t)target);
+                           : lfc_rma_window_unit(module->window, (uint32_t)target);
   return !__builtin_mul_overflow((int64_t)disp, unit, offset);
 }
 
 /* The target's side. */
-static enum neon_status describe_target(struct neon_memory* memory, const neon_module* module,
-                                        int target, ptrdiff_t disp, int count,
-                                        ompi_datatype_t* datatype) {
+static enum lfc_rma_status describe_target(struct rma_memory* memory, const rma_module* module,
+                                           int target, ptrdiff_t disp, int count,
+                                           ompi_datatype_t* datatype) {
   int64_t offset;
-  if (!offset_of(module, target, disp, &offset)) return NEON_RANGE;
-  return neon_describe(memory, NULL, offset, (size_t)count, datatype) ? NEON_OK : NEON_NO_MEMORY;
+  if (!offset_of(module, target, disp, &offset)) return LFC_RMA_RANGE;
+  return rma_describe(memory, NULL, offset, (size_t)count, datatype) ? LFC_RMA_OK
+                                                                     : LFC_RMA_NO_MEMORY;
 }
 
 /* Whether that many elements lie one after the other from their address on. */
@@ -28,64 +29,65 @@ static inline bool is_plain(ompi_datatype_t* datatype, int count) {
 static int transfer(bool is_put, void* address, int count, ompi_datatype_t* datatype, int target,
                     ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                     ompi_win_t* win, ompi_request_t* request) {
-  const neon_module* module = neon_module_of(win);
-  struct neon_memory here, there;
-  if (!neon_describe(&here, address, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
-  enum neon_status status =
+  const rma_module* module = rma_module_of(win);
+  struct rma_memory here, there;
+  if (!rma_describe(&here, address, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
+  enum lfc_rma_status status =
       describe_target(&there, module, target, disp, there_count, there_datatype);
-  if (status == NEON_OK) {
-    status = is_put ? neon_put(module->window, (uint32_t)target, &here.view, &there.view, request)
-                    : neon_get(module->window, (uint32_t)target, &here.view, &there.view, request);
-    neon_release(&there);
+  if (status == LFC_RMA_OK) {
+    status = is_put
+                 ? lfc_rma_put(module->window, (uint32_t)target, &here.view, &there.view, request)
+                 : lfc_rma_get(module->window, (uint32_t)target, &here.view, &there.view, request);
+    rma_release(&there);
   }
-  neon_release(&here);
-  return neon_error(status);
+  rma_release(&here);
+  return rma_error(status);
 }
 
 /* The element that both sides are made of. Replace and no_op do with bytes if they must. */
-static enum neon_element common_element(ompi_datatype_t* datatype, enum neon_op op) {
-  const enum neon_element element = neon_element_of(datatype);
-  const bool bytes_do = op == NEON_REPLACE || op == NEON_NO_OP;
-  return element == NEON_NO_ELEMENT && bytes_do ? NEON_U8 : element;
+static enum lfc_element common_element(ompi_datatype_t* datatype, enum lfc_op op) {
+  const enum lfc_element element = rma_element_of(datatype);
+  const bool bytes_do = op == LFC_OP_REPLACE || op == LFC_OP_NO_OP;
+  return element == LFC_NO_ELEMENT && bytes_do ? LFC_ELEMENT_U8 : element;
 }
 
 static int combine(const void* origin, int count, ompi_datatype_t* datatype, void* result,
                    int result_count, ompi_datatype_t* result_datatype, int target, ptrdiff_t disp,
                    int there_count, ompi_datatype_t* there_datatype, ompi_op_t* op, bool fetch,
                    ompi_win_t* win, ompi_request_t* request) {
-  const neon_module* module = neon_module_of(win);
-  const enum neon_op what = neon_op_of(op);
-  const enum neon_element element = common_element(there_datatype, what);
-  struct neon_memory from, to, there;
-  if (what == NEON_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's are not looked at */
+  const rma_module* module = rma_module_of(win);
+  const enum lfc_op what = rma_op_of(op);
+  const enum lfc_element element = common_element(there_datatype, what);
+  struct rma_memory from, to, there;
+  if (what == LFC_OP_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's are not looked at */
   if (!fetch) result_count = 0, result_datatype = MPI_BYTE;
-  enum neon_status status = NEON_NO_MEMORY;
-  if (!neon_describe(&from, origin, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
-  if (neon_describe(&to, result, 0, (size_t)result_count, result_datatype)) {
+  enum lfc_rma_status status = LFC_RMA_NO_MEMORY;
+  if (!rma_describe(&from, origin, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (rma_describe(&to, result, 0, (size_t)result_count, result_datatype)) {
     status = describe_target(&there, module, target, disp, there_count, there_datatype);
-    if (status == NEON_OK) {
+    if (status == LFC_RMA_OK) {
       const uint32_t rank = (uint32_t)target;
-      status = fetch ? neon_fetch(module->window, rank, what, element, &from.view, &to.view,
-                                  &there.view, request)
-                     : neon_accumulate(module->window, rank, what, element, &from.view, &there.view,
-                                       request);
-      neon_release(&there);
+      status = fetch ? lfc_rma_fetch(module->window, rank, what, element, &from.view, &to.view,
+                                     &there.view, request)
+                     : lfc_rma_accumulate(module->window, rank, what, element, &from.view,
+                                          &there.view, request);
+      rma_release(&there);
     }
-    neon_release(&to);
+    rma_release(&to);
   }
-  neon_release(&from);
-  return neon_error(status);
+  rma_release(&from);
+  return rma_error(status);
 }
 
 /* Runs `call` with a new request, which is the caller's when that went well. */
 #define WITH_REQUEST(call)                             \
   do {                                                 \
-    *out = neon_request_new(win);                      \
+    *out = rma_request_new(win);                       \
     if (*out == NULL) return OMPI_ERR_OUT_OF_RESOURCE; \
     ompi_request_t* request = *out;                    \
     const int status = (call);                         \
     if (status == OMPI_SUCCESS) return OMPI_SUCCESS;   \
-    neon_request_finished(request, NEON_OK);           \
+    rma_request_finished(request, LFC_RMA_OK);         \
     (void)ompi_request_free(out);                      \
     return status;                                     \
   } while (0)
@@ -95,7 +97,7 @@ static int put(const void* origin, int count, ompi_datatype_t* datatype, int tar
   const size_t bytes = datatype->super.size * (size_t)count;
   if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
       bytes <= there_datatype->super.size * (size_t)there_count &&
-      neon_put_direct(neon_module_of(win)->window, (uint32_t)target, origin, bytes, disp))
+      lfc_rma_put_direct(rma_module_of(win)->window, (uint32_t)target, origin, bytes, disp))
     return OMPI_SUCCESS;
   return transfer(true, (void*)(uintptr_t)origin, count, datatype, target, disp, there_count,
                   there_datatype, win, NULL);
@@ -106,7 +108,7 @@ static int get(void* result, int count, ompi_datatype_t* datatype, int target, p
   const size_t bytes = there_datatype->super.size * (size_t)there_count;
   if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
       bytes <= datatype->super.size * (size_t)count &&
-      neon_get_direct(neon_module_of(win)->window, (uint32_t)target, result, bytes, disp))
+      lfc_rma_get_direct(rma_module_of(win)->window, (uint32_t)target, result, bytes, disp))
     return OMPI_SUCCESS;
   return transfer(false, result, count, datatype, target, disp, there_count, there_datatype, win,
                   NULL);
@@ -131,9 +133,9 @@ static int accumulate(const void* origin, int count, ompi_datatype_t* datatype, 
                       ompi_op_t* op, ompi_win_t* win) {
   if (datatype == there_datatype && count == there_count && ompi_datatype_is_predefined(datatype) &&
       is_plain(datatype, count) &&
-      neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
-                        neon_element_of(datatype), origin, NULL, datatype->super.size,
-                        (uint64_t)count, disp))
+      lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
+                           rma_element_of(datatype), origin, NULL, datatype->super.size,
+                           (uint64_t)count, disp))
     return OMPI_SUCCESS;
   return combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
                  there_datatype, op, false, win, NULL);
@@ -154,9 +156,9 @@ static int get_accumulate(const void* origin, int count, ompi_datatype_t* dataty
                      ((datatype == there_datatype && count == there_count) || op == MPI_NO_OP);
   if (alike && ompi_datatype_is_predefined(there_datatype) &&
       is_plain(there_datatype, there_count) &&
-      neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
-                        neon_element_of(there_datatype), origin, result, there_datatype->super.size,
-                        (uint64_t)there_count, disp))
+      lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
+                           rma_element_of(there_datatype), origin, result,
+                           there_datatype->super.size, (uint64_t)there_count, disp))
     return OMPI_SUCCESS;
   return combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
                  there_count, there_datatype, op, true, win, NULL);
@@ -172,8 +174,8 @@ static int rget_accumulate(const void* origin, int count, ompi_datatype_t* datat
 
 static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datatype, int target,
                         ptrdiff_t disp, ompi_op_t* op, ompi_win_t* win) {
-  if (neon_fetch_direct(neon_module_of(win)->window, (uint32_t)target, neon_op_of(op),
-                        neon_element_of(datatype), origin, result, datatype->super.size, 1, disp))
+  if (lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
+                           rma_element_of(datatype), origin, result, datatype->super.size, 1, disp))
     return OMPI_SUCCESS;
   return combine(origin, 1, datatype, result, 1, datatype, target, disp, 1, datatype, op, true, win,
                  NULL);
@@ -182,18 +184,19 @@ static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datat
 static int compare_and_swap(const void* origin, const void* compare, void* result,
                             ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                             ompi_win_t* win) {
-  const neon_module* module = neon_module_of(win);
+  const rma_module* module = rma_module_of(win);
   int64_t offset;
   const size_t size = datatype->super.size;
-  if (size <= sizeof(uint64_t) && neon_compare_and_swap_direct(module->window, (uint32_t)target,
-                                                               compare, origin, result, size, disp))
+  if (size <= sizeof(uint64_t) &&
+      lfc_rma_compare_and_swap_direct(module->window, (uint32_t)target, compare, origin, result,
+                                      size, disp))
     return OMPI_SUCCESS;
-  if (!offset_of(module, target, disp, &offset)) return neon_error(NEON_RANGE);
-  return neon_error(neon_compare_and_swap(module->window, (uint32_t)target, compare, origin, result,
-                                          size, offset));
+  if (!offset_of(module, target, disp, &offset)) return rma_error(LFC_RMA_RANGE);
+  return rma_error(lfc_rma_compare_and_swap(module->window, (uint32_t)target, compare, origin,
+                                            result, size, offset));
 }
 
-void neon_fill_operations(ompi_osc_base_module_t* module) {
+void rma_fill_operations(ompi_osc_base_module_t* module) {
   module->osc_put = put;
   module->osc_get = get;
   module->osc_accumulate = accumulate;

@@ -30,76 +30,76 @@
 
 #include "engine.h"
 
-typedef struct neon_component {
+typedef struct rma_component {
   ompi_osc_base_component_t super;
   unsigned verbose;
   bool told;      /* why it declines */
   bool told_lock; /* that a window with no_locks is locked */
   size_t windows; /* that exist; progress is registered while there are any */
-} neon_component;
-extern neon_component mca_osc_neon_component;
+} rma_component;
+extern rma_component mca_osc_neon_component;
 
-typedef struct neon_module {
+typedef struct rma_module {
   ompi_osc_base_module_t super;
   ompi_communicator_t* comm; /* of our own */
-  neon_window* window;
+  lfc_rma_window* window;
   uint32_t ranks;
   int flavor;
   bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
   bool no_locks;    /* the info key says that nobody locks */
   uint32_t* counts; /* room for a number per rank */
-} neon_module;
+} rma_module;
 
-static inline neon_module* neon_module_of(const ompi_win_t* win) {
-  return (neon_module*)win->w_osc_module;
+static inline rma_module* rma_module_of(const ompi_win_t* win) {
+  return (rma_module*)win->w_osc_module;
 }
 
 /* From the engine's status to Open MPI's. */
-static inline int neon_error(enum neon_status status) {
+static inline int rma_error(enum lfc_rma_status status) {
   switch (status) {
-    case NEON_OK: return OMPI_SUCCESS;
-    case NEON_SYNC: return OMPI_ERR_RMA_SYNC;
-    case NEON_RANGE: return OMPI_ERR_RMA_RANGE;
-    case NEON_TRUNCATED: return MPI_ERR_TRUNCATE;
-    case NEON_INVALID: return MPI_ERR_OP;
-    case NEON_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
+    case LFC_RMA_OK: return OMPI_SUCCESS;
+    case LFC_RMA_SYNC: return OMPI_ERR_RMA_SYNC;
+    case LFC_RMA_RANGE: return OMPI_ERR_RMA_RANGE;
+    case LFC_RMA_TRUNCATED: return MPI_ERR_TRUNCATE;
+    case LFC_RMA_INVALID: return MPI_ERR_OP;
+    case LFC_RMA_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
     default: return MPI_ERR_OTHER; /* a member of the window is lost */
   }
 }
 
 /* window.c */
-int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
-                       ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model);
-/* The peer of that rank; NEON_NO_PEER for this process itself, and for one that is not reachable:
+int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
+                      ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model);
+/* The peer of that rank; LFC_NO_PEER for this process itself, and for one that is not reachable:
  * then `why` says why. */
-uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
-int neon_progress(void);
+uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
+int rma_progress(void);
 /* Whether the window is one of ours. */
-bool neon_serves(const ompi_win_t* win);
+bool rma_serves(const ompi_win_t* win);
 
 /* component.c: opens the process's windows; false when no network interface is open. */
-bool neon_open_windows(void);
+bool rma_open_windows(void);
 
 /* datatype.c */
-struct neon_memory {
-  struct neon_view view;
-  struct neon_run run; /* of one piece */
-  neon_runs* many;     /* or of more */
+struct rma_memory {
+  struct lfc_rma_view view;
+  struct lfc_rma_run run; /* of one piece */
+  lfc_rma_runs* many;     /* or of more */
 };
 /* Describes `count` elements at `base`; false when memory is short. To be released. */
-bool neon_describe(struct neon_memory* memory, const void* base, int64_t offset, size_t count,
-                   ompi_datatype_t* datatype);
-void neon_release(struct neon_memory* memory);
-/* The only predefined type in it; NEON_NO_ELEMENT when there is none or it is none of ours. */
-enum neon_element neon_element_of(ompi_datatype_t* datatype);
-enum neon_op neon_op_of(const ompi_op_t* op);
+bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, size_t count,
+                  ompi_datatype_t* datatype);
+void rma_release(struct rma_memory* memory);
+/* The only predefined type in it; LFC_NO_ELEMENT when there is none or it is none of ours. */
+enum lfc_element rma_element_of(ompi_datatype_t* datatype);
+enum lfc_op rma_op_of(const ompi_op_t* op);
 
 /* request.c */
-ompi_request_t* neon_request_new(ompi_win_t* win);
-void neon_request_finished(void* request, enum neon_status status);
+ompi_request_t* rma_request_new(ompi_win_t* win);
+void rma_request_finished(void* request, enum lfc_rma_status status);
 
 /* operations.c and epochs.c: the module's functions */
-void neon_fill_epochs(ompi_osc_base_module_t* module);
-void neon_fill_operations(ompi_osc_base_module_t* module);
+void rma_fill_epochs(ompi_osc_base_module_t* module);
+void rma_fill_operations(ompi_osc_base_module_t* module);
 
 #endif

@@ -15,7 +15,7 @@ static int release(ompi_request_t** request) {
   return OMPI_SUCCESS;
 }
 
-ompi_request_t* neon_request_new(ompi_win_t* win) {
+ompi_request_t* rma_request_new(ompi_win_t* win) {
   ompi_request_t* request = OBJ_NEW(ompi_request_t);
   if (request == NULL) return NULL;
   OMPI_REQUEST_INIT(request, false);
@@ -30,9 +30,9 @@ ompi_request_t* neon_request_new(ompi_win_t* win) {
   return request;
 }
 
-void neon_request_finished(void* finished, enum neon_status status) {
+void rma_request_finished(void* finished, enum lfc_rma_status status) {
   ompi_request_t* request = finished;
-  if (status != NEON_OK)
-    request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(neon_error(status));
+  if (status != LFC_RMA_OK)
+    request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(rma_error(status));
   (void)ompi_request_complete(request, true);
 }

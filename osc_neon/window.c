@@ -6,22 +6,22 @@
 
 #include "modex.h"
 
-int neon_progress(void) { return neon_serve(); }
+int rma_progress(void) { return lfc_rma_serve(); }
 
-uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size) {
+uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size) {
   why[0] = '\0';
-  if (rank == ompi_comm_rank(comm)) return NEON_NO_PEER;
+  if (rank == ompi_comm_rank(comm)) return LFC_NO_PEER;
   const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
   const opal_process_name_t name = proc->super.proc_name;
-  uint32_t peer = neon_find_peer(name.jobid, name.vpid);
-  if (peer != NEON_NO_PEER) return peer;
+  uint32_t peer = lfc_rma_find_peer(name.jobid, name.vpid);
+  if (peer != LFC_NO_PEER) return peer;
   uint8_t* address = NULL;
   size_t size = 0;
   if (!lfc_modex_find(LFC_MODEX_ADDRESS, &name, &address, &size)) {
     snprintf(why, why_size, "rank %d published no LFC address", rank);
-    return NEON_NO_PEER;
+    return LFC_NO_PEER;
   }
-  peer = neon_add_peer(address, size, why, why_size);
+  peer = lfc_rma_add_peer(address, size, why, why_size);
   free(address);
   return peer;
 }
@@ -30,8 +30,8 @@ uint32_t neon_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why
 
 static size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
-static neon_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info, size_t size,
-                                    struct neon_shape* shape) {
+static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info, size_t size,
+                                       struct lfc_rma_shape* shape) {
   const int ranks = ompi_comm_size(comm);
   const int rank = ompi_comm_rank(comm);
   int flag = 0;
@@ -39,13 +39,13 @@ static neon_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info
   if (info != NULL) (void)opal_info_get_bool(info, "alloc_shared_noncontig", &apart, &flag);
   uint64_t own[2] = {size, apart};
   uint64_t* all = malloc(2 * sizeof own[0] * (size_t)ranks);
-  neon_segment* segment = NULL;
+  lfc_rma_segment* segment = NULL;
   char name[64] = {0};
   if (all == NULL) return NULL;
   if (comm->c_coll->coll_allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, comm,
                                    comm->c_coll->coll_allgather_module) == OMPI_SUCCESS) {
     apart = all[1] != 0; /* all go by the first rank's */
-    const size_t control = neon_control_size();
+    const size_t control = lfc_rma_control_size();
     size_t end = round_up(control * (size_t)ranks, 4096);
     for (int i = 0; i < ranks; ++i) {
       if (i == rank) shape->memory_offset = end;
@@ -53,12 +53,12 @@ static neon_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info
       if (apart) end = round_up(end, 4096);
     }
     shape->control_offset = control * (size_t)rank;
-    if (rank == 0 && (segment = neon_segment_create(end)) != NULL)
-      memcpy(name, neon_segment_name(segment), neon_segment_name_size());
+    if (rank == 0 && (segment = lfc_rma_segment_create(end)) != NULL)
+      memcpy(name, lfc_rma_segment_name(segment), lfc_rma_segment_name_size());
     if (comm->c_coll->coll_bcast(name, sizeof name, MPI_BYTE, 0, comm,
                                  comm->c_coll->coll_bcast_module) == OMPI_SUCCESS &&
         rank != 0)
-      segment = neon_segment_open(name);
+      segment = lfc_rma_segment_open(name);
   }
   free(all);
   return segment;
@@ -66,12 +66,12 @@ static neon_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info
 
 /* --- Create --- */
 
-static enum neon_flavor engine_flavor(int flavor) {
+static enum lfc_rma_flavor engine_flavor(int flavor) {
   switch (flavor) {
-    case MPI_WIN_FLAVOR_ALLOCATE: return NEON_ALLOCATE;
-    case MPI_WIN_FLAVOR_SHARED: return NEON_SHARED;
-    case MPI_WIN_FLAVOR_DYNAMIC: return NEON_DYNAMIC;
-    default: return NEON_CREATE;
+    case MPI_WIN_FLAVOR_ALLOCATE: return LFC_RMA_ALLOCATE;
+    case MPI_WIN_FLAVOR_SHARED: return LFC_RMA_SHARED;
+    case MPI_WIN_FLAVOR_DYNAMIC: return LFC_RMA_DYNAMIC;
+    default: return LFC_RMA_CREATE;
   }
 }
 
@@ -85,27 +85,27 @@ static bool all_agree(ompi_communicator_t* comm, bool mine) {
 }
 
 /* Exchanges what all members must know of each other. */
-static bool connect_members(neon_module* module) {
+static bool connect_members(rma_module* module) {
   ompi_communicator_t* comm = module->comm;
   const int ranks = ompi_comm_size(comm);
-  const size_t size = neon_facts_size();
+  const size_t size = lfc_rma_facts_size();
   char why[256];
   void* facts = malloc(size * (size_t)ranks);
   uint32_t* peers = malloc(sizeof *peers * (size_t)ranks);
   bool* neighbours = malloc(sizeof *neighbours * (size_t)ranks);
   bool done = facts != NULL && peers != NULL && neighbours != NULL;
   if (all_agree(comm, done)) {
-    const void* own = neon_window_facts(module->window);
+    const void* own = lfc_rma_window_facts(module->window);
     done = comm->c_coll->coll_allgather((void*)(uintptr_t)own, (int)size, MPI_BYTE, facts,
                                         (int)size, MPI_BYTE, comm,
                                         comm->c_coll->coll_allgather_module) == OMPI_SUCCESS;
     for (int rank = 0; done && rank < ranks; ++rank) {
       const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
-      peers[rank] = neon_peer_of(comm, rank, why, sizeof why);
+      peers[rank] = rma_peer_of(comm, rank, why, sizeof why);
       neighbours[rank] = OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
     }
     if (done) {
-      const bool mapped = neon_window_connect(module->window, facts, peers, neighbours);
+      const bool mapped = lfc_rma_window_connect(module->window, facts, peers, neighbours);
       done = mapped || module->flavor != MPI_WIN_FLAVOR_SHARED;
     }
   }
@@ -115,22 +115,22 @@ static bool connect_members(neon_module* module) {
   return done;
 }
 
-static void discard(neon_module* module) {
+static void discard(rma_module* module) {
   if (module == NULL) return;
-  if (module->window != NULL) neon_window_free(module->window);
+  if (module->window != NULL) lfc_rma_window_free(module->window);
   if (module->comm != NULL) (void)ompi_comm_free(&module->comm);
   free(module->counts);
   free(module);
 }
 
-static void tell(const neon_module* module) {
+static void tell(const rma_module* module) {
   const int ranks = ompi_comm_size(module->comm);
   int mapped = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     uint64_t size;
     uint32_t unit;
     void* base;
-    const bool here = neon_window_query(module->window, (uint32_t)rank, &size, &unit, &base);
+    const bool here = lfc_rma_window_query(module->window, (uint32_t)rank, &size, &unit, &base);
     mapped += here;
     if (mca_osc_neon_component.verbose >= 2)
       opal_output(0, "osc neon: window of %d ranks: rank %d, %llu bytes, %s", ranks, rank,
@@ -147,38 +147,38 @@ static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text
   ompi_win_t* win = (ompi_win_t*)object;
   (void)key;
   const bool no_locks = value != NULL && strcmp(value, "true") == 0;
-  neon_module_of(win)->no_locks = no_locks;
+  rma_module_of(win)->no_locks = no_locks;
   static char yes[] = "true";
   static char no[] = "false";
   return no_locks ? yes : no;
 }
 
 static int free_window(ompi_win_t* win) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   if (module == NULL) return OMPI_SUCCESS;
-  const enum neon_status status = neon_drain(module->window);
+  const enum lfc_rma_status status = lfc_rma_drain(module->window);
   ompi_communicator_t* comm = module->comm;
   /* Nobody frees what others may still reach, nor leaves them waiting for an error that is told here. */
-  if (status != NEON_LOST)
+  if (status != LFC_RMA_LOST)
     (void)comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   win->w_osc_module = NULL;
   discard(module);
-  if (--mca_osc_neon_component.windows == 0) (void)opal_progress_unregister(neon_progress);
-  return neon_error(status);
+  if (--mca_osc_neon_component.windows == 0) (void)opal_progress_unregister(rma_progress);
+  return rma_error(status);
 }
 
 static int shared_query(ompi_win_t* win, int rank, size_t* size, int* disp_unit, void* baseptr) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   uint64_t bytes = 0;
   uint32_t unit = 1;
   void* base = NULL;
   if (module->flavor != MPI_WIN_FLAVOR_SHARED) return OMPI_ERR_RMA_FLAVOR;
   if (rank != MPI_PROC_NULL) {
-    (void)neon_window_query(module->window, (uint32_t)rank, &bytes, &unit, &base);
+    (void)lfc_rma_window_query(module->window, (uint32_t)rank, &bytes, &unit, &base);
   } else {
     /* The lowest rank with memory. */
     for (int i = 0; bytes == 0 && i < ompi_comm_size(module->comm); ++i)
-      (void)neon_window_query(module->window, (uint32_t)i, &bytes, &unit, &base);
+      (void)lfc_rma_window_query(module->window, (uint32_t)i, &bytes, &unit, &base);
   }
   *size = bytes;
   *disp_unit = (int)unit;
@@ -187,20 +187,21 @@ static int shared_query(ompi_win_t* win, int rank, size_t* size, int* disp_unit,
 }
 
 static int attach(ompi_win_t* win, void* base, size_t size) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   if (module->flavor != MPI_WIN_FLAVOR_DYNAMIC) return OMPI_ERR_RMA_FLAVOR;
-  return neon_attach(module->window, base, size) == NEON_OK ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+  return lfc_rma_attach(module->window, base, size) == LFC_RMA_OK ? OMPI_SUCCESS
+                                                                  : OMPI_ERR_RMA_ATTACH;
 }
 
 static int detach(ompi_win_t* win, const void* base) {
-  neon_module* module = neon_module_of(win);
+  rma_module* module = rma_module_of(win);
   if (module->flavor != MPI_WIN_FLAVOR_DYNAMIC) return OMPI_ERR_RMA_FLAVOR;
-  return neon_detach(module->window, base) == NEON_OK ? OMPI_SUCCESS : MPI_ERR_BASE;
+  return lfc_rma_detach(module->window, base) == LFC_RMA_OK ? OMPI_SUCCESS : MPI_ERR_BASE;
 }
 
-int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
-                       ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model) {
-  neon_module* module = calloc(1, sizeof *module);
+int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
+                      ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model) {
+  rma_module* module = calloc(1, sizeof *module);
   const int ranks = ompi_comm_size(comm);
   bool done = module != NULL && (module->counts = calloc((size_t)ranks, sizeof(uint32_t))) != NULL;
   if (!all_agree(comm, done)) {
@@ -213,25 +214,25 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
                                            .osc_win_attach = attach,
                                            .osc_win_detach = detach,
                                            .osc_free = free_window};
-  neon_fill_operations(&module->super);
-  neon_fill_epochs(&module->super);
+  rma_fill_operations(&module->super);
+  rma_fill_epochs(&module->super);
   int status = ompi_comm_dup(comm, &module->comm);
   if (status != OMPI_SUCCESS) {
     discard(module);
     return status;
   }
 
-  struct neon_shape shape = {.flavor = engine_flavor(flavor),
-                             .base = flavor == MPI_WIN_FLAVOR_CREATE ? *base : NULL,
-                             .size = size,
-                             .displacement_unit = (uint32_t)disp_unit,
-                             .rank = (uint32_t)ompi_comm_rank(comm),
-                             .ranks = (uint32_t)ranks};
+  struct lfc_rma_shape shape = {.flavor = engine_flavor(flavor),
+                                .base = flavor == MPI_WIN_FLAVOR_CREATE ? *base : NULL,
+                                .size = size,
+                                .displacement_unit = (uint32_t)disp_unit,
+                                .rank = (uint32_t)ompi_comm_rank(comm),
+                                .ranks = (uint32_t)ranks};
   if (flavor == MPI_WIN_FLAVOR_SHARED)
     shape.segment = shared_segment(module->comm, info, size, &shape);
   if (flavor != MPI_WIN_FLAVOR_SHARED || shape.segment != NULL)
-    module->window = neon_window_create(&shape);
-  if (shape.segment != NULL) neon_segment_free(shape.segment);
+    module->window = lfc_rma_window_create(&shape);
+  if (shape.segment != NULL) lfc_rma_segment_free(shape.segment);
 
   status = OMPI_SUCCESS;
   if (!all_agree(module->comm, module->window != NULL)) {
@@ -246,12 +247,12 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
     discard(module);
     return status;
   }
-  neon_window_close_segment(module->window);
-  module->all_mapped = all_agree(module->comm, neon_window_all_mapped(module->window));
+  lfc_rma_window_close_segment(module->window);
+  module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
   if (mca_osc_neon_component.verbose >= 1) tell(module);
-  if (mca_osc_neon_component.windows++ == 0) (void)opal_progress_register(neon_progress);
+  if (mca_osc_neon_component.windows++ == 0) (void)opal_progress_register(rma_progress);
   if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
-    *base = neon_window_memory(module->window);
+    *base = lfc_rma_window_memory(module->window);
   *model = MPI_WIN_UNIFIED;
   win->w_osc_module = &module->super;
   static char key[] = "no_locks";
@@ -260,6 +261,6 @@ int neon_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   return OMPI_SUCCESS;
 }
 
-bool neon_serves(const ompi_win_t* win) {
+bool rma_serves(const ompi_win_t* win) {
   return win->w_osc_module != NULL && win->w_osc_module->osc_free == free_window;
 }
