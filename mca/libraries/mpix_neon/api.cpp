@@ -30,14 +30,14 @@ int check(const Window& window, const void* data, int count, MPI_Datatype type, 
   return MPI_SUCCESS;
 }
 
-const std::byte* gathered(Job& job, const void* data, const Layout& layout) {
-  if (layout.contiguous()) return static_cast<const std::byte*>(data);
-  job.bytes.resize(layout.bytes());
-  layout.gather(job.bytes.data(), static_cast<const std::byte*>(data));
+const std::byte* gathered(Job& job, const void* data, const DatatypePieces& pieces) {
+  if (pieces.contiguous()) return static_cast<const std::byte*>(data);
+  job.bytes.resize(pieces.bytes());
+  pieces.gather(job.bytes.data(), static_cast<const std::byte*>(data));
   return job.bytes.data();
 }
 
-void* place_for(Job& job, void* data, const Layout& here, const Layout& there) {
+void* place_for(Job& job, void* data, const DatatypePieces& here, const DatatypePieces& there) {
   if (here.contiguous() && there.contiguous()) return data;
   job.spreads = true;
   job.result = static_cast<std::byte*>(data);
@@ -49,20 +49,20 @@ void* place_for(Job& job, void* data, const Layout& here, const Layout& there) {
 
 namespace {
 
-int check(const Layout& here, const Layout& there, MPI_Aint offset) {
+int check(const DatatypePieces& here, const DatatypePieces& there, MPI_Aint offset) {
   if (here.bytes() != there.bytes()) return MPI_ERR_ARG;
   return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
 // Begins the puts of all pieces, the last of them as `final` says.
 Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint offset,
-                  const std::byte* data, const Layout& there, bool final, bool strong) {
+                  const std::byte* data, const DatatypePieces& there, bool final, bool strong) {
   if (there.contiguous())
     return neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset), data, there.bytes(),
                     final, strong);
   Status status = Status::ok;
   for (std::size_t i = 0; i < there.pieces().size() && status == Status::ok; ++i) {
-    const Layout::Piece& piece = there.pieces()[i];
+    const DatatypePieces::Piece& piece = there.pieces()[i];
     const bool last = i + 1 == there.pieces().size();
     status = neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset + piece.offset), data,
                       piece.size, final && last, strong);
@@ -110,8 +110,8 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
     if (request != nullptr) *request = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  const Layout here(type, count);
-  const Layout there(target_type, target_count);
+  const DatatypePieces here(type, count);
+  const DatatypePieces there(target_type, target_count);
   error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
@@ -134,8 +134,8 @@ int get(Window& window, void* origin, int count, MPI_Datatype type, int target, 
     *request = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  const Layout here(type, count);
-  const Layout there(target_type, target_count);
+  const DatatypePieces here(type, count);
+  const DatatypePieces there(target_type, target_count);
   error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
   window.endpoint().lock();

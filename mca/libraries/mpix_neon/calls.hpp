@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "layout.hpp"
+#include "datatype_pieces.hpp"
 #include "ompi_glue.h"
 #include "requests.hpp"
 #include "window.hpp"
@@ -18,9 +18,9 @@ Window* attached(MPI_Win win, int& error);
 int check(const Window& window, const void* data, int count, MPI_Datatype type, int target,
           int target_count, MPI_Datatype target_type);
 // The bytes at `data` one after the other: there, or copied into the job.
-const std::byte* gathered(Job& job, const void* data, const Layout& layout);
+const std::byte* gathered(Job& job, const void* data, const DatatypePieces& pieces);
 // Where a get reads what spans `there`: to `data`, or into the job, which spreads it out at its end.
-void* place_for(Job& job, void* data, const Layout& here, const Layout& there);
+void* place_for(Job& job, void* data, const DatatypePieces& here, const DatatypePieces& there);
 
 // MPIX_Neon_announce_init, _put and _get for windows with and without an MPI window; an MPI error code, not
 // reported.

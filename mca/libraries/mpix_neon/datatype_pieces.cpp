@@ -1,4 +1,4 @@
-#include "layout.hpp"
+#include "datatype_pieces.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 namespace lfc::neon {
 
-Layout::Layout(MPI_Datatype type, int count) {
+DatatypePieces::DatatypePieces(MPI_Datatype type, int count) {
   const std::int64_t contiguous = lfc_contiguous_bytes(type, count);
   if (contiguous >= 0) {
     bytes_ = static_cast<std::uint64_t>(contiguous);
@@ -33,7 +33,7 @@ Layout::Layout(MPI_Datatype type, int count) {
   }
 }
 
-void Layout::gather(std::byte* packed, const std::byte* data) const {
+void DatatypePieces::gather(std::byte* packed, const std::byte* data) const {
   if (contiguous() && bytes_ > 0) std::memcpy(packed, data, bytes_);
   for (const Piece& each : pieces_) {
     std::memcpy(packed, data + each.offset, each.size);
@@ -41,7 +41,7 @@ void Layout::gather(std::byte* packed, const std::byte* data) const {
   }
 }
 
-void Layout::scatter(std::byte* data, const std::byte* packed) const {
+void DatatypePieces::scatter(std::byte* data, const std::byte* packed) const {
   if (contiguous() && bytes_ > 0) std::memcpy(data, packed, bytes_);
   for (const Piece& each : pieces_) {
     std::memcpy(data + each.offset, packed, each.size);

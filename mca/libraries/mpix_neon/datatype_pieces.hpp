@@ -1,7 +1,7 @@
-// Layout: the contiguous pieces of some items of an MPI datatype, in their order.
+// DatatypePieces: the contiguous pieces of some items of an MPI datatype, in their order.
 //
-//   const Layout layout(type, count);
-//   if (layout.contiguous()) ... else layout.gather(packed, data);
+//   const DatatypePieces pieces(type, count);
+//   if (pieces.contiguous()) ... else pieces.gather(packed, data);
 #pragma once
 
 #include <mpi.h>
@@ -12,20 +12,20 @@
 
 namespace lfc::neon {
 
-class Layout {
+class DatatypePieces {
  public:
   struct Piece {
     std::ptrdiff_t offset;
     std::size_t size;
   };
 
-  Layout() = default;
-  Layout(MPI_Datatype type, int count);
+  DatatypePieces() = default;
+  DatatypePieces(MPI_Datatype type, int count);
 
   std::uint64_t bytes() const { return bytes_; }
   // One piece at offset 0.
   bool contiguous() const { return pieces_.empty(); }
-  // Of a layout that is not contiguous.
+  // Where they are not contiguous.
   const std::vector<Piece>& pieces() const { return pieces_; }
   // The bytes from begin() to end() hold all pieces.
   std::ptrdiff_t begin() const { return begin_; }

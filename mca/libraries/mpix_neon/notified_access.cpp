@@ -10,7 +10,7 @@ namespace {
 // Arguments of an operation, checked.
 struct Access {
   Window* window = nullptr;
-  Layout here, there;
+  DatatypePieces here, there;
   std::uint64_t offset = 0;  // of displacement `disp` in the target's window, bytes
 };
 
@@ -37,8 +37,8 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   if (error != MPI_SUCCESS) return error;
   if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->memory().slot_count)
     return MPI_ERR_ARG;
-  access.here = Layout(type, count);
-  access.there = Layout(target_type, target_count);
+  access.here = DatatypePieces(type, count);
+  access.there = DatatypePieces(target_type, target_count);
   if (access.here.bytes() != access.there.bytes()) return MPI_ERR_ARG;
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   const bool inside = in_window(*access.window, static_cast<Rank>(target), disp,
@@ -83,7 +83,7 @@ int start_put(Access& access, const void* origin, int target, int idx, MPI_Reque
   std::vector<Operation*> pieces;
   const std::ptrdiff_t begin = access.there.begin();
   if (access.there.contiguous()) pieces.push_back(add(data, 0, access.here.bytes()));
-  for (const Layout::Piece& each : access.there.pieces()) {
+  for (const DatatypePieces::Piece& each : access.there.pieces()) {
     pieces.push_back(add(data, static_cast<std::uint64_t>(each.offset - begin), each.size));
     data += each.size;
   }

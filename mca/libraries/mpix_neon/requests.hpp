@@ -11,7 +11,7 @@
 #include <deque>
 #include <vector>
 
-#include "layout.hpp"
+#include "datatype_pieces.hpp"
 #include "ompi_glue.h"
 #include "window.hpp"
 
@@ -46,7 +46,7 @@ struct Job {
   // A get whose bytes are to be spread out: from `source` within `bytes` to `destination` at `result`.
   bool spreads = false;
   std::byte* result = nullptr;
-  Layout source, destination;
+  DatatypePieces source, destination;
 
  private:
   void spread();
