@@ -43,8 +43,8 @@ loaded=("$build/tests/mpi/mpi_loaded" --limit 60)
 expect 1 "loaded from $copy" "${job[@]}" --mca btl lfc "${loaded[@]}"
 
 touch "$scratch/built.default" # configured anew, the build would take the copy's folder for Open MPI's
-from_suite() { LFC_TEST_STATE=$scratch bash "$tree/tests/suite.sh" run "$*"; }
-expect 0 '^ok$' from_suite rma_on_host 1 mpi_loaded
+from_suite() { LFC_TEST_STATE=$scratch "$tree/tests/kinds.sh" "$@"; }
+expect 0 '^ok$' from_suite rma host 1 - mpi loaded
 # shellcheck disable=SC2016
 printf '%s\n' '#!/bin/bash' ". '$tree/tests/fault/job.bash'" 'run_job 60 1 --mca btl lfc mpi_loaded' 'cat "$output"' 'exit $code' >"$scratch/fault.sh"
 chmod +x "$scratch/fault.sh"

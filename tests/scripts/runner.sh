@@ -9,8 +9,11 @@ static void wait_for_ever(void) { for (volatile int i = 0;; ++i) {} }
 int main(void) { wait_for_ever(); return 0; }
 C
 cc -g -O0 -o "$scratch/spin" "$scratch/spin.c"
-cat >"$scratch/suite.sh" <<C
+cat >"$scratch/kinds.sh" <<C
+#!/usr/bin/env bash
 set -euo pipefail
+passes() { :; }
+says() { echo "says: \$*"; false; }
 skips() { echo "no such thing here"; exit 77; }
 fails() { echo "what went wrong"; false; echo "not reached"; }
 hangs() { bash -c '"$scratch/spin" & wait'; }
@@ -26,21 +29,27 @@ meets() {
   return 1
 }
 is_alone() { mkdir "$scratch/alone" && sleep 0.3 && rmdir "$scratch/alone"; }
-suite() {
-  entry quick 10 passes true
-  entry full 10 part/passes reads_input
-  entry quick 10 skips skips
-  entry quick 10 fails fails
-  entry quick 2 hangs hangs
-  entry quick 10 leaves leaves
-  entry nightly 10 later true
-  side_by_side 'meet/*'
-  for name in a b; do entry nightly 10 "meet/\$name" meets; done
-  for name in a b; do entry nightly 10 "alone/\$name" is_alone; done
-}
-[[ \${1-} != run ]] || eval "\$2"
+"\$@"
 C
-run() { LFC_SUITE=$scratch/suite.sh LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup "$@"; }
+chmod +x "$scratch/kinds.sh"
+cat >"$scratch/suite.table" <<'T'
+level    seconds  cores  name         kind
+# A remark.
+quick    10       all    passes       passes
+full     10       all    part/passes  reads_input
+quick    10       all    skips        skips
+quick    10       all    fails        fails
+quick    2        all    hangs        hangs
+quick    10       all    leaves       leaves
+nightly  10       all    later        passes
+level    seconds  cores  name         kind      which
+nightly  10       1      meet/{which}   meets     a|b
+nightly  10       all    alone/{which}  is_alone  a|b
+level    seconds  cores  name                       kind  ranks  program                 arguments
+ompi5    10       all    said/{program}.{ranks}     says  2|4    scripts/suite/[mw]*.py  'two words' *
+ompi5    10       all    said/{program}.{ranks}     says  2      watch                   by itself
+T
+run() { LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup "$@"; }
 has() { grep -qE -- "$1" <<<"$output" || fail "no '$1' in: $output"; }
 lacks() { ! grep -qE -- "$1" <<<"$output" || fail "'$1' in: $output"; }
 
@@ -52,6 +61,23 @@ lacks later
 expect 0 '^later$' run --list --nightly
 expect 0 '^hangs$' run --list --quick
 lacks part/passes
+
+# What a row says: each combination of its values, one for each file but those that have a row of their own.
+expect 1 '^    says: 2 marked two words \*$' run --smoke-ompi5 --only 'said/*' --keep-going
+has '^    says: 4 watch two words \*$'
+has '^    says: 2 watch by itself$'
+has '^0 passed, 4 failed$'
+mkdir "$scratch/wrong"
+wrong() { # wrong PATTERN ROW...
+  printf '%s\n' 'level seconds cores name kind ranks' "${@:2}" >"$scratch/wrong/suite.table"
+  LFC_SUITE=$scratch/wrong expect 1 "$1" "$tree/scripts/test" --list
+}
+wrong "suite.table:3: there are two tests 'a'" 'quick 1 all a says 2' 'quick 1 all a says 4'
+wrong "suite.table:2: 'soon' is not a level" 'soon 1 all a says 2'
+wrong 'suite.table:2: not the columns level' 'quick 1 all a says 2 more'
+wrong 'suite.table:2: not the columns level' 'quick 1 all a says'
+wrong 'suite.table:2: seconds are a number' 'quick 1s all a says 2'
+wrong 'suite.table:2: .* finds no file' 'quick 1 all a says tests/mpi/nothing*.c'
 
 expect 0 '^1 passed, 0 failed$' run --only passes
 has '^ok passes [0-9]+\.[0-9]s$'
@@ -77,7 +103,7 @@ has "sleep $nap\$"
 [[ -z $(pgrep -fx "sleep $nap") && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
 
 # Interrupted: what ran is ended, and the last line still says so.
-LFC_SUITE=$scratch/suite.sh LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --only hangs >"$scratch/interrupted" 2>&1 &
+LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --only hangs >"$scratch/interrupted" 2>&1 &
 for ((i = 0; i < 100; i++)); do
   ! pgrep -f "^$scratch/spin" >/dev/null || break
   sleep 0.02

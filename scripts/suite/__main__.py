@@ -1,0 +1,104 @@
+"""What scripts/test runs; its options are described there."""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import table
+from runner import Runner
+
+TREE = Path(__file__).parents[2]
+
+
+def die(reason: str) -> None:
+    print(f"test: {reason}", file=sys.stderr)
+    sys.exit(1)
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/test", add_help=False, allow_abbrev=False)
+    parser.error = die
+    parser.add_argument("--quick", dest="level", action="store_const", const="quick", default="full")
+    parser.add_argument("--nightly", dest="level", action="store_const", const="nightly")
+    parser.add_argument("--with-ompi5", action="store_true")
+    parser.add_argument("--smoke-ompi5", action="store_true")
+    parser.add_argument("--only", nargs="+", action="extend", default=[])
+    parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--patience", type=int, default=1)
+    parser.add_argument("--no-setup", action="store_true")
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        die(f"unknown option '{unknown[0]}' (see --help)")
+    if not 1 <= options.patience <= 99:
+        die(f"--patience must be 1 to 99, not '{options.patience}'")
+    return options
+
+
+def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.Test]:
+    """Those of the levels that are asked for, and of the names."""
+    levels = {"quick": ("quick",), "full": ("quick", "full"), "nightly": ("quick", "full", "nightly")}[options.level]
+    if options.with_ompi5:
+        levels += ("ompi5", "ompi5-all")
+    elif options.smoke_ompi5:
+        levels += ("ompi5",)
+    patterns = options.only or ["*"]
+    tests = [test for test in tests if test.level in levels]
+    return [test for test in tests if any(fnmatchcase(test.name, pattern) for pattern in patterns)]
+
+
+def on_signal(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
+
+
+def run(tests: list[table.Test], kinds: Path, options: argparse.Namespace) -> bool:
+    build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
+    # What one run shares: which builds are done. And its own lab, beside those of other runs.
+    state = tempfile.mkdtemp(prefix="lfc-test.")
+    os.environ |= {"LFC_TEST_STATE": state, "LFC_LAB": f"test{os.getpid()}"}
+    signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    for number in signals:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, on_signal)
+    runner = Runner(kinds, build / "test-logs", options.patience)
+    try:
+        runner.run(tests, options.keep_going)
+    finally:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        runner.interrupt()
+        subprocess.run([TREE / "scripts/lab", "down"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(state, ignore_errors=True)
+        print(runner.summary(), flush=True)
+    return not runner.count["failed"]
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    suite = Path(os.environ.get("LFC_SUITE", TREE / "tests"))
+    try:
+        tests = chosen(table.read(suite / "suite.table", TREE), options)
+    except table.Wrong as wrong:
+        die(str(wrong))
+    if not tests:
+        die(f"no test is called '{' '.join(options.only)}' (--list shows the names)")
+    if options.list:
+        print(*(test.name for test in tests), sep="\n")
+        return
+    ompi5 = "all" if options.with_ompi5 else "some" if options.smoke_ompi5 else ""
+    if not options.no_setup:
+        groups = ["build", "test", "apps", "lab"] + (["chroot"] if ompi5 else [])
+        if subprocess.run([TREE / "scripts/setup", *groups]).returncode:
+            sys.exit(1)
+    cores = len(os.sched_getaffinity(0))
+    print(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {cores} cores", flush=True)
+    sys.exit(0 if run(tests, suite / "kinds.sh", options) else 1)
+
+
+main()

@@ -1,0 +1,26 @@
+"""The processes that a test has started, by their mark: scripts/lib/marked.sh, which explains it, for Python."""
+
+import subprocess
+from pathlib import Path
+
+_LIBRARY = Path(__file__).parents[1] / "lib/marked.sh"
+
+
+def _call(function: str, mark: str) -> str:
+    command = ["bash", "-c", '. "$0" && "$@"', _LIBRARY, function, mark]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace").stdout
+
+
+def listed(mark: str) -> str:
+    """A line of `ps` for each, nothing if there is none."""
+    return _call("marked_list", mark)
+
+
+def state(mark: str) -> str:
+    """The state and the stacks of all."""
+    return _call("marked_show", mark)
+
+
+def kill(mark: str) -> None:
+    """Ends all, until none is left that could start another."""
+    _call("marked_kill", mark)

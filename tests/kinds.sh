@@ -1,0 +1,322 @@
+#!/usr/bin/env bash
+# kinds.sh KIND ARGS...: how the tests of tests/suite.table are run, by scripts/test. A kind is a function that returns 0, or
+# 77 after printing why it cannot run here; its arguments are the columns behind `kind` in the table.
+#
+# Where MPI programs run (PLACE): on this host, or in the lab (scripts/lab), a rank on each of its four hosts in turn. What
+# they are asked to use (WITH): `-` for nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy;
+# the last is floating with upcalls), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
+set -euo pipefail
+
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
+tree=$lfc_tree
+
+skip() {
+  echo "$*"
+  exit 77
+}
+
+# --- builds -----------------------------------------------------------------------------------------------------
+
+# build PRESET [TARGET]: once per run of scripts/test; afterwards the answer is known.
+build() {
+  local stamp=$LFC_TEST_STATE/built.$1${2+.$2} lock
+  [[ ! -e $stamp ]] || return 0
+  exec {lock}>"$stamp.lock"
+  flock "$lock" # one builds, tests beside it wait
+  if [[ ! -e $stamp ]]; then
+    [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
+    touch "$stamp.failed"
+    cd "$tree"
+    cmake --preset "$1" -B "$LFC_BUILD/$1"
+    cmake --build "$LFC_BUILD/$1" ${2+--target "$2"}
+    mv "$stamp.failed" "$stamp"
+  fi
+  exec {lock}>&-
+}
+
+# --- programs without MPI, and checks ---------------------------------------------------------------------------
+
+# program PRESET NAME ARGS...: a test program of ours
+program() {
+  build "$1"
+  # Nothing is forgiven, and a report ends the program.
+  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  "$LFC_BUILD/$1/tests/$2" "${@:3}"
+}
+
+simulator() { program default lfc_sim "$@"; }
+
+catch() { # catch PRESET NAME [WHICH]: a Catch2 program, or those of its cases; no test cases is no success
+  local output=$LFC_TEST_STATE/output.$$
+  program "$1" "$2" "${@:3}" | tee "$output"
+  ! grep -q 'No tests ran' "$output"
+}
+
+catch_long() { LFC_TEST_EFFORT=$1 catch default lfc_unit "$2"; } # catch_long TIMES-AS-MUCH WHICH
+
+check() { # check PROGRAM ARGS...: it looks at the sources
+  cd "$tree"
+  "$@"
+}
+check_build() { # check_build PROGRAM ARGS...: it looks at what was built, too: the word BUILD in an argument says where
+  build default
+  check "${@/#BUILD/"$LFC_BUILD/default"}"
+}
+
+script() { # script FILE ARGS...: a test that is a program of its own
+  build default
+  allow_mpirun_as_root
+  use_plugin "$LFC_BUILD"
+  "$tree/$1" "${@:2}"
+}
+
+small_worlds() { # small_worlds FAMILY COUNT [random]
+  build small small_worlds
+  allow_mpirun_as_root
+  "$tree/tests/small/world.sh" "$@"
+}
+
+# --- MPI programs -----------------------------------------------------------------------------------------------
+
+# The plugin out of the build tree, without installing it.
+use_plugin() { export OMPI_MCA_mca_base_component_path=$1/default/components:SYS_DEFAULT; }
+
+use() { # use WITH
+  local words word
+  IFS=+ read -ra words <<<"$1"
+  for word in "${words[@]}"; do
+    case $word in
+      -) ;;
+      single | floating | fixed) export OMPI_MCA_btl_lfc_policy=$word ;;
+      upcalls) export OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_upcalls=1 ;;
+      *=*) export "OMPI_MCA_$word" ;;
+      *) die "'$word' says nothing about how to run a program" ;;
+    esac
+  done
+}
+
+# One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
+need_lab() {
+  [[ $EUID == 0 ]] || skip "the lab needs root"
+  unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
+  env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
+}
+
+need_place() { # need_place PLACE: sets `launcher`
+  case $1 in
+    host) launcher=(mpirun --map-by slot:OVERSUBSCRIBE) ;;
+    lab)
+      need_lab
+      launcher=("$tree/scripts/lab" mpirun)
+      ;;
+    *) die "'$1' is no place to run at" ;;
+  esac
+  build default
+  allow_mpirun_as_root
+  use_plugin "$LFC_BUILD"
+}
+
+executable() { # executable BUILD FOLDER PROGRAM
+  case $2 in
+    perf/apps) echo "$1/default/perf/apps/$3" ;;
+    *) echo "$1/default/tests/$2/$2_$3" ;;
+  esac
+}
+
+# says_ok CMD...: exit code 0, and the last line of output is `ok`. A program that tried nothing says `skipped: why` before.
+says_ok() {
+  local output=$LFC_TEST_STATE/output.$$
+  "$@" | tee "$output"
+  [[ $(tail -n 1 "$output") == ok ]] || { echo "the last line is not 'ok'"; return 1; }
+  ! grep -q '^skipped: ' "$output" || skip "$(sed -n 's/^skipped: //p' "$output" | sed -n 1p)"
+}
+
+# mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...: over btl lfc
+mpi() {
+  local launcher arguments=("${@:6}")
+  # Over LFC a rank that does not receive must stall nobody else, which is more than MPI promises.
+  [[ $5 != sync_compute ]] || arguments+=(--independent)
+  need_place "$1"
+  use "$3"
+  says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable "$LFC_BUILD" "$4" "$5")" "${arguments[@]}"
+}
+
+rma() { # rma PLACE RANKS WITH FOLDER PROGRAM ARGS...: and windows over osc neon
+  local launcher
+  need_place "$1"
+  use "$3"
+  says_ok "${launcher[@]}" -n "$2" --mca btl lfc --mca osc neon "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
+}
+
+# With the least memory that can be asked for.
+mpi_with_least() { # arguments as of mpi
+  use btl_lfc_initial_window=1+btl_lfc_max_window=1+btl_lfc_shm_slots=16+mpi_yield_when_idle=1
+  mpi "$@"
+}
+
+# neon PLACE RANKS WITH PROGRAM ARGS...: NEON calls. WITH may also be native (served by osc neon) or emulated (LFC is there,
+# and is not asked).
+neon() {
+  local launcher options=(--mca pml ob1 --mca btl lfc --mca osc neon)
+  need_place "$1"
+  [[ -x $(executable "$LFC_BUILD" neon "$4") || $4 != halo ]] || skip "no Fortran compiler with MPI's module"
+  case $1-$3 in
+    *-native) ;;
+    host-emulated) options=(--mca pml ob1 --mca osc '^neon') ;;
+    # Of Debian's own components only this one, which has to be named, serves windows between hosts.
+    lab-emulated) options=(--mca pml ob1 --mca osc pt2pt) ;;
+    *) use "$3" ;;
+  esac
+  says_ok "${launcher[@]}" -n "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
+}
+
+# Components and program under the thread sanitizer. Open MPI's libraries are not instrumented: what they do to memory is
+# not looked at, and what its headers do in our code is listed in tests/tsan.supp.
+mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...
+  build tsan
+  allow_mpirun_as_root
+  use "$2"
+  export OMPI_MCA_mca_base_component_path=$LFC_BUILD/tsan/components:SYS_DEFAULT
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
+  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc \
+    "$LFC_BUILD/tsan/tests/$3/$3_$4" "${@:5}" --limit 240
+}
+
+# --- collectives: what their counters say ---------------------------------------------------------------------------
+
+# Random collectives have the same results with coll lfc as without it.
+coll_against_stock() { # coll_against_stock RANKS CASES
+  local transport launcher digests=()
+  need_place host
+  for transport in lfc vader,self; do
+    digests+=("$("${launcher[@]}" -n "$1" --mca pml ob1 --mca btl $transport \
+      "$(executable "$LFC_BUILD" mpi coll_random)" --alike --cases "$2" --limit 600 | grep '^digest ')")
+    echo "$transport: ${digests[-1]}"
+  done
+  [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
+}
+
+# Communicators made and freed leave nothing behind in the component either.
+coll_churn() { # coll_churn PLACE RANKS ARGS...
+  local output=$LFC_TEST_STATE/churn.$$
+  mpi "$1" "$2" coll_lfc_stats=1 mpi coll_churn "${@:3}" 2>&1 | tee "$output"
+  [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
+}
+
+# Collectives that are ahead hold up nothing, and cost at most a window, and what is still to be read, for each communicator.
+coll_ahead() { # coll_ahead POLICY WINDOW
+  local output=$LFC_TEST_STATE/ahead.$$ stored
+  mpi lab 3 "$1+coll_lfc_fan=1+coll_lfc_stats=1+coll_lfc_window=$2" mpi coll_ahead 2>&1 | tee "$output"
+  while read -r stored; do
+    ((stored <= 5 * ($2 + 17 * (61440 + 512)))) || { echo "$stored bytes were stored"; return 1; }
+  done < <(sed -n 's/.* stored=0 most_stored=\([0-9]*\) packets=0.*/\1/p' "$output")
+  [[ $(grep -c ' stored=0 most_stored=.* packets=0' "$output") == 3 ]] || { echo "packets are left"; return 1; }
+}
+
+# A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
+coll_fallback() {
+  local launcher output=$LFC_TEST_STATE/fallback.$$ random
+  need_place lab
+  random=("$(executable "$LFC_BUILD" mpi coll_random)" --alike --cases 60)
+  says_ok "${launcher[@]}" -n 3 --mca pml ob1 --mca btl lfc,tcp,self --mca coll_lfc_verbose 1 "${random[@]}" : \
+    -n 1 -x OMPI_MCA_btl_lfc_links=loop,shm "${random[@]}" 2>&1 | tee "$output"
+  [[ $(grep -c 'MPI_COMM_WORLD: not served: some rank cannot reach another' "$output") == 4 ]]
+}
+
+# --- whole programs drawn at random ---------------------------------------------------------------------------------
+
+random_programs() { # random_programs ARGS...: on 2 to 6 ranks, under both policies
+  local ranks
+  for ranks in 2:floating 3:single 4:floating 6:single; do
+    (rma host "${ranks%:*}" "${ranks#*:}" programs random "$@")
+  done
+}
+
+# The same programs over Open MPI's own components must bring the same. Not those of windows: osc rdma cannot compare and
+# swap at oneself, and osc pt2pt ends in a double free in post, start, complete, wait with derived types.
+random_programs_against_stock() { # random_programs_against_stock RANKS ARGS...
+  local ours stock launcher random
+  need_place host
+  random=("$(executable "$LFC_BUILD" programs random)" --stock
+    --kinds "messages,flood,persistent,collective,communicator,polling,neon" "${@:2}")
+  ours=$("${launcher[@]}" -n "$1" --mca pml ob1 --mca btl lfc --mca osc neon "${random[@]}")
+  stock=$("${launcher[@]}" -n "$1" --mca pml ob1 --mca btl vader,self --mca osc pt2pt "${random[@]}")
+  echo "lfc: $ours; stock: $stock"
+  [[ $ours == "$stock" && $ours == *ok ]]
+}
+
+# --- what the README promises a stranger ----------------------------------------------------------------------------
+
+# And what quickstart advises at its end, as printed.
+quickstart() {
+  local output=$LFC_TEST_STATE/quickstart.$$ manifest=$LFC_BUILD/default/install_manifest.txt advice installed_before=no
+  allow_mpirun_as_root
+  "$tree/scripts/quickstart" --no-setup --pairs 1 --seconds 0.05 | tee "$output"
+  advice=$(sed -n 's/^try it: //p' "$output")
+  says_ok bash -c "$advice"
+  advice=$(sed -n 's/^install it [^:]*: //p' "$output")
+  [[ ! -e $manifest ]] || installed_before=yes
+  DESTDIR=$LFC_TEST_STATE/installed bash -c "$advice"
+  [[ $installed_before == yes ]] || rm "$manifest"
+  [[ $(find "$LFC_TEST_STATE/installed" -name 'mca_*.so' | wc -l) == 3 ]]
+}
+# Where nothing but what quickstart needs has been built.
+quickstart_fresh() { LFC_BUILD=$LFC_TEST_STATE/fresh quickstart; }
+
+# --- Debian 13 with Open MPI 5.0 --------------------------------------------------------------------------------
+
+ompi5_tree() {
+  [[ $EUID == 0 ]] || skip "a Debian 13 tree needs root"
+  unshare --mount true 2>/dev/null || skip "mount namespaces are not permitted here"
+  [[ -e $LFC_TEST_STATE/tree5 ]] || "$tree/scripts/chroot13" make
+  touch "$LFC_TEST_STATE/tree5"
+}
+
+in5() { (cd "$tree" && "$tree/scripts/chroot13" run "$@"); }
+
+ompi5_build() {
+  local stamp=$LFC_TEST_STATE/built5
+  ompi5_tree
+  [[ ! -e $stamp ]] || return 0
+  [[ ! -e $stamp.failed ]] || { echo "the build in the Debian 13 tree has failed before"; return 1; }
+  touch "$stamp.failed"
+  # Without what takes longest to compile, and does not depend on Open MPI; ompi5_program builds it where it is wanted.
+  in5 cmake --preset default -B /build/default -DLFC_CATCH=OFF -DLFC_PERF=OFF
+  in5 cmake --build /build/default
+  mv "$stamp.failed" "$stamp"
+}
+
+ompi5_program() { # ompi5_program NAME ARGS...: one without MPI
+  ompi5_build
+  in5 cmake --preset default -B /build/default -DLFC_CATCH=ON
+  in5 cmake --build /build/default --target "$1"
+  in5 "/build/default/tests/$1" "${@:2}"
+}
+
+ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
+  local launcher=(in5 mpirun --map-by slot:OVERSUBSCRIBE) arguments=("${@:6}")
+  if [[ $1 == lab ]]; then
+    need_lab
+    launcher=(env LFC_ROOT="$(lfc_root)" "$tree/scripts/lab" mpirun)
+  fi
+  ompi5_build
+  allow_mpirun_as_root
+  use_plugin /build
+  use "$3"
+  [[ $5 != sync_compute ]] || arguments+=(--independent)
+  cd "$tree"
+  says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
+}
+
+# The plugin built for Open MPI 5.0, in the hands of the one here.
+ompi5_other_version() {
+  ompi5_build
+  LFC_OTHER_COMPONENTS_DIR=$(root_build "$(lfc_root)")/default/components script tests/fault/other_version.sh
+}
+
+# --------------------------------------------------------------------------------------------------------------------
+
+[[ ${1-} && ${LFC_TEST_STATE-} ]] || die "run it through scripts/test"
+[[ $(type -t "$1") == function ]] || die "there is no kind '$1'"
+"$@"
