@@ -84,13 +84,6 @@ static bool refuse(const char* parameter, const char* accepted) {
   return false;
 }
 
-/* Which of the names it is, of which the last is NULL; -1: none. */
-static int find_name(const char* text, const char* const* names) {
-  for (int i = 0; names[i] != NULL; ++i)
-    if (strcmp(text, names[i]) == 0) return i;
-  return -1;
-}
-
 static bool parameters_are_valid(struct lfc_coll_options* options) {
   if (options->packet < 256 || options->packet > 60 * 1024)
     return refuse("packet", "from 256 to 61440");
@@ -100,20 +93,9 @@ static bool parameters_are_valid(struct lfc_coll_options* options) {
   if (strcmp(forwarding, "ni") != 0 && strcmp(forwarding, "host") != 0)
     return refuse("forwarding", "ni or host");
   options->host_forwarding = strcmp(forwarding, "host") == 0;
-  static const char* const shapes[] = {
-      [LFC_COLL_MONOTONE] = "monotone", [LFC_COLL_BINARY] = "binary",
-      [LFC_COLL_BINOMIAL] = "binomial", [LFC_COLL_CHAIN] = "chain",
-      [LFC_COLL_KARY] = "kary",         NULL};
-  const int shape = find_name(tree, shapes);
-  if (shape < 0) return refuse("tree", "monotone, binary, binomial, chain or kary");
-  options->tree = (enum lfc_coll_tree)shape;
-  static const char* const suspicions[] = {[LFC_COLL_NEVER] = "never",
-                                           [LFC_COLL_TIMER] = "timer",
-                                           [LFC_COLL_IMMEDIATE] = "immediate",
-                                           NULL};
-  const int suspicion = find_name(recovery, suspicions);
-  if (suspicion < 0) return refuse("recovery", "never, timer or immediate");
-  options->recovery = (enum lfc_coll_recovery)suspicion;
+  if (!lfc_coll_find_tree(tree, &options->tree)) return refuse("tree", lfc_coll_tree_names());
+  if (!lfc_coll_find_recovery(recovery, &options->recovery))
+    return refuse("recovery", lfc_coll_recovery_names());
   if (options->recovery_delay < 1 || options->recovery_delay > 1000000)
     return refuse("recovery_delay", "from 1 to 1000000");
   return true;

@@ -1,12 +1,13 @@
 // lfc_sim: random traffic among many simulated NIs, one seed per run. See simulation.hpp.
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "base/choice.hpp"
 #include "sim/multicast_simulation.hpp"
 #include "sim/ordered_simulation.hpp"
 #include "sim/simulation.hpp"
@@ -32,7 +33,7 @@ constexpr const char* kHelp =
     "  --whole         one group of all interfaces instead\n"
     "  --waits         with --multicast: hosts take some multicasts only after a message, or "
     "others\n"
-    "  --shape NAME    trees: monotone, binary, binomial, chain, kary [monotone]\n"
+    "  --shape NAME    trees: monotone, binary, ... (? lists them) [monotone]\n"
     "  --deadlocks     seeds that deadlock are counted instead of failing; one must\n"
     "  --recovery WHEN deadlocks are recovered from: never, timer, immediate [never]\n"
     "  --delay TICKS   until the timer suspects a deadlock [2000]\n"
@@ -46,9 +47,6 @@ bool parse_number(const char* text, std::uint64_t low, std::uint64_t high, std::
   return end != text && *end == '\0' && out >= low && out <= high;
 }
 
-constexpr const char* kSuspicions[] = {"never", "timer", "immediate"};
-constexpr const char* kShapes[] = {"monotone", "binary", "binomial", "chain", "kary"};
-
 struct CommandLine {
   lfc::SimulationOptions simulation;
   lfc::MulticastSimulationOptions groups;
@@ -60,19 +58,16 @@ struct CommandLine {
   std::uint64_t seeds = 1;
 };
 
-// One of `names`, whose place is the value.
+// One of `names`.
 template <class Value, std::size_t count>
-bool parse_name(const char* option, const char* text, const char* const (&names)[count],
+bool parse_name(const char* option, const char* text, const std::array<const char*, count>& names,
                 Value& out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (std::string_view(text) != names[i]) continue;
-    out = static_cast<Value>(i);
-    return true;
-  }
-  std::fprintf(stderr, "lfc_sim: %s needs one of", option);
-  for (const char* name : names) std::fprintf(stderr, " %s", name);
-  std::fputs("\n", stderr);
-  return false;
+  const auto found = lfc::find_choice<Value>(names, text);
+  if (found)
+    out = *found;
+  else
+    std::fprintf(stderr, "lfc_sim: %s needs %s\n", option, lfc::list_choices(names).c_str());
+  return found.has_value();
 }
 
 // False, after a message, when an argument is wrong.
@@ -101,11 +96,13 @@ bool parse(int argc, char** argv, CommandLine& out) {
       continue;
     }
     if (name == "--shape" && i + 1 < argc) {
-      if (!parse_name("--shape", argv[++i], kShapes, out.groups.shape)) return false;
+      if (!parse_name("--shape", argv[++i], lfc::kTreeNames, out.groups.shape)) return false;
       continue;
     }
     if (name == "--recovery" && i + 1 < argc) {
-      if (!parse_name("--recovery", argv[++i], kSuspicions, out.groups.recovery)) return false;
+      if (!parse_name("--recovery", argv[++i], lfc::Multicast::kSuspicionNames,
+                      out.groups.recovery))
+        return false;
       continue;
     }
     std::uint64_t low = 1;
@@ -151,8 +148,9 @@ int run_multicast(const CommandLine& command) {
   options.seed = command.simulation.seed;
   lfc::MulticastCounts sum;
   std::uint64_t failed = 0;
-  const std::string shape = kShapes[static_cast<std::size_t>(options.shape)];
-  const char* recovery = kSuspicions[static_cast<std::size_t>(options.recovery)];
+  const std::string shape = lfc::kTreeNames[static_cast<std::size_t>(options.shape)];
+  const char* recovery =
+      lfc::Multicast::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
     if (command.most_nodes > command.groups.nodes)
       options.nodes =

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/choice.hpp"
 #include "engine/process_ni.hpp"
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
@@ -83,8 +84,8 @@ class Engine {
  public:
   explicit Engine(const lfc_coll_options& options) : options_(options) {
     facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-                            (options.host_forwarding ? 1u : 0u) + 2u * options.tree +
-                                16u * static_cast<unsigned>(recovery()));
+                            (options.host_forwarding ? 1u : 0u) +
+                                2u * static_cast<unsigned>(recovery()) + 8u * options.tree);
     std::string why_not;
     arena_ = OwnArena::create(why_not);
     if (arena_ != nullptr) facts_.arena = arena_->name();
@@ -107,11 +108,10 @@ class Engine {
             threads_};
   }
 
-  // Monotone trees cannot deadlock.
   Multicast::Suspicion recovery() const noexcept {
-    return options_.tree == LFC_COLL_MONOTONE
-               ? Multicast::Suspicion::never
-               : static_cast<Multicast::Suspicion>(options_.recovery);
+    return can_deadlock(static_cast<TreeShape>(options_.tree))
+               ? static_cast<Multicast::Suspicion>(options_.recovery)
+               : Multicast::Suspicion::never;
   }
 
   bool start_service(bool threads) {
@@ -570,14 +570,41 @@ void tell(CollOperation* operation) {
 
 using lfc::engine;
 
+namespace {
+
+template <std::size_t count>
+bool find(const std::array<const char*, count>& names, const char* name, unsigned* out) {
+  const auto found = lfc::find_choice<unsigned>(names, name);
+  if (found) *out = *found;
+  return found.has_value();
+}
+
+}  // namespace
+
 lfc_coll_options lfc_coll_defaults() {
   const lfc::CollOptions from;
   lfc_coll_options to{};
   to.packet = from.packet;
   to.window = from.window;
   to.fan = from.fan;
+  to.recovery = static_cast<unsigned>(lfc::Multicast::Suspicion::timer);
   to.recovery_delay = 500;
   return to;
+}
+
+bool lfc_coll_find_tree(const char* name, unsigned* tree) {
+  return find(lfc::kTreeNames, name, tree);
+}
+const char* lfc_coll_tree_names(void) {
+  static const std::string names = lfc::list_choices(lfc::kTreeNames);
+  return names.c_str();
+}
+bool lfc_coll_find_recovery(const char* name, unsigned* recovery) {
+  return find(lfc::Multicast::kSuspicionNames, name, recovery);
+}
+const char* lfc_coll_recovery_names(void) {
+  static const std::string names = lfc::list_choices(lfc::Multicast::kSuspicionNames);
+  return names.c_str();
 }
 
 const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {

@@ -25,28 +25,22 @@ extern "C" {
 
 typedef struct lfc_coll_group lfc_coll_group;
 
-enum lfc_coll_tree {
-  LFC_COLL_MONOTONE,
-  LFC_COLL_BINARY,
-  LFC_COLL_BINOMIAL,
-  LFC_COLL_CHAIN,
-  LFC_COLL_KARY
-};
-
-enum lfc_coll_recovery { LFC_COLL_NEVER, LFC_COLL_TIMER, LFC_COLL_IMMEDIATE };
-
 struct lfc_coll_options {
   size_t packet, window;
   unsigned fan;
-  enum lfc_coll_tree tree;
-  enum lfc_coll_recovery recovery; /* of trees other than monotone */
-  unsigned recovery_delay;         /* of the timer, in microseconds */
+  unsigned tree, recovery; /* numbers of their names; recovery of trees that can deadlock */
+  unsigned recovery_delay; /* of the timer, in microseconds */
   bool host_forwarding;
   bool crowded;          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's */
 };
 /* What the parameters say unless the user says otherwise (common/base/limits.hpp). */
 struct lfc_coll_options lfc_coll_defaults(void);
+/* False: no tree, or no way to recover, is called so. The names are those to choose from, for a message. */
+bool lfc_coll_find_tree(const char* name, unsigned* tree);
+const char* lfc_coll_tree_names(void);
+bool lfc_coll_find_recovery(const char* name, unsigned* recovery);
+const char* lfc_coll_recovery_names(void);
 
 struct lfc_coll_process {
   uint32_t job, rank;

@@ -30,7 +30,9 @@ std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
 // The fan-out with which `chunks` packets are at the last node first: the first packet passes
 // `depth` nodes, each of which sends it to its children in turn; every other packet follows after
 // what one node needs to send one to all its children. In units of a quarter of a hop.
-std::uint32_t best_fan(std::uint32_t nodes, std::uint64_t chunks, std::size_t size) noexcept {
+std::uint32_t best_fan(TreeShape shape, std::uint32_t nodes, std::uint64_t chunks,
+                       std::size_t size) noexcept {
+  if (!has_fan(shape)) return 1;
   const std::uint64_t again = size <= kLightPacket ? 1 : 4;
   std::uint32_t best = 1;
   std::uint64_t least = ~std::uint64_t{0};
@@ -128,7 +130,8 @@ void CollGroup::prepare(CollOperation& operation) noexcept {
   operation.shape = options_.shape;
   const std::size_t chunk_size = std::min(chunk, operation.bytes);
   operation.fan = static_cast<std::uint8_t>(
-      options_.fan != 0 ? options_.fan : best_fan(members_.nodes(), operation.chunks, chunk_size));
+      options_.fan != 0 ? options_.fan
+                        : best_fan(options_.shape, members_.nodes(), operation.chunks, chunk_size));
 }
 
 bool CollGroup::is_direct(const CollOperation& operation) const noexcept {

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,7 @@ class Multicast final : public Service, private Recovery::Out {
     timer,      // when nothing has gone its way for a while (LFC thesis 5.3.2)
     immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
   };
+  static constexpr std::array kSuspicionNames{"never", "timer", "immediate"};
   struct Options {
     // Bytes, each packet counted with kPacketCost more, that a member of a group may have sent and another
     // not taken. A group that goes beyond is given up.
@@ -205,7 +207,7 @@ class Multicast final : public Service, private Recovery::Out {
 
   bool recovers(const MulticastHeader& header) const noexcept {
     return recovery_ != nullptr && header.kind == MulticastHeader::Kind::tree &&
-           header.shape != TreeShape::monotone;
+           can_deadlock(header.shape);
   }
   static TreeId tree_of(const MulticastHeader& header) noexcept {
     return {header.group, header.origin, header.shape, header.fan};

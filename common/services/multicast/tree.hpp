@@ -25,11 +25,22 @@ namespace lfc {
 
 enum class TreeShape : std::uint8_t { monotone, binary, binomial, chain, kary, last_ = kary };
 
+// What parameters, pages and the simulator call them.
+inline constexpr std::array kTreeNames{"monotone", "binary", "binomial", "chain", "kary"};
+static_assert(kTreeNames.size() == static_cast<std::size_t>(TreeShape::last_) + 1);
+
+// Whether packets on overlapping trees of this shape can wait for each other in a circle.
+constexpr bool can_deadlock(TreeShape shape) noexcept { return shape != TreeShape::monotone; }
+// Whether Tree::fan says how wide they are; the others have a width of their own.
+constexpr bool has_fan(TreeShape shape) noexcept {
+  return shape == TreeShape::monotone || shape == TreeShape::kary;
+}
+
 inline constexpr std::uint32_t kMaxFan = 16;
 
 struct Tree {
   TreeShape shape = TreeShape::monotone;
-  std::uint32_t fan = 2;  // children of an inner member; of monotone and kary only
+  std::uint32_t fan = 2;  // children of an inner member, if it has_fan()
   std::uint32_t size = 1;
   std::uint32_t root = 0;
 
