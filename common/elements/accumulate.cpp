@@ -20,13 +20,15 @@ namespace {
 struct TypeFacts {
   std::uint16_t size = 0;
   std::uint16_t operations = 0;  // a bit for each that is allowed
+  std::uint16_t value_size = 0;  // of pairs
 };
 constexpr auto kTypes = [] {
   std::array<TypeFacts, static_cast<std::size_t>(Element::count_)> facts{};
   for (std::size_t i = 0; i < facts.size(); ++i)
     facts[i] = with_type(static_cast<Element>(i), [](auto value) {
       using T = decltype(value);
-      TypeFacts type{Packed<T>::size, 0};
+      TypeFacts type{Packed<T>::size, 0, 0};
+      if constexpr (is_pair<T>) type.value_size = Packed<T>::value_size;
       for (unsigned op = 0; op < static_cast<unsigned>(Accumulate::count_); ++op)
         if (allows<T>(static_cast<Accumulate>(op)))
           type.operations = static_cast<std::uint16_t>(type.operations | 1u << op);
@@ -145,7 +147,9 @@ void one_by_one(Accumulate op, Cursor& target, std::byte* memory, const std::byt
 struct Together {
   explicit Together(Accumulation what)
       : size(size_of(what.element)),
-        combine(what.operation == Accumulate::no_op ? nullptr : combiner(what)) {}
+        value_size(kTypes[static_cast<std::size_t>(what.element)].value_size),
+        combine(what.operation == Accumulate::no_op ? nullptr : combiner(what)),
+        combine_pairs(pair_combiner(what)) {}
 
   // Elements that follow each other.
   void change(std::byte* target, const std::byte* operand, std::byte* old,
@@ -157,8 +161,23 @@ struct Together {
   void change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,
               std::uint64_t bytes) const;
 
+  // Pairs with gaps, which is where no old values are wanted. The bytes that have been dealt with.
+  std::uint64_t change_pairs(Cursor& target, std::byte* memory, const std::byte* operand,
+                             std::uint64_t bytes) const {
+    SpacedPairs pairs;
+    if (combine_pairs == nullptr ||
+        !target.next_pairs(value_size, size - value_size, bytes / size, pairs))
+      return 0;
+    combine_pairs(memory + pairs.offset, pairs.spacing, operand,
+                  {static_cast<std::int64_t>(size), static_cast<std::int64_t>(value_size)},
+                  pairs.count);
+    return pairs.count * size;
+  }
+
   const std::size_t size;
+  const std::size_t value_size;
   const Combiner combine;  // null: reads only
+  const PairCombiner combine_pairs;
 };
 
 void Together::change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,
@@ -167,6 +186,11 @@ void Together::change(Cursor& target, std::byte* memory, const std::byte* operan
   constexpr std::size_t kPiece = 128;
   std::array<std::byte, kPacked> packed;
   while (bytes > 0) {
+    if (old == nullptr) {
+      const std::uint64_t done = change_pairs(target, memory, operand, bytes);
+      operand += done, bytes -= done;
+      if (done != 0) continue;
+    }
     Cursor ahead = target;
     Piece piece;
     ahead.next(bytes, piece);
@@ -238,6 +262,16 @@ void ElementLock::lock() noexcept {
   }
 }
 
+namespace {
+
+// Whether nobody changes such elements meanwhile while the lock is held: what is no word is never changed without it.
+bool is_alone(Element element, const ElementGuard& guard) noexcept {
+  if (guard.hold != Hold::shared) return guard.hold == Hold::alone;
+  return with_type(element, [](auto value) { return !fits_word<decltype(value)>; });
+}
+
+}  // namespace
+
 void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementGuard guard) {
   const auto each = [&](std::uint64_t length, ElementLock* lock) {
@@ -247,13 +281,39 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
   };
   if (guard.hold == Hold::none) return each(bytes, &guard.lock);
   const Together together(what);
+  const bool alone = is_alone(what.element, guard);
   in_parts(guard.lock, together.size, operand, old, bytes,
            [&](const std::byte* from, std::byte* before, std::uint64_t length) {
-             if (guard.hold == Hold::alone)
-               return together.change(target, memory, from, before, length);
+             if (alone) return together.change(target, memory, from, before, length);
              operand = from, old = before;
              each(length, nullptr);
            });
+}
+
+bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
+                      const std::byte* origin, std::uint64_t bytes, ElementGuard guard) {
+  const TypeFacts& type = kTypes[static_cast<std::size_t>(what.element)];
+  const PairCombiner combine = pair_combiner(what);
+  const std::uint64_t count = bytes / type.size;
+  const std::uint64_t index_size = type.size - type.value_size;
+  SpacedPairs to, from;
+  Cursor there = target, here = operands;
+  if (combine == nullptr || guard.hold == Hold::none ||
+      !there.next_pairs(type.value_size, index_size, count, to) ||
+      !here.next_pairs(type.value_size, index_size, count, from) || to.count != count ||
+      from.count != count)
+    return false;
+  target = there, operands = here;
+  std::byte* at = memory + to.offset;
+  const std::byte* operand = origin + from.offset;
+  in_parts(guard.lock, type.size, nullptr, nullptr, bytes,
+           [&](const std::byte*, std::byte*, std::uint64_t length) {
+             const std::uint64_t pairs = length / type.size;
+             combine(at, to.spacing, operand, from.spacing, pairs);
+             at += to.spacing.stride * static_cast<std::int64_t>(pairs);
+             operand += from.spacing.stride * static_cast<std::int64_t>(pairs);
+           });
+  return true;
 }
 
 namespace {

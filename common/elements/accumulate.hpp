@@ -120,6 +120,11 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
 void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard);
 
+// The same for operands that lie where `operands` walks over them, if both sides are pairs at equal distances. False: they
+// are not, or the hold does not do for it, and nothing was done; neither walk has moved.
+bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
+                      const std::byte* origin, std::uint64_t bytes, ElementGuard guard);
+
 // Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
 // they are equal; stores what was there at `old`. `size` is at most 16.
 void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,

@@ -63,7 +63,46 @@ constexpr auto kLoops = [] {
   return all;
 }();
 
+// What stays is not stored again: it costs more than looking.
+template <class V, class I, Accumulate operation>
+[[gnu::always_inline]] inline void change_pair(std::byte* target, std::int64_t index,
+                                               const Pair<V, I>& operand) {
+  const V old = Packed<V>::load(target);
+  const bool replaces =
+      operation == Accumulate::replace ||
+      (operation == Accumulate::max_location ? operand.value > old : operand.value < old);
+  if (replaces) {
+    Packed<Pair<V, I>>::store(target, operand, index);
+  } else if (operand.value == old) {
+    const I place = Packed<I>::load(target + index);
+    Packed<I>::store(target + index, std::min(place, operand.index));
+  }
+}
+
+template <class T, Accumulate operation>
+void spaced(std::byte* target, Spacing there, const std::byte* operands, Spacing here,
+            std::size_t count) {
+  for (; count > 0; --count, target += there.stride, operands += here.stride)
+    change_pair<decltype(T::value), decltype(T::index), operation>(
+        target, there.index, Packed<T>::load(operands, here.index));
+}
+
 }  // namespace
+
+PairCombiner pair_combiner(Accumulation what) noexcept {
+  return with_type(what.element, [&](auto value) -> PairCombiner {
+    using T = decltype(value);
+    if constexpr (is_pair<T>) {
+      switch (what.operation) {
+        case Accumulate::max_location: return spaced<T, Accumulate::max_location>;
+        case Accumulate::min_location: return spaced<T, Accumulate::min_location>;
+        case Accumulate::replace: return spaced<T, Accumulate::replace>;
+        default: break;
+      }
+    }
+    return nullptr;
+  });
+}
 
 Combiner combiner(Accumulation what) noexcept {
   const auto& loops = has_wide() ? kLoops<true> : kLoops<false>;

@@ -18,4 +18,10 @@ using Combiner = void (*)(std::byte* target, const std::byte* operands, std::siz
 
 Combiner combiner(Accumulation what) noexcept;
 
+// The same for pairs with gaps between them or in them, on either side; the gaps are not touched.
+using PairCombiner = void (*)(std::byte* target, Spacing there, const std::byte* operands,
+                              Spacing here, std::size_t count);
+// Null: no pairs, or nothing to do.
+PairCombiner pair_combiner(Accumulation what) noexcept;
+
 }  // namespace lfc

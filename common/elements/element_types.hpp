@@ -101,13 +101,15 @@ struct Packed<std::complex<T>> {
 };
 template <class V, class I>
 struct Packed<Pair<V, I>> {
+  static constexpr std::size_t value_size = sizeof(V);
   static constexpr std::size_t size = sizeof(V) + sizeof(I);
-  static Pair<V, I> load(const std::byte* from) noexcept {
-    return {Packed<V>::load(from), Packed<I>::load(from + sizeof(V))};
+  static Pair<V, I> load(const std::byte* from, std::int64_t index = sizeof(V)) noexcept {
+    return {Packed<V>::load(from), Packed<I>::load(from + index)};
   }
-  static void store(std::byte* to, const Pair<V, I>& pair) noexcept {
+  static void store(std::byte* to, const Pair<V, I>& pair,
+                    std::int64_t index = sizeof(V)) noexcept {
     Packed<V>::store(to, pair.value);
-    Packed<I>::store(to + sizeof(V), pair.index);
+    Packed<I>::store(to + index, pair.index);
   }
 };
 

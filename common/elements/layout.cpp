@@ -86,6 +86,33 @@ bool Cursor::next(std::uint64_t limit, Piece& out) noexcept {
   return true;
 }
 
+bool Cursor::next_pairs(std::uint64_t value, std::uint64_t index, std::uint64_t most,
+                        SpacedPairs& out) noexcept {
+  if (most == 0 || done() || within_ != 0) return false;
+  const Run& run = runs_[run_];
+  out.offset = base_ + extent_ * static_cast<std::int64_t>(element_) + run.offset +
+               run.stride * static_cast<std::int64_t>(piece_);
+  out.spacing = {extent_, static_cast<std::int64_t>(value)};
+  out.count = std::min(most, count_ - element_);
+  const bool apart = runs_.size() == 2 && run_ == 0 && run.length == value && run.repeat == 1 &&
+                     runs_[1].length == index && runs_[1].repeat == 1;
+  if (apart) {  // a hole between the two: two pieces to an element
+    out.spacing.index = runs_[1].offset - run.offset;
+    element_ += out.count;
+    return true;
+  }
+  if (run.length != value + index) return false;
+  if (runs_.size() == 1 && run.repeat == 1) {
+    element_ += out.count;
+    return true;
+  }
+  out.spacing.stride = run.stride;
+  out.count = std::min(most, run.repeat - piece_);
+  piece_ += out.count - 1;
+  Piece last;
+  return next(run.length, last);
+}
+
 void Cursor::seek(std::uint64_t place) noexcept {
   std::uint64_t size = 0;
   for (const Run& run : runs_) size += run.length * run.repeat;

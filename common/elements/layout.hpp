@@ -69,6 +69,17 @@ class Layout {
   std::uint64_t size_ = 0;
 };
 
+// Pairs at equal distances: where the first value lies, how far it is from pair to pair, and from a value to its index.
+struct Spacing {
+  std::int64_t stride = 0;
+  std::int64_t index = 0;
+};
+struct SpacedPairs {
+  std::int64_t offset = 0;
+  Spacing spacing;
+  std::uint64_t count = 0;
+};
+
 // A walk over `count` elements in the order of their packed bytes. The runs outlive it, and none of
 // them is empty.
 class Cursor {
@@ -82,6 +93,10 @@ class Cursor {
 
   // The next piece, at most `limit` bytes of it. False: `limit` is 0, or nothing is left.
   bool next(std::uint64_t limit, Piece& out) noexcept;
+  // The next pairs of a value and an index of so many bytes, at most `most` of them, if they lie at equal distances, with or
+  // without gaps. False: they do not, and the walk has not moved.
+  bool next_pairs(std::uint64_t value, std::uint64_t index, std::uint64_t most,
+                  SpacedPairs& out) noexcept;
   // On to that place in the packed bytes of the whole walk, not beyond their end: in the time of the runs.
   void seek(std::uint64_t place) noexcept;
   // The memory that offsets refer to lies elsewhere now.

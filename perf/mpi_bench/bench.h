@@ -84,6 +84,8 @@ double run_sum_int(Point* p, long units);
 double run_sum_char(Point* p, long units);
 double run_max_double(Point* p, long units);
 double run_replace_char(Point* p, long units);
+double run_maxloc_double(Point* p, long units);
+double run_maxloc_short(Point* p, long units);
 double run_fetch_sum_int(Point* p, long units);
 int begin_locked(Point* p);
 double run_lock_put(Point* p, long units);

@@ -114,9 +114,19 @@ double run_fetch_add(Point* p, long units) {
 typedef struct Combined {
   MPI_Datatype type;
   MPI_Op operation;
-  size_t element;  // bytes
+  size_t element;  // bytes, gaps included
   int fetch;
 } Combined;
+
+typedef struct DoubleInt {
+  double value;
+  int index;
+} DoubleInt;
+
+typedef struct ShortInt {
+  short value;
+  int index;
+} ShortInt;
 
 static void combine_and_flush(Point* p, const Combined* what) {
   const int count = (int)(p->size / what->element);
@@ -128,6 +138,18 @@ static void combine_and_flush(Point* p, const Combined* what) {
   MPI_Win_flush(1, p->window);
 }
 
+// Nothing in the gaps.
+static void fill_pairs(Point* p, const Combined* what) {
+  memset(p->out, 0, p->size);
+  for (size_t i = 0; i < p->size / what->element; i++) {
+    char* const pair = p->out + i * what->element;
+    if (what->type == MPI_DOUBLE_INT)
+      *(DoubleInt*)pair = (DoubleInt){(double)(i + 1), (int)i};
+    else
+      *(ShortInt*)pair = (ShortInt){(short)(i % 30000 + 1), (int)i};
+  }
+}
+
 // What a replace has left there and, before anything else has come, a sum or a maximum: the operands.
 static void check_combined(Point* p, const Combined* what, long seed) {
   memset(p->out, 0, p->size);
@@ -136,6 +158,7 @@ static void check_combined(Point* p, const Combined* what, long seed) {
   fill(p->out, p->size, seed);
   if (what->operation == MPI_MAX)
     for (size_t i = 0; i < p->size / sizeof(double); i++) ((double*)p->out)[i] = (double)(i + 1);
+  if (what->operation == MPI_MAXLOC) fill_pairs(p, what);
   char* const expected = malloc(p->size);
   memcpy(expected, p->out, p->size);
   combine_and_flush(p, what);
@@ -173,6 +196,14 @@ double run_max_double(Point* p, long units) {
 
 double run_replace_char(Point* p, long units) {
   return run_combined(p, units, (Combined){MPI_CHAR, MPI_REPLACE, 1, 0});
+}
+
+double run_maxloc_double(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_DOUBLE_INT, MPI_MAXLOC, sizeof(DoubleInt), 0});
+}
+
+double run_maxloc_short(Point* p, long units) {
+  return run_combined(p, units, (Combined){MPI_SHORT_INT, MPI_MAXLOC, sizeof(ShortInt), 0});
 }
 
 double run_fetch_sum_int(Point* p, long units) {

@@ -282,8 +282,6 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
     if (memory == nullptr) return;
     op.to.set_base(op.there.offset + base);
   }
-  const std::uint64_t count = op.kind == Kind::compare_swap ? 1 : op.bytes / op.unit();
-  const auto guard = [&] { return elements(op.target, count); };
   switch (op.kind) {
     case Kind::put:
       note_stores();
@@ -291,17 +289,22 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
       return;
     case Kind::get: copy(op.to, memory, op.in, op.result.base, op.bytes); return;
     case Kind::compare_swap: {
+      const ElementGuard guard = elements(op.target, 1);
       std::array<std::byte, 8> old;
       Piece piece;
       op.to.next(op.bytes, piece);
       lfc::compare_and_swap(memory + piece.offset, op.operands.data(),
-                            op.operands.data() + op.bytes, old.data(), op.bytes, guard());
+                            op.operands.data() + op.bytes, old.data(), op.bytes, guard);
       scatter(op.in, op.result.base, old.data(), op.bytes);
       return;
     }
     case Kind::accumulate:
     case Kind::fetch: break;
   }
+  const ElementGuard guard = elements(op.target, op.bytes / op.unit());
+  if (op.kind == Kind::accumulate &&
+      accumulate_pairs(op.what, op.to, memory, op.out, op.origin.base, op.bytes, guard))
+    return;
   // Packed operands and results, in place where they are packed already.
   const bool packed_origin = op.origin.contiguous();
   const bool packed_result = op.result.contiguous();
@@ -326,7 +329,7 @@ void Window::execute_mapped(const WindowPeer& peer, WindowOp& op) {
       before = old.data();
     }
   }
-  lfc::accumulate(op.what, op.to, memory, from, before, op.bytes, guard());
+  lfc::accumulate(op.what, op.to, memory, from, before, op.bytes, guard);
   if (op.kind == Kind::fetch && !packed_result) scatter(op.in, op.result.base, before, op.bytes);
 }
 

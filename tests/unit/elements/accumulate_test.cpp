@@ -232,6 +232,106 @@ TEST_CASE("many elements at a time come out as one by one", "[accumulate]") {
     }
 }
 
+// A pair's value and index of so many bytes each.
+struct PairType {
+  Element element;
+  std::uint64_t value;
+  std::uint64_t index;
+};
+constexpr PairType kPairs[] = {{Element::pair_i16_i32, 2, 4}, {Element::pair_i32_i32, 4, 4},
+                               {Element::pair_i64_i32, 8, 4}, {Element::pair_f32_i32, 4, 4},
+                               {Element::pair_f64_i32, 8, 4}, {Element::pair_f80_i32, 16, 4},
+                               {Element::pair_f32_f32, 4, 4}, {Element::pair_f64_f64, 8, 8}};
+
+// Small whole numbers, so that values are equal now and then.
+void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t extent,
+                std::uint64_t count, unsigned seed, std::vector<std::byte>& memory) {
+  std::uint64_t bytes = 0;
+  for (const Run& run : runs) bytes += count * run.length * run.repeat;
+  std::vector<std::byte> packed(bytes);
+  for (std::uint64_t i = 0; i < bytes / (type.value + type.index); ++i) {
+    std::byte* at = packed.data() + i * (type.value + type.index);
+    seed = seed * 1664525 + 1013904223;
+    const auto number = static_cast<std::int16_t>((seed >> 24) % 16 - 8);
+    const auto store = [&at](auto value, std::size_t size) {
+      std::memset(at, 0, size);
+      std::memcpy(at, &value, std::min(size, sizeof value));
+      at += size;
+    };
+    switch (type.element) {
+      case Element::pair_f32_i32:
+      case Element::pair_f32_f32: store(static_cast<float>(number), type.value); break;
+      case Element::pair_f64_i32:
+      case Element::pair_f64_f64: store(static_cast<double>(number), type.value); break;
+      case Element::pair_f80_i32: store(static_cast<long double>(number), type.value); break;
+      default: store(static_cast<std::int64_t>(number), type.value);
+    }
+    if (type.element == Element::pair_f80_i32) std::memset(at - 6, 0, 6);
+    store(static_cast<std::int64_t>(i), type.index);
+  }
+  Cursor to(runs, extent, count, 0);
+  scatter(to, memory.data(), packed.data(), packed.size());
+}
+
+TEST_CASE("pairs with gaps, at equal distances or not, give what one by one gives",
+          "[accumulate]") {
+  ElementLock lock;
+  constexpr std::uint64_t kCount = 37;
+  for (const PairType& type : kPairs)
+    for (const Accumulate op : {Accumulate::max_location, Accumulate::min_location,
+                                Accumulate::replace, Accumulate::no_op}) {
+      const auto size = static_cast<std::int64_t>(type.value + type.index);
+      struct Form {
+        std::vector<Run> runs;
+        std::int64_t extent;
+        std::uint64_t count;
+      };
+      const auto index = static_cast<std::int64_t>(type.value) + 3;
+      const Form forms[] = {
+          {{{5, type.value + type.index, size + 4, kCount}}, 0, 1},                // a vector
+          {{{5, type.value + type.index, 0, 1}}, size + 4, kCount},                // resized
+          {{{0, type.value, 0, 1}, {index, type.index, 0, 1}}, size + 9, kCount},  // a hole within
+          {{{0, type.value, 0, 1}, {-9, type.index, 0, 1}}, size + 20, kCount},  // the index first
+          {{{0, type.value + type.index, size + 2, 3}, {200, type.value + type.index, 0, 1}},
+           300,
+           kCount / 4},
+      };
+      constexpr std::int64_t kBase = 64;
+      for (const Form& form : forms)
+        for (const Form& here : forms)
+          for (const bool fetch : {false, true}) {
+            CAPTURE(static_cast<int>(type.element), static_cast<int>(op), &form - forms,
+                    &here - forms, fetch);
+            const std::uint64_t pairs = kCount / 4 * 4;
+            const auto bytes = pairs * (type.value + type.index);
+            std::vector<std::byte> start(4096, std::byte{0x77}), origin(4096, std::byte{0x55});
+            const auto shifted = [](std::vector<Run> runs) {
+              for (Run& run : runs) run.offset += kBase;
+              return runs;
+            };
+            const std::vector<Run> there = shifted(form.runs), from = shifted(here.runs);
+            fill_pairs(type, there, form.extent, form.count, 7, start);
+            fill_pairs(type, from, here.extent, here.count, 8, origin);
+            std::vector<std::byte> packed(bytes), old[2]{packed, packed};
+            Cursor all(from, here.extent, here.count, 0);
+            gather(all, origin.data(), packed.data(), bytes);
+            std::vector<std::byte> memory[2]{start, start};
+            Cursor one_by_one(there, form.extent, form.count, 0);
+            accumulate({op, type.element}, one_by_one, memory[0].data(), packed.data(),
+                       fetch ? old[0].data() : nullptr, bytes, {lock, Hold::none});
+            Cursor target(there, form.extent, form.count, 0);
+            Cursor operands(from, here.extent, here.count, 0);
+            const Accumulation what{op, type.element};
+            if (fetch || !accumulate_pairs(what, target, memory[1].data(), operands, origin.data(),
+                                           bytes, {lock, Hold::shared}))
+              accumulate(what, target, memory[1].data(), packed.data(),
+                         fetch ? old[1].data() : nullptr, bytes, {lock, Hold::shared});
+            REQUIRE((memory[0] == memory[1]));
+            REQUIRE((old[0] == old[1]));
+          }
+    }
+}
+
 TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
   ElementLock lock;
   std::array<std::byte, 16> memory{};
