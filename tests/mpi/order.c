@@ -1,5 +1,5 @@
 // Messages of one sender never overtake each other, whatever their sizes and protocols, also when
-// they are received with any source and any tag and many are outstanding.
+// they are received with any source and any tag and many are outstanding. --messages N: for each pair.
 #include "check.h"
 
 enum { kPosted = 32, kOutstanding = 64, kLargest = 160 << 10 };
@@ -124,9 +124,10 @@ static void two_tags(int messages) {
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
-  all_pairs(long_run ? 10000 : 400);
+  const int messages = (int)option(argc, argv, "--messages", long_run ? 10000 : 400);
+  all_pairs(messages);
   doing("barrier");
   MPI_Barrier(MPI_COMM_WORLD);
-  two_tags(long_run ? 20000 : 2000);
+  two_tags(messages * (long_run ? 2 : 5));
   return check_end();
 }

@@ -45,8 +45,9 @@ run_world() { # run_world FAMILY SEED
   case $1 in
     sim) in_simulator "$((seed + 1))" ;;
     mpi)
-      in_mpi "$seed" 3 tests/mpi/mpi_random_traffic
-      in_mpi "$seed" 3 tests/mpi/mpi_order
+      in_mpi "$seed" 3 tests/mpi/mpi_random_traffic --events 3000
+      in_mpi "$seed" 3 tests/mpi/mpi_order --messages 100
+      in_mpi "$seed" 3 tests/mpi/mpi_wildcards
       ;;
     coll) in_mpi "$seed" 4 tests/mpi/mpi_coll_random --cases 60 ;;
     rma) in_mpi "$seed" 3 tests/rma/rma_random --programs 6 --seed "$((seed * 100 + 1))" ;;
