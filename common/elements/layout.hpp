@@ -12,7 +12,7 @@
 //   for (Piece piece; cursor.next(budget, piece);) copy(memory + piece.offset, piece.length);
 //
 // Offsets are bytes and may be negative; lengths are bytes. Threads: values; the caller serialises.
-// Source: MPI-3.1 4.1 (typemaps); neon inventory 9.4 (unpack at the target).
+// Source: MPI-3.1 4.1 (typemaps).
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 // Bounds: a target keeps one GetService per get frame of a peer whose answer is not yet sent; the
 // get frame's receive buffer is released only then, so a peer has at most its window of them.
 // Atomics use real CPU atomics on the target's memory, coherent with the target's own.
-// Source: anchors 4.4(a), LFC thesis 3.5 (remote request served without the host).
+// Source: LFC thesis 3.5 (remote request served without the host).
 #pragma once
 
 #include <cstddef>

@@ -51,4 +51,54 @@ expect 1 'lacks mca_btl_x_component' scripts/checks/exports components
 component ''
 printf 'void stray_too() {}\n' | g++ -shared -fPIC -x c++ - -o components/liblfc.so.0
 expect 1 '^stray_too\(\)$' scripts/checks/exports components
+component ''
+printf 'namespace lfc { void f() {} }\n' | g++ -shared -fPIC -x c++ - -o components/liblfc.so.0
+printf 'void NEON_Put(void) {}\nvoid stray_call(void) {}\n' | cc -shared -fPIC -x c - -o libmpix_neon.so
+expect 1 '^stray_call$' scripts/checks/exports components libmpix_neon.so
+
+# What the next ones look at is the tree itself: a copy, in which they find nothing until a mistake is made.
+mkdir copy
+tar -C "$tree" --exclude ./build --exclude ./.git -cf - . | tar -C copy -xf -
+cd copy
+
+expect 0 ' 0 wrong includes' scripts/checks/layers
+mistake() { # mistake CHECK PATTERN FILE LINE: with LINE at its end, the check complains of FILE
+  cp "$3" before
+  printf '%s\n' "$4" >>"$3"
+  expect 1 "$2" "scripts/checks/$1"
+  mv before "$3"
+}
+mistake layers 'common/wire/frame.cpp includes common/engine/ni.hpp' common/wire/frame.cpp '#include "engine/ni.hpp"'
+mistake layers 'common/link/tcp/.* includes common/link/shm/' common/link/tcp/tcp_link.cpp '#include "link/shm/segment.hpp"'
+mistake layers 'common/engine/ni.cpp includes mpi.h' common/engine/ni.cpp '#include <mpi.h>'
+mistake layers 'common/engine/ni.cpp includes opal_config.h' common/engine/ni.cpp '#include "opal_config.h"'
+mistake layers 'services/ordered/.*includes common/services/windows' common/services/ordered/ordered_broadcast.cpp '#include "services/windows/windows.hpp"'
+mistake layers 'which does not exist' common/wire/frame.cpp '#include "wire/nothing.hpp"'
+mkdir common/attic
+echo 'int x;' >common/attic/old.cpp
+expect 1 'common/attic/old.cpp: its folder is in no table' scripts/checks/layers
+rm -r common/attic
+
+expect 0 ' 0 complaints' scripts/checks/pages
+mistake pages 'README.md:.* there is no btl_lfc/nothing.c' README.md 'See `btl_lfc/nothing.c`.'
+mistake pages 'README.md:.* leads nowhere' README.md '[a page](common/NOTHING.md)'
+mistake pages 'README.md:.* has no heading for #nothing' README.md '[a page](CONTRIBUTING.md#nothing)'
+mistake pages 'README.md:.* columns, more than 120' README.md "$(printf 'word %.0s' {1..30})"
+mistake pages 'has no such_function' README.md '`btl_lfc/send.c:such_function`'
+mistake pages 'there is no tests/unit/nothing_test.cpp' common/wire/frame.cpp '// Held by tests/unit/nothing_test.cpp.'
+mistake pages 'no file is named nothing_test.cpp' common/wire/frame.cpp '// Held by nothing_test.cpp.'
+mistake pages 'cites what is not in the tree' common/wire/frame.cpp '// Source: anchors 4.4.'
+program=tests/rma/p$RANDOM.c # a name that stands nowhere, not even here
+echo 'int main(void) { return 0; }' >$program
+expect 1 "$program: no test runs rma_" scripts/checks/pages
+rm $program
+echo true >btl_lfc/dead_test.sh
+expect 1 'btl_lfc/dead_test.sh is named as a test' scripts/checks/pages
+rm btl_lfc/dead_test.sh
+
+long() { printf 'int long_one(int x) {\n'; printf '  x += %d;\n' {1..61}; printf '  return x;\n}\n'; }
+wide() { printf 'class Wide {\n public:\n'; printf '  int member%d;\n' {1..41}; printf '};\n'; }
+mistake size 'frame.cpp:.* long_one.* has 64 lines' common/wire/frame.cpp "$(long)"
+mistake size 'frame.cpp:.* Wide has 41 members' common/wire/frame.cpp "$(wide)"
+mistake size 'frame.cpp: .* lines$' common/wire/frame.cpp "$(printf '// line %d\n' {1..500})"
 echo "every check finds its mistake"

@@ -17,7 +17,7 @@ enum class Status : std::uint8_t {
   range,        // some access lies outside the announced buffer; nothing was written there
   withdrawn,    // the announcement it belongs to has been withdrawn
   unreachable,  // the peer is lost
-  busy,         // the tag is announced to one of these origins already (G1, G9)
+  busy,         // the tag is announced to one of these origins already
   rank,         // no such rank, or named twice
 };
 

@@ -8,7 +8,7 @@
 //
 // Invariant: a number is handed out only when every member has taken all numbers that are `window`
 // or more below it. So `window` places at each member hold whatever can come, in whatever order.
-// Requests are served in the order they came. Held by tests/unit/sequencer_test.cpp.
+// Requests are served in the order they came. Held by tests/unit/services/ordered/ordered_broadcast_test.cpp.
 // Source: LFC thesis 6.4 (GSB) and 3.8; the window is ours. Threads: none of its own.
 #pragma once
 

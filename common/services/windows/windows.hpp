@@ -18,7 +18,7 @@
 //
 // Threads: any, when the NI has threads. The state is under the NI's lock; nothing waits but the
 // calls that say so, and each of them gives up with `lost` when a member of the window is lost.
-// Source: MPI-3.1 chapter 11; neon inventory 9.2, 9.4.
+// Source: MPI-3.1 chapter 11.
 #pragma once
 
 #include <atomic>

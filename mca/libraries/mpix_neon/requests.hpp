@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <vector>
@@ -72,5 +73,15 @@ struct Announced : Announcement {
   static int start(void* object, int active);
   static int free(void* object);
 };
+
+inline void Window::ended(Job& job) {
+  jobs_ended_.push(&job);
+  news_.store(true, std::memory_order_relaxed);
+}
+
+inline void Window::ended(Announced& announced) {
+  announced_ended_.push(&announced);
+  news_.store(true, std::memory_order_relaxed);
+}
 
 }  // namespace lfc::neon

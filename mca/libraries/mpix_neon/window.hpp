@@ -49,14 +49,8 @@ class Window {
   Job* take_job();
   void recycle(Job* job);
   // What has ended, until deliver() tells the program. With the endpoint locked.
-  void ended(Job& job) {
-    jobs_ended_.push(&job);
-    news_.store(true, std::memory_order_relaxed);
-  }
-  void ended(Announced& announced) {
-    announced_ended_.push(&announced);
-    news_.store(true, std::memory_order_relaxed);
-  }
+  void ended(Job& job);  // requests.hpp, where both are known
+  void ended(Announced& announced);
   // How a put without a request ended; the first error is kept for MPIX_Neon_complete.
   void note(int error) {
     if (error_ == MPI_SUCCESS) error_ = error;

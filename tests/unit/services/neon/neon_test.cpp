@@ -143,7 +143,7 @@ TEST_CASE("a notification alone, and a final put of nothing, do the same", "[neo
   Op op, last;
   world.blocked = blocked;
   REQUIRE(put(world, op, 1, 0, 7, 0, data, false) == Status::ok);
-  // While the last put waits it becomes the final one; no frame of its own (G6).
+  // While the last put waits it becomes the final one; no frame of its own.
   REQUIRE(world[1].neon.origin().merge_notification(0, 7) == blocked);
   if (!blocked) REQUIRE(notify(world, last, 1, 0, 7) == Status::ok);
   world.blocked = false;
@@ -211,7 +211,7 @@ TEST_CASE("all named origins must have notified", "[neon]") {
   REQUIRE(world.run());
   REQUIRE(buffer.times == 1);
   REQUIRE(buffer.notified.back() == 3);
-  // The stranger's put stays pending, touches nothing, and can be told of (G4).
+  // The stranger's put stays pending, touches nothing, and can be told of.
   REQUIRE(std::all_of(buffer.memory.begin(), buffer.memory.begin() + 8,
                       [](std::byte b) { return b == std::byte{0}; }));
   const auto early = world[0].neon.target().early();

@@ -1,8 +1,0 @@
-# Open MPI loads components into the global scope: a component must define its own symbol only.
-execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${COMPONENT}
-  OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX REPLACE " [^\n]*\n" ";" names "${symbols}")
-list(REMOVE_ITEM names "")
-if(NOT names STREQUAL "mca_btl_lfc_component")
-  message(FATAL_ERROR "${COMPONENT} exports: ${names}")
-endif()
