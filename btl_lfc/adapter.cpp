@@ -150,8 +150,9 @@ void progress_until(lfc::Ni& ni, Finished finished) noexcept {
 extern "C" {
 
 lfc_options lfc_adapter_defaults() {
-  const lfc::NiOptions from;
+  static const lfc::NiOptions from;
   lfc_options to{};
+  to.links = from.links.c_str();
   to.queue_memory = from.queue_memory;
   to.initial_window = from.initial_window;
   to.max_window = from.max_window;
@@ -161,6 +162,11 @@ lfc_options lfc_adapter_defaults() {
   to.shm_bulk = from.shm_bulk;
   to.cma = from.cma;
   return to;
+}
+
+const char* lfc_adapter_link_kinds() {
+  static const std::string kinds = lfc::explained_links();
+  return kinds.c_str();
 }
 
 lfc_message_limits lfc_adapter_message_limits() {
@@ -321,15 +327,14 @@ uint64_t lfc_adapter_counter(const lfc_adapter* adapter, size_t which) {
 }
 
 void lfc_adapter_link(const lfc_adapter* adapter, uint32_t peer, char* text, size_t text_size) {
-  const std::string_view name = adapter->ni->link_name(peer);
-  std::snprintf(text, text_size, "%.*s", static_cast<int>(name.size()), name.data());
+  copy_text(adapter->ni->link_traits(peer).name, text, text_size);
 }
 
 void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size) try {
   std::map<std::string, int> peers;
   for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {
     const auto peer = static_cast<PeerId>(i);
-    if (adapter->ni->has_talked(peer)) ++peers[std::string(adapter->ni->link_name(peer))];
+    if (adapter->ni->has_talked(peer)) ++peers[adapter->ni->link_traits(peer).name];
   }
   std::string list;
   for (const auto& [link, count] : peers)

@@ -79,9 +79,11 @@ struct lfc_options {
   bool cma;
   size_t single_copy_from;
 };
-/* What the parameters say unless the user says otherwise (common/base/limits.hpp). The job, the rank and the texts are the
- * caller's. */
+/* What the parameters say unless the user says otherwise (common/base/limits.hpp). The job, the rank and the texts but
+ * `links` are the caller's. */
 struct lfc_options lfc_adapter_defaults(void);
+/* The kinds of links that `links` accepts, each with what it reaches. */
+const char* lfc_adapter_link_kinds(void);
 
 /* Of messages, for ob1, and of fragments under way to a peer. */
 struct lfc_message_limits {

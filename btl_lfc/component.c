@@ -6,7 +6,7 @@
 #include "parameters.h"
 
 /* The defaults; register_parameters() gives the user's values instead. */
-static const char* links = "loop,shm,tcp";
+static const char* links;
 static const char* interfaces = "";
 static const char* provider = "";
 static const char* policy = "auto";
@@ -30,11 +30,13 @@ static int register_component(void) {
       "LFC: eager and rendezvous messages with credit flow control, put, get and atomics. "
       "Takes part only when it is named: --mca btl lfc");
 
-  lfc_parameter_text(
-      version, "links",
-      "Kinds of links in order of preference, each of loop, shm, tcp, ofi. The first "
-      "that reaches a peer carries its traffic",
-      OPAL_INFO_LVL_3, &links);
+  char help[512];
+  snprintf(help, sizeof help,
+           "Kinds of links in order of preference, of %s. The first that reaches a peer carries "
+           "its traffic",
+           lfc_adapter_link_kinds());
+  links = options->links;
+  lfc_parameter_text(version, "links", help, OPAL_INFO_LVL_3, &links);
   lfc_parameter_text(
       version, "interfaces",
       "Network interfaces for tcp and ofi: names, addresses or CIDR blocks separated "

@@ -25,10 +25,6 @@ SendLock::Kind lock_kind(const Config& config) noexcept {
   return config.policy == Policy::floating ? SendLock::Kind::biased : SendLock::Kind::none;
 }
 
-std::string_view name_of(const Link* link) noexcept {
-  return link == nullptr ? std::string_view("none") : link->name();
-}
-
 Identity make_identity(const Config& config) {
   std::uint32_t key = config.key;
   while (key == 0) key = std::random_device{}();
@@ -60,11 +56,7 @@ std::vector<std::byte> Ni::open() {
   std::vector<std::byte> address = std::move(writer).finish();
   address_ = address;
   for (const auto& link : links_) link->set_own_address(address);
-  for (const auto& link : links_) {
-    std::vector<int> fds;
-    link->wait_fds(fds);
-    all_wake_ &= !fds.empty();
-  }
+  for (const auto& link : links_) all_wake_ &= link->traits().wakes;
   if (config_.policy != Policy::single) thread_ = std::make_unique<NiThread>(*this);
   return address;
 }
@@ -134,10 +126,11 @@ bool Ni::idle(PeerId id) noexcept {
   return peer.state != Peer::State::connected || peer.waiting.empty();
 }
 
-std::string_view Ni::link_name(PeerId id) const noexcept {
+const LinkTraits& Ni::link_traits(PeerId id) const noexcept {
+  static const LinkTraits none{.name = "none"};
   const SendLock::Guard guard(lock_);
   const Peer& peer = at(id);
-  return name_of(peer.link);
+  return peer.link == nullptr ? none : peer.link->traits();
 }
 
 // The peer talks, or is about to: its receive buffers are promised from now on.
@@ -749,7 +742,7 @@ void Ni::describe(std::string& out) const {
   static constexpr const char* kStates[] = {"known", "connected", "broken", "removed"};
   for (const auto& peer : peers_) {
     const ProcessName name = peer->address.identity().name;
-    const std::string_view link = name_of(peer->link);
+    const std::string_view link = peer->link == nullptr ? "none" : peer->link->name();
     char line[256];
     std::snprintf(line, sizeof line,
                   "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "

@@ -126,8 +126,8 @@ class Ni final : private FrameSink {
   void set_peer_context(PeerId peer, void* context) noexcept;
   // True when nothing posted to the peer is still waiting, or nothing can go there any more.
   bool idle(PeerId peer) noexcept;
-  // Name of the link that carries frames to the peer.
-  std::string_view link_name(PeerId peer) const noexcept;
+  // What kind of link carries frames to the peer; named "none" when none does.
+  const LinkTraits& link_traits(PeerId peer) const noexcept;
 
   // --- Messages ---
 

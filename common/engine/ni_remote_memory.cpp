@@ -50,7 +50,7 @@ bool Ni::register_memory(void* data, std::size_t size, std::uint32_t access, Reg
 
 bool Ni::registration_costs() const noexcept {
   return std::any_of(links_.begin(), links_.end(),
-                     [](const auto& link) { return link->registration_costs(); });
+                     [](const auto& link) { return link->traits().registration_costs; });
 }
 
 void Ni::deregister_memory(RegionHandle& handle) noexcept {
@@ -129,7 +129,7 @@ bool Ni::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uin
   const SendLock::Guard guard(lock_);
   const Peer& peer = at(id);
   if (!is_inside(remote, address, size) || peer.state != Peer::State::connected ||
-      !peer.waiting.empty() || !peer.link->copies_at_once() || !peer.link->remote_memory(id))
+      !peer.waiting.empty() || !peer.link->traits().copies_at_once || !peer.link->remote_memory(id))
     return false;
   const LinkRegion& there = remote.links[peer.link_index];
   const Link::Start start = type == RemoteOp::Type::put
@@ -258,7 +258,7 @@ bool Ni::fetch_is_faster(PeerId id, std::size_t size) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
   return !ensure_connected(peer) || !peer.link->remote_memory(id) ||
-         size >= peer.link->remote_memory_from(id);
+         size >= peer.link->traits().remote_memory_from;
 }
 
 // --- Target ---

@@ -1,12 +1,12 @@
-// open_ni: makes a network interface from options given as text and numbers. The only place that
-// knows every kind of link.
+// open_ni: makes a network interface from options given as text and numbers. Which kinds of links
+// there are says engine/cables.hpp alone.
 //
 //   NiOptions options;
 //   options.name = {job, rank};
 //   options.links = "loop,shm,ofi";                       // in order of preference
 //   std::string error, notes;
 //   std::unique_ptr<Ni> ni = open_ni(options, error, notes);
-//   if (!ni) complain(error);   // "links: there is no link 'smh' (accepted: loop, shm, tcp, ofi)"
+//   if (!ni) complain(error);   // "links: there is no link 'smh' (accepted: ..."
 //
 // A link that the user named must open, or nothing is opened; of the links of the default list
 // those that cannot open are left out, and `notes` says why.
@@ -23,19 +23,23 @@
 
 namespace lfc {
 
-inline constexpr const char* kDefaultLinks = "loop,shm,tcp";
+// The kinds of links (engine/cables.hpp): those used when none is named, as `links` takes them; all that it accepts;
+// and what each of them reaches, for the user.
+std::string default_links();
+std::string accepted_links();
+std::string explained_links();
 
 struct NiOptions {
   ProcessName name;
-  bool threads = false;               // several threads call at the same time
-  std::string links = kDefaultLinks;  // of loop, shm, tcp, ofi; the first that reaches a peer wins
-  std::string interfaces;             // for tcp and ofi, as select_interfaces() takes it
-  std::string provider;               // for ofi; empty: by capability
-  std::string policy = "auto";        // single, floating, fixed or auto (engine/ni.hpp)
-  std::string idle = "block";         // of `fixed`: spin, yield, backoff or block
-  bool upcalls = false;               // the NI thread calls the host back; needs `threads`
-  std::uint32_t delay = 0;            // us that an arrival may wait for the host; 0: measured
-  std::uint32_t longest_rest = 0;     // us until the host's leaving is noticed; 0: by processors
+  bool threads = false;                 // several threads call at the same time
+  std::string links = default_links();  // separated by commas; the first that reaches a peer wins
+  std::string interfaces;               // for tcp and ofi, as select_interfaces() takes it
+  std::string provider;                 // for ofi; empty: by capability
+  std::string policy = "auto";          // single, floating, fixed or auto (engine/ni.hpp)
+  std::string idle = "block";           // of `fixed`: spin, yield, backoff or block
+  bool upcalls = false;                 // the NI thread calls the host back; needs `threads`
+  std::uint32_t delay = 0;              // us that an arrival may wait for the host; 0: measured
+  std::uint32_t longest_rest = 0;       // us until the host's leaving is noticed; 0: by processors
   std::size_t queue_memory = limits::kQueueMemory;  // bytes kept for a host that is away
   std::uint32_t neighbours = 1;  // processes of the job on this host, this one included
   std::uint32_t neighbour = 0;   // which of them this one is, from 0

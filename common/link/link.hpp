@@ -1,13 +1,13 @@
 // Link: a cable between network interfaces. It moves frames in order per ordered pair of
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
-// One class per kind (loop, shm, tcp, ofi, sim). The NI owns the links, and is their FrameSink.
+// One class per kind (loop, shm, tcp, bond, ofi, sim), in a folder of its own; the NI owns the links, and is their
+// FrameSink. What kind of cable it is each says in its traits (link/traits.hpp).
 //
-//   std::unique_ptr<Link> link = make_shm_link(options, sink, stats, why_not);
+//   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);
-//   if (link->reach(peer_address, why_not)) {
-//     while ((status = link->send(peer, peer_address, meta, slices, n)) == SendStatus::again)
-//       link->poll();
+//   if (link->reach(peer_address, why_not) && link->connect(peer, peer_address, why_not)) {
+//     while ((status = link->send(peer, meta, slices, n)) == SendStatus::again) link->poll();
 //   }
 //
 // Contract (held by tests/conformance for every kind):
@@ -31,8 +31,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "link/traits.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
 
@@ -55,6 +57,9 @@ const char* to_string(Result result) noexcept;
 struct Operation {
   void (*done)(Operation* self, Result result) = nullptr;
 };
+
+// Links that one process has at most: the handle of a region has room for what each of them needs.
+inline constexpr std::size_t kMaxLinks = 8;
 
 // What a link needs to reach a registered piece of memory; `key` and `base` travel to peers.
 struct LinkRegion {
@@ -86,12 +91,13 @@ class RingWriter;
 class Link {
  public:
   virtual ~Link() = default;
-  Link() = default;
+  explicit Link(LinkTraits traits) : traits_(std::move(traits)) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // "shm", "tcp", ...: section name in addresses, prefix of counters.
-  virtual std::string_view name() const noexcept = 0;
+  // What holds for all peers; fixed once the link is open.
+  const LinkTraits& traits() const noexcept { return traits_; }
+  std::string_view name() const noexcept { return traits_.name; }
   // Payload bytes that one frame may carry at most.
   virtual std::size_t max_payload() const noexcept = 0;
   // Adds this link's section to the process's address.
@@ -144,18 +150,12 @@ class Link {
   // --- Remote memory without the target's NI (single copy, RDMA). Optional. ---
 
   // True when put()/get() reach this peer's memory natively.
-  virtual bool remote_memory(PeerId) const noexcept { return false; }
-  // True when they do it within the call: no `started`, and no operation is needed.
-  virtual bool copies_at_once() const noexcept { return false; }
-  // The size in bytes from which on that is faster than frames, for a host that has the choice.
-  virtual std::size_t remote_memory_from(PeerId) const noexcept { return 1; }
+  virtual bool remote_memory(PeerId) const noexcept { return traits_.remote_memory; }
   // Makes [data, data+size) reachable to peers; false when that failed (why is logged once).
   virtual bool register_memory(void* /*data*/, std::size_t /*size*/, LinkRegion& /*out*/) {
     return true;
   }
   virtual void deregister_memory(LinkRegion&) noexcept {}
-  // True when that pins or maps pages: a registration is worth keeping for the next use.
-  virtual bool registration_costs() const noexcept { return false; }
 
   enum class Start : std::uint8_t { done, started, again, failed };
   // Copies `size` bytes between local memory and the peer's region. `done`: finished, and
@@ -172,6 +172,9 @@ class Link {
                     std::size_t /*size*/, Operation*) noexcept {
     return Start::failed;
   }
+
+ protected:
+  LinkTraits traits_;
 };
 
 }  // namespace lfc

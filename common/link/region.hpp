@@ -20,8 +20,6 @@
 
 namespace lfc {
 
-inline constexpr std::size_t kMaxLinks = 8;
-
 enum Access : std::uint32_t { kRemoteRead = 1, kRemoteWrite = 2, kRemoteAtomic = 4 };
 
 struct RegionHandle {

@@ -170,7 +170,7 @@ TEST_CASE("a link that copies at once needs no operation", "[conformance]") {
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       Lan lan(kind, 2);
-      if (!native(lan) || !lan[0].link->copies_at_once()) continue;
+      if (!native(lan) || !lan[0].link->traits().copies_at_once) continue;
       const PeerId peer = lan.id(0, lan.other());
       std::string there = bytes_of(100, 1);
       std::string here = bytes_of(100, 2);

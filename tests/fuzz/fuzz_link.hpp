@@ -33,8 +33,8 @@ class FuzzLink final : public Link {
     std::vector<std::byte> payload;
   };
 
-  FuzzLink(FrameSink& sink, Random& random) : sink_(sink), random_(random) {}
-  std::string_view name() const noexcept override { return "fuzz"; }
+  FuzzLink(FrameSink& sink, Random& random)
+      : Link({.name = "fuzz"}), sink_(sink), random_(random) {}
   std::size_t max_payload() const noexcept override { return 512; }
   void publish(AddressWriter& writer) const override { writer.add(name(), {}); }
   bool reach(const Address&, std::string&) override { return true; }

@@ -18,7 +18,11 @@ constexpr std::uint64_t kTimePeriod = 16;   // polls between looks at the clock
 
 BondLink::BondLink(const BondOptions& options, const Identity& identity, FrameSink& sink,
                    Counters& counters)
-    : options_(options), identity_(identity), sink_(sink), counters_(counters) {
+    : Bond({.name = options.name, .wakes = true, .remote_memory = true}),
+      options_(options),
+      identity_(identity),
+      sink_(sink),
+      counters_(counters) {
   for (std::uint8_t rail = 0; rail <= kMaxRails; ++rail)
     sinks_.push_back(std::make_unique<RailSink>(*this, rail));
 }
@@ -34,6 +38,9 @@ BondLink::~BondLink() {
 void BondLink::add_rail(std::string label, std::unique_ptr<Link> rail) {
   const std::size_t payload = rail->max_payload() - sizeof(Head);
   max_payload_ = rails_.empty() ? payload : std::min(max_payload_, payload);
+  traits_.wakes = traits_.wakes && rail->traits().wakes;
+  traits_.remote_memory = traits_.remote_memory && rail->traits().remote_memory;
+  traits_.registration_costs |= rail->traits().registration_costs;
   rails_.push_back({std::move(label), std::move(rail)});
 }
 

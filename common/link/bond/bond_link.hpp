@@ -46,6 +46,7 @@ inline constexpr std::size_t kMostRails = 8;
 
 class Bond : public Link {
  public:
+  using Link::Link;
   // The sink for the next rail.
   virtual FrameSink& rail_sink() = 0;
   // Adds a rail made with that sink; at most kMostRails. `label` is for the user.

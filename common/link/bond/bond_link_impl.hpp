@@ -29,7 +29,6 @@ class BondLink final : public Bond {
   void add_rail(std::string label, std::unique_ptr<Link> rail) override;
   std::size_t rails() const noexcept override { return rails_.size(); }
 
-  std::string_view name() const noexcept override { return options_.name; }
   std::size_t max_payload() const noexcept override { return max_payload_; }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override;

@@ -19,7 +19,8 @@ struct FreeAligned {
 class LoopLink final : public Link {
  public:
   LoopLink(const LoopOptions& options, const Identity& identity, FrameSink& sink)
-      : shape_(options.ring),
+      : Link({.name = "loop", .remote_memory = true, .copies_at_once = true, .one_sided = true}),
+        shape_(options.ring),
         identity_(identity),
         sink_(sink),
         memory_(static_cast<std::byte*>(::operator new(shape_.bytes(), kAlignment))),
@@ -34,10 +35,9 @@ class LoopLink final : public Link {
     cord_ = BellCord(bell_state_, static_cast<std::uint32_t>(getpid()));
     if (cord_) writer_.set_cord(&cord_);
     if (!cord_) why_not = "/proc does not show this process's own pipes";
-    return static_cast<bool>(cord_);
+    return traits_.wakes = static_cast<bool>(cord_);
   }
 
-  std::string_view name() const noexcept override { return "loop"; }
   std::size_t max_payload() const noexcept override { return shape_.max_payload; }
   // Nothing to tell: the identity in front of the sections is all that is needed.
   void publish(AddressWriter&) const override {}
@@ -89,7 +89,6 @@ class LoopLink final : public Link {
     if (bell_ != nullptr) bell_->withdraw();
   }
 
-  bool remote_memory(PeerId) const noexcept override { return true; }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
     out.base = reinterpret_cast<std::uintptr_t>(data);
     return true;

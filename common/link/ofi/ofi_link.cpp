@@ -39,7 +39,8 @@ std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& i
 
 OfiLink::OfiLink(const OfiOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters, std::unique_ptr<OfiFabric> fabric)
-    : options_(options),
+    : Link({.name = options.name}),
+      options_(options),
       identity_(identity),
       sink_(sink),
       counters_(counters),
@@ -56,9 +57,12 @@ bool OfiLink::open(std::string& why_not) {
     return false;
   }
   // Without remote memory the NI carries puts and gets in frames.
-  remote_memory_ = options_.remote_memory && fabric_->has(FI_RMA) &&
-                   fabric_->info().domain_attr->mr_key_size <= sizeof(LinkRegion::key) &&
-                   transfers_.open(*fabric_, options_.put_proof, why);
+  traits_.remote_memory = options_.remote_memory && fabric_->has(FI_RMA) &&
+                          fabric_->info().domain_attr->mr_key_size <= sizeof(LinkRegion::key) &&
+                          transfers_.open(*fabric_, options_.put_proof, why);
+  traits_.one_sided = traits_.remote_memory;
+  traits_.registration_costs =
+      traits_.remote_memory && fabric_->needs(FI_MR_LOCAL | FI_MR_ALLOCATED);
   return true;
 }
 
@@ -327,18 +331,12 @@ bool OfiLink::drained() const noexcept {
 
 // --- Remote memory ---
 
-bool OfiLink::remote_memory(PeerId) const noexcept { return remote_memory_; }
-
 bool OfiLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
-  return !remote_memory_ || transfers_.register_memory(data, size, out);
+  return !traits_.remote_memory || transfers_.register_memory(data, size, out);
 }
 
 void OfiLink::deregister_memory(LinkRegion& region) noexcept {
-  if (remote_memory_) transfers_.deregister_memory(region);
-}
-
-bool OfiLink::registration_costs() const noexcept {
-  return remote_memory_ && fabric_->needs(FI_MR_LOCAL | FI_MR_ALLOCATED);
+  if (traits_.remote_memory) transfers_.deregister_memory(region);
 }
 
 Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
@@ -347,7 +345,7 @@ Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
                               Operation* operation) noexcept {
   using State = Channel::State;
   const Channel* channel = channel_of(peer);
-  if (!remote_memory_ || channel == nullptr) return Start::failed;
+  if (!traits_.remote_memory || channel == nullptr) return Start::failed;
   if (channel->state == State::greeting) return Start::again;
   if (channel->state != State::open) return Start::failed;
   return transfers_.start(

@@ -31,7 +31,6 @@ class OfiLink final : public Link {
   ~OfiLink() override { fabric_->close_endpoint(); }
   bool open(std::string& why_not);
 
-  std::string_view name() const noexcept override { return options_.name; }
   std::size_t max_payload() const noexcept override {
     return fabric_->frame_size() - sizeof(Header);
   }
@@ -45,10 +44,8 @@ class OfiLink final : public Link {
   bool drained() const noexcept override;
   std::size_t memory() const noexcept override { return sends_.memory() + receives_.memory(); }
 
-  bool remote_memory(PeerId peer) const noexcept override;
   bool register_memory(void* data, std::size_t size, LinkRegion& out) override;
   void deregister_memory(LinkRegion& region) noexcept override;
-  bool registration_costs() const noexcept override;
   Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t remote_address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
   Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t remote_address,
@@ -141,7 +138,6 @@ class OfiLink final : public Link {
   std::unique_ptr<OfiFabric> fabric_;
   std::uint64_t host_tag_ = 0;
   std::size_t inject_size_ = 0;
-  bool remote_memory_ = false;
   SendPool sends_;
   ReceivePool receives_;
   OfiTransfers transfers_;

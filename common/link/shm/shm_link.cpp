@@ -81,13 +81,18 @@ struct Outgoing {
 class ShmLink final : public Link {
  public:
   ShmLink(const ShmOptions& options, OwnSegment&& segment, FrameSink& sink)
-      : options_(options),
+      : Link({.name = "shm",
+              .wakes = segment.bell() != nullptr,
+              .remote_memory = options.cma,
+              .copies_at_once = options.cma,
+              .one_sided = options.cma,  // one copy by the kernel
+              .remote_memory_from = options.single_copy_from}),
+        options_(options),
         segment_(std::move(segment)),
         sink_(sink),
         known_(segment_.places(), false),
         next_check_(Clock::now() + kCheckInterval) {}
 
-  std::string_view name() const noexcept override { return "shm"; }
   std::size_t max_payload() const noexcept override { return options_.ring.max_payload; }
   void publish(AddressWriter& writer) const override {
     writer.add(name(), std::as_bytes(std::span(&segment_.name(), 1)));
@@ -115,10 +120,6 @@ class ShmLink final : public Link {
   bool remote_memory(PeerId peer) const noexcept override {
     const Outgoing* out = outgoing(peer);
     return out != nullptr && out->cma && out->state == Outgoing::State::open;
-  }
-  bool copies_at_once() const noexcept override { return true; }
-  std::size_t remote_memory_from(PeerId) const noexcept override {
-    return options_.single_copy_from;
   }
   bool register_memory(void* data, std::size_t, LinkRegion& out) override {
     out.base = reinterpret_cast<std::uintptr_t>(data);

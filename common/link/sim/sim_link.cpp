@@ -10,7 +10,13 @@ constexpr int kPollLimit = 64;
 }  // namespace
 
 SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters)
-    : fabric_(fabric), node_(node), sink_(sink), counters_(counters) {}
+    : Link({.name = "sim",
+            .remote_memory = fabric.options_.remote_memory,
+            .one_sided = fabric.options_.remote_memory}),
+      fabric_(fabric),
+      node_(node),
+      sink_(sink),
+      counters_(counters) {}
 
 SimLink::~SimLink() { fabric_.kill(node_); }
 

@@ -22,7 +22,6 @@ class SimLink final : public Link {
   SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters);
   ~SimLink() override;
 
-  std::string_view name() const noexcept override { return "sim"; }
   std::size_t max_payload() const noexcept override { return fabric_.options_.max_payload; }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override;
@@ -32,7 +31,6 @@ class SimLink final : public Link {
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
 
-  bool remote_memory(PeerId) const noexcept override { return fabric_.options_.remote_memory; }
   bool register_memory(void* data, std::size_t size, LinkRegion& out) override;
   void deregister_memory(LinkRegion& region) noexcept override;
   Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t remote_address,

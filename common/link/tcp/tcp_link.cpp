@@ -39,7 +39,8 @@ TcpOptions resolved(TcpOptions options) noexcept {
 
 TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters)
-    : options_(resolved(options)),
+    : Link({.name = options.name, .wakes = true, .remote_memory = true}),
+      options_(resolved(options)),
       identity_(identity),
       host_tag_(host_tag()),
       sink_(sink),

@@ -25,7 +25,6 @@ class TcpLink final : public Link {
   ~TcpLink() override;
   bool open(std::string& why_not);
 
-  std::string_view name() const noexcept override { return options_.name; }
   std::size_t max_payload() const noexcept override { return limits::kTcpPayload; }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override;

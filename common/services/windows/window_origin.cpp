@@ -170,9 +170,7 @@ bool Window::native_possible(WindowPeer& peer, const WindowOp& op) {
   if (!peer.native_known) {
     peer.native_known = true;
     peer.native = ni_.native_remote_memory(peer.peer);
-    // One copy by the kernel, or the hardware's: nobody's NI has to do anything.
-    const std::string_view link = ni_.link_name(peer.peer);
-    peer.native_small = peer.native && (link == "shm" || link == "ofi");
+    peer.native_small = peer.native && ni_.link_traits(peer.peer).one_sided;
   }
   return peer.native && (peer.native_small || op.bytes >= limits::kWindowNative);
 }

@@ -784,7 +784,7 @@ TEST_CASE("a peer is one peer, whoever speaks first", "[ni]") {
   lab.settle();
   REQUIRE(lab.world.ni(0).peer_count() == 1);
   REQUIRE(lab.world.ni(1).peer_count() == 1);
-  REQUIRE(lab.world.ni(0).link_name(lab.world.peer(0, 1)) == "sim");
+  REQUIRE(lab.world.ni(0).link_traits(lab.world.peer(0, 1)).name == "sim");
 }
 
 TEST_CASE("without a link in common the reasons are told", "[ni]") {

@@ -249,6 +249,24 @@ TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
   }
 }
 
+// Whatever the link is called: what counts is that it asks nothing of the target's NI.
+TEST_CASE("small puts and gets take the link's own way where it is one-sided", "[windows]") {
+  Setting at(2, {.initial_window = 4}, Flavor::create, {.seed = 7, .remote_memory = true});
+  REQUIRE(at.world.ni(0).link_traits(at.world.peer(0, 1)).one_sided);
+  std::uint64_t one = 4711;
+  std::uint64_t got = 0;
+  REQUIRE(at.at(0).lock(1, false, false) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  REQUIRE(at.at(0).put(1, Word(&one).view, Word(nullptr, 3).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).flush(1) == WindowStatus::ok);
+  CHECK(at.words(1)[3] == 4711);
+  REQUIRE(at.at(0).get(1, Word(&got).view, Word(nullptr, 3).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  CHECK(got == 4711);
+  CHECK(at.world.ni(0).counters().get(Counter::put_native_bytes) == 8);
+  CHECK(at.world.ni(0).counters().get(Counter::get_native_bytes) == 8);
+}
+
 TEST_CASE("who polls mapped memory serves the others", "[windows]") {
   Setting at(2);
   std::uint64_t one = 1;

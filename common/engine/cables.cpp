@@ -1,0 +1,162 @@
+#include "engine/cables.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "link/bond/bond_link.hpp"
+#include "link/interfaces.hpp"
+#include "link/loop/loop_link.hpp"
+#include "link/ofi/ofi_link.hpp"
+#include "link/shm/calibration.hpp"
+#include "link/shm/shm_link.hpp"
+#include "link/tcp/tcp_link.hpp"
+
+namespace lfc {
+namespace {
+
+bool open_loop(CableOpening& opening) {
+  LoopOptions loop;
+  loop.bell = opening.policy != Policy::single;
+  return opening.add(
+      make_loop_link(loop, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+}
+
+std::size_t choose_single_copy(CableOpening& opening) {
+  std::size_t from = opening.options.single_copy_from;
+  std::string how = "asked for";
+  if (from == 0) {
+    const Calibration calibration = calibrate();
+    from = calibration.single_copy_from;
+    how = calibration.how;
+  }
+  opening.notes += "; single copy in shm ";
+  opening.notes += from == Calibration::kNever ? "never" : "from " + std::to_string(from) + " B on";
+  opening.notes += " (" + how + ")";
+  return from;
+}
+
+bool open_shm(CableOpening& opening) {
+  ShmOptions shm;
+  shm.ring = ring_shape(opening.options);
+  shm.cma = opening.options.cma;
+  shm.bell = opening.policy != Policy::single;
+  if (shm.cma) shm.single_copy_from = choose_single_copy(opening);
+  shm.notice = opening.options.notice;
+  return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
+}
+
+std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
+                                  FrameSink& sink, CableOpening& opening) {
+  TcpOptions tcp;
+  tcp.name = name;
+  tcp.interface = interface;
+  tcp.threads = opening.options.threads;
+  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.link_counters(),
+                       opening.why_not);
+}
+
+// One link for each interface; several are bonded.
+bool open_tcp(CableOpening& opening) {
+  std::vector<Interface> chosen;
+  if (!select_interfaces(opening.options.interfaces, list_interfaces(), chosen, opening.why_not)) {
+    opening.option_at_fault = "interfaces";
+    return false;
+  }
+  BondOptions options;
+  options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
+  options.notice = opening.options.notice;
+  auto bond =
+      make_bond_link(options, opening.ni.identity(), opening.ni.sink(), opening.ni.link_counters());
+  const Interface* last = nullptr;
+  std::string rails;
+  for (const Interface& interface : chosen) {
+    if (chosen.size() == 1 || bond->rails() == kMostRails) break;
+    const std::string number = bond->rails() == 0 ? "" : std::to_string(bond->rails());
+    auto rail = open_tcp_on(interface, "tcp" + number, bond->rail_sink(), opening);
+    if (rail != nullptr) {
+      last = &interface;
+      rails += (rails.empty() ? "" : ",") + interface.name;
+      bond->add_rail(interface.name, std::move(rail));
+    } else if (opening.options.notice != nullptr) {
+      opening.options.notice("rail " + interface.name + " is left out: " + opening.why_not);
+    }
+  }
+  if (bond->rails() > 1) {
+    opening.memory += ", and per peer over several rails at most " +
+                      std::to_string(bond_peer_memory()) +
+                      " B for frames not acknowledged or out of order";
+    return opening.add(std::move(bond), rails);
+  }
+  bond.reset();
+  return opening.add(
+      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.ni.sink(), opening));
+}
+
+bool open_ofi(CableOpening& opening) {
+  OfiOptions ofi;
+  ofi.provider = opening.options.provider;
+  ofi.interface = opening.options.interfaces;
+  if (!ofi.interface.empty()) opening.option_at_fault = "interfaces";
+  if (!ofi.provider.empty()) opening.option_at_fault = "provider";
+  return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
+                                   opening.ni.link_counters(), opening.why_not));
+}
+
+constexpr Cable kCables[] = {
+    // name, what it reaches, by default, interfaces, provider
+    {"loop", "the process itself", true, false, false, open_loop},
+    {"shm", "processes on this host", true, false, false, open_shm},
+    {"tcp", "hosts, by our own TCP", true, true, false, open_tcp},
+    {"ofi", "hosts, by a provider of libfabric", false, true, true, open_ofi},
+};
+
+}  // namespace
+
+bool CableOpening::add(std::unique_ptr<Link> link, const std::string& parts) {
+  if (link == nullptr) return false;
+  open.push_back(std::string(link->name()) + (parts.empty() ? "" : "(" + parts + ")"));
+  ni.add_link(std::move(link));
+  return true;
+}
+
+std::span<const Cable> cables() noexcept { return kCables; }
+
+const Cable* find_cable(std::string_view name) noexcept {
+  const auto* found = std::find_if(std::begin(kCables), std::end(kCables),
+                                   [name](const Cable& cable) { return cable.name == name; });
+  return found == std::end(kCables) ? nullptr : found;
+}
+
+std::string cable_names(std::string_view joint, bool (*which)(const Cable&)) {
+  std::string names;
+  for (const Cable& cable : kCables)
+    if (which(cable)) names += std::string(names.empty() ? "" : joint) + std::string(cable.name);
+  return names;
+}
+
+std::string default_links() {
+  return cable_names(",", [](const Cable& cable) { return cable.by_default; });
+}
+
+std::string accepted_links() {
+  return cable_names(", ", [](const Cable&) { return true; });
+}
+
+std::string explained_links() {
+  std::string text;
+  for (const Cable& cable : kCables)
+    text += std::string(text.empty() ? "" : ", ") + std::string(cable.name) + " (" +
+            std::string(cable.reaches) + ")";
+  return text;
+}
+
+RingShape ring_shape(const NiOptions& options) noexcept {
+  RingShape shape;
+  shape.slots = options.shm_slots;
+  shape.bulk = static_cast<std::uint32_t>(options.shm_bulk);
+  shape.max_payload = std::min(shape.max_payload, shape.bulk / 4);
+  return shape;
+}
+
+}  // namespace lfc

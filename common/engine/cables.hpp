@@ -1,0 +1,55 @@
+// Cables: the kinds of links there are, one row each: name, what it reaches, whether it is used when none is named,
+// which options it heeds, and how it is opened. A new kind of link is its folder and a row here.
+//
+//   CableOpening opening{options, policy, *ni};
+//   if (!find_cable("shm")->open(opening)) complain(opening.option_at_fault, opening.why_not);
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/ni.hpp"
+#include "engine/open.hpp"
+#include "link/ring.hpp"
+
+namespace lfc {
+
+// What one NI opens its links with, and what has come of it so far.
+struct CableOpening {
+  const NiOptions& options;
+  Policy policy;
+  Ni& ni;
+  std::vector<std::string> open{};  // the links added so far, in words
+  const char* option_at_fault = "links";
+  std::string why_not{};
+  std::string notes{};   // how the links were opened, for the user
+  std::string memory{};  // what bounds their memory
+
+  // Adds the link to the NI, unless it is null: then why_not says why. `parts`: what it is made of.
+  bool add(std::unique_ptr<Link> link, const std::string& parts = {});
+  bool full() const noexcept { return open.size() == kMaxLinks; }
+};
+
+struct Cable {
+  std::string_view name;
+  std::string_view reaches;
+  bool by_default;
+  bool heeds_interfaces;
+  bool heeds_provider;
+  // Opens a link, or several as one, and adds it. False: impossible, the opening says why.
+  bool (*open)(CableOpening& opening);
+};
+
+// In order of preference.
+std::span<const Cable> cables() noexcept;
+const Cable* find_cable(std::string_view name) noexcept;
+// The names of those for which `which` holds, joined: "tcp or ofi".
+std::string cable_names(std::string_view joint, bool (*which)(const Cable&));
+
+// The ring of one local sender.
+RingShape ring_shape(const NiOptions& options) noexcept;
+
+}  // namespace lfc
