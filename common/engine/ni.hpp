@@ -288,7 +288,7 @@ class Ni final : private FrameSink {
   std::span<const std::byte> address() const noexcept { return address_; }
   // Receive buffers promised to peers, and the cap.
   const WindowBudget& window_budget() const noexcept { return budget_; }
-  // Bytes of buffers held by the NI and its links now (common/README.md has the bound).
+  // Bytes of buffers held by the NI and its links now (common/engine/README.md has the bound).
   std::size_t memory() const noexcept;
   // Appends one line per peer: link, credits, window, waiting. For hang reports.
   void describe(std::string& out) const;

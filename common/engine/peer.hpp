@@ -26,7 +26,7 @@ struct alignas(kCacheLine) Peer {
   enum class State : std::uint8_t { known, connected, broken, removed };
 
   // A control frame that the link had no room for. Bounded: each answers a data frame whose
-  // credit the peer does not get back before (common/README.md). Held by tests/unit/engine/ni_test.cpp.
+  // credit the peer does not get back before (common/engine/README.md). Held by tests/unit/engine/ni_test.cpp.
   struct ControlFrame {
     FrameType type;
     std::uint8_t tag;

@@ -25,7 +25,7 @@
 //
 // Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
 // frames consume none and their number in flight is bounded by the number of data frames
-// (common/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
+// (common/engine/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
 //
 //   Meta meta{FrameType::message, tag, credits};
 //   link.send(peer, meta, slices, 2);
