@@ -1,7 +1,7 @@
 // Limits: how much of everything there is, in one place: frames, windows of credits, slots, pools, names, and the defaults
 // of parameters.
 //
-//   if (packet.size() > limits::kCollRoom) ...
+//   if (packet.size() > limits::kCollPacket) ...
 //   std::uint32_t initial_window = limits::kInitialWindow;   // a parameter's default
 //
 // Each is declared with its name, the smallest value with which everything must work, and the one that is used. The

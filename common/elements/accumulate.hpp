@@ -6,7 +6,7 @@
 // lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU atomics, with
 // or without the lock, as long as anybody may come without it; else by plain vector loops under it.
 //
-//   if (!is_valid(Accumulate::sum, Element::f64)) return error;
+//   if (!is_valid(Accumulate::sum, Element::f64)) return;
 //   Cursor target(runs, 0, 1, 0);
 //   accumulate({Accumulate::sum, Element::f64}, target, base, operands, old, bytes, {window_lock, Hold::shared});
 //

@@ -12,7 +12,7 @@
 //
 //   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
 //   queue.set_handler(handler_of<deliver>(context));     // void deliver(void*, const Delivery&)
-//   bool released = queue.deliver(peer, peer_context, tag, payload);   // control program
+//   bool released = queue.deliver({peer, peer_context, tag, payload});   // control program
 //   queue.drain(64, [](PeerId peer) { release(peer); });               // host
 //
 // Order: with `direct` the host drains until empty() before it lets the control program deliver.

@@ -2,12 +2,12 @@
 // joins the protocols (credits, remote memory) and the links, and owns what lies between them.
 //
 //   Ni ni(config);
-//   ni.add_link(make_shm_link(...));                       // in order of preference
+//   ni.add_link(std::move(link));                          // in order of preference
 //   publish(ni.open());
 //   ni.set_message_handler(handler_of<deliver>(context));
 //   PeerId peer = ni.add_peer(*Address::parse(blob), why_not);
 //   if (!ni.try_send(peer, tag, slices, 2)) ni.post(peer, message);   // message.done() later
-//   while (...) ni.progress();
+//   while (running) ni.progress();
 //
 // The host side (every public function but progress) and the control program (progress and what it
 // calls) meet in three places only: the state of sending, under `SendLock`; the list of finished
@@ -301,7 +301,7 @@ class Ni final : private FrameSink {
 
  private:
   enum class Attempt : std::uint8_t { sent, no_credit, no_room, broken };
-  enum class Step : std::uint8_t { finished, progressed, waits };
+  enum class Step : std::uint8_t { finished, progressed, stalled };
   struct Loss {
     PeerId peer;
     std::string why;
@@ -352,15 +352,12 @@ class Ni final : private FrameSink {
   bool ensure_connected(Peer& peer);
 
   bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
-  [[gnu::noinline]] bool send_long(Peer& peer, std::uint8_t tag, const Slice* slices,
-                                   int count) noexcept;
-  [[gnu::noinline]] bool try_send_shared(PeerId peer, std::uint8_t tag, const Slice* slices,
+  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
                                          int count) noexcept;
-  SendStatus transmit(Peer& peer, Meta meta, const Slice* slices, int count, std::uint32_t returned,
-                      bool frees = false) noexcept;
-  void departed(Peer& peer, FrameType type, std::uint32_t returned, std::size_t bytes) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
+  bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                    std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size,
               bool releases = false);
   bool send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept;
@@ -375,16 +372,16 @@ class Ni final : private FrameSink {
   Step send_native(Peer& peer, RemoteOp& op);
   bool send_answer(Peer& peer, Waiting& item);
   bool send_get_data(Peer& peer, GetService& service);
-  Step wait(Peer& peer, Attempt attempt) noexcept;
+  Step stalled(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
-  [[gnu::noinline]] void retry_all();
+  [[gnu::noinline]] void retry_stalled();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
   [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta,
                                             std::span<const std::byte> payload);
   [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
-  bool arrived(Peer& peer, FrameType type, std::uint32_t credits);
   bool credits_arrived(Peer& peer, std::uint32_t count);
+  void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
   void release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                            std::size_t size);
@@ -441,7 +438,7 @@ class Ni final : private FrameSink {
   std::atomic<bool> used_{false};    // there has been a connection, or work for a service
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, PeerId> by_name_;
-  Peer* to_retry_ = nullptr;
+  Peer* stalled_ = nullptr;
   WindowBudget budget_;
   HostQueue host_;
   std::array<Service*, kServices> services_{};

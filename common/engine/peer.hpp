@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "engine/flow.hpp"
+#include "engine/credits.hpp"
 #include "engine/remote_memory.hpp"
 #include "engine/service.hpp"
 #include "engine/waiting.hpp"
@@ -36,26 +36,25 @@ struct alignas(kCacheLine) Peer {
   };
   static_assert(sizeof(AckPayload) <= kServiceAckRoom);
 
-  // `window`: the receive buffers that it is promised.
-  Peer(PeerId id_, const Address& address_, std::uint32_t window)
-      : id(id_), flow(address_.identity().initial_window, window), address(address_) {}
+  Peer(PeerId id_, const Address& address_) : id(id_), address(address_) {}
 
   PeerId id;
   State state = State::known;
-  bool to_retry = false;        // in the NI's list of such peers
+  bool stalled = false;         // in the NI's list of peers to retry
   bool stall_counted = false;   // why the head of `waiting` waits has been counted
   bool pumping = false;         // its queues are being sent from
   bool pump_again = false;      // and something has been added meanwhile
   bool credit_overdue = false;  // an explicit credit frame found no room
   bool admitted = false;        // its receive window is charged to the budget
   std::uint8_t link_index = 0;
-  Flow flow;
+  SendCredits credits;
   RingWriter* ring = nullptr;  // of `link`, if that has one to be written to directly
-  void* context = nullptr;     // the host's
+  ReceiveWindow window;
+  void* context = nullptr;  // the host's
   WaitingQueue waiting;
   Link* link = nullptr;
   WaitingQueue services;  // answers to the peer's gets; they need no credit
-  Peer* next_to_retry = nullptr;
+  Peer* next_stalled = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished
   std::deque<ControlFrame> control;
   std::vector<IncomingPut> incoming_puts;  // of which some bytes are still missing

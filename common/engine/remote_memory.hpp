@@ -6,11 +6,10 @@
 // frame and one reply. The origin names an operation by index and generation, so that a forged or
 // late answer is recognised.
 //
-//   RemoteOp* op = table.take();
-//   PutPayload payload{table.reference(*op), ...};
-//   ...
-//   RemoteOp* op = table.find(ack.operation);      // nullptr: no such operation
-//   table.give_back(*op);
+//   RemoteOp& op = table.take();
+//   PutPayload payload{table.reference(op), region, address, size};
+//   ... and when the acknowledgement is there:
+//   if (RemoteOp* found = table.find(ack.operation, peer)) table.give_back(*found);   // else: no such operation
 //
 // Bounds: a target keeps one GetService per get frame of a peer whose answer is not yet sent; the
 // get frame's receive buffer is released only then, so a peer has at most its window of them.

@@ -14,6 +14,7 @@
 //     }
 //     void on_lost(PeerId) override {}
 //   };
+//   Echo echo;
 //   ni.attach(ServiceId::test, &echo);
 //
 // Flow control is the NI's: a `service` frame takes a credit; its receive buffer stays taken until

@@ -6,6 +6,7 @@
 //
 //   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);
+//   SendStatus status;
 //   if (link->reach(peer_address, why_not) && link->connect(peer, peer_address, why_not)) {
 //     while ((status = link->send(peer, meta, slices, n)) == SendStatus::again) link->poll();
 //   }

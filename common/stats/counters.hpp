@@ -1,7 +1,7 @@
 // Counters that are always on: one relaxed add each, readable at any time, also while a job hangs.
 //
 //   counters.add(Counter::frames_sent);
-//   for (auto [name, help, value] : counters.list()) ...
+//   print(counter_info()[0].name, counters.get(Counter{0}));   // by index, in the order of the enum
 //
 // Writers: the thread that drives the NI, or a sender under the send lock; a counter has one
 // writer at a time, so an add is a plain load and store. Readers: any thread.

@@ -5,7 +5,7 @@
 //
 //   AddressWriter writer{identity};
 //   shm.publish(writer); ofi.publish(writer);
-//   std::vector<std::byte> blob = writer.finish();
+//   std::vector<std::byte> blob = std::move(writer).finish();
 //   ...
 //   std::optional<Address> peer = Address::parse(blob);      // nullopt: malformed
 //   std::span<const std::byte> mine = peer->section("shm");  // empty: peer has no such link

@@ -96,6 +96,19 @@ echo true >btl_lfc/dead_test.sh
 expect 1 'btl_lfc/dead_test.sh is named as a test' scripts/checks/pages
 rm btl_lfc/dead_test.sh
 
+# With the flags of the real build, where there is one.
+if [[ -f $tree/build/default/compile_commands.json ]]; then
+  expect 0 ' 0 complaints' scripts/checks/examples "$tree/build/default"
+  wrong_example() { # wrong_example PATTERN FILE FROM TO
+    cp "$2" before
+    sed -i "s/$3/$4/" "$2"
+    expect 1 "$1" scripts/checks/examples "$tree/build/default"
+    mv before "$2"
+  }
+  wrong_example 'base.cpp does not compile' common/stats/counters.hpp 'counters.add(Counter' 'counters.count(Counter'
+  wrong_example 'linger.hpp: its example names departed' common/engine/linger.hpp 'linger.arrived(now)' 'linger.departed(now)'
+fi
+
 long() { printf 'int long_one(int x) {\n'; printf '  x += %d;\n' {1..61}; printf '  return x;\n}\n'; }
 wide() { printf 'class Wide {\n public:\n'; printf '  int member%d;\n' {1..41}; printf '};\n'; }
 mistake size 'frame.cpp:.* long_one.* has 64 lines' common/wire/frame.cpp "$(long)"

@@ -5,9 +5,9 @@
 // /proc/PID/fd/FD, proves by the cookie that it is the right one, claims a free place and is from
 // then on the only writer of the ring in it.
 //
-//   std::optional<OwnSegment> own = OwnSegment::create(shape, places, why_not);
+//   std::optional<OwnSegment> own = OwnSegment::create(shape, places, true, why_not);
 //   SegmentName name = own->name();                              // travels in the address
-//   std::optional<RemotePlace> place = RemotePlace::claim(name, payload, address, why_not);
+//   std::optional<RemotePlace> place = RemotePlace::claim(name, shape.max_payload, address, why_not);
 //   RingWriter writer(place->ring(), place->shape());
 //
 // Life of a place:  free --claim--> claimed --address written--> ready --close--> closing

@@ -1,7 +1,7 @@
 // Socket: owns a descriptor, and the few calls that make one. All sockets are non-blocking.
 //
 //   Socket listener = Socket::listening(address, first_port, last_port, port, why);
-//   Socket client = Socket::connecting(local, remote, remote_port, why);
+//   Socket client = Socket::connecting(local, remote, remote_port, 0, 0, why);   // 0: the system's buffers
 #pragma once
 
 #include <sys/socket.h>

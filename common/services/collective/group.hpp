@@ -1,8 +1,9 @@
 // CollGroup: one communicator as this rank sees it: its operations, one after the other, each a walk
 // over steps that all ranks number alike.
 //
-//   CollGroup group(place, options);
-//   CollOperation operation;  operation.kind = ...;
+//   CollGroup group(members, self, std::move(network), std::move(place), options);   // network: null on one node
+//   CollOperation operation;
+//   operation.kind = CollOperation::Kind::bcast;
 //   group.submit(operation);
 //   while (!operation.finished) group.advance();
 //

@@ -1,7 +1,7 @@
 // Neon: announce, put, notify and complete for the ranks of one window, as a pure state machine: frames go
 // out through a Carrier, frames that come in are handed to on_frame().
 //
-//   Neon neon(rank, ranks, limits, carrier);
+//   Neon neon(ranks, limits, carrier);
 //   neon.target().announce(buffer);                          // at the target
 //   neon.origin().put(op, target, tag, 0, data, n, true, false);    // at the origin; op.done follows
 //   if (!neon.on_frame(from, header, payload, size)) ...     // the peer breaks the protocol

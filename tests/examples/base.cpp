@@ -1,0 +1,115 @@
+// Settings for the examples at the top of the headers in common/base, sync, stats, wire, machine and elements
+// (scripts/checks/examples): what their variables are. Nothing here is ever run.
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/choice.hpp"
+#include "base/faults.hpp"
+#include "base/limits.hpp"
+#include "base/name_table.hpp"
+#include "base/spares.hpp"
+#include "elements/accumulate.hpp"
+#include "elements/combine.hpp"
+#include "elements/element_types.hpp"
+#include "elements/layout.hpp"
+#include "link/link.hpp"
+#include "machine/cores.hpp"
+#include "machine/host.hpp"
+#include "machine/placement.hpp"
+#include "machine/process_watch.hpp"
+#include "machine/shared_memory.hpp"
+#include "stats/counters.hpp"
+#include "sync/gate.hpp"
+#include "sync/published.hpp"
+#include "sync/send_lock.hpp"
+#include "wire/address.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+enum class Colour : std::uint8_t { red, green, blue };
+namespace choice {
+void example() {
+  using ::lfc::Colour;
+#define inline static
+#include "common/base/choice.hpp.example"
+#undef inline
+}
+}  // namespace choice
+
+enum class Attempt : std::uint8_t { no_room };
+Attempt faults() {
+#include "common/base/faults.hpp.example"
+  return {};
+}
+
+void limits_of(std::span<const std::byte> packet) {
+#include "common/base/limits.hpp.example"
+}
+
+struct Window {};
+void name_table(Window& window) {
+#include "common/base/name_table.hpp.example"
+}
+
+struct Carrier {
+  Carrier* next;
+};
+void spares() {
+#include "common/base/spares.hpp.example"
+}
+
+void accumulate(std::byte* base, const std::byte* operands, std::byte* old, std::size_t bytes,
+                std::span<const Run> runs, ElementLock& window_lock) {
+#include "common/elements/accumulate.hpp.example"
+}
+
+void combine(std::byte* target, const std::byte* operands) {
+#include "common/elements/combine.hpp.example"
+}
+
+void layout(std::byte* memory, std::uint64_t budget, std::int64_t base_offset,
+            void (*copy)(std::byte*, std::uint64_t)) {
+#include "common/elements/layout.hpp.example"
+}
+
+void process_watch(std::uint32_t pid) {
+#include "common/machine/process_watch.hpp.example"
+}
+
+void shared_memory(std::size_t bytes, const SharedMemoryName& name,
+                   void (*publish)(const SharedMemoryName&)) {
+#include "common/machine/shared_memory.hpp.example"
+}
+
+void placement(const Cores& cores, void (*say)(std::string_view)) {
+#include "common/machine/placement.hpp.example"
+}
+
+void counters(lfc::Counters& counters, void (*print)(const char*, std::uint64_t)) {
+#include "common/stats/counters.hpp.example"
+}
+
+void gate(Gate& gate) {
+#include "common/sync/gate.hpp.example"
+}
+
+enum class State : std::uint8_t { none, held };
+void published() {
+#include "common/sync/published.hpp.example"
+}
+
+void send_lock() {
+#include "common/sync/send_lock.hpp.example"
+}
+
+void address(const Identity& identity, const Link& shm, const Link& ofi) {
+#include "common/wire/address.hpp.example"
+}
+
+void frame(Link& link, PeerId peer, std::uint8_t tag, std::uint8_t credits, const Slice* slices) {
+#include "common/wire/frame.hpp.example"
+}
+
+}  // namespace lfc

@@ -1,0 +1,87 @@
+// Settings for the examples at the top of the headers in common/engine (scripts/checks/examples): what their variables
+// are. Nothing here is ever run.
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/cables.hpp"
+#include "engine/credits.hpp"
+#include "engine/host_call.hpp"
+#include "engine/host_queue.hpp"
+#include "engine/ni.hpp"
+#include "engine/ni_thread.hpp"
+#include "engine/open.hpp"
+#include "engine/process_ni.hpp"
+#include "engine/remote_memory.hpp"
+#include "engine/service.hpp"
+#include "engine/waiting.hpp"
+
+namespace lfc {
+
+void complain(std::string_view why);
+void complain(const char* option, std::string_view why);
+void deliver(void* context, const Delivery& delivery);
+void release(PeerId peer);
+
+void credits(const Address& peer, Meta meta, std::uint32_t initial, void (*transmit)(),
+             void (*queue)(), void (*send_credit_frame)(std::uint32_t)) {
+#include "common/engine/credits.hpp.example"
+}
+
+void host_queue(PeerId peer, void* peer_context, std::uint8_t tag,
+                std::span<const std::byte> payload, void* context) {
+#include "common/engine/host_queue.hpp.example"
+}
+
+void remote_memory(RemoteOpTable& table, std::uint64_t address, std::uint64_t size,
+                   RegionRef region, const AckPayload& ack, PeerId peer) {
+#include "common/engine/remote_memory.hpp.example"
+}
+
+void ni(const Config& config, std::unique_ptr<Link> link, void* context,
+        std::span<const std::byte> blob, std::string& why_not, std::uint8_t tag,
+        const Slice* slices, Message& message, bool running,
+        void (*publish)(std::vector<std::byte>)) {
+#include "common/engine/ni.hpp.example"
+}
+
+struct Inbox {
+  bool empty() const;
+};
+void host_call(Ni& ni, Inbox& inbox) {
+#include "common/engine/host_call.hpp.example"
+}
+
+namespace service {
+extern Ni& ni_;  // the service's own
+void example(Ni& ni) {
+#include "common/engine/service.hpp.example"
+}
+}  // namespace service
+
+void waiting(void* data, std::size_t size, WaitingQueue& queue) {
+#include "common/engine/waiting.hpp.example"
+}
+
+void ni_thread(Ni& ni) {
+#include "common/engine/ni_thread.hpp.example"
+}
+
+void open(std::uint32_t job, std::uint32_t rank) {
+#include "common/engine/open.hpp.example"
+}
+
+void cables(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni) {
+#include "common/engine/cables.hpp.example"
+}
+
+void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name) {
+#include "common/engine/process_ni.hpp.example"
+}
+
+void traits(Ni& ni, PeerId peer, void (*put_now)()) {
+#include "common/link/traits.hpp.example"
+}
+
+}  // namespace lfc

@@ -1,0 +1,105 @@
+// Settings for the examples at the top of the headers in common/link (scripts/checks/examples): what their variables
+// are. Nothing here is ever run.
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/ni.hpp"
+#include "link/bond/arrivals.hpp"
+#include "link/bond/bond_link.hpp"
+#include "link/bond/retained.hpp"
+#include "link/interfaces.hpp"
+#include "link/link.hpp"
+#include "link/loop/loop_link.hpp"
+#include "link/ofi/ofi_link.hpp"
+#include "link/ofi/peer_probe.hpp"
+#include "link/region.hpp"
+#include "link/ring.hpp"
+#include "link/shm/calibration.hpp"
+#include "link/shm/cma.hpp"
+#include "link/shm/segment.hpp"
+#include "link/shm/shm_link.hpp"
+#include "link/sim/random.hpp"
+#include "link/sim/sim_fabric.hpp"
+#include "link/tcp/socket.hpp"
+#include "link/tcp/stream.hpp"
+#include "link/tcp/tcp_link.hpp"
+#include "link/traits.hpp"
+
+namespace lfc {
+
+void complain(std::string_view why);
+
+void link(const ShmOptions& options, FrameSink& sink, std::string& why_not,
+          AddressWriter& address_writer, PeerId peer, const Address& peer_address, Meta meta,
+          const Slice* slices, int n) {
+#include "common/link/link.hpp.example"
+}
+
+void ring(std::byte* memory, Meta meta, const Slice* slices, int n, void (*use)(const RingFrame&)) {
+#include "common/link/ring.hpp.example"
+}
+
+void region(RegionTable& table, std::byte* buffer, std::size_t size, std::uint64_t address) {
+#include "common/link/region.hpp.example"
+}
+
+void interfaces(std::string& problem, std::string& why_not, const IpAddress& peer_ip,
+                std::uint64_t peer_host_tag, void (*use_another_link)(std::string_view)) {
+#include "common/link/interfaces.hpp.example"
+}
+
+void loop(const Identity& identity, FrameSink& sink, std::string& why_not) {
+#include "common/link/loop/loop_link.hpp.example"
+}
+
+void shm(FrameSink& sink) {
+#include "common/link/shm/shm_link.hpp.example"
+}
+
+void segment(RingShape shape, std::uint32_t places, std::span<const std::byte> address,
+             std::string& why_not) {
+#include "common/link/shm/segment.hpp.example"
+}
+
+void cma(std::uint32_t pid, std::uint64_t probe_address, std::uint64_t cookie, void* destination,
+         std::uint64_t remote_address, std::size_t size) {
+#include "common/link/shm/cma.hpp.example"
+}
+
+void calibration(std::size_t size) {
+#include "common/link/shm/calibration.hpp.example"
+}
+
+void tcp_link(const std::vector<Interface>& rails, const Identity& identity, FrameSink& sink,
+              Counters& counters, std::string& why_not) {
+#include "common/link/tcp/tcp_link.hpp.example"
+}
+
+void a_socket(const IpAddress& address, const IpAddress& local, const IpAddress& remote,
+              std::uint16_t first_port, std::uint16_t last_port, std::uint16_t port,
+              std::uint16_t remote_port, std::string& why) {
+  using tcp::Socket;
+#include "common/link/tcp/socket.hpp.example"
+}
+
+void ofi(const Identity& identity, FrameSink& sink, Counters& counters, std::string& why_not) {
+#include "common/link/ofi/ofi_link.hpp.example"
+}
+
+void bond_link(const BondOptions& options, const Identity& identity, FrameSink& sink,
+               Counters& counters, Ni& ni, const std::vector<Interface>& chosen,
+               std::unique_ptr<Link> (*make_rail)(const Interface&, FrameSink&)) {
+#include "common/link/bond/bond_link.hpp.example"
+}
+
+void random_numbers(std::uint64_t seed) {
+#include "common/link/sim/random.hpp.example"
+}
+
+void sim(const Config& config_a, const Config& config_b, bool finished) {
+#include "common/link/sim/sim_fabric.hpp.example"
+}
+
+}  // namespace lfc

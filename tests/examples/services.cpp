@@ -1,0 +1,86 @@
+// Settings for the examples at the top of the headers in common/services (scripts/checks/examples): what their
+// variables are. Nothing here is ever run.
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/ni.hpp"
+#include "services/collective/group.hpp"
+#include "services/collective/group_names.hpp"
+#include "services/collective/label.hpp"
+#include "services/multicast/membership.hpp"
+#include "services/multicast/multicast.hpp"
+#include "services/multicast/tree.hpp"
+#include "services/neon/neon.hpp"
+#include "services/neon/slot.hpp"
+#include "services/neon/tag_table.hpp"
+#include "services/ordered/hold_back.hpp"
+#include "services/ordered/ordered_broadcast.hpp"
+#include "services/ordered/sequencer.hpp"
+
+namespace lfc {
+
+void group(Membership members, std::uint32_t self, std::unique_ptr<GroupNetwork> network,
+           std::unique_ptr<CollGroup::Place> place, const CollOptions& options) {
+#include "common/services/collective/group.hpp.example"
+}
+
+void group_names(std::uint64_t key) {
+#include "common/services/collective/group_names.hpp.example"
+}
+
+void label(const Label& theirs) {
+#include "common/services/collective/label.hpp.example"
+}
+
+void tree(std::vector<int> member, int packet, void (*send)(int, int)) {
+#include "common/services/multicast/tree.hpp.example"
+}
+
+void multicast(Ni& ni, std::uint64_t key, const Membership& membership, std::uint32_t self,
+               const std::vector<PeerId>& peers, Multicast::Receiver& receiver,
+               const MulticastHeader& header, std::span<const std::byte> bytes,
+               std::atomic<std::uint32_t>& unsent) {
+#include "common/services/multicast/multicast.hpp.example"
+}
+
+void neon_machine(neon::Rank target, neon::Rank from, const neon::Limits& limits,
+                  neon::Carrier& carrier, neon::Announcement& buffer, neon::Operation& op,
+                  std::uint32_t ranks, std::uint32_t tag, const std::byte* data, std::size_t n,
+                  const neon::Header& header, const std::byte* payload, std::size_t size,
+                  void (*give_up)(neon::Rank)) {
+  using neon::Neon;
+#include "common/services/neon/neon.hpp.example"
+}
+
+void slot(void (*use)(const std::byte*), const std::byte* data) {
+  using neon::Slot;
+#include "common/services/neon/slot.hpp.example"
+}
+
+struct Record {};
+void tag_table() {
+  using neon::TagTable;
+#include "common/services/neon/tag_table.hpp.example"
+}
+
+void hold_back(std::uint64_t number, std::uint32_t origin, std::uint32_t following,
+               std::span<const std::byte> bytes,
+               void (*handle)(std::uint32_t, std::uint64_t, std::span<const std::byte>)) {
+#include "common/services/ordered/hold_back.hpp.example"
+}
+
+void sequencer(std::uint32_t members, std::uint32_t member, std::uint64_t taken,
+               void (*tell)(std::uint32_t, std::uint64_t)) {
+#include "common/services/ordered/sequencer.hpp.example"
+}
+
+void ordered(Multicast& multicast, Ni& ni, std::uint64_t key, std::vector<ProcessName> names,
+             std::uint32_t self, const std::vector<PeerId>& peers,
+             std::span<const std::byte> bytes) {
+  using Fault = OrderedBroadcast::Fault;
+#include "common/services/ordered/ordered_broadcast.hpp.example"
+}
+
+}  // namespace lfc
