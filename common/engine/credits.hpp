@@ -6,13 +6,15 @@
 // a window. Control frames use no credit. So no buffer is ever overrun and nothing is dropped.
 //
 //   SendCredits out{peer.identity().initial_window};
-//   if (out.take()) transmit(); else queue();
-//   out.put_back(meta.credits);
+//   if (out.available() == 0) queue(); else { transmit(); out.take(); }
+//   if (!out.add(meta.credits)) ...                          // more than any window has: hostile
 //
 //   ReceiveWindow in{initial};
 //   if (!in.accept()) ...                                    // the peer had no credit: hostile
-//   if (in.release()) send_credit_frame(in.collect(~0u));   // half a window owed
-//   meta.credits = in.collect(255);                          // piggyback
+//   if (in.release()) send_credit_frame(in.owed());          // half a window owed
+//   in.collect(count);                                       // when a frame has left with them
+//
+// The NI applies it to its frames in one place, engine/flow.hpp.
 //
 // Invariant, checked after every event by tests/unit/engine/credits_test.cpp and tests/sim: for each
 // ordered pair, credits held + data frames in flight + buffers held + credits owed + credits in
@@ -27,16 +29,20 @@
 
 namespace lfc {
 
+// More credits than any window can have: a peer that returns them is broken or hostile.
+inline constexpr std::uint32_t kMaxCredits = 1u << 20;
+
 class SendCredits {
  public:
   explicit SendCredits(std::uint32_t initial = 0) noexcept : available_(initial) {}
-  bool take() noexcept {
-    if (available_ == 0) return false;
-    --available_;
+  // For a frame that has left; there was one.
+  void take() noexcept { --available_; }
+  // Credits that the peer returns. False, and nothing is added: no window has so many.
+  bool add(std::uint32_t count) noexcept {
+    if (count > kMaxCredits || available_ > kMaxCredits - count) return false;
+    available_ += count;
     return true;
   }
-  // Credits returned by the peer, or by us when a send failed after take().
-  void put_back(std::uint32_t count) noexcept { available_ += count; }
   std::uint32_t available() const noexcept { return available_; }
 
  private:
@@ -61,23 +67,11 @@ class ReceiveWindow {
     until_growth_ -= until_growth_ != 0 ? 1 : 0;
     return due();
   }
-  // The same is not free yet after all; it has not been collected.
-  void retract() noexcept {
-    --owed_;
-    until_growth_ = std::min(until_growth_ + 1, window_);
-  }
   bool due() const noexcept { return owed_ >= refresh(); }
-  // Takes up to `limit` owed credits for the frame about to be sent.
-  std::uint32_t collect(std::uint32_t limit) noexcept {
-    const std::uint32_t count = std::min(owed_, limit);
+  // A frame has left that returns so many of the credits owed.
+  void collect(std::uint32_t count) noexcept {
     owed_ -= count;
     promised_ += count;
-    return count;
-  }
-  // The frame that should have carried `count` credits was not sent.
-  void put_back(std::uint32_t count) noexcept {
-    owed_ += count;
-    promised_ -= count;
   }
 
   // True when the peer has used its whole window since the last growth: worth a larger one.
@@ -88,6 +82,7 @@ class ReceiveWindow {
     owed_ += extra;
     until_growth_ = window_;
   }
+  void stop_growing() noexcept { until_growth_ = ~0u; }
 
   std::uint32_t window() const noexcept { return window_; }
   std::uint32_t owed() const noexcept { return owed_; }

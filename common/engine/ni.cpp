@@ -14,9 +14,6 @@
 namespace lfc {
 namespace {
 
-// More credits than any window can have: a peer that returns them is broken or hostile.
-constexpr std::uint32_t kMaxCredits = 1u << 20;
-
 // The section of addresses that is the NI's own: its largest message.
 constexpr std::string_view kSection = "ni";
 
@@ -77,9 +74,7 @@ void Ni::set_broken_handler(BrokenHandler handler, void* context) noexcept {
 
 Peer& Ni::insert_peer(const Address& address) {
   const auto id = static_cast<PeerId>(peers_.size());
-  Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(id, address));
-  peer.credits = SendCredits(address.identity().initial_window);
-  peer.window = ReceiveWindow(identity_.initial_window);
+  Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(id, address, identity_.initial_window));
   by_name_[address.identity().name.packed()] = id;
   return peer;
 }
@@ -140,7 +135,7 @@ void Ni::admit(Peer& peer, Link& link) {
   used_.store(true, std::memory_order_relaxed);
   if (peer.admitted) return;
   peer.admitted = true;
-  budget_.admit(peer.window.window());
+  budget_.admit(peer.flow.window().window());
   counters_.add(Counter::connections);
 }
 
@@ -193,7 +188,7 @@ void Ni::lose_peer(Peer& peer, Peer::State state, std::string_view why) {
   peer.state = state;
   peer.ring = nullptr;
   if (lost_before) return;
-  if (peer.admitted) budget_.dismiss(peer.window.window());
+  peer.flow.end(budget_, peer.admitted);
   fail_pending(peer);
   for (Service* service : services_)
     if (service != nullptr) service->on_lost(peer.id);
@@ -231,64 +226,58 @@ void Ni::fail_pending(Peer& peer) {
 
 // --- Sending ---
 
+// --- Departure: every frame leaves by one of these two ---
+
 // A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
 // that it is in line where messages are sent. False: nothing was done.
 [[gnu::always_inline]] inline bool Ni::send_short(Peer& peer, std::uint8_t tag, const Slice* slices,
                                                   int count) noexcept {
-  if (peer.ring == nullptr || peer.credits.available() == 0 || count != 2) [[unlikely]]
+  constexpr FrameType kType = FrameType::message;
+  if (peer.ring == nullptr || !peer.flow.may_depart(kType) || count != 2) [[unlikely]]
     return false;
   if (fault(Fault::send_refused)) return false;
-  const std::uint32_t owed = std::min(peer.window.owed(), limits::kPiggyback);
-  const Meta meta{FrameType::message, tag, static_cast<std::uint8_t>(owed)};
+  const std::uint32_t returned = peer.flow.returnable(kType);
   const std::size_t bytes = slices[0].size + slices[1].size;
-  if (!peer.ring->send_short(meta, slices[0], slices[1])) [[unlikely]]
+  if (!peer.ring->send_short({kType, tag, static_cast<std::uint8_t>(returned)}, slices[0],
+                             slices[1])) [[unlikely]]
     return false;
-  peer.credits.take();
-  peer.window.collect(owed);
-  counters_.add(Counter::frames_sent);
-  counters_.add(Counter::bytes_sent, bytes);
+  departed(peer, kType, returned, bytes);
   counters_.add(Counter::messages_sent);
   return true;
 }
 
-Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
-                          int count) noexcept {
-  if (fault(Fault::send_refused)) return Attempt::no_room;
-  if (needs_credit(type) && !peer.credits.take()) return Attempt::no_credit;
-  Meta meta{type, tag, static_cast<std::uint8_t>(peer.window.collect(limits::kPiggyback))};
-  SendStatus status = SendStatus::again;
+// `returned` are the credits that go with it, in `meta` or in the payload; `frees`: with it the receive
+// buffer is free of the frame that it answers.
+SendStatus Ni::transmit(Peer& peer, Meta meta, const Slice* slices, int count,
+                        std::uint32_t returned, bool frees) noexcept {
+  if (fault(Fault::send_refused)) return SendStatus::again;
+  SendStatus status = SendStatus::broken;
   if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
-  if (status != SendStatus::sent) status = peer.link->send(peer.id, meta, slices, count);
-  if (status == SendStatus::sent) {
-    counters_.add(Counter::frames_sent);
-    counters_.add(Counter::bytes_sent, total_size(slices, count));
-    peer.stall_counted = false;
-    return Attempt::sent;
-  }
-  if (needs_credit(type)) peer.credits.put_back(1);
-  peer.window.put_back(meta.credits);
-  return status == SendStatus::again ? Attempt::no_room : Attempt::broken;
+  // A ring that is broken its link has to see.
+  if (status == SendStatus::broken) status = peer.link->send(peer.id, meta, slices, count);
+  if (status != SendStatus::sent) return status;
+  if (frees) (void)peer.flow.release(budget_, counters_);
+  departed(peer, meta.type, returned, total_size(slices, count));
+  return status;
 }
 
-bool Ni::send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
-                      std::size_t size) noexcept {
-  if (fault(Fault::send_refused)) return false;
-  // A credit frame carries its credits in the payload: all of them, not only the 255 that fit.
-  const bool piggyback = type != FrameType::credit;
-  Meta meta{type, tag,
-            static_cast<std::uint8_t>(piggyback ? peer.window.collect(limits::kPiggyback) : 0)};
-  const Slice slice{payload, size};
-  const SendStatus status = peer.link->send(peer.id, meta, &slice, 1);
-  if (status == SendStatus::again) {
-    peer.window.put_back(meta.credits);
-    return false;
+[[gnu::always_inline]] inline void Ni::departed(Peer& peer, FrameType type, std::uint32_t returned,
+                                                std::size_t bytes) noexcept {
+  peer.flow.departed(type, returned);
+  counters_.add(Counter::frames_sent);
+  counters_.add(Counter::bytes_sent, bytes);
+}
+
+Ni::Attempt Ni::send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
+                          int count) noexcept {
+  if (!peer.flow.may_depart(type)) return Attempt::no_credit;
+  const std::uint32_t returned = peer.flow.returnable(type);
+  const Meta meta{type, tag, static_cast<std::uint8_t>(returned)};
+  switch (transmit(peer, meta, slices, count, returned)) {
+    case SendStatus::sent: peer.stall_counted = false; return Attempt::sent;
+    case SendStatus::again: return Attempt::no_room;
+    default: return Attempt::broken;
   }
-  // A peer that has closed the link waits for no answer and no credit of ours: that is no error.
-  if (status == SendStatus::sent) {
-    counters_.add(Counter::frames_sent);
-    counters_.add(Counter::bytes_sent, size);
-  }
-  return true;
 }
 
 // Sends an answer at once if it can; it never waits behind data.
@@ -303,30 +292,38 @@ void Ni::answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payloa
 }
 
 // The credit for the buffer goes with the answer and no earlier: with it the peer may cause the next
-// answer, and they would pile up behind a link without room.
+// answer, and they would pile up behind a link without room. A peer that has closed the link waits for no
+// answer of ours: that is no error.
 bool Ni::send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept {
-  if (frame.releases) free_buffer(peer);
-  if (send_control(peer, frame.type, frame.tag, frame.payload.data(), frame.size)) return true;
-  if (frame.releases) peer.window.retract();
-  return false;
+  const std::uint32_t returned = peer.flow.returnable(frame.type, frame.releases);
+  const Slice slice{frame.payload.data(), frame.size};
+  return transmit(peer, {frame.type, frame.tag, static_cast<std::uint8_t>(returned)}, &slice, 1,
+                  returned, frame.releases) != SendStatus::again;
 }
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  if (const auto entry = lock_.try_enter_short(); entry != SendLock::kRefused) [[likely]] {
-    const bool sent = at(id).waiting.empty() && send_short(at(id), tag, slices, count);
-    lock_.leave(entry);
-    if (sent) [[likely]]
-      return true;
-  }
-  return try_send_locked(id, tag, slices, count);
+  const auto entry = lock_.try_enter_short();
+  if (entry == SendLock::kRefused) [[unlikely]]
+    return try_send_shared(id, tag, slices, count);
+  Peer& peer = at(id);
+  const bool sent = peer.waiting.empty() &&
+                    (send_short(peer, tag, slices, count) || send_long(peer, tag, slices, count));
+  lock_.leave(entry);
+  return sent;
 }
 
-bool Ni::try_send_locked(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
+bool Ni::try_send_shared(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
   const SendLock::Guard guard(lock_);
   Peer& peer = at(id);
-  if (peer.state != Peer::State::connected || !peer.waiting.empty()) return false;
-  if (send_short(peer, tag, slices, count)) return true;
-  if (send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent) return false;
+  return peer.waiting.empty() &&
+         (send_short(peer, tag, slices, count) || send_long(peer, tag, slices, count));
+}
+
+// What is unusual about a message that has been tried with send_short().
+bool Ni::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept {
+  if (peer.state != Peer::State::connected ||
+      send_data(peer, FrameType::message, tag, slices, count) != Attempt::sent)
+    return false;
   counters_.add(Counter::messages_sent);
   return true;
 }
@@ -368,12 +365,12 @@ void Ni::pump_queues(Peer& peer) {
   if (!pump_control(peer)) return;
   // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
   // a credit that the peer returns only when its own get has been answered.
-  bool stalled = false;
-  const auto may_send = [&] { return !stalled && !peer.waiting.empty(); };
+  bool waits = false;
+  const auto may_send = [&] { return !waits && !peer.waiting.empty(); };
   while (may_send() || !peer.services.empty()) {
     Waiting* service = peer.services.front();
     if (service != nullptr && !send_answer(peer, *service)) return;
-    if (may_send()) stalled = send_waiting(peer, *peer.waiting.front()) == Step::stalled;
+    if (may_send()) waits = send_waiting(peer, *peer.waiting.front()) == Step::waits;
   }
 }
 
@@ -386,7 +383,7 @@ bool Ni::pump_control(Peer& peer) noexcept {
     }
     peer.control.pop_front();
   }
-  if (peer.credit_overdue || peer.window.due()) return_credits(peer);
+  if (peer.credit_overdue || peer.flow.due()) return_credits(peer);
   return !peer.credit_overdue;
 }
 
@@ -400,13 +397,13 @@ Ni::Step Ni::send_waiting(Peer& peer, Waiting& item) {
 bool Ni::send_answer(Peer& peer, Waiting& item) {
   if (item.kind != Waiting::Kind::message)
     return send_get_data(peer, static_cast<GetService&>(item));
-  return send_message(peer, peer.services, static_cast<Message&>(item)) != Step::stalled;
+  return send_message(peer, peer.services, static_cast<Message&>(item)) != Step::waits;
 }
 
 Ni::Step Ni::send_message(Peer& peer, WaitingQueue& queue, Message& message) {
   const Attempt attempt =
       send_data(peer, message.type, message.tag, message.slices.data(), message.slice_count);
-  if (attempt != Attempt::sent) return stalled(peer, attempt);
+  if (attempt != Attempt::sent) return wait(peer, attempt);
   queue.pop();
   finish(message, Result::ok);
   return Step::finished;
@@ -424,7 +421,7 @@ void Ni::finish(Message& message, Result result) {
 
 // Counts, once for each item, why the head of the queue cannot go, and arranges for its retry. A
 // missing credit needs none: its arrival pumps the queue.
-Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
+Ni::Step Ni::wait(Peer& peer, Attempt attempt) noexcept {
   const bool retried = std::exchange(peer.stall_counted, true);
   switch (attempt) {
     case Attempt::no_credit:
@@ -438,69 +435,67 @@ Ni::Step Ni::stalled(Peer& peer, Attempt attempt) noexcept {
       retry_later(peer);
       break;
   }
-  return Step::stalled;
+  return Step::waits;
 }
 
 void Ni::retry_later(Peer& peer) noexcept {
-  if (peer.stalled) return;
-  peer.stalled = true;
-  peer.next_stalled = stalled_;
-  stalled_ = &peer;
+  if (peer.to_retry) return;
+  peer.to_retry = true;
+  peer.next_to_retry = to_retry_;
+  to_retry_ = &peer;
   wake_sleeper();
 }
 
-void Ni::retry_stalled() {
-  Peer* peer = std::exchange(stalled_, nullptr);
+void Ni::retry_all() {
+  Peer* peer = std::exchange(to_retry_, nullptr);
   while (peer != nullptr) {
-    Peer* next = peer->next_stalled;
-    peer->stalled = false;
+    Peer* next = peer->next_to_retry;
+    peer->to_retry = false;
     if (peer->state == Peer::State::connected) pump(*peer);
     peer = next;
   }
 }
 
-// --- Credits ---
+// --- Arrival and return ---
 
-// False when the peer returns more credits than any window has.
+// What every frame brings and takes: credits, and a receive buffer. False: the frame breaks the protocol,
+// or what its credits let go has found the peer gone.
+[[gnu::always_inline]] inline bool Ni::arrived(Peer& peer, FrameType type, std::uint32_t credits) {
+  if (!peer.flow.arrived(type)) [[unlikely]]
+    return false;
+  return credits == 0 || (credits_arrived(peer, credits) && !is_lost(peer));
+}
+
 bool Ni::credits_arrived(Peer& peer, std::uint32_t count) {
-  if (count > kMaxCredits || peer.credits.available() > kMaxCredits - count) return false;
-  peer.credits.put_back(count);
+  if (!peer.flow.credited(count)) return false;
   if (!peer.waiting.empty()) pump(peer);
   return true;
 }
 
 // The receive buffer of one frame is free again: its credit is owed.
-void Ni::free_buffer(Peer& peer) noexcept {
-  peer.window.release();
-  if (!peer.window.wants_growth() || is_lost(peer)) return;
-  const std::uint32_t extra = budget_.growth(peer.window.window());
-  budget_.charge(extra);
-  peer.window.grow(extra);
-  if (extra != 0) counters_.add(Counter::window_growths);
-}
-
 void Ni::release_buffer(Peer& peer) noexcept {
-  free_buffer(peer);
-  if (peer.window.due()) return_credits(peer);
+  if (peer.flow.release(budget_, counters_)) [[unlikely]]
+    return_credits(peer);
 }
 
 // Likewise, when an answer has left, which carries the credit.
 void Ni::release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                              std::size_t size) {
   answer(peer, type, tag, payload, size, true);
-  if (peer.window.due()) return_credits(peer);
+  if (peer.flow.due()) return_credits(peer);
 }
 
 void Ni::return_credits(Peer& peer) noexcept {
   peer.credit_overdue = false;
-  if (peer.window.owed() == 0 || !ensure_connected(peer)) return;
-  const CreditPayload payload{peer.window.collect(kMaxCredits)};
+  const CreditPayload payload{peer.flow.returnable(FrameType::credit)};
+  if (payload.credits == 0 || !ensure_connected(peer)) return;
   // Not past answers that wait: with the credits the peer may cause more of them.
-  if (peer.control.empty() && send_control(peer, FrameType::credit, 0, &payload, sizeof payload)) {
-    counters_.add(Counter::explicit_credits);
-    return;
+  if (peer.control.empty()) {
+    const Slice slice{&payload, sizeof payload};
+    const SendStatus status = transmit(peer, {FrameType::credit, 0, 0}, &slice, 1, payload.credits);
+    if (status == SendStatus::sent) counters_.add(Counter::explicit_credits);
+    if (status != SendStatus::again) return;
   }
-  peer.window.put_back(payload.credits);
   peer.credit_overdue = true;
   retry_later(peer);
 }
@@ -515,12 +510,9 @@ void Ni::return_credits(Peer& peer) noexcept {
   Peer& peer = at(id);
   counters_.add(Counter::frames_received);
   counters_.add(Counter::bytes_received, payload.size());
-  bool valid = true;
-  if (meta.credits != 0) {
-    valid = credits_arrived(peer, meta.credits);
-    if (is_lost(peer)) [[unlikely]]
-      return;  // what these credits let go found the peer gone
-  }
+  const bool valid = arrived(peer, meta.type, meta.credits);
+  if (!valid && is_lost(peer)) [[unlikely]]
+    return;
   if (!valid || !accept_frame(peer, meta, payload)) [[unlikely]]
     refuse_frame(peer, meta);
 }
@@ -537,9 +529,7 @@ void Ni::return_credits(Peer& peer) noexcept {
   RingFrame frame;
   while (count < limit && !is_lost(peer) && ring.peek_short(frame)) {
     const Meta meta = frame.meta();
-    if (meta.credits != 0 && (!credits_arrived(peer, meta.credits) || is_lost(peer))) [[unlikely]]
-      break;
-    if (!peer.window.accept()) [[unlikely]]
+    if (!arrived(peer, FrameType::message, meta.credits)) [[unlikely]]
       break;
     host.deliver(peer.context, meta.tag, frame.payload.data(), frame.payload.size(), id,
                  host.context);
@@ -564,14 +554,12 @@ void Ni::refuse_frame(Peer& peer, Meta meta) {
 inline bool Ni::accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (meta.type != FrameType::message) [[unlikely]]
     return accept_other_frame(peer, meta, payload);
-  if (!peer.window.accept()) return false;
   counters_.add(Counter::messages_received);
   if (host_.deliver({peer.id, peer.context, meta.tag, payload})) release_buffer(peer);
   return true;
 }
 
 bool Ni::accept_other_frame(Peer& peer, Meta meta, std::span<const std::byte> payload) {
-  if (needs_credit(meta.type) && !peer.window.accept()) return false;
   switch (meta.type) {
     case FrameType::credit: {
       CreditPayload credit{};
@@ -629,7 +617,7 @@ int Ni::run_control() noexcept {
 
 int Ni::run_pass(bool all_links) noexcept {
   const int events = all_links ? poll_all_links() : poll_links();
-  if (stalled_ != nullptr) retry_stalled();
+  if (to_retry_ != nullptr) retry_all();
   if (services_awake_ != 0) run_services();
   return events;
 }
@@ -748,8 +736,8 @@ void Ni::describe(std::string& out) const {
                   "peer %u:%u %s link=%.*s credits=%u window=%u owed=%u waiting=%zu services=%zu "
                   "control=%zu outstanding=%zu\n",
                   name.job, name.rank, kStates[static_cast<int>(peer->state)],
-                  static_cast<int>(link.size()), link.data(), peer->credits.available(),
-                  peer->window.window(), peer->window.owed(), peer->waiting.size(),
+                  static_cast<int>(link.size()), link.data(), peer->flow.credits().available(),
+                  peer->flow.window().window(), peer->flow.window().owed(), peer->waiting.size(),
                   peer->services.size(), peer->control.size(), peer->outstanding);
     out += line;
   }

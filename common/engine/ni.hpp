@@ -301,7 +301,7 @@ class Ni final : private FrameSink {
 
  private:
   enum class Attempt : std::uint8_t { sent, no_credit, no_room, broken };
-  enum class Step : std::uint8_t { finished, progressed, stalled };
+  enum class Step : std::uint8_t { finished, progressed, waits };
   struct Loss {
     PeerId peer;
     std::string why;
@@ -352,12 +352,15 @@ class Ni final : private FrameSink {
   bool ensure_connected(Peer& peer);
 
   bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
-  [[gnu::noinline]] bool try_send_locked(PeerId peer, std::uint8_t tag, const Slice* slices,
+  [[gnu::noinline]] bool send_long(Peer& peer, std::uint8_t tag, const Slice* slices,
+                                   int count) noexcept;
+  [[gnu::noinline]] bool try_send_shared(PeerId peer, std::uint8_t tag, const Slice* slices,
                                          int count) noexcept;
+  SendStatus transmit(Peer& peer, Meta meta, const Slice* slices, int count, std::uint32_t returned,
+                      bool frees = false) noexcept;
+  void departed(Peer& peer, FrameType type, std::uint32_t returned, std::size_t bytes) noexcept;
   Attempt send_data(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
                     int count) noexcept;
-  bool send_control(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
-                    std::size_t size) noexcept;
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size,
               bool releases = false);
   bool send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept;
@@ -372,16 +375,16 @@ class Ni final : private FrameSink {
   Step send_native(Peer& peer, RemoteOp& op);
   bool send_answer(Peer& peer, Waiting& item);
   bool send_get_data(Peer& peer, GetService& service);
-  Step stalled(Peer& peer, Attempt attempt) noexcept;
+  Step wait(Peer& peer, Attempt attempt) noexcept;
   void retry_later(Peer& peer) noexcept;
-  [[gnu::noinline]] void retry_stalled();
+  [[gnu::noinline]] void retry_all();
 
   bool accept_frame(Peer& peer, Meta meta, std::span<const std::byte> payload);
   [[gnu::noinline]] bool accept_other_frame(Peer& peer, Meta meta,
                                             std::span<const std::byte> payload);
   [[gnu::noinline]] void refuse_frame(Peer& peer, Meta meta);
+  bool arrived(Peer& peer, FrameType type, std::uint32_t credits);
   bool credits_arrived(Peer& peer, std::uint32_t count);
-  void free_buffer(Peer& peer) noexcept;
   void release_buffer(Peer& peer) noexcept;
   void release_with_answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                            std::size_t size);
@@ -438,7 +441,7 @@ class Ni final : private FrameSink {
   std::atomic<bool> used_{false};    // there has been a connection, or work for a service
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, PeerId> by_name_;
-  Peer* stalled_ = nullptr;
+  Peer* to_retry_ = nullptr;
   WindowBudget budget_;
   HostQueue host_;
   std::array<Service*, kServices> services_{};

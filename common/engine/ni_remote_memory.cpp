@@ -196,7 +196,7 @@ Ni::Step Ni::send_operation(Peer& peer, RemoteOp& op) {
       break;
     }
   }
-  if (attempt != Attempt::sent) return stalled(peer, attempt);
+  if (attempt != Attempt::sent) return wait(peer, attempt);
   if (!all_sent) return Step::progressed;
   peer.waiting.pop();
   op.stage = RemoteOp::Stage::answer_due;
@@ -204,14 +204,14 @@ Ni::Step Ni::send_operation(Peer& peer, RemoteOp& op) {
 }
 
 Ni::Step Ni::send_native(Peer& peer, RemoteOp& op) {
-  if (fault(Fault::copy_refused)) return stalled(peer, Attempt::no_room);
+  if (fault(Fault::copy_refused)) return wait(peer, Attempt::no_room);
   const Link::Start start = op.type == RemoteOp::Type::put
                                 ? peer.link->put(peer.id, op.local, op.local_link, op.address,
                                                  op.remote_link, op.size, &op.link_operation)
                                 : peer.link->get(peer.id, op.local, op.local_link, op.address,
                                                  op.remote_link, op.size, &op.link_operation);
   switch (start) {
-    case Link::Start::again: return stalled(peer, Attempt::no_room);
+    case Link::Start::again: return wait(peer, Attempt::no_room);
     case Link::Start::failed: op.native = false; return Step::progressed;
     case Link::Start::started:
       peer.waiting.pop();
@@ -327,7 +327,7 @@ bool Ni::send_get_data(Peer& peer, GetService& service) {
   const Slice slices[] = {{&head, sizeof head}, {source, size}};
   const Attempt attempt = send_data(peer, FrameType::get_data, 0, slices, size == 0 ? 1 : 2);
   if (attempt != Attempt::sent) {
-    stalled(peer, attempt);
+    wait(peer, attempt);
     return false;
   }
   service.offset += size;

@@ -52,7 +52,7 @@ void Ni::service_control(PeerId id, ServiceId service, const void* payload, std:
 
 bool Ni::service_has_credit(PeerId id) const noexcept {
   const Peer& peer = at(id);
-  return peer.state != Peer::State::connected || peer.credits.available() != 0;
+  return peer.state != Peer::State::connected || peer.flow.may_depart(FrameType::service);
 }
 
 void Ni::service_release(PeerId id) { release_buffer(at(id)); }

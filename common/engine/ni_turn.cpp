@@ -96,7 +96,7 @@ void Ni::wake_thread() noexcept { thread_->wake(); }
 // Busy when one link is: then none is armed.
 Link::Armed Ni::arm_links() noexcept {
   armed_ = true;
-  const bool retries = stalled_ != nullptr || services_awake_ != 0;
+  const bool retries = to_retry_ != nullptr || services_awake_ != 0;
   Link::Armed least = retries ? Link::Armed::partly : Link::Armed::fully;
   for (const auto& link : links_) {
     const Link::Armed armed = link->arm();

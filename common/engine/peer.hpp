@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "engine/credits.hpp"
+#include "engine/flow.hpp"
 #include "engine/remote_memory.hpp"
 #include "engine/service.hpp"
 #include "engine/waiting.hpp"
@@ -36,25 +36,26 @@ struct alignas(kCacheLine) Peer {
   };
   static_assert(sizeof(AckPayload) <= kServiceAckRoom);
 
-  Peer(PeerId id_, const Address& address_) : id(id_), address(address_) {}
+  // `window`: the receive buffers that it is promised.
+  Peer(PeerId id_, const Address& address_, std::uint32_t window)
+      : id(id_), flow(address_.identity().initial_window, window), address(address_) {}
 
   PeerId id;
   State state = State::known;
-  bool stalled = false;         // in the NI's list of peers to retry
+  bool to_retry = false;        // in the NI's list of such peers
   bool stall_counted = false;   // why the head of `waiting` waits has been counted
   bool pumping = false;         // its queues are being sent from
   bool pump_again = false;      // and something has been added meanwhile
   bool credit_overdue = false;  // an explicit credit frame found no room
   bool admitted = false;        // its receive window is charged to the budget
   std::uint8_t link_index = 0;
-  SendCredits credits;
+  Flow flow;
   RingWriter* ring = nullptr;  // of `link`, if that has one to be written to directly
-  ReceiveWindow window;
-  void* context = nullptr;  // the host's
+  void* context = nullptr;     // the host's
   WaitingQueue waiting;
   Link* link = nullptr;
   WaitingQueue services;  // answers to the peer's gets; they need no credit
-  Peer* next_stalled = nullptr;
+  Peer* next_to_retry = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished
   std::deque<ControlFrame> control;
   std::vector<IncomingPut> incoming_puts;  // of which some bytes are still missing

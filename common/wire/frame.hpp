@@ -9,7 +9,7 @@
 // | hello        | control | link, before its first frame to a peer | hello_ack    | own address  |
 // | hello_ack    | control | link, when it accepts a hello          | -            | own address  |
 // | goodbye      | control | link, when it closes a peer            | -            | -            |
-// | credit       | control | NI, half a window of buffers is free   | -            | Credit       |
+// | credit       | control | NI, enough credits are owed            | -            | Credit       |
 // | message      | data    | host                                   | (credit)     | host's bytes |
 // | put          | data    | NI, remote write, no native path       | put_ack      | Put + bytes  |
 // | put_ack      | control | NI, all bytes of a put are in place    | -            | Ack          |

@@ -25,7 +25,7 @@ void deliver(void* context, const Delivery& delivery);
 void release(PeerId peer);
 
 void credits(const Address& peer, Meta meta, std::uint32_t initial, void (*transmit)(),
-             void (*queue)(), void (*send_credit_frame)(std::uint32_t)) {
+             void (*queue)(), std::uint32_t count, void (*send_credit_frame)(std::uint32_t)) {
 #include "common/engine/credits.hpp.example"
 }
 

@@ -120,7 +120,8 @@ class NiFuzzer final : public Fuzzer {
     listen(now);
     if (!now.canaries()) fail("memory beside a region was written");
     if (!now.services->fault().empty()) fail(now.services->fault());
-    if (now.ni.peer_state(now.peer)->window.window() > 8) fail("a window outgrew its maximum");
+    if (now.ni.peer_state(now.peer)->flow.window().window() > 8)
+      fail("a window outgrew its maximum");
   }
 
  private:

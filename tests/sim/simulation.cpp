@@ -315,7 +315,7 @@ void Simulation::check_pair(Node sender, Node receiver) {
   const std::string wrong = world_.credit_fault(sender, receiver, held);
   if (!wrong.empty()) fail(wrong);
   const Peer& peer = world_.state(receiver, sender);
-  const std::uint32_t window = peer.window.window();
+  const std::uint32_t window = peer.flow.window().window();
   if (held > window || peer.services.size() > window || peer.control.size() > window)
     fail("queues of node " + std::to_string(receiver) + " for " + std::to_string(sender) +
          " have outgrown the window");
@@ -341,10 +341,10 @@ void Simulation::check_end() {
       const Node other = world_.node_of(host->node, id);
       check_pair(host->node, other);
       const Peer& peer = *ni.peer_state(id);
-      if (peer.window.held() != 0 || peer.outstanding != 0 || !peer.waiting.empty() ||
+      if (peer.flow.window().held() != 0 || peer.outstanding != 0 || !peer.waiting.empty() ||
           !peer.services.empty() || !peer.control.empty())
         fail("something is left over at node " + std::to_string(host->node));
-      if (peer.credits.available() == 0 && options_.window > 0)
+      if (peer.flow.credits().available() == 0 && options_.window > 0)
         fail("a sender was left without a credit");
     }
     if (ni.counters().get(Counter::frames_dropped) != 0) fail("a frame was dropped");

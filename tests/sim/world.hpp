@@ -110,16 +110,16 @@ class World {
     const auto answers = static_cast<std::uint64_t>(std::ranges::count_if(
         to.control, [](const Peer::ControlFrame& frame) { return frame.releases; }));
     const std::uint64_t buffers = held + to.services.size() + answers;
-    const std::uint64_t sum =
-        from.credits.available() + forth.credited + buffers + to.window.owed() + back.credits;
-    if (sum == to.window.window() && buffers == to.window.held()) return {};
+    const std::uint64_t sum = from.flow.credits().available() + forth.credited + buffers +
+                              to.flow.window().owed() + back.credits;
+    if (sum == to.flow.window().window() && buffers == to.flow.window().held()) return {};
     return "pair " + std::to_string(sender) + "->" + std::to_string(receiver) + ": credits " +
-           std::to_string(from.credits.available()) + " + in flight " +
+           std::to_string(from.flow.credits().available()) + " + in flight " +
            std::to_string(forth.credited) + " + held " + std::to_string(held) + " + services " +
            std::to_string(to.services.size()) + " + answers " + std::to_string(answers) +
-           " + owed " + std::to_string(to.window.owed()) + " + returning " +
+           " + owed " + std::to_string(to.flow.window().owed()) + " + returning " +
            std::to_string(back.credits) + " is not the window " +
-           std::to_string(to.window.window());
+           std::to_string(to.flow.window().window());
   }
   // Over every pair, when no host queue is in use.
   std::string credit_fault() {

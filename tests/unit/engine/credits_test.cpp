@@ -1,4 +1,4 @@
-// Credits: the conservation law, checked after every event of randomised schedules.
+// Credits and their application to frames (Flow): the conservation law, checked after every event of randomised schedules.
 #include "engine/credits.hpp"
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "catch.hpp"
+#include "engine/flow.hpp"
 #include "link/sim/random.hpp"
 
 namespace lfc {
@@ -26,15 +27,13 @@ class Pair {
 
   bool send(int from) {
     Side& side = sides_[from];
-    if (!side.credits.take()) return false;
+    if (!side.flow.may_depart(FrameType::message)) return false;
     const bool refused = refuse_next_;
     refuse_next_ = false;
-    const std::uint32_t back = side.window.collect(255);
-    if (refused) {  // the link had no room: everything as it was
-      side.credits.put_back(1);
-      side.window.put_back(back);
-    } else {
-      side.out.push_back({true, back});
+    const std::uint32_t returned = side.flow.returnable(FrameType::message);
+    if (!refused) {  // else the link had no room
+      side.flow.departed(FrameType::message, returned);
+      side.out.push_back({true, returned});
       ++sent_;
     }
     check();
@@ -46,11 +45,10 @@ class Pair {
     if (channel.empty()) return false;
     const ModelFrame frame = channel.front();
     channel.pop_front();
-    side.credits.put_back(frame.credits);
-    if (frame.data) {
-      ++side.held;
-      if (!side.window.accept()) FAIL("a frame came without a credit");
-    }
+    if (!side.flow.credited(frame.credits)) FAIL("credits that no window has");
+    const FrameType type = frame.data ? FrameType::message : FrameType::credit;
+    if (!side.flow.arrived(type)) FAIL("a frame came without a credit");
+    side.held += frame.data ? 1 : 0;
     check();
     return true;
   }
@@ -58,17 +56,10 @@ class Pair {
     Side& side = sides_[at];
     if (side.held == 0) return false;
     --side.held;
-    const bool half = side.window.release();
-    if (side.window.wants_growth()) {
-      const std::uint32_t extra = side.budget.growth(side.window.window());
-      if (extra > 0) {
-        side.budget.charge(extra);
-        side.window.grow(extra);
-        ++growths_;
-      }
-    }
-    if (half) {
-      side.out.push_back({false, side.window.collect(~0u)});
+    if (side.flow.release(side.budget, side.counters)) {
+      const std::uint32_t returned = side.flow.returnable(FrameType::credit);
+      side.flow.departed(FrameType::credit, returned);
+      side.out.push_back({false, returned});
       ++explicit_frames_;
     }
     check();
@@ -78,20 +69,23 @@ class Pair {
 
   std::uint64_t sent() const { return sent_; }
   std::uint64_t explicit_frames() const { return explicit_frames_; }
-  std::uint64_t growths() const { return growths_; }
-  std::uint32_t window(int at) const { return sides_[at].window.window(); }
-  std::uint32_t owed(int at) const { return sides_[at].window.owed(); }
-  std::uint32_t credits(int at) const { return sides_[at].credits.available(); }
+  std::uint64_t growths() const {
+    return sides_[0].counters.get(Counter::window_growths) +
+           sides_[1].counters.get(Counter::window_growths);
+  }
+  std::uint32_t window(int at) const { return sides_[at].flow.window().window(); }
+  std::uint32_t owed(int at) const { return sides_[at].flow.window().owed(); }
+  std::uint32_t credits(int at) const { return sides_[at].flow.credits().available(); }
 
  private:
   struct Side {
     Side(std::uint32_t initial, std::uint32_t maximum, std::uint64_t cap)
-        : credits(initial), window(initial), budget(maximum, cap) {
+        : flow(initial, initial), budget(maximum, cap) {
       budget.admit(initial);
     }
-    SendCredits credits;
-    ReceiveWindow window;
+    Flow flow;
     WindowBudget budget;
+    Counters counters;
     std::uint32_t held = 0;
     std::deque<ModelFrame> out;
   };
@@ -100,15 +94,17 @@ class Pair {
     for (int sender : {0, 1}) {
       const Side& from = sides_[sender];
       const Side& to = sides_[1 - sender];
+      const ReceiveWindow& window = to.flow.window();
       std::uint32_t data = 0;
       std::uint32_t back = 0;
       for (const ModelFrame& frame : from.out) data += frame.data ? 1 : 0;
       for (const ModelFrame& frame : to.out) back += frame.credits;
-      const std::uint32_t sum = from.credits.available() + data + to.held + to.window.owed() + back;
-      if (sum != to.window.window()) FAIL("credits: " << sum << " of " << to.window.window());
-      if (data + to.held > to.window.window()) FAIL("a receive buffer was overrun");
-      if (to.window.held() != to.held) FAIL("held " << to.window.held() << " not " << to.held);
-      if (to.window.window() > to.budget.granted()) FAIL("window beyond what was granted");
+      const std::uint32_t sum =
+          from.flow.credits().available() + data + to.held + window.owed() + back;
+      if (sum != window.window()) FAIL("credits: " << sum << " of " << window.window());
+      if (data + to.held > window.window()) FAIL("a receive buffer was overrun");
+      if (window.held() != to.held) FAIL("held " << window.held() << " not " << to.held);
+      if (window.window() > to.budget.granted()) FAIL("window beyond what was granted");
     }
   }
 
@@ -116,7 +112,6 @@ class Pair {
   bool refuse_next_ = false;
   std::uint64_t sent_ = 0;
   std::uint64_t explicit_frames_ = 0;
-  std::uint64_t growths_ = 0;
 };
 
 void drain(Pair& pair) {
@@ -239,13 +234,51 @@ TEST_CASE("a peer that sends without a credit is caught", "[credits]") {
   REQUIRE(window.held() == 3);
   window.release();
   REQUIRE_FALSE(window.accept());  // owed is not yet returned
-  const std::uint32_t returned = window.collect(255);
-  REQUIRE(returned == 1);
-  window.put_back(returned);  // the frame that carried it could not go
-  REQUIRE_FALSE(window.accept());
-  REQUIRE(window.collect(255) == 1);
+  REQUIRE(window.owed() == 1);
+  window.collect(1);
   REQUIRE(window.accept());
   REQUIRE_FALSE(window.accept());
+}
+
+TEST_CASE("a peer that returns more credits than any window has is caught", "[credits]") {
+  SendCredits credits(3);
+  REQUIRE(credits.add(kMaxCredits - 3));
+  REQUIRE_FALSE(credits.add(1));
+  REQUIRE_FALSE(credits.add(~0u));
+  REQUIRE(credits.available() == kMaxCredits);
+}
+
+TEST_CASE("a frame takes a credit, and returns what is owed, when it has left and not before",
+          "[credits]") {
+  WindowBudget budget(4, 64);
+  Counters counters;
+  Flow flow(1, 4);
+  REQUIRE(flow.arrived(FrameType::message));
+  REQUIRE_FALSE(flow.release(budget, counters));
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    REQUIRE(flow.may_depart(FrameType::message));
+    REQUIRE(flow.returnable(FrameType::message) == 1);
+  }
+  flow.departed(FrameType::message, 1);
+  REQUIRE_FALSE(flow.may_depart(FrameType::message));
+  REQUIRE(flow.may_depart(FrameType::get_data));  // takes none
+  REQUIRE(flow.returnable(FrameType::message) == 0);
+  REQUIRE(flow.arrived(FrameType::put));
+  REQUIRE(flow.returnable(FrameType::put_ack, true) == 1);  // with it the buffer is free
+  REQUIRE(flow.window().owed() == 0);
+}
+
+TEST_CASE("the window of a lost peer does not grow", "[credits]") {
+  WindowBudget budget(64, 64);
+  Counters counters;
+  Flow flow(1, 2);
+  budget.admit(2);
+  for (int i = 0; i < 2; ++i) REQUIRE(flow.arrived(FrameType::message));
+  flow.end(budget, true);
+  REQUIRE(budget.granted() == 0);
+  for (int i = 0; i < 2; ++i) flow.release(budget, counters);
+  REQUIRE(budget.granted() == 0);
+  REQUIRE(flow.window().window() == 2);
 }
 
 TEST_CASE("the budget covers all peers together", "[credits]") {

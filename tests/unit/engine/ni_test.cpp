@@ -256,10 +256,10 @@ TEST_CASE("a host that does not take its messages is sent no more than its windo
     lab.world.fabric().advance();
     lab.world.ni(0).progress();
     lab.world.ni(1).run_control();  // the host sleeps, its NI does not
-    REQUIRE(lab.world.state(1, 0).window.held() <= window);
+    REQUIRE(lab.world.state(1, 0).flow.window().held() <= window);
   }
   REQUIRE(lab.received[1].empty());
-  REQUIRE(lab.world.state(1, 0).window.held() == window);
+  REQUIRE(lab.world.state(1, 0).flow.window().held() == window);
   REQUIRE(lab.world.credit_fault(0, 1, window) == "");
   lab.settle();
   REQUIRE(lab.received[1].size() == 50);
@@ -310,7 +310,7 @@ TEST_CASE("windows grow with traffic, under the cap", "[ni]") {
   lab.settle();
   std::uint64_t sum = 0;
   for (Node from : {1u, 2u, 3u}) {
-    const std::uint32_t window = lab.world.state(0, from).window.window();
+    const std::uint32_t window = lab.world.state(0, from).flow.window().window();
     REQUIRE(window >= 2);
     REQUIRE(window <= 16);
     sum += window;
@@ -516,7 +516,7 @@ TEST_CASE("from a ring short messages are taken, and anything else is left in it
   };
   CHECK(sink.on_ring(peer, reader, 16) == 0);
   for (const char* text : {"one", "two", "three", ""}) send({FrameType::message, 7, 0}, text);
-  const std::uint32_t before = lab.world.state(0, 1).credits.available();
+  const std::uint32_t before = lab.world.state(0, 1).flow.credits().available();
   send({FrameType::message, 8, 2}, "with credits");
   send({FrameType::credit, 0, 0}, "12345678");
   send({FrameType::message, 9, 0}, std::string(kInlinePayload + 1, 'x'));
@@ -526,7 +526,7 @@ TEST_CASE("from a ring short messages are taken, and anything else is left in it
   CHECK(lab.received[0] ==
         std::vector<Lab::Received>{
             {1, 7, "one"}, {1, 7, "two"}, {1, 7, "three"}, {1, 7, ""}, {1, 8, "with credits"}});
-  CHECK(lab.world.state(0, 1).credits.available() == before + 2);
+  CHECK(lab.world.state(0, 1).flow.credits().available() == before + 2);
   CHECK(sink.on_ring(peer, reader, 16) == 0);
   CHECK(left().meta().type == FrameType::credit);
   CHECK(sink.on_ring(peer, reader, 16) == 0);

@@ -408,14 +408,14 @@ TEST_CASE("what waits for credits ends with its service", "[multicast]") {
   for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
   chain.drive_all_but(2, 1000);  // so that 1 has no credit for it
   const Peer& last = chain.world.state(1, 2);
-  REQUIRE(last.credits.available() == 0);
+  REQUIRE(last.flow.credits().available() == 0);
   REQUIRE(last.waiting.size() > 0);
   chain.services[1]->leave(std::exchange(chain.groups[1], nullptr));
   chain.services[1].reset();
   CHECK(last.waiting.empty());
   // Its credits come back: nothing is sent that is no more.
   REQUIRE(chain.world.settle());
-  CHECK(last.credits.available() == 2);
+  CHECK(last.flow.credits().available() == 2);
   CHECK(chain.arrived(2) < 8);
 }
 
