@@ -111,29 +111,12 @@ lfc::RegionHandle received_handle(const void* bytes) noexcept {
 }
 
 lfc::NiOptions to_ni_options(const lfc_options& from) {
-  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
   lfc::NiOptions to;
+  static_cast<lfc_btl_parameters&>(to) = from.said;
   to.name = {from.job, from.rank};
   to.threads = from.threads;
-  to.links = text(from.links);
-  to.provider = text(from.provider);
-  to.interfaces = text(from.interfaces);
-  to.policy = text(from.policy);
-  to.idle = text(from.idle);
-  to.upcalls = from.upcalls;
-  to.delay = from.intr_delay;
-  to.longest_rest = from.watch_interval;
-  to.queue_memory = from.queue_memory;
   to.neighbours = from.neighbours;
   to.neighbour = from.neighbour;
-  to.initial_window = from.initial_window;
-  to.max_window = from.max_window;
-  to.window_cap = from.window_cap;
-  to.shm_slots = from.shm_slots;
-  to.rail_timeout = from.rail_timeout;
-  to.shm_bulk = from.shm_bulk;
-  to.cma = from.cma;
-  to.single_copy_from = from.single_copy_from;
   to.notice = notice;
   return to;
 }
@@ -149,31 +132,10 @@ void progress_until(lfc::Ni& ni, Finished finished) noexcept {
 
 extern "C" {
 
-lfc_options lfc_adapter_defaults() {
-  static const lfc::NiOptions from;
-  lfc_options to{};
-  to.links = from.links.c_str();
-  to.queue_memory = from.queue_memory;
-  to.initial_window = from.initial_window;
-  to.max_window = from.max_window;
-  to.window_cap = from.window_cap;
-  to.shm_slots = from.shm_slots;
-  to.rail_timeout = from.rail_timeout;
-  to.shm_bulk = from.shm_bulk;
-  to.cma = from.cma;
-  return to;
-}
-
-const char* lfc_adapter_link_kinds() {
-  static const std::string kinds = lfc::explained_links();
-  return kinds.c_str();
-}
-
 lfc_message_limits lfc_adapter_message_limits() {
   return {.eager = lfc::limits::kEagerMessage,
           .largest = lfc::limits::kLargestMessage,
-          .pipeline = lfc::limits::kPipelineFragment,
-          .peer_fragments = lfc::limits::kPeerFragments};
+          .pipeline = lfc::limits::kPipelineFragment};
 }
 
 lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, char* text,

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/parameters.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,31 +66,15 @@ struct lfc_host {
 };
 
 struct lfc_options {
+  struct lfc_btl_parameters said; /* by the user */
   uint32_t job, rank;
-  bool threads; /* several threads call at the same time */
-  const char *links, *provider, *interfaces, *policy, *idle;
-  bool upcalls;
-  unsigned intr_delay, watch_interval; /* us */
-  size_t queue_memory;
+  bool threads;                   /* several threads call at the same time */
   unsigned neighbours, neighbour; /* processes of the job on this host; which of them this is */
-  unsigned initial_window, max_window;
-  size_t window_cap;
-  unsigned shm_slots;
-  unsigned rail_timeout; /* ms */
-  size_t shm_bulk;
-  bool cma;
-  size_t single_copy_from;
 };
-/* What the parameters say unless the user says otherwise (common/base/limits.hpp). The job, the rank and the texts but
- * `links` are the caller's. */
-struct lfc_options lfc_adapter_defaults(void);
-/* The kinds of links that `links` accepts, each with what it reaches. */
-const char* lfc_adapter_link_kinds(void);
 
-/* Of messages, for ob1, and of fragments under way to a peer. */
+/* Of messages, for ob1. */
 struct lfc_message_limits {
   size_t eager, largest, pipeline;
-  unsigned peer_fragments;
 };
 struct lfc_message_limits lfc_adapter_message_limits(void);
 

@@ -77,10 +77,6 @@ OBJ_CLASS_DECLARATION(lfc_btl_operation);
 typedef struct lfc_btl_component {
   mca_btl_base_component_t super;
   struct lfc_options options;
-  bool stats;
-  unsigned verbose;
-  unsigned peer_fragments;
-  const char* registration_cache;
 } lfc_btl_component;
 extern lfc_btl_component mca_btl_lfc_component;
 

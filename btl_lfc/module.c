@@ -131,23 +131,12 @@ bool lfc_btl_module_open(bool threads) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice};
   struct lfc_options* options = &mca_btl_lfc_component.options;
   char text[512];
-  if (mca_btl_lfc_component.peer_fragments == 0) {
-    opal_output(0, "btl lfc: declines: btl_lfc_peer_fragments: 0 (accepted: 1 or more)");
-    return false;
-  }
-  enum lfc_cache cache = LFC_CACHE_AUTO;
-  if (!lfc_cache_named(mca_btl_lfc_component.registration_cache, &cache)) {
-    opal_output(
-        0, "btl lfc: declines: btl_lfc_registration_cache: '%s' (accepted: auto, always or never)",
-        mca_btl_lfc_component.registration_cache);
-    return false;
-  }
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
   options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
   options->neighbour = (unsigned)opal_process_info.my_local_rank;
   /* The thread calls ob1 back: as with several threads of the application's own. */
-  if (options->upcalls) {
+  if (options->said.upcalls) {
     opal_set_using_threads(true);
     lfc_btl.super.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
   }
@@ -157,7 +146,7 @@ bool lfc_btl_module_open(bool threads) {
     opal_output(0, "btl lfc: declines: btl_lfc_%s", text);
     return false;
   }
-  if (mca_btl_lfc_component.verbose >= 1) opal_output(0, "btl lfc: %s", text);
+  if (mca_btl_lfc_component.options.said.verbose >= 1) opal_output(0, "btl lfc: %s", text);
 
   fit_limits(&lfc_btl.super, lfc_adapter_max_message(lfc_btl.adapter));
   /* Protocol headers with a registration handle in them must fit, whatever the eager limit. */
@@ -166,7 +155,9 @@ bool lfc_btl_module_open(bool threads) {
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
-  if (!lfc_registrations_open(cache)) {
+  const size_t cache = lfc_parameter_choice(lfc_btl_parameter_table(), &options->said,
+                                            &options->said.registration_cache);
+  if (!lfc_registrations_open((enum lfc_cache)cache)) {
     opal_output(0,
                 "btl lfc: declines: btl_lfc_registration_cache: Open MPI has no cache to give "
                 "(rcache grdma)");
@@ -225,17 +216,17 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
     struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
     if (endpoint == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
     endpoint->proc = procs[i];
-    lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.peer_fragments);
+    lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.said.peer_fragments);
     endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
     if (endpoint->peer == LFC_NO_PEER) {
-      if (!lfc_btl.told_unreachable || mca_btl_lfc_component.verbose >= 2)
+      if (!lfc_btl.told_unreachable || mca_btl_lfc_component.options.said.verbose >= 2)
         opal_output(0, "btl lfc: cannot reach process %s: %s",
                     opal_process_name_print(procs[i]->proc_name), why);
       lfc_btl.told_unreachable = true;
       free(endpoint);
       continue;
     }
-    if (mca_btl_lfc_component.verbose >= 2) {
+    if (mca_btl_lfc_component.options.said.verbose >= 2) {
       lfc_adapter_link(lfc_btl.adapter, endpoint->peer, why, sizeof why);
       opal_output(0, "btl lfc: process %s is reached over %s",
                   opal_process_name_print(procs[i]->proc_name), why);
@@ -286,7 +277,7 @@ static int finalize(mca_btl_base_module_t* btl) {
   (void)btl;
   if (lfc_btl.adapter == NULL) return OPAL_SUCCESS;
   (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
-  if (mca_btl_lfc_component.stats) print_stats();
+  if (mca_btl_lfc_component.options.said.stats) print_stats();
   lfc_btl.error_callback = NULL; /* whoever leaves now, leaves in order */
   lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);

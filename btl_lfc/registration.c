@@ -15,16 +15,6 @@ typedef struct kept_registration {
 
 static mca_rcache_base_module_t* rcache;
 
-bool lfc_cache_named(const char* text, enum lfc_cache* out) {
-  static const char* const names[] = {"auto", "always", "never"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-    if (text == NULL || strcmp(text, names[i]) != 0) continue;
-    *out = (enum lfc_cache)i;
-    return true;
-  }
-  return false;
-}
-
 static bool enter(mca_btl_base_registration_handle_t* handle, void* base, size_t size,
                   uint32_t flags) {
   const unsigned access = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? LFC_READ : 0u) |

@@ -21,9 +21,8 @@
 
 #include "ompi_version.h"
 
+/* In the order of the words of the parameter. */
 enum lfc_cache { LFC_CACHE_AUTO, LFC_CACHE_ALWAYS, LFC_CACHE_NEVER };
-/* False: `text` is none of auto, always, never. */
-bool lfc_cache_named(const char* text, enum lfc_cache* out);
 
 /* `auto` keeps registrations if a link says that registering costs. False: Open MPI has no cache to
  * give, and `always` asked for one. */

@@ -1,29 +1,19 @@
 #include "parameters.h"
 
-static void add(const mca_base_component_t* component, const char* name, const char* help,
-                mca_base_var_info_lvl_t level, mca_base_var_type_t type, void* value) {
-  (void)mca_base_component_var_register(component, name, help, type, NULL, 0, 0, level,
-                                        MCA_BASE_VAR_SCOPE_READONLY, value);
-}
-
-void lfc_parameter_text(const mca_base_component_t* component, const char* name, const char* help,
-                        mca_base_var_info_lvl_t level, const char** value) {
-  add(component, name, help, level, MCA_BASE_VAR_TYPE_STRING, value);
-}
-
-void lfc_parameter_unsigned(const mca_base_component_t* component, const char* name,
-                            const char* help, mca_base_var_info_lvl_t level, unsigned* value) {
-  add(component, name, help, level, MCA_BASE_VAR_TYPE_UNSIGNED_INT, value);
-}
-
-void lfc_parameter_size(const mca_base_component_t* component, const char* name, const char* help,
-                        mca_base_var_info_lvl_t level, size_t* value) {
-  add(component, name, help, level, MCA_BASE_VAR_TYPE_SIZE_T, value);
-}
-
-void lfc_parameter_flag(const mca_base_component_t* component, const char* name, const char* help,
-                        mca_base_var_info_lvl_t level, bool* value) {
-  add(component, name, help, level, MCA_BASE_VAR_TYPE_BOOL, value);
+void lfc_parameters_register(const mca_base_component_t* component,
+                             const struct lfc_parameter_table* table, void* said) {
+  static const mca_base_var_type_t types[] = {[LFC_UNSIGNED] = MCA_BASE_VAR_TYPE_UNSIGNED_INT,
+                                              [LFC_SIZE] = MCA_BASE_VAR_TYPE_SIZE_T,
+                                              [LFC_FLAG] = MCA_BASE_VAR_TYPE_BOOL,
+                                              [LFC_TEXT] = MCA_BASE_VAR_TYPE_STRING};
+  lfc_parameters_reset(table, said);
+  for (size_t i = 0; i < table->count; ++i) {
+    const struct lfc_parameter* row = &table->rows[i];
+    (void)mca_base_component_var_register(
+        component, row->name, row->help, types[row->type], NULL, 0, 0,
+        OPAL_INFO_LVL_1 + (mca_base_var_info_lvl_t)(row->level - 1), MCA_BASE_VAR_SCOPE_READONLY,
+        (char*)said + row->offset);
+  }
 }
 
 /* What a performance variable carries as its context. Few, made once, needed as long as it. */

@@ -11,9 +11,7 @@ static int register_component(void) {
       version,
       "LFC: one-sided communication on the network interface of btl lfc. Takes part only when it "
       "is named: --mca btl lfc --mca osc neon");
-  lfc_parameter_unsigned(version, "verbose",
-                         "1: say for each window how its members are reached; 2: also each member",
-                         OPAL_INFO_LVL_3, &mca_osc_neon_component.verbose);
+  lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.said);
   return OPAL_SUCCESS;
 }
 

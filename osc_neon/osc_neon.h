@@ -29,10 +29,11 @@
 #include "ompi/win/win.h"
 
 #include "engine.h"
+#include "lfc/parameters.h"
 
 typedef struct rma_component {
   ompi_osc_base_component_t super;
-  unsigned verbose;
+  struct lfc_osc_parameters said;
   bool told;      /* why it declines */
   bool told_lock; /* that a window with no_locks is locked */
   size_t windows; /* that exist; progress is registered while there are any */

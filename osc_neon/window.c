@@ -132,7 +132,7 @@ static void tell(const rma_module* module) {
     void* base;
     const bool here = lfc_rma_window_query(module->window, (uint32_t)rank, &size, &unit, &base);
     mapped += here;
-    if (mca_osc_neon_component.verbose >= 2)
+    if (mca_osc_neon_component.said.verbose >= 2)
       opal_output(0, "osc neon: window of %d ranks: rank %d, %llu bytes, %s", ranks, rank,
                   (unsigned long long)size, here ? "mapped here" : "reached through the link");
   }
@@ -249,7 +249,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   }
   lfc_rma_window_close_segment(module->window);
   module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
-  if (mca_osc_neon_component.verbose >= 1) tell(module);
+  if (mca_osc_neon_component.said.verbose >= 1) tell(module);
   if (mca_osc_neon_component.windows++ == 0) (void)opal_progress_register(rma_progress);
   if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
     *base = lfc_rma_window_memory(module->window);

@@ -7,27 +7,26 @@
 // Threads: pure functions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace lfc {
 
-template <class Value, std::size_t count>
-std::optional<Value> find_choice(const std::array<const char*, count>& names,
+template <class Value>
+std::optional<Value> find_choice(std::span<const char* const> names,
                                  std::string_view text) noexcept {
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < names.size(); ++i)
     if (text == names[i]) return static_cast<Value>(i);
   return {};
 }
 
-template <std::size_t count>
-std::string list_choices(const std::array<const char*, count>& names) {
+inline std::string list_choices(std::span<const char* const> names) {
   std::string list;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0) list += i + 1 < count ? ", " : " or ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) list += i + 1 < names.size() ? ", " : " or ";
     list += names[i];
   }
   return list;

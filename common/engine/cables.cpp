@@ -59,8 +59,9 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
 // One link for each interface; several are bonded.
 bool open_tcp(CableOpening& opening) {
   std::vector<Interface> chosen;
-  if (!select_interfaces(opening.options.interfaces, list_interfaces(), chosen, opening.why_not)) {
-    opening.option_at_fault = "interfaces";
+  if (!select_interfaces(said(opening.options.interfaces), list_interfaces(), chosen,
+                         opening.why_not)) {
+    opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
   BondOptions options;
@@ -95,10 +96,10 @@ bool open_tcp(CableOpening& opening) {
 
 bool open_ofi(CableOpening& opening) {
   OfiOptions ofi;
-  ofi.provider = opening.options.provider;
-  ofi.interface = opening.options.interfaces;
-  if (!ofi.interface.empty()) opening.option_at_fault = "interfaces";
-  if (!ofi.provider.empty()) opening.option_at_fault = "provider";
+  ofi.provider = said(opening.options.provider);
+  ofi.interface = said(opening.options.interfaces);
+  if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
+  if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
   return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
                                    opening.ni.link_counters(), opening.why_not));
 }

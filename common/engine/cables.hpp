@@ -2,7 +2,7 @@
 // which options it heeds, and how it is opened. A new kind of link is its folder and a row here.
 //
 //   CableOpening opening{options, policy, *ni};
-//   if (!find_cable("shm")->open(opening)) complain(opening.option_at_fault, opening.why_not);
+//   if (!find_cable("shm")->open(opening)) complain(*opening.option_at_fault, opening.why_not);
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct CableOpening {
   Policy policy;
   Ni& ni;
   std::vector<std::string> open{};  // the links added so far, in words
-  const char* option_at_fault = "links";
+  const lfc_text* option_at_fault = &options.links;
   std::string why_not{};
   std::string notes{};   // how the links were opened, for the user
   std::string memory{};  // what bounds their memory

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/choice.hpp"
 #include "engine/cables.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
@@ -14,9 +14,12 @@
 namespace lfc {
 namespace {
 
-// What a receive window may be: more would only hide a receiver that does not keep up.
-constexpr std::uint32_t kMaxWindow = 65536;
-constexpr std::uint32_t kMaxMicroseconds = 1'000'000;
+// What is wrong with a member of the options: one line that begins with its name.
+template <class Member>
+std::string fault(const NiOptions& options, const Member& member, const std::string& what) {
+  const lfc_btl_parameters* const parameters = &options;
+  return lfc_parameter_name(lfc_btl_parameter_table(), parameters, &member) + (": " + what);
+}
 
 std::vector<std::string_view> split(std::string_view list) {
   std::vector<std::string_view> items;
@@ -28,86 +31,68 @@ std::vector<std::string_view> split(std::string_view list) {
   return items;
 }
 
-std::optional<Idle> find_idle(std::string_view name) noexcept {
-  if (name == "spin") return Idle::spin;
-  if (name == "yield") return Idle::yield;
-  if (name == "backoff") return Idle::backoff;
-  if (name == "block") return Idle::block;
-  return std::nullopt;
+bool names_no_link(const NiOptions& options) {
+  return said(options.links) == default_links() && said(options.interfaces).empty() &&
+         said(options.provider).empty();
 }
 
 std::string quoted(std::string_view value) { return "'" + std::string(value) + "'"; }
 
 // An option is given that none of the links named heeds.
-std::string unheeded(const char* option, const std::string& value, const std::string& links,
+std::string unheeded(const NiOptions& options, const lfc_text& option,
                      bool (*heeds)(const Cable&)) {
-  const auto items = split(links);
+  const auto items = split(said(options.links));
   const bool heeded = std::any_of(items.begin(), items.end(), [heeds](std::string_view item) {
     return heeds(*find_cable(item));
   });
-  if (value.empty() || heeded) return {};
-  return std::string(option) + ": " + quoted(value) + " needs the link " +
-         cable_names(" or ", heeds) + ", but links is " + quoted(links);
+  if (said(option).empty() || heeded) return {};
+  return fault(options, option,
+               quoted(option) + " needs the link " + cable_names(" or ", heeds) +
+                   ", but links is " + quoted(said(options.links)));
 }
 
 std::string find_fault_in_links(const NiOptions& options) {
-  const auto items = split(options.links);
-  if (items.empty()) return "links: none is named (accepted: " + accepted_links() + ")";
+  const std::string accepted = " (accepted: " + accepted_links() + ")";
+  const auto items = split(said(options.links));
+  if (items.empty()) return fault(options, options.links, "none is named" + accepted);
   for (const std::string_view item : items) {
     if (find_cable(item) == nullptr)
-      return "links: there is no link " + quoted(item) + " (accepted: " + accepted_links() + ")";
+      return fault(options, options.links, "there is no link " + quoted(item) + accepted);
     if (std::count(items.begin(), items.end(), item) > 1)
-      return "links: " + quoted(item) + " is named twice";
+      return fault(options, options.links, quoted(item) + " is named twice");
   }
-  const std::string fault = unheeded("provider", options.provider, options.links,
-                                     [](const Cable& cable) { return cable.heeds_provider; });
-  if (!fault.empty()) return fault;
-  return unheeded("interfaces", options.interfaces, options.links,
+  const std::string found =
+      unheeded(options, options.provider, [](const Cable& cable) { return cable.heeds_provider; });
+  if (!found.empty()) return found;
+  return unheeded(options, options.interfaces,
                   [](const Cable& cable) { return cable.heeds_interfaces; });
 }
 
 // What is wrong with the options that no link looks at; empty: nothing.
 std::string find_fault(const NiOptions& options) {
-  const std::string bounds = " (accepted: 1 to " + std::to_string(kMaxWindow) + ")";
-  constexpr std::string_view kPolicies[] = {"single", "fixed", "floating", "auto"};
-  if (std::find(std::begin(kPolicies), std::end(kPolicies), options.policy) == std::end(kPolicies))
-    return "policy: there is no policy " + quoted(options.policy) +
-           " (accepted: single, fixed, floating, auto)";
-  if (!find_idle(options.idle))
-    return "idle: there is no strategy " + quoted(options.idle) +
-           " (accepted: spin, yield, backoff, block)";
-  if (options.longest_rest > kMaxMicroseconds)
-    return "watch_interval: " + std::to_string(options.longest_rest) + " (accepted: 0 to 1000000)";
-  if (options.delay > kMaxMicroseconds)
-    return "intr_delay: " + std::to_string(options.delay) + " (accepted: 0 to 1000000)";
-  if (options.upcalls && options.policy == "single")
-    return "upcalls: need the NI thread, but policy is 'single'";
-  if (options.initial_window == 0 || options.initial_window > kMaxWindow)
-    return "initial_window: " + std::to_string(options.initial_window) + bounds;
-  if (options.max_window < options.initial_window || options.max_window > kMaxWindow)
-    return "max_window: " + std::to_string(options.max_window) + " (accepted: initial_window, " +
-           std::to_string(options.initial_window) + ", to " + std::to_string(kMaxWindow) + ")";
-  if (options.rail_timeout == 0) return "rail_timeout: 0 (accepted: 1 or more milliseconds)";
-  if (options.window_cap == 0) return "window_cap: 0 (accepted: 1 or more)";
-  if (options.shm_bulk > UINT32_MAX / 2)
-    return "shm_bulk: " + std::to_string(options.shm_bulk) + " (accepted: up to 1 GiB)";
-
-  std::string why;
-  if (!ring_shape(options).valid(why)) return "shm_" + why;
-
+  char text[256];
+  const lfc_btl_parameters* const parameters = &options;
+  if (!lfc_parameters_check(lfc_btl_parameter_table(), parameters, text, sizeof text)) return text;
+  if (options.upcalls && said(options.policy) == "single")
+    return fault(options, options.upcalls, "need the NI thread, but policy is 'single'");
+  if (options.max_window < options.initial_window)
+    return fault(options, options.max_window,
+                 std::to_string(options.max_window) + " is less than initial_window, " +
+                     std::to_string(options.initial_window));
   return find_fault_in_links(options);
 }
 
 // Fills the part of the configuration that says who drives the NI; returns it in words.
 std::string decide_policy(const NiOptions& options, Config& config) {
-  config.idle = *find_idle(options.idle);
+  const std::string_view policy = said(options.policy);
+  config.idle = *find_choice<Idle>(kIdleNames, said(options.idle));
   config.upcalls = options.upcalls;
-  config.delay = std::chrono::microseconds(options.delay);
+  config.delay = std::chrono::microseconds(options.intr_delay);
   config.queue_memory = options.queue_memory;
-  if (options.policy == "single") return "policy single";
+  if (policy == "single") return "policy single";
   const Cores cores = count_cores();
-  if (options.longest_rest != 0) {
-    config.longest_rest = std::chrono::microseconds(options.longest_rest);
+  if (options.watch_interval != 0) {
+    config.longest_rest = std::chrono::microseconds(options.watch_interval);
   } else {
     config.longest_rest = watch_interval(cores, options.neighbours);
     config.crowded_rest = kRareWatch;
@@ -116,13 +101,13 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   // With a processor to spare the thread need not stay on its host's.
   if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
   config.policy = Policy::floating;
-  if (options.policy == "auto") {
+  if (policy == "auto") {
     const Choice choice = choose_policy(cores, options.neighbours);
     if (!choice.floating) config.policy = Policy::single;
     return std::string("policy ") + (choice.floating ? "floating" : "single") +
            " (auto: " + choice.reason + ")";
   }
-  if (options.policy == "floating") return "policy floating";
+  if (policy == "floating") return "policy floating";
   const Place place =
       place_thread(read_machine(cores.allowed), cores, options.neighbours, options.neighbour);
   if (place.cpus.empty()) {
@@ -164,6 +149,11 @@ std::string describe(const CableOpening& opening, const std::string& left_out) {
 
 }  // namespace
 
+NiOptions::NiOptions() noexcept {
+  lfc_btl_parameters* const parameters = this;
+  lfc_parameters_reset(lfc_btl_parameter_table(), parameters);
+}
+
 std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::string& notes) {
   error = find_fault(options);
   if (!error.empty()) return nullptr;
@@ -177,24 +167,23 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   const std::string policy = decide_policy(options, config);
   auto ni = std::make_unique<Ni>(config);
 
-  const bool by_default =
-      options.links == default_links() && options.interfaces.empty() && options.provider.empty();
+  const bool by_default = names_no_link(options);
   CableOpening opening{options, config.policy, *ni};
   std::string left_out;
-  for (const std::string_view name : split(options.links)) {
+  for (const std::string_view name : split(said(options.links))) {
     if (opening.full()) break;
-    opening.option_at_fault = "links";
+    opening.option_at_fault = &options.links;
     opening.why_not.clear();
     if (find_cable(name)->open(opening)) continue;
     const std::string reason = std::string(name) + ": " + opening.why_not;
     if (!by_default) {
-      error = std::string(opening.option_at_fault) + ": " + reason;
+      error = fault(options, *opening.option_at_fault, reason);
       return nullptr;
     }
     left_out += (left_out.empty() ? "" : ", ") + reason;
   }
   if (opening.open.empty()) {
-    error = "links: none can be opened: " + left_out;
+    error = fault(options, options.links, "none can be opened: " + left_out);
     return nullptr;
   }
   if (config.policy != Policy::single) notes = not_waking(*ni);

@@ -12,14 +12,14 @@
 // those that cannot open are left out, and `notes` says why.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "base/limits.hpp"
 #include "engine/ni.hpp"
+#include "lfc/parameters.h"
 
 namespace lfc {
 
@@ -29,30 +29,19 @@ std::string default_links();
 std::string accepted_links();
 std::string explained_links();
 
-struct NiOptions {
+inline constexpr std::array kPolicyNames{"single", "fixed", "floating", "auto"};
+inline constexpr std::array kIdleNames{"spin", "yield", "backoff", "block"};  // of enum Idle
+
+// A text that nobody gave may be no text at all.
+inline std::string_view said(lfc_text text) noexcept { return text == nullptr ? "" : text; }
+
+// What the user may say stands in lfc/parameters/btl_lfc.def, with defaults and bounds.
+struct NiOptions : lfc_btl_parameters {
+  NiOptions() noexcept;  // the defaults
   ProcessName name;
-  bool threads = false;                 // several threads call at the same time
-  std::string links = default_links();  // separated by commas; the first that reaches a peer wins
-  std::string interfaces;               // for tcp and ofi, as select_interfaces() takes it
-  std::string provider;                 // for ofi; empty: by capability
-  std::string policy = "auto";          // single, floating, fixed or auto (engine/ni.hpp)
-  std::string idle = "block";           // of `fixed`: spin, yield, backoff or block
-  bool upcalls = false;                 // the NI thread calls the host back; needs `threads`
-  std::uint32_t delay = 0;              // us that an arrival may wait for the host; 0: measured
-  std::uint32_t longest_rest = 0;       // us until the host's leaving is noticed; 0: by processors
-  std::size_t queue_memory = limits::kQueueMemory;  // bytes kept for a host that is away
+  bool threads = false;          // several threads call at the same time
   std::uint32_t neighbours = 1;  // processes of the job on this host, this one included
   std::uint32_t neighbour = 0;   // which of them this one is, from 0
-  std::uint32_t initial_window = limits::kInitialWindow;  // credits that a new peer starts with
-  std::uint32_t max_window = limits::kMaximumWindow;      // credits that one peer may come to hold
-  std::uint64_t window_cap =
-      limits::kWindowCap;                        // credits that all peers together may come to hold
-  std::uint32_t shm_slots = limits::kRingSlots;  // frames in the ring of one local sender
-  std::size_t shm_bulk = limits::kRingBulk;      // bytes of those that do not fit into their slot
-  std::uint32_t rail_timeout = 1500;  // ms without progress until a rail of several is given up
-  bool cma = true;                    // single copy between processes where the kernel permits it
-  // Bytes from which on a message on one host goes in a single copy; 0: what calibration.hpp says.
-  std::size_t single_copy_from = 0;
   // Receives one line for the user when a link cannot do all it should.
   void (*notice)(std::string_view line) = nullptr;
 };

@@ -3,11 +3,6 @@
 namespace lfc {
 namespace {
 
-constexpr std::uint32_t kMinSlots = 16;       // a quarter unpublished, the reserve, and some to use
-constexpr std::uint32_t kMaxSlots = 1 << 14;  // a lap must be shorter than the 16-bit sequence
-constexpr std::uint32_t kMinBulk = 4 * 1024;
-constexpr std::uint32_t kMaxBulk = 1 << 26;
-
 bool power_of_two_within(std::uint32_t value, std::uint32_t low, std::uint32_t high) {
   return std::has_single_bit(value) && value >= low && value <= high;
 }

@@ -50,6 +50,13 @@ inline constexpr std::size_t kRingAlignment = 256;
 inline constexpr std::size_t kRingHead = kRingAlignment;
 
 struct RingShape {
+  static constexpr std::uint32_t kMinSlots =
+      16;  // a quarter unpublished, the reserve, and some to use
+  static constexpr std::uint32_t kMaxSlots =
+      1 << 14;  // a lap must be shorter than the 16-bit sequence
+  static constexpr std::uint32_t kMinBulk = 4 * 1024;
+  static constexpr std::uint32_t kMaxBulk = 1 << 26;
+
   std::uint32_t slots = limits::kRingSlots;          // a power of two
   std::uint32_t bulk = limits::kRingBulk;            // bytes, a power of two
   std::uint32_t max_payload = limits::kRingPayload;  // at most a quarter of the bulk

@@ -26,9 +26,6 @@
 typedef struct lfc_coll_component {
   mca_coll_base_component_t super;
   struct lfc_coll_options options;
-  unsigned priority;
-  bool stats;
-  unsigned verbose;
 } lfc_coll_component;
 extern lfc_coll_component mca_coll_lfc_component;
 

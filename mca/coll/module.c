@@ -78,7 +78,7 @@ static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
 }
 
 static void say(const ompi_communicator_t* comm, const char* not_why) {
-  if (mca_coll_lfc_component.verbose == 0) return;
+  if (mca_coll_lfc_component.options.said.verbose == 0) return;
   opal_output(0, "coll lfc: %s: %s%s", comm->c_name,
               not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
 }
@@ -130,6 +130,6 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
     super->coll_igather = lfc_coll_igather;
     super->coll_iscatter = lfc_coll_iscatter;
   }
-  *priority = (int)component->priority;
+  *priority = (int)component->options.said.priority;
   return super;
 }

@@ -39,4 +39,13 @@ bad window_cap 0
 bad policy nosuch
 bad shm_slots 3
 bad peer_fragments 0
+
+# Collectives: they go on without LFC, and each process says why.
+for wrong in 'fan 17' 'tree nosuch'; do
+  run_job 30 2 --mca btl lfc --mca coll_lfc_stats 1 --mca "coll_lfc_${wrong% *}" "${wrong#* }" mpi_ring
+  job_is_ok "coll_lfc_$wrong"
+  [[ $(grep -ac "coll lfc: coll_lfc_${wrong% *}: .*(accepted: " "$output") == 2 ]] || fail "not each process names coll_lfc_$wrong"
+  ! grep -aq '^lfc-coll' "$output" || fail "coll_lfc_$wrong, but LFC took part all the same"
+  echo "coll_lfc_$wrong: $(grep -am1 -o 'coll lfc: .*' "$output")"
+done
 echo ok

@@ -55,5 +55,5 @@ if ((cores > 1)); then
   grep -q "policy fixed (" <<<"$said" || fail "fixed is refused, although a core is to spare: $said"
 fi
 said=$(run -n 1 --mca btl_lfc_policy fast "$programs/mpi_ring" 2>&1) && fail "a policy that there is not was taken"
-grep -q "there is no policy 'fast' (accepted: single, fixed, floating, auto)" <<<"$said" || fail "$said"
+grep -q "btl_lfc_policy: 'fast' (accepted: single, fixed, floating or auto)" <<<"$said" || fail "$said"
 echo ok

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/choice.hpp"
 #include "engine/process_ni.hpp"
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
@@ -83,9 +82,10 @@ namespace {
 class Engine {
  public:
   explicit Engine(const lfc_coll_options& options) : options_(options) {
-    facts_.parameters = mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-                            (options.host_forwarding ? 1u : 0u) +
-                                2u * static_cast<unsigned>(recovery()) + 8u * options.tree);
+    const lfc_coll_parameters& said = options.said;
+    facts_.parameters = mix(mix(mix(mix(7, said.packet), said.window), said.fan),
+                            (host_forwarding() ? 1u : 0u) + 2u * static_cast<unsigned>(recovery()) +
+                                8u * static_cast<unsigned>(shape()));
     std::string why_not;
     arena_ = OwnArena::create(why_not);
     if (arena_ != nullptr) facts_.arena = arena_->name();
@@ -100,18 +100,15 @@ class Engine {
   const Facts& facts() const noexcept { return facts_; }
   const lfc_coll_options& options() const noexcept { return options_; }
   CollOptions group_options() const noexcept {
-    return {options_.packet,
-            options_.window,
-            options_.fan,
-            static_cast<TreeShape>(options_.tree),
-            options_.host_forwarding,
-            threads_};
+    const lfc_coll_parameters& said = options_.said;
+    return {said.packet, said.window, said.fan, shape(), host_forwarding(), threads_};
   }
 
+  TreeShape shape() const noexcept { return choice<TreeShape>(options_.said.tree); }
+  bool host_forwarding() const noexcept { return choice<bool>(options_.said.forwarding); }
   Multicast::Suspicion recovery() const noexcept {
-    return can_deadlock(static_cast<TreeShape>(options_.tree))
-               ? static_cast<Multicast::Suspicion>(options_.recovery)
-               : Multicast::Suspicion::never;
+    return can_deadlock(shape()) ? choice<Multicast::Suspicion>(options_.said.recovery)
+                                 : Multicast::Suspicion::never;
   }
 
   bool start_service(bool threads) {
@@ -120,9 +117,9 @@ class Engine {
     if (ni_ == nullptr) return false;
     multicast_ = std::make_unique<Multicast>(
         *ni_, Multicast::Options{.share = CollGroup::share(group_options()),
-                                 .forward_in_host = options_.host_forwarding,
+                                 .forward_in_host = host_forwarding(),
                                  .recovery = recovery(),
-                                 .delay = std::uint64_t{options_.recovery_delay} * 1000});
+                                 .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
     return true;
   }
 
@@ -245,6 +242,12 @@ class Engine {
   void describe(char* text, std::size_t size);
 
  private:
+  // Which of its words the user chose: in the order of the values.
+  template <class Value>
+  Value choice(const lfc_text& member) const noexcept {
+    return static_cast<Value>(
+        lfc_parameter_choice(lfc_coll_parameter_table(), &options_.said, &member));
+  }
   // With the mutex held.
   NeighbourArena& neighbour(ProcessName name) {
     Process& process = processes_[name.packed()];
@@ -569,43 +572,6 @@ void tell(CollOperation* operation) {
 }  // namespace lfc
 
 using lfc::engine;
-
-namespace {
-
-template <std::size_t count>
-bool find(const std::array<const char*, count>& names, const char* name, unsigned* out) {
-  const auto found = lfc::find_choice<unsigned>(names, name);
-  if (found) *out = *found;
-  return found.has_value();
-}
-
-}  // namespace
-
-lfc_coll_options lfc_coll_defaults() {
-  const lfc::CollOptions from;
-  lfc_coll_options to{};
-  to.packet = from.packet;
-  to.window = from.window;
-  to.fan = from.fan;
-  to.recovery = static_cast<unsigned>(lfc::Multicast::Suspicion::timer);
-  to.recovery_delay = 500;
-  return to;
-}
-
-bool lfc_coll_find_tree(const char* name, unsigned* tree) {
-  return find(lfc::kTreeNames, name, tree);
-}
-const char* lfc_coll_tree_names(void) {
-  static const std::string names = lfc::list_choices(lfc::kTreeNames);
-  return names.c_str();
-}
-bool lfc_coll_find_recovery(const char* name, unsigned* recovery) {
-  return find(lfc::Multicast::kSuspicionNames, name, recovery);
-}
-const char* lfc_coll_recovery_names(void) {
-  static const std::string names = lfc::list_choices(lfc::Multicast::kSuspicionNames);
-  return names.c_str();
-}
 
 const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
   try {

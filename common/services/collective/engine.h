@@ -3,7 +3,7 @@
  * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
  * exception crosses it.
  *
- *   lfc_coll_open(&options, &facts);             publish facts, before the start-up exchange
+ *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
  *   for (each process) lfc_coll_introduce(job, rank, facts, size, address, size);
  *   lfc_coll_group *group = lfc_coll_join(key, processes, count, self, why, sizeof why);
@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/parameters.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26,21 +28,10 @@ extern "C" {
 typedef struct lfc_coll_group lfc_coll_group;
 
 struct lfc_coll_options {
-  size_t packet, window;
-  unsigned fan;
-  unsigned tree, recovery; /* numbers of their names; recovery of trees that can deadlock */
-  unsigned recovery_delay; /* of the timer, in microseconds */
-  bool host_forwarding;
-  bool crowded;          /* more ranks than cores on this node: waiting gives way */
-  int (*progress)(void); /* Open MPI's */
+  struct lfc_coll_parameters said; /* by the user */
+  bool crowded;                    /* more ranks than cores on this node: waiting gives way */
+  int (*progress)(void);           /* Open MPI's */
 };
-/* What the parameters say unless the user says otherwise (common/base/limits.hpp). */
-struct lfc_coll_options lfc_coll_defaults(void);
-/* False: no tree, or no way to recover, is called so. The names are those to choose from, for a message. */
-bool lfc_coll_find_tree(const char* name, unsigned* tree);
-const char* lfc_coll_tree_names(void);
-bool lfc_coll_find_recovery(const char* name, unsigned* recovery);
-const char* lfc_coll_recovery_names(void);
 
 struct lfc_coll_process {
   uint32_t job, rank;
@@ -108,7 +99,7 @@ typedef struct lfc_coll_operation {
 } lfc_coll_operation;
 typedef void (*lfc_coll_done)(lfc_coll_operation* operation, enum lfc_coll_status status);
 
-/* The facts of this process, to be published. */
+/* The facts of this process, to be published; NULL: no memory. What the user said has been checked. */
 const void* lfc_coll_open(const struct lfc_coll_options* options, size_t* size);
 void lfc_coll_close(void);
 /* `threads`: several call at the same time. False: this process has no NI. From here on packets for groups to come are welcome. */

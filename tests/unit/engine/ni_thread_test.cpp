@@ -29,9 +29,9 @@ struct Station {
           const NiOptions& base = {}) {
     NiOptions options = base;
     options.name = {1, rank};
-    options.links = link;
+    options.links = link.c_str();
     if (link == "tcp") options.interfaces = "lo";
-    options.policy = policy;
+    options.policy = policy.c_str();
     std::string error;
     std::string notes;
     ni = open_ni(options, error, notes);
@@ -115,8 +115,8 @@ const char* const kAutonomous[] = {"floating", "fixed"};
 
 NiOptions short_delays() {
   NiOptions options;
-  options.delay = 5;
-  options.longest_rest = 200;
+  options.intr_delay = 5;
+  options.watch_interval = 200;
   return options;
 }
 
@@ -226,8 +226,8 @@ TEST_CASE(
 TEST_CASE("ni thread: a host that polls is never interfered with") {
   // Long enough that a busy machine does not take the host's core away for so long.
   NiOptions options;
-  options.delay = 50'000;
-  options.longest_rest = 100'000;
+  options.intr_delay = 50'000;
+  options.watch_interval = 100'000;
   Station target(1, "shm", "floating", options);
   Station origin(0, "shm", "single");
   const PeerId there = origin.meet(target);
@@ -394,7 +394,7 @@ TEST_CASE("ni thread: it can be ended at any time") {
     for (const std::string idle : {"spin", "yield", "backoff", "block"}) {
       INFO(policy << " " << idle);
       NiOptions options = short_delays();
-      options.idle = idle;
+      options.idle = idle.c_str();
       for (int i = 0; i < 20; ++i) {
         Station station(1, "shm", policy, options);
         spin(std::chrono::microseconds(i * 20));

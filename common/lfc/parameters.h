@@ -1,0 +1,85 @@
+/* Parameters: what the user may say to each component: one table for each, of which everything else is made.
+ *
+ *   static struct lfc_coll_parameters said;
+ *   const struct lfc_parameter_table* table = lfc_coll_parameter_table();
+ *   lfc_parameters_reset(table, &said);                 // the defaults
+ *   for (size_t i = 0; i < table->count; ++i) ...       // a front end offers table->rows[i] and stores what is said
+ *   if (!lfc_parameters_check(table, &said, text, sizeof text))
+ *     complain(text);                                   // "fan: 17 (accepted: 0 to 16)"
+ *
+ * To add a parameter: a row in parameters/COMPONENT.def makes the member here, its default, the check of its bounds and its
+ * place in Open MPI's list; the table in the component's page tells users of it (scripts/checks/parameters compares the two).
+ * A row is
+ *
+ *   LFC_PARAMETER(type, name, default, accepted, level, help)
+ *
+ * with the type unsigned, size_t, bool or lfc_text; accepted: any, from(1, 16), at_least(1), powers_of_two(16, 64) or
+ * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are C++ and seen
+ * by face/parameters.cpp alone. *Held by* tests/unit/face/parameters_test.cpp, tests/fault/bad_input.sh.
+ *
+ * Ownership: texts belong to who stores them, and live as long as they are used; NULL is the empty text. Threads: the
+ * functions read only, but for what is reset.
+ */
+#ifndef LFC_PARAMETERS_H
+#define LFC_PARAMETERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef const char* lfc_text;
+
+#define LFC_PARAMETER(type, name, standard, accepted, level, help) type name;
+struct lfc_btl_parameters {
+#include "lfc/parameters/btl_lfc.def"
+};
+struct lfc_coll_parameters {
+#include "lfc/parameters/coll_lfc.def"
+};
+struct lfc_osc_parameters {
+#include "lfc/parameters/osc_neon.def"
+};
+#undef LFC_PARAMETER
+
+enum lfc_parameter_type { LFC_UNSIGNED, LFC_SIZE, LFC_FLAG, LFC_TEXT };
+
+struct lfc_parameter {
+  const char *name, *help;
+  int level;
+  enum lfc_parameter_type type;
+  size_t offset; /* of its member */
+  /* The default, and what is accepted: of texts these words (none: everything), of the others these numbers. */
+  lfc_text text;
+  const lfc_text* words;
+  size_t word_count;
+  uint64_t number, smallest, largest;
+  bool power_of_two;
+};
+struct lfc_parameter_table {
+  const struct lfc_parameter* rows;
+  size_t count;
+};
+const struct lfc_parameter_table* lfc_btl_parameter_table(void);
+const struct lfc_parameter_table* lfc_coll_parameter_table(void);
+const struct lfc_parameter_table* lfc_osc_parameter_table(void);
+
+void lfc_parameters_reset(const struct lfc_parameter_table* table, void* said);
+/* False: `text` is one line that begins with the name of a parameter whose value is not accepted. */
+bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* said, char* text,
+                          size_t text_size);
+/* Which of its words the text is, from 0; `member` is that of `said`, and its value is accepted. */
+size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* said,
+                            const lfc_text* member);
+/* What the user calls this member of `said`. */
+const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* said,
+                               const void* member);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

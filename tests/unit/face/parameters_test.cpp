@@ -1,0 +1,151 @@
+#include "lfc/parameters.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+
+#include "catch.hpp"
+#include "engine/open.hpp"
+
+namespace {
+
+// What each component's user has said: enough room for any of them.
+struct Said {
+  alignas(8) std::byte bytes[512]{};
+
+  template <class T>
+  void set(const lfc_parameter& row, T value) {
+    std::memcpy(bytes + row.offset, &value, sizeof value);
+  }
+  void set_number(const lfc_parameter& row, std::uint64_t value) {
+    if (row.type == LFC_UNSIGNED) return set(row, static_cast<unsigned>(value));
+    set(row, static_cast<std::size_t>(value));
+  }
+};
+
+std::span<const lfc_parameter> rows_of(const lfc_parameter_table& table) {
+  return {table.rows, table.count};
+}
+
+// Empty: accepted.
+std::string fault(const lfc_parameter_table& table, const Said& said) {
+  char text[256] = "";
+  const bool accepted = lfc_parameters_check(&table, said.bytes, text, sizeof text);
+  REQUIRE(accepted == (*text == '\0'));
+  return text;
+}
+
+const lfc_parameter_table* const kTables[] = {lfc_btl_parameter_table(), lfc_coll_parameter_table(),
+                                              lfc_osc_parameter_table()};
+
+}  // namespace
+
+TEST_CASE("every parameter's default is accepted, and it has a name of its own and a text",
+          "[parameters]") {
+  for (const lfc_parameter_table* table : kTables) {
+    Said said;
+    lfc_parameters_reset(table, said.bytes);
+    CHECK(fault(*table, said) == "");
+    std::set<std::string> names;
+    for (const lfc_parameter& row : rows_of(*table)) {
+      INFO(row.name);
+      CHECK(names.insert(row.name).second);
+      CHECK(std::strlen(row.help) > 10);
+      CHECK((row.level >= 1 && row.level <= 9));
+      CHECK(row.offset < sizeof said.bytes);
+      CHECK(lfc_parameter_name(table, said.bytes, said.bytes + row.offset) ==
+            std::string(row.name));
+    }
+  }
+}
+
+TEST_CASE("numbers are accepted up to their bounds, and what is beyond is refused by name",
+          "[parameters]") {
+  for (const lfc_parameter_table* table : kTables) {
+    for (const lfc_parameter& row : rows_of(*table)) {
+      if (row.type != LFC_UNSIGNED && row.type != LFC_SIZE) continue;
+      INFO(row.name);
+      Said said;
+      lfc_parameters_reset(table, said.bytes);
+      const std::uint64_t most = row.type == LFC_UNSIGNED ? UINT32_MAX : UINT64_MAX;
+      const std::uint64_t largest = std::min(row.largest, most);
+      const std::string begins = row.name + std::string(": ");
+      for (const std::uint64_t value :
+           {row.smallest, row.power_of_two ? row.smallest * 2 : largest, largest}) {
+        if (row.power_of_two && (value & (value - 1)) != 0) continue;
+        said.set_number(row, value);
+        CHECK(fault(*table, said) == "");
+      }
+      if (row.smallest > 0) {
+        said.set_number(row, row.smallest - 1);
+        CHECK(fault(*table, said).starts_with(begins + std::to_string(row.smallest - 1)));
+      }
+      if (largest < most) {
+        said.set_number(row, largest + 1);
+        CHECK(fault(*table, said).starts_with(begins + std::to_string(largest + 1)));
+      }
+      if (row.power_of_two) {
+        said.set_number(row, row.smallest + 1);
+        CHECK(fault(*table, said).starts_with(begins + std::to_string(row.smallest + 1)));
+      }
+    }
+  }
+}
+
+TEST_CASE("a word is known by its place, and others are refused with the list", "[parameters]") {
+  for (const lfc_parameter_table* table : kTables) {
+    for (const lfc_parameter& row : rows_of(*table)) {
+      if (row.type != LFC_TEXT) continue;
+      INFO(row.name);
+      Said said;
+      lfc_parameters_reset(table, said.bytes);
+      const auto* const member = reinterpret_cast<const lfc_text*>(said.bytes + row.offset);
+      for (std::size_t i = 0; i < row.word_count; ++i) {
+        said.set(row, row.words[i]);
+        CHECK(fault(*table, said) == "");
+        CHECK(lfc_parameter_choice(table, said.bytes, member) == i);
+      }
+      for (const lfc_text other : {lfc_text{"nosuch"}, lfc_text{""}, lfc_text{nullptr}}) {
+        said.set(row, other);
+        const std::string what = fault(*table, said);
+        CHECK(what.empty() == (row.word_count == 0));
+        for (std::size_t i = 0; i < row.word_count; ++i)
+          CHECK(what.find(row.words[i]) != std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("what no row can say alone is refused by name as well", "[parameters]") {
+  const auto fault_with = [](auto change) {
+    lfc::NiOptions options;
+    change(options);
+    std::string error;
+    std::string notes;
+    CHECK(lfc::open_ni(options, error, notes) == nullptr);
+    return error;
+  };
+  CHECK(
+      fault_with([](auto& o) { o.max_window = o.initial_window - 1; }).starts_with("max_window: "));
+  CHECK(fault_with([](auto& o) { o.links = nullptr; }) ==
+        "links: none is named (accepted: loop, shm, tcp, ofi)");
+  CHECK(fault_with([](auto& o) {
+          o.links = "loop,smh";
+        }).starts_with("links: there is no link 'smh'"));
+  CHECK(fault_with([](auto& o) { o.links = "loop,loop"; }) == "links: 'loop' is named twice");
+  CHECK(fault_with([](auto& o) {
+          o.provider = "verbs";
+        }).starts_with("provider: 'verbs' needs the link ofi"));
+  CHECK(fault_with([](auto& o) {
+          o.links = "loop";
+          o.interfaces = "eth0";
+        }).starts_with("interfaces: 'eth0' needs the link tcp or ofi"));
+  CHECK(fault_with([](auto& o) {
+          o.policy = "single";
+          o.upcalls = true;
+        }) == "upcalls: need the NI thread, but policy is 'single'");
+}
