@@ -101,13 +101,15 @@ std::vector<Opened> show_links() {
   heading("links, in order of preference");
   std::vector<Opened> opened;
   for (const lfc::Cable& cable : lfc::cables()) {
-    lfc::NiOptions options;
-    options.links = cable.name;
-    options.policy = "single";
-    if (cable.heeds_interfaces) options.interfaces = parameter("interfaces");
-    if (cable.heeds_provider) options.provider = parameter("provider");
-    std::string error, notes;
     const std::string name(cable.name);
+    const std::string interfaces = cable.heeds_interfaces ? parameter("interfaces") : "";
+    const std::string provider = cable.heeds_provider ? parameter("provider") : "";
+    lfc::NiOptions options;
+    options.links = name.c_str();
+    options.interfaces = interfaces.c_str();
+    options.provider = provider.c_str();
+    options.policy = "single";
+    std::string error, notes;
     const auto ni = lfc::open_ni(options, error, notes);
     const char* when = cable.by_default ? "by default" : "when named";
     if (ni == nullptr) {
