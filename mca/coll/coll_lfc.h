@@ -43,7 +43,7 @@ struct lfc_coll_below {
 
 typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
-  lfc_coll_group* group;
+  lfc_coll_communicator* communicator;
   struct lfc_coll_below below;
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);

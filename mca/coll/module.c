@@ -5,7 +5,7 @@
 #include "modex.h"
 
 static void construct(lfc_coll_module* module) {
-  module->group = NULL;
+  module->communicator = NULL;
   module->below = (struct lfc_coll_below){0};
 }
 
@@ -14,7 +14,7 @@ static void release(mca_coll_base_module_t* module) {
 }
 
 static void destruct(lfc_coll_module* module) {
-  if (module->group != NULL) lfc_coll_leave(module->group);
+  if (module->communicator != NULL) lfc_coll_leave(module->communicator);
   release(module->below.reduce_module);
   release(module->below.allreduce_module);
   release(module->below.ireduce_module);
@@ -42,7 +42,7 @@ static void introduce(const ompi_proc_t* proc) {
   free(address);
 }
 
-static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_size) {
+static lfc_coll_communicator* join(ompi_communicator_t* comm, char* why, size_t why_size) {
   const int size = ompi_comm_size(comm);
   struct lfc_coll_process* processes = malloc((size_t)size * sizeof *processes);
   if (processes == NULL) return NULL;
@@ -51,10 +51,10 @@ static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_siz
     processes[rank] = name_of(&proc->super.proc_name);
     if (!lfc_coll_knows(processes[rank])) introduce(proc);
   }
-  lfc_coll_group* group = lfc_coll_join(lfc_communicator_key(comm), processes, size,
-                                        ompi_comm_rank(comm), why, why_size);
+  lfc_coll_communicator* communicator = lfc_coll_join(lfc_communicator_key(comm), processes, size,
+                                                      ompi_comm_rank(comm), why, why_size);
   free(processes);
-  return group;
+  return communicator;
 }
 
 #define TAKE(what)                                                 \
@@ -68,12 +68,12 @@ static lfc_coll_group* join(ompi_communicator_t* comm, char* why, size_t why_siz
 /* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
  * all, by the component below. MPI_Init makes it before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
-  int found = (int)lfc_coll_reach(own->group);
+  int found = (int)lfc_coll_reach(own->communicator);
   if (own->below.allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_BAND, comm,
                            own->below.allreduce_module) != OMPI_SUCCESS)
     return false; /* and MPI_Init will fail, too */
   lfc_coll_agree((unsigned)found);
-  const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->group) > 1 ? LFC_COLL_NODES : 0);
+  const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);
   return (found & needed) == needed;
 }
 
@@ -101,15 +101,16 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority) {
   const lfc_coll_component* component = &mca_coll_lfc_component;
   char why[256] = "it has one rank, or is an inter-communicator";
-  lfc_coll_group* group = NULL;
-  if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1) group = join(comm, why, sizeof why);
-  if (group == NULL) {
+  lfc_coll_communicator* communicator = NULL;
+  if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
+    communicator = join(comm, why, sizeof why);
+  if (communicator == NULL) {
     say(comm, why);
     return NULL;
   }
 
   lfc_coll_module* module = OBJ_NEW(lfc_coll_module);
-  module->group = group;
+  module->communicator = communicator;
   mca_coll_base_module_t* super = &module->super;
   super->coll_module_enable = enable;
   super->coll_bcast = lfc_coll_bcast;
@@ -120,7 +121,7 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   super->coll_ibarrier = lfc_coll_ibarrier;
   super->coll_ireduce = lfc_coll_ireduce;
   super->coll_iallreduce = lfc_coll_iallreduce;
-  if (lfc_coll_nodes(group) == 1) {
+  if (lfc_coll_nodes(communicator) == 1) {
     super->coll_allgather = lfc_coll_allgather;
     super->coll_allgatherv = lfc_coll_allgatherv;
     super->coll_gather = lfc_coll_gather;

@@ -11,12 +11,12 @@ static int mpi_status(enum lfc_coll_status status) {
   }
 }
 
-static lfc_coll_group* group_of(mca_coll_base_module_t* module) {
-  return ((lfc_coll_module*)module)->group;
+static lfc_coll_communicator* communicator_of(mca_coll_base_module_t* module) {
+  return ((lfc_coll_module*)module)->communicator;
 }
 
 int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
-  return mpi_status(lfc_coll_run(group_of(module), call));
+  return mpi_status(lfc_coll_run(communicator_of(module), call));
 }
 
 static int free_request(ompi_request_t** request) {
@@ -78,6 +78,6 @@ int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
   request->base.super.req_status._ucount = 0;
   OBJ_RETAIN(comm); /* it may be freed before the operation has finished */
   *out = &request->base.super;
-  lfc_coll_start(group_of(module), call, &request->operation, finish);
+  lfc_coll_start(communicator_of(module), call, &request->operation, finish);
   return OMPI_SUCCESS;
 }

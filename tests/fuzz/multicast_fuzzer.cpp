@@ -32,7 +32,7 @@ struct Receiver final : Multicast::Receiver {
     return random_.chance(300) ? Answer::keep : Answer::taken;
   }
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
-  void lost() override { ++losses; }
+  void lost(Multicast::Reason) override { ++losses; }
 
   std::deque<Multicast::Packet*> kept;
   unsigned sum = 0;

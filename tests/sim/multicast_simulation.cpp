@@ -56,7 +56,9 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
       if (origin != self && taken[origin] != to_send) return false;
     return true;
   }
-  void lost() override { simulation->fail("a member was told that another is lost"); }
+  void lost(Multicast::Reason) override {
+    simulation->fail("a member was told that another is lost");
+  }
 };
 
 struct MulticastSimulation::Host {

@@ -46,6 +46,16 @@ bool Board::look_again() noexcept {
   return true;
 }
 
+bool Board::waits_alike(std::uint64_t step, Label label) noexcept {
+  const std::uint64_t own = flag_of(step, label);
+  line(self_).waits.store(own, std::memory_order_relaxed);  // looked at again and again
+  for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+    const std::uint64_t other = line(lane).waits.load(std::memory_order_relaxed);
+    if (other != own && (other ^ own) >> Label::kDigestBits == 0) return false;
+  }
+  return true;
+}
+
 void Board::set_end(End end) noexcept {
   End none = End::none;
   head().end.compare_exchange_strong(none, end, std::memory_order_acq_rel);

@@ -57,8 +57,8 @@ class Board {
     if (size <= kInline) return slot(lane, step).bytes;
     return memory_ + rooms_ + (lane * limits::kCollRooms + step % limits::kCollRooms) * kRoom;
   }
-  // What goes into a flag: the number of the step, and a digest of the label. (52 bits of it: stale
-  // flags are taken for new ones after 2^52 steps in which a lane was never written.)
+  // What goes into a flag: the number of the step, and a digest of the label. (44 bits of it: stale
+  // flags are taken for new ones after 2^44 steps in which a lane was never written.)
   static constexpr std::uint64_t flag_of(std::uint64_t step, Label label) noexcept {
     return (step + 1) << Label::kDigestBits | label.digest();
   }
@@ -96,6 +96,10 @@ class Board {
     line(self_).finished.store(steps, std::memory_order_release);
   }
 
+  // This rank has waited for long in the operation that begins with this step. False: another waits in the same
+  // step, but in another operation, so that both might wait for ever.
+  bool waits_alike(std::uint64_t step, Label label) noexcept;
+
   // Why no rank here may wait any more; the first reason stays.
   enum class End : std::uint32_t { none, lost, disagreement };
   void set_end(End end) noexcept;
@@ -111,13 +115,14 @@ class Board {
   };
   struct alignas(kLine) Line {
     std::atomic<std::uint64_t> finished;
+    std::atomic<std::uint64_t> waits;  // flag_of() the operation in which it has waited for long
   };
   struct alignas(kLine) Slot {
     std::atomic<std::uint64_t> ready;
     std::byte bytes[kInline];
   };
   static_assert(sizeof(Slot) == kLine);
-  static_assert(Label::kSmall == kInline);
+  static_assert(Label::kSmall == kInline && kRoom <= Label::kMostBytes);
 
   static std::size_t slots_offset(std::uint32_t lanes) noexcept;
   static std::size_t rooms_offset(std::uint32_t lanes) noexcept;

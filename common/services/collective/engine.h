@@ -6,9 +6,9 @@
  *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
  *   for (each process) lfc_coll_introduce(job, rank, facts, size, address, size);
- *   lfc_coll_group *group = lfc_coll_join(key, processes, count, self, why, sizeof why);
- *   enum lfc_coll_status status = lfc_coll_run(group, &call);
- *   lfc_coll_leave(group);
+ *   lfc_coll_communicator* communicator = lfc_coll_join(key, processes, count, self, why, sizeof why);
+ *   enum lfc_coll_status status = lfc_coll_run(communicator, &call);
+ *   lfc_coll_leave(communicator);
  *
  * Threads: any, except that open, start_service and close are called alone.
  */
@@ -20,12 +20,13 @@
 #include <stdint.h>
 
 #include "lfc/parameters.h"
+#include "services/collective/call.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct lfc_coll_group lfc_coll_group;
+typedef struct lfc_coll_communicator lfc_coll_communicator;
 
 struct lfc_coll_options {
   struct lfc_coll_parameters said; /* by the user */
@@ -35,62 +36,6 @@ struct lfc_coll_options {
 
 struct lfc_coll_process {
   uint32_t job, rank;
-};
-
-enum lfc_coll_kind {
-  LFC_COLL_BCAST,
-  LFC_COLL_REDUCE,
-  LFC_COLL_ALLREDUCE,
-  /* On one node only. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
-   * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
-  LFC_COLL_ALLGATHER,
-  LFC_COLL_GATHER,
-  LFC_COLL_SCATTER
-};
-/* Where the block of a rank lies, if they are not all alike: bytes. */
-struct lfc_coll_block {
-  size_t offset, bytes;
-};
-enum lfc_coll_op {
-  LFC_COLL_MAX,
-  LFC_COLL_MIN,
-  LFC_COLL_SUM,
-  LFC_COLL_PROD,
-  LFC_COLL_LAND,
-  LFC_COLL_BAND,
-  LFC_COLL_LOR,
-  LFC_COLL_BOR,
-  LFC_COLL_LXOR,
-  LFC_COLL_BXOR
-};
-enum lfc_coll_type {
-  LFC_COLL_INT8,
-  LFC_COLL_INT16,
-  LFC_COLL_INT32,
-  LFC_COLL_INT64,
-  LFC_COLL_UINT8,
-  LFC_COLL_UINT16,
-  LFC_COLL_UINT32,
-  LFC_COLL_UINT64,
-  LFC_COLL_FLOAT32,
-  LFC_COLL_FLOAT64
-};
-enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
-
-/* One collective: a barrier is an allreduce of no bytes. `root` is a rank of the communicator. */
-struct lfc_coll_call {
-  enum lfc_coll_kind kind;
-  int root;
-  const void* in;
-  void* out;
-  size_t bytes;
-  enum lfc_coll_op op;
-  enum lfc_coll_type type;
-  /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
-  const struct lfc_coll_block* blocks;
-  /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with
-   * no buffer for one of them, and the call fails here, and where its block is read. */
-  bool mismatch;
 };
 
 /* Room for an operation that goes on by itself; lives until `done` has been called. */
@@ -112,29 +57,30 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
 
 /* NULL: LFC does not serve this communicator, for a reason that all its ranks have: `why`. `key` is
  * the same at all of them and used by no other communicator of any of them at this time. */
-lfc_coll_group* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes, int count,
-                              int self, char* why, size_t why_size);
+lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
+                                     int count, int self, char* why, size_t why_size);
 /* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
  * is told to all of them before there are other groups: without the boards none is served, without
  * the nodes those on one node only. */
 enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2 };
-unsigned lfc_coll_reach(const lfc_coll_group* group);
+unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */
-void lfc_coll_leave(lfc_coll_group* group);
+void lfc_coll_leave(lfc_coll_communicator* communicator);
 
 /* Whether the operation is defined for the type. */
 bool lfc_coll_combines(enum lfc_coll_op op, enum lfc_coll_type type);
 /* Does it, waiting; calls options.progress while it waits. */
-enum lfc_coll_status lfc_coll_run(lfc_coll_group* group, const struct lfc_coll_call* call);
+enum lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator,
+                                  const struct lfc_coll_call* call);
 /* Begins it; `done` follows from here or from lfc_coll_progress(). */
-void lfc_coll_start(lfc_coll_group* group, const struct lfc_coll_call* call,
+void lfc_coll_start(lfc_coll_communicator* communicator, const struct lfc_coll_call* call,
                     lfc_coll_operation* operation, lfc_coll_done done);
 /* One pass over groups with operations that go on by themselves; the number of events. */
 int lfc_coll_progress(void);
 
 /* How many nodes the group's ranks are on. */
-unsigned lfc_coll_nodes(const lfc_coll_group* group);
+unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
 /* One line of counters, key=value. */
 void lfc_coll_describe(char* text, size_t size);
 

@@ -1,9 +1,9 @@
 // Label: what a rank says of one step of an operation besides its bytes. Whoever reads them has a label
 // of its own, from the same call of its own, and they have to be the same: else ranks gave different
-// counts, roots or calls.
+// counts, roots, operations, types or calls.
 //
 //   Label label{.kind = 1, .last = true, .root = 3, .size = 40};
-//   if (label.digest() == theirs.digest()) ...      // kind, last, most of the root, sizes up to 56
+//   if (label.digest() == theirs.digest()) ...      // all but the root's high bits and sizes above 56
 //   if (label.word() == theirs.word()) ...          // all of it
 //
 // Threads: a value.
@@ -17,30 +17,39 @@ namespace lfc {
 struct Label {
   // Sizes that a digest tells apart.
   static constexpr std::size_t kSmall = 56;
-  static constexpr unsigned kDigestBits = 12;
+  static constexpr unsigned kDigestBits = 20;
+  static constexpr std::uint32_t kKinds = 16;
+  static constexpr std::size_t kMostBytes = (std::size_t{1} << 20) - 1;
 
-  std::uint8_t kind = 0;   // below 8
+  std::uint8_t kind = 0;   // below kKinds
   bool wrong = false;      // no bytes come with it: the call cannot be done
   bool last = false;       // of the operation's
-  std::uint32_t root = 0;  // member; its low 24 bits count
-  std::uint32_t size = 0;  // of the bytes in this step
+  std::uint8_t what = 0;   // operation and type of a reduction, below 128
+  std::uint32_t root = 0;  // rank; its low 24 bits count
+  std::uint32_t size = 0;  // of the bytes in this step, at most kMostBytes
 
   constexpr std::uint64_t word() const noexcept {
-    return size | std::uint64_t{root & 0xffffffu} << 32 | std::uint64_t{kind & 7u} << 56 |
-           std::uint64_t{wrong} << 62 | std::uint64_t{last} << 63;
+    return size | std::uint64_t{root & 0xffffffu} << 20 | std::uint64_t{kind} << 44 |
+           std::uint64_t{what} << 48 | std::uint64_t{wrong} << 62 | std::uint64_t{last} << 63;
   }
+  // `size`: of the bytes that have come with it.
   static constexpr Label of(std::uint64_t word, std::size_t size) noexcept {
-    return {static_cast<std::uint8_t>(word >> 56 & 7), (word >> 62 & 1) != 0, word >> 63 != 0,
-            static_cast<std::uint32_t>(word >> 32 & 0xffffff), static_cast<std::uint32_t>(size)};
+    return {static_cast<std::uint8_t>(word >> 44 & 0xf),
+            (word >> 62 & 1) != 0,
+            word >> 63 != 0,
+            static_cast<std::uint8_t>(word >> 48 & 0x7f),
+            static_cast<std::uint32_t>(word >> 20 & 0xffffff),
+            static_cast<std::uint32_t>(size)};
   }
   constexpr std::uint32_t digest() const noexcept {
     const std::uint32_t code = wrong ? kWrong : size <= kSmall ? size : kLarge;
-    return code | (last ? kLast : 0) | (kind & 7u) << 7 | (root & 3u) << 10;
+    return code | (last ? kLast : 0) | std::uint32_t{kind} << 7 | (root & 3u) << 11 |
+           std::uint32_t{what} << 13;
   }
   // Whether both mean the same number of steps, written by the same ranks.
   static constexpr bool same_walk(std::uint64_t a, std::uint64_t b) noexcept {
-    constexpr std::uint64_t kSize = 0x3f;
-    return ((a ^ b) & ((std::uint64_t{1} << kDigestBits) - 1) & ~kSize) == 0;
+    constexpr std::uint64_t kWalk = kLast | 0xfu << 7 | 3u << 11;
+    return ((a ^ b) & kWalk) == 0;
   }
   friend constexpr bool operator==(const Label& a, const Label& b) noexcept {
     return a.word() == b.word();

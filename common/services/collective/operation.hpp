@@ -1,50 +1,44 @@
 // CollOperation: one collective operation of this rank on one communicator, from call to completion.
 //
-// It lives with its caller until `finished` (or until `done` has been called). Buffers are plain
-// bytes; what type they have matters to reductions only.
+//   CollOperation operation(call);
+//   communicator.submit(operation);
+//   while (!operation.finished.load()) communicator.advance();      // operation.status
+//
+// It lives with its caller until `finished` (or until `done` has been called).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "services/collective/call.h"
 #include "services/collective/combine.hpp"
 #include "services/collective/label.hpp"
 #include "services/multicast/tree.hpp"
 
 namespace lfc {
 
-struct CollOperation {
-  enum class Kind : std::uint8_t { bcast, reduce, allreduce, allgather, gather, scatter };
-  enum class Status : std::uint8_t { ok, lost, mismatch, no_memory };
+struct CollOperation : lfc_coll_call {
+  using Block = lfc_coll_block;
 
-  // --- By the caller ---
-  Kind kind = Kind::bcast;
-  std::uint32_t root = 0;         // member, in the order of names; not of allreduce
-  const std::byte* in = nullptr;  // what this rank gives
-  std::byte* out = nullptr;       // what it gets; may be `in`
-  std::size_t bytes = 0;  // a barrier is an allreduce of none; gathers: of the largest block
-  CombineOp op = CombineOp::max;  // of reductions with bytes
-  CombineType type = CombineType::uint8;
-  // Of gathers, whose result (and a scatter's input) has a block for each rank, in their order.
-  struct Block {
-    std::size_t offset, bytes;
-  };
-  const Block* blocks = nullptr;         // by rank; null: all of `bytes`, one after the other
-  const std::uint32_t* ranks = nullptr;  // by member
+  CollOperation() noexcept : lfc_coll_call{} {}
+  explicit CollOperation(const lfc_coll_call& call) noexcept
+      : lfc_coll_call(call), differs(call.mismatch) {}
+
   void (*done)(CollOperation* self) = nullptr;  // called at the end if there is one
-  // What the caller has found wrong already: its own block's size is not the same in both buffers. Others
-  // may find more while it goes on.
-  std::atomic<bool> mismatch = false;
 
   // --- The result ---
-  Status status = Status::ok;
+  lfc_coll_status status = LFC_COLL_OK;
   std::atomic<bool> finished = false;
 
-  // --- By the group ---
+  // --- By the communicator ---
+  // What has been found to be unlike others' calls, or was so from the start.
+  std::atomic<bool> differs = false;
   Combine combine = nullptr;
   bool begun = false;
-  bool direct = false;  // everybody reads everybody's lane
+  bool moved = false;     // something has happened in this turn
+  bool direct = false;    // everybody reads everybody's lane
+  std::uint32_t top = 0;  // member at the top of its tree
   TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
   std::uint64_t first = 0;  // step
@@ -58,30 +52,29 @@ struct CollOperation {
   std::atomic<std::uint32_t> unsent = 0;   // packets of `in` that the NI still needs
   std::atomic<std::uint64_t> arrived = 0;  // chunks that the NI has placed in `out`
   // What it waits for, if that is a flag on the board: until *flag is flag_value.
-  const std::atomic<std::uint64_t>* flag = nullptr;
-  std::uint64_t flag_value = 0;
+  std::atomic<const std::atomic<std::uint64_t>*> flag = nullptr;
+  std::atomic<std::uint64_t> flag_value = 0;
   CollOperation* next = nullptr;
 
-  // Of an operation of one step.
-  Label whole_label(std::size_t size) const noexcept {
-    return {label_kind(kind, 1), false, true, root, static_cast<std::uint32_t>(size)};
-  }
-  // Allreduces of one and of two steps for each chunk are not alike.
-  static std::uint8_t label_kind(Kind kind, std::uint64_t per_chunk) noexcept {
-    constexpr std::uint8_t kTwoSteps = 6;
-    return per_chunk == 2 ? kTwoSteps : static_cast<std::uint8_t>(kind);
-  }
-  // Of a step of this chunk, in which so many bytes lie in a lane or packet.
-  Label label(std::uint64_t index, std::size_t size) const noexcept {
-    return {label_kind(kind, per_chunk), mismatch.load(std::memory_order_relaxed),
-            index + 1 == chunks, root, static_cast<std::uint32_t>(size)};
+  std::size_t offset_of(std::uint64_t index) const noexcept {
+    return static_cast<std::size_t>(index) * chunk;
   }
   std::size_t size_of(std::uint64_t index) const noexcept {
-    const std::size_t offset = static_cast<std::size_t>(index) * chunk;
+    const std::size_t offset = offset_of(index);
     return bytes - offset < chunk ? bytes - offset : chunk;
   }
-  Block block_of(std::uint32_t member) const noexcept {
-    const std::uint32_t rank = ranks[member];
+  // Where a chunk lies.
+  const std::byte* given(std::uint64_t index) const noexcept {
+    return static_cast<const std::byte*>(in) + offset_of(index);
+  }
+  std::byte* got(std::uint64_t index) const noexcept {
+    return static_cast<std::byte*>(out) + offset_of(index);
+  }
+  std::uint64_t step_of(std::uint64_t index) const noexcept { return first + index * per_chunk; }
+  bool covers(std::uint64_t step) const noexcept { return step >= first && step - first < steps; }
+  bool reduces() const noexcept { return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE; }
+
+  Block block_of(std::uint32_t rank) const noexcept {
     return blocks == nullptr ? Block{rank * bytes, bytes} : blocks[rank];
   }
   // The part of a block in one chunk.
@@ -91,9 +84,33 @@ struct CollOperation {
     const std::size_t rest = block.bytes - offset;
     return {block.offset + offset, rest < chunk ? rest : chunk};
   }
-  std::size_t offset_of(std::uint64_t index) const noexcept {
-    return static_cast<std::size_t>(index) * chunk;
+
+  // Allreduces of one and of two steps for each chunk are not alike.
+  static constexpr std::uint8_t kTwoSteps = Label::kKinds - 1;
+  static std::uint8_t label_kind(lfc_coll_kind kind, std::uint64_t per_chunk) noexcept {
+    return per_chunk == 2 ? kTwoSteps : static_cast<std::uint8_t>(kind);
   }
+  // Of what elements are combined how. (No bytes: nothing is.)
+  static std::uint8_t label_what(const lfc_coll_call& call) noexcept {
+    constexpr unsigned kTypes = static_cast<unsigned>(LFC_COLL_FLOAT64) + 1;
+    const bool combines =
+        (call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_ALLREDUCE) && call.bytes > 0;
+    return combines ? static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +
+                                                static_cast<unsigned>(call.type))
+                    : std::uint8_t{0};
+  }
+  // Of a step of this chunk, in which so many bytes lie in a lane or packet.
+  Label label(std::uint64_t index, std::size_t size) const noexcept {
+    return {label_kind(kind, per_chunk),
+            differs.load(std::memory_order_relaxed),
+            index + 1 == chunks,
+            label_what(*this),
+            static_cast<std::uint32_t>(root),
+            static_cast<std::uint32_t>(size)};
+  }
+  // Of the whole operation, to compare when it has waited for long.
+  Label whole() const noexcept { return label(chunks - 1, 0); }
 };
+static_assert(LFC_COLL_KINDS < CollOperation::kTwoSteps);
 
 }  // namespace lfc

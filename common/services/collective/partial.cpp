@@ -30,7 +30,7 @@ Partial::Added Partial::add(std::uint32_t part, std::span<const std::byte> bytes
          next = early_.erase(next))
       fold(next->second, combine, width);
   }
-  return folded_ == children_ && has(kOwn) ? Added::whole : Added::more;
+  return is_whole() ? Added::whole : Added::more;
 }
 
 void Partial::add_own(std::span<const std::byte> bytes, Combine combine, std::size_t width) {

@@ -34,12 +34,13 @@ class Partial {
   // `combine` may be null if there are no bytes.
   Added add(std::uint32_t part, std::span<const std::byte> bytes, Combine combine,
             std::size_t width);
+  bool has(std::uint32_t part) const noexcept { return (have_ >> part & 1) != 0; }
+  bool is_whole() const noexcept { return folded_ == children_ && has(kOwn); }
   // The result, when whole.
   std::span<const std::byte> bytes() const noexcept { return sum_; }
 
  private:
   using Bytes = std::vector<std::byte>;
-  bool has(std::uint32_t part) const noexcept { return (have_ >> part & 1) != 0; }
   void add_own(std::span<const std::byte> bytes, Combine combine, std::size_t width);
   void fold(std::span<const std::byte> bytes, Combine combine, std::size_t width);
 

@@ -111,7 +111,7 @@ void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   if (peer == kNoPeer || ni_.peer_state(peer)->state == Peer::State::broken) tell_lost(group);
 }
 
-void Multicast::give_up(Group& group) { tell_lost(group); }
+void Multicast::give_up(Group& group, Reason reason) { tell_lost(group, reason); }
 
 PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
   return group.peers[member];
@@ -394,7 +394,10 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
                                    std::span<const std::byte> bytes, Packet* packet) {
   if (!is_sound(group, from, header)) return Verdict::malformed;
   if (header.kind == MulticastHeader::Kind::lost) {
-    if (!std::exchange(group.lost, true)) group.receiver->lost();
+    const Reason reason = header.tag > static_cast<std::uint8_t>(Reason::last_)
+                              ? Reason::loss
+                              : static_cast<Reason>(header.tag);
+    if (!std::exchange(group.lost, true)) group.receiver->lost(reason);
     return Verdict::release;
   }
   Packet* const given = packet;
@@ -454,15 +457,16 @@ void Multicast::on_lost(PeerId peer) {
 }
 
 // Others may wait for the lost member through us, or for us through it: everybody is told.
-void Multicast::tell_lost(Group& group) {
+void Multicast::tell_lost(Group& group, Reason reason) {
   if (std::exchange(group.lost, true)) return;
-  group.receiver->lost();
+  group.receiver->lost(reason);
   for (std::uint32_t member = 0; member < group.membership.size(); ++member) {
     const PeerId peer = group.peers[member];
     if (member == group.self || peer == kNoPeer) continue;
     if (ni_.peer_state(peer)->state == Peer::State::broken) continue;
     MulticastHeader header;
     header.kind = MulticastHeader::Kind::lost;
+    header.tag = static_cast<std::uint8_t>(reason);
     header.group = group.key;
     header.origin = group.self;
     if (try_send(peer, header, {})) continue;

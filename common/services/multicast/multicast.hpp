@@ -46,7 +46,7 @@ struct MulticastHeader {
   enum class Kind : std::uint8_t {
     tree,    // goes on along the tree with root `origin`
     direct,  // from one member to another
-    lost,    // the sender has lost a member of the group
+    lost,    // the sender can do no more for the group; `tag` is Multicast::Reason
     last_ = lost,
   };
   std::uint64_t group = 0;   // key
@@ -94,6 +94,9 @@ class Multicast final : public Service, private Recovery::Out {
     std::uint64_t most_stored = 0;  // at any time
   };
 
+  // Why a group ends.
+  enum class Reason : std::uint8_t { loss, disagreement, last_ = disagreement };
+
   // A packet in a buffer of the NI's, for a receiver who was not ready.
   struct Packet;
   static constexpr std::size_t kPacketCost = 512;  // of such a packet besides its bytes, at most
@@ -109,8 +112,8 @@ class Multicast final : public Service, private Recovery::Out {
     virtual Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
     // The packet stays the receiver's until Multicast::release().
     virtual void keep(Packet& packet) = 0;
-    // A member is lost: what it should have sent or forwarded will not come.
-    virtual void lost() = 0;
+    // The group ends: a member is lost, or has given up, and what it should have sent or forwarded will not come.
+    virtual void lost(Reason reason) = 0;
     // Called in the next pass of the control program after wake(). True: again in the one after.
     virtual bool work() { return false; }
   };
@@ -148,8 +151,8 @@ class Multicast final : public Service, private Recovery::Out {
                    std::span<const std::byte> bytes);
   // A peer that is kNoPeer or broken is a member lost.
   void set_peer(Group& group, std::uint32_t member, PeerId peer);
-  // This member can do no more for the group: all members are told as of a loss, this one, too.
-  void give_up(Group& group);
+  // This member can do no more for the group: all members are told, this one, too.
+  void give_up(Group& group, Reason reason);
   PeerId peer(const Group& group, std::uint32_t member) const noexcept;
   void release(Packet& packet);
   // With Options::forward_in_host: forwards and delivers what has arrived for the group.
@@ -201,7 +204,7 @@ class Multicast final : public Service, private Recovery::Out {
   void give_back(Packet& packet);
   void settle(Packet& packet);
   void dispose(Packet& packet) noexcept;
-  void tell_lost(Group& group);
+  void tell_lost(Group& group, Reason reason = Reason::loss);
 
   // --- Recovery (multicast_recovery.cpp) ---
 

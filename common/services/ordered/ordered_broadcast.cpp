@@ -44,7 +44,7 @@ void OrderedBroadcast::fail(Fault fault) noexcept {
 // Somebody breaks the protocol, and it cannot be told who: the others are told as of a loss.
 void OrderedBroadcast::accuse() {
   fail(Fault::protocol);
-  multicast_.give_up(*group_);
+  multicast_.give_up(*group_, Multicast::Reason::loss);
 }
 
 void OrderedBroadcast::refuse() {

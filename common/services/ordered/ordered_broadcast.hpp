@@ -107,7 +107,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
  private:
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { multicast_.release(packet); }
-  void lost() override { fail(Fault::lost); }
+  void lost(Multicast::Reason) override { fail(Fault::lost); }
 
   bool place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
              std::span<const std::byte> bytes) noexcept;

@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include "services/collective/board.hpp"
-#include "services/collective/group_names.hpp"
+#include "services/collective/names.hpp"
 
 namespace lfc {
 
@@ -49,8 +49,8 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
   const auto own = OwnArena::create(why_not);
   REQUIRE(own != nullptr);
   NeighbourArena neighbour(own->name());
-  GroupNames names;
-  GroupNames names_there;
+  CommunicatorNames names;
+  CommunicatorNames names_there;
   bool refused = false;
   for (std::uint64_t round = 0; round < 3; ++round) {
     std::byte* const memory = own->make(names.next(7), kLanes);

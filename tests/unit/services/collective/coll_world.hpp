@@ -3,7 +3,7 @@
 //
 //   CollWorld world({.ranks = 6, .per_node = 2, .seed = 7});
 //   std::vector<CollOperation> operations(6);       // filled in
-//   for (std::uint32_t rank = 0; rank < 6; ++rank) world.group(rank).submit(operations[rank]);
+//   for (std::uint32_t rank = 0; rank < 6; ++rank) world.communicator(rank).submit(operations[rank]);
 //   REQUIRE(world.finish(operations));
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/collective/group.hpp"
+#include "services/collective/communicator.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {
@@ -54,28 +54,29 @@ class CollWorld {
     for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) join(members, rank);
   }
   ~CollWorld() {
-    std::vector<std::unique_ptr<GroupNetwork>> networks;
-    for (auto& group : groups_) networks.push_back(group->take_network());
-    groups_.clear();
+    std::vector<std::unique_ptr<TreeNode>> trees;
+    for (auto& communicator : communicators_) trees.push_back(communicator->take_tree());
+    communicators_.clear();
     world_.settle();
-    for (auto& network : networks)
-      if (network != nullptr) network->leave();
+    for (auto& tree : trees)
+      if (tree != nullptr) tree->leave();
   }
   CollWorld(const CollWorld&) = delete;
   CollWorld& operator=(const CollWorld&) = delete;
 
   World& world() noexcept { return world_; }
-  CollGroup& group(std::uint32_t rank) noexcept { return *groups_[rank]; }
+  Communicator& communicator(std::uint32_t rank) noexcept { return *communicators_[rank]; }
   Multicast& multicast(std::uint32_t rank) noexcept { return *services_[rank]; }
-  // For CollOperation::ranks: ranks are members.
-  const std::uint32_t* numbers() const noexcept { return numbers_.data(); }
   // Its host makes no progress; its NI does.
   void set_away(std::uint32_t rank, bool away) noexcept { away_[rank] = away; }
 
   void step() {
     world_.step();
     for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
-      if (!away_[rank] && random_.chance(300)) groups_[rank]->advance();
+      if (!away_[rank] && random_.chance(300)) communicators_[rank]->advance();
+    if (++ticks_ % 1000 == 0)
+      for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
+        if (!away_[rank]) communicators_[rank]->ask();
   }
   bool finish(const std::vector<CollOperation>& operations, int limit = 200000) {
     const auto over = [&] {
@@ -98,11 +99,13 @@ class CollWorld {
     Memory& operator=(const Memory&) = delete;
     std::byte* bytes;
   };
-  struct Place final : CollGroup::Place {
-    Place(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
-    std::byte* board(bool&) override { return world.boards_[rank / world.shape_.per_node]->bytes; }
-    PeerId peer(std::uint32_t member) override { return world.world_.peer(rank, member); }
-    Ni* ni() override { return &world.world_.ni(rank); }
+  struct Around final : Surroundings {
+    Around(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
+    std::byte* board(ProcessName first, std::uint64_t, std::uint32_t, bool&) override {
+      return world.boards_[first.rank / world.shape_.per_node]->bytes;
+    }
+    PeerId peer(ProcessName name) override { return world.world_.peer(rank, name.rank); }
+    bool has_ended(ProcessName) override { return false; }
     CollWorld& world;
     std::uint32_t rank;
   };
@@ -112,18 +115,20 @@ class CollWorld {
   }
   void join(const Membership& members, std::uint32_t rank) {
     services_.push_back(std::make_unique<Multicast>(
-        world_.ni(rank), Multicast::Options{.share = CollGroup::share(shape_.options)}));
-    std::unique_ptr<GroupNetwork> network;
+        world_.ni(rank), Multicast::Options{.share = Pace::share(shape_.options)}));
+    std::unique_ptr<TreeNode> tree;
     if (members.nodes() > 1) {
       std::vector<PeerId> peers(shape_.ranks, kNoPeer);
       for (std::uint32_t node = 0; node < members.nodes(); ++node)
         if (members.first(node) != rank)
           peers[members.first(node)] = world_.peer(rank, members.first(node));
-      network = std::make_unique<GroupNetwork>(*services_.back());
-      network->join(9, members, rank, std::move(peers));
+      tree = std::make_unique<TreeNode>(*services_.back());
+      tree->join(9, members, rank, std::move(peers));
     }
-    groups_.push_back(std::make_unique<CollGroup>(
-        members, rank, std::move(network), std::make_unique<Place>(*this, rank), shape_.options));
+    Around& around = *around_.emplace_back(std::make_unique<Around>(*this, rank));
+    communicators_.push_back(std::make_unique<Communicator>(
+        std::make_unique<Site>(members, rank, numbers_, 9, std::move(tree), around),
+        shape_.options));
   }
 
   const Shape shape_;
@@ -133,7 +138,9 @@ class CollWorld {
   std::vector<std::uint32_t> numbers_;
   std::vector<std::unique_ptr<Memory>> boards_;
   std::vector<std::unique_ptr<Multicast>> services_;
-  std::vector<std::unique_ptr<CollGroup>> groups_;
+  std::vector<std::unique_ptr<Around>> around_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::uint64_t ticks_ = 0;
 };
 
 }  // namespace lfc

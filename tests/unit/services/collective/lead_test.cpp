@@ -9,7 +9,7 @@
 namespace lfc {
 namespace {
 
-using Kind = CollOperation::Kind;
+using Kind = lfc_coll_kind;
 
 constexpr std::uint32_t kRanks = 3;
 constexpr CollOptions kOptions{.packet = 512, .window = 8192, .fan = 1};
@@ -37,16 +37,16 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
       operation.in = in.data();
       operation.out = out.emplace_back(bytes).data();
       operation.bytes = bytes;
-      operation.op = CombineOp::sum;
-      operation.type = CombineType::uint8;
-      if (rank != away) world.group(rank).submit(operation);
+      operation.op = LFC_COLL_SUM;
+      operation.type = LFC_COLL_UINT8;
+      if (rank != away) world.communicator(rank).submit(operation);
     }
   }
   for (int ticks = 0; ticks < 3000; ++ticks) world.step();
   // Its own first barrier has not come: nobody has gone on.
   CHECK(world.multicast(away).stats().most_stored <= 2 * Multicast::kPacketCost);
   for (int number = 0; number < count; ++number)
-    world.group(away).submit(*operations[static_cast<std::size_t>(number) * kRanks + away]);
+    world.communicator(away).submit(*operations[static_cast<std::size_t>(number) * kRanks + away]);
   const auto over = [&] {
     return std::all_of(operations.begin(), operations.end(),
                        [](const auto& operation) { return operation->finished.load(); });
@@ -60,12 +60,12 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
   }
   REQUIRE(over());
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    REQUIRE(operations[i]->status == CollOperation::Status::ok);
+    REQUIRE(operations[i]->status == LFC_COLL_OK);
     const std::uint32_t rank = i % kRanks;
-    if (rank == 0 && kind == Kind::bcast) continue;  // has it
-    if (rank != 0 && kind == Kind::reduce) continue;
+    if (rank == 0 && kind == LFC_COLL_BCAST) continue;  // has it
+    if (rank != 0 && kind == LFC_COLL_REDUCE) continue;
     for (std::size_t byte = 0; byte < bytes; ++byte) {
-      const int sum = std::to_integer<int>(in[byte]) * (kind == Kind::reduce ? 3 : 1);
+      const int sum = std::to_integer<int>(in[byte]) * (kind == LFC_COLL_REDUCE ? 3 : 1);
       REQUIRE(std::to_integer<int>(out[i][byte]) == sum);
     }
   }
@@ -76,7 +76,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
 TEST_CASE("nobody is more than a window ahead of a rank that is away", "[coll]") {
   // 7 packets of 512 bytes, with what they cost, are the most that fit into a window.
   for (const std::size_t bytes : {1, 511, 3583, 3584, 3585, 7168, 7169, 30000})
-    for (const Kind kind : {Kind::bcast, Kind::reduce})
+    for (const Kind kind : {LFC_COLL_BCAST, LFC_COLL_REDUCE})
       for (const std::uint32_t away : {1u, 2u}) {
         INFO(bytes << " bytes, " << static_cast<int>(kind) << ", away " << away);
         run(kind, bytes, bytes < 10000 ? 12 : 3, away);

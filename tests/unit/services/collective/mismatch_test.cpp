@@ -9,8 +9,8 @@
 namespace lfc {
 namespace {
 
-using Kind = CollOperation::Kind;
-using Status = CollOperation::Status;
+using Kind = lfc_coll_kind;
+using Status = lfc_coll_status;
 
 // What the ranks call; each in buffers of its own size, with a guard behind.
 struct Calls {
@@ -18,22 +18,22 @@ struct Calls {
       : world(of), operations(ranks), memory(ranks) {}
   void call(std::uint32_t rank, Kind kind, std::size_t bytes, std::uint32_t root = 0) {
     const std::size_t blocks =
-        kind == Kind::allgather || kind == Kind::gather || kind == Kind::scatter ? operations.size()
-                                                                                 : 1;
+        kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_GATHER || kind == LFC_COLL_SCATTER
+            ? operations.size()
+            : 1;
     memory[rank].assign(2 * bytes * blocks + kGuard, std::byte{0x5a});
     CollOperation& operation = operations[rank];
     operation.kind = kind;
-    operation.root = root;
+    operation.root = static_cast<int>(root);
     operation.bytes = bytes;
     operation.in = memory[rank].data();
     operation.out = memory[rank].data() + bytes * blocks;
-    operation.op = CombineOp::bor;
-    operation.type = CombineType::uint8;
-    operation.ranks = world.numbers();
+    operation.op = LFC_COLL_BOR;
+    operation.type = LFC_COLL_UINT8;
   }
   bool run() {
     for (std::uint32_t rank = 0; rank < operations.size(); ++rank)
-      world.group(rank).submit(operations[rank]);
+      world.communicator(rank).submit(operations[rank]);
     return world.finish(operations);
   }
   bool guarded() const {
@@ -51,7 +51,7 @@ struct Calls {
 
 Status barrier(CollWorld& world, std::uint32_t ranks, std::uint32_t rank) {
   Calls calls(world, ranks);
-  for (std::uint32_t i = 0; i < ranks; ++i) calls.call(i, Kind::allreduce, 0);
+  for (std::uint32_t i = 0; i < ranks; ++i) calls.call(i, LFC_COLL_ALLREDUCE, 0);
   REQUIRE(calls.run());
   return calls.operations[rank].status;
 }
@@ -80,8 +80,8 @@ TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") 
                                     std::size_t{20000}, std::size_t{40000}, std::size_t{200000});
   const std::size_t there = GENERATE(std::size_t{4}, std::size_t{57}, std::size_t{58},
                                      std::size_t{19999}, std::size_t{199999}, std::size_t{300000});
-  const Kind kind = GENERATE(Kind::bcast, Kind::reduce, Kind::allreduce, Kind::allgather,
-                             Kind::gather, Kind::scatter);
+  const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE,
+                             LFC_COLL_ALLGATHER, LFC_COLL_GATHER, LFC_COLL_SCATTER);
   if (here == there) return;
   CAPTURE(here, there, static_cast<int>(kind));
   CollWorld world({.ranks = kRanks, .per_node = kRanks});
@@ -90,21 +90,21 @@ TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") 
     calls.call(rank, kind, rank == 1 ? there : here);
   REQUIRE(calls.run());
   REQUIRE(calls.guarded());
-  const bool root_reads = kind == Kind::reduce || kind == Kind::gather;
-  const bool all_read = kind == Kind::allreduce || kind == Kind::allgather;
+  const bool root_reads = kind == LFC_COLL_REDUCE || kind == LFC_COLL_GATHER;
+  const bool all_read = kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_ALLGATHER;
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     CAPTURE(rank);
     if (all_read || rank == (root_reads ? 0 : 1))
-      REQUIRE(calls.operations[rank].status == Status::mismatch);
+      REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
   }
   // It goes on where everybody has counted the same steps.
   const Status after = barrier(world, kRanks, 0);
-  REQUIRE((after == Status::ok || after == Status::mismatch));
+  REQUIRE((after == LFC_COLL_OK || after == LFC_COLL_MISMATCH));
   const bool direct = here * kRanks <= limits::kCollDirect;
   const bool as_direct = (there * kRanks <= limits::kCollDirect) == direct;
-  if (here <= 20000 && there <= 20000 && kind != Kind::scatter &&
-      (kind != Kind::allreduce || as_direct))
-    REQUIRE(after == Status::ok);
+  if (here <= 20000 && there <= 20000 && kind != LFC_COLL_SCATTER &&
+      (kind != LFC_COLL_ALLREDUCE || as_direct))
+    REQUIRE(after == LFC_COLL_OK);
   for (std::uint32_t rank = 1; rank < kRanks; ++rank)
     REQUIRE(barrier(world, kRanks, rank) == after);
 }
@@ -115,20 +115,20 @@ TEST_CASE("another root or another call on a node is an error for all", "[coll]"
   const bool another_root = GENERATE(true, false);
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     if (another_root)
-      calls.call(rank, Kind::bcast, 100, rank == 2 ? 1 : 0);
+      calls.call(rank, LFC_COLL_BCAST, 100, rank == 2 ? 1 : 0);
     else
-      calls.call(rank, rank == 2 ? Kind::gather : Kind::allgather, 100);
+      calls.call(rank, rank == 2 ? LFC_COLL_GATHER : LFC_COLL_ALLGATHER, 100);
   }
   REQUIRE(calls.run());
   // Who only gives in a gather does not see it.
-  REQUIRE(calls.operations[another_root ? 2 : 1].status == Status::mismatch);
+  REQUIRE(calls.operations[another_root ? 2 : 1].status == LFC_COLL_MISMATCH);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    REQUIRE(barrier(world, 3, rank) == Status::mismatch);
+    REQUIRE(barrier(world, 3, rank) == LFC_COLL_MISMATCH);
 }
 
 TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u);
-  const Kind kind = GENERATE(Kind::bcast, Kind::reduce, Kind::allreduce);
+  const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
   // Also such that chunks are alike, but not as many.
   const std::size_t there = GENERATE(std::size_t{8}, std::size_t{1020}, std::size_t{1024},
                                      std::size_t{2048}, std::size_t{1536});
@@ -143,15 +143,15 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call.
   Calls barriers(world, kRanks);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    barriers.call(rank, Kind::allreduce, 0);
-    world.group(rank).submit(calls.operations[rank]);
-    world.group(rank).submit(barriers.operations[rank]);
+    barriers.call(rank, LFC_COLL_ALLREDUCE, 0);
+    world.communicator(rank).submit(calls.operations[rank]);
+    world.communicator(rank).submit(barriers.operations[rank]);
   }
   REQUIRE(world.finish(calls.operations));
   REQUIRE(world.finish(barriers.operations));
   REQUIRE(calls.guarded());
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-    REQUIRE(barriers.operations[rank].status != Status::ok);
+    REQUIRE(barriers.operations[rank].status != LFC_COLL_OK);
 }
 
 }  // namespace lfc

@@ -10,7 +10,7 @@
 namespace lfc {
 namespace {
 
-using Kind = CollOperation::Kind;
+using Kind = lfc_coll_kind;
 
 // Numbers whose sum depends on the order in which they are added.
 std::vector<double> delicate(std::uint32_t rank, std::size_t count) {
@@ -38,18 +38,17 @@ std::vector<std::vector<double>> reduce(const CollWorld::Shape& shape, Kind kind
   for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
     CollOperation& operation = operations[rank];
     operation.kind = kind;
-    operation.root = kind == Kind::reduce ? shape.ranks / 2 : 0;
+    operation.root = static_cast<int>(kind == LFC_COLL_REDUCE ? shape.ranks / 2 : 0);
     operation.in = bytes_of(in[rank]).data();
     operation.out = std::as_writable_bytes(std::span(out[rank])).data();
     operation.bytes = count * sizeof(double);
-    operation.op = CombineOp::sum;
-    operation.type = CombineType::float64;
+    operation.op = LFC_COLL_SUM;
+    operation.type = LFC_COLL_FLOAT64;
     for (std::uint64_t late = random.below(200); late > 0; --late) world.step();
-    world.group(rank).submit(operation);
+    world.communicator(rank).submit(operation);
   }
   REQUIRE(world.finish(operations));
-  for (const CollOperation& operation : operations)
-    REQUIRE(operation.status == CollOperation::Status::ok);
+  for (const CollOperation& operation : operations) REQUIRE(operation.status == LFC_COLL_OK);
   return out;
 }
 
@@ -88,7 +87,7 @@ TEST_CASE("the parts of a node are combined in one order however they come", "[c
 
 TEST_CASE("reductions of floating-point numbers are the same from call to call", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u, 4u);
-  const Kind kind = GENERATE(Kind::allreduce, Kind::reduce);
+  const Kind kind = GENERATE(LFC_COLL_ALLREDUCE, LFC_COLL_REDUCE);
   for (const std::size_t count : {std::size_t{1}, std::size_t{300}}) {
     const CollWorld::Shape shape{
         .ranks = 8, .per_node = per_node, .options = {.packet = 512, .fan = 3}};
@@ -101,7 +100,7 @@ TEST_CASE("reductions of floating-point numbers are the same from call to call",
       for (std::uint32_t rank = 0; rank < 8; ++rank) {
         CAPTURE(seed, rank, count);
         REQUIRE(std::memcmp(results[rank].data(), first[rank].data(), count * sizeof(double)) == 0);
-        if (kind == Kind::allreduce) REQUIRE(results[rank] == results[0]);
+        if (kind == LFC_COLL_ALLREDUCE) REQUIRE(results[rank] == results[0]);
       }
     }
   }
@@ -118,19 +117,18 @@ TEST_CASE("what is done at once has as many steps as what is queued", "[coll]") 
     std::vector<CollOperation> operations(kRanks);
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       CollOperation& operation = operations[rank];
-      operation.kind = Kind::allreduce;
+      operation.kind = LFC_COLL_ALLREDUCE;
       operation.in = in.data();
       operation.out = out[rank].data();
       operation.bytes = kBytes;
-      operation.op = CombineOp::sum;
-      operation.type = CombineType::uint8;
-      operation.finished = world.group(rank).try_at_once(operation, 1);
+      operation.op = LFC_COLL_SUM;
+      operation.type = LFC_COLL_UINT8;
+      operation.finished = world.communicator(rank).try_at_once(operation, 1);
     }
     for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-      if (!operations[rank].finished) world.group(rank).submit(operations[rank]);
+      if (!operations[rank].finished) world.communicator(rank).submit(operations[rank]);
     REQUIRE(world.finish(operations, 20000));
-    for (const CollOperation& operation : operations)
-      REQUIRE(operation.status == CollOperation::Status::ok);
+    for (const CollOperation& operation : operations) REQUIRE(operation.status == LFC_COLL_OK);
     for (const auto& result : out) REQUIRE(result[kBytes - 1] == std::byte{kRanks & 0xff});
   }
 }

@@ -22,7 +22,7 @@ struct Recorder final : Multicast::Receiver {
     return ready ? Answer::taken : Answer::keep;
   }
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
-  void lost() override { ++losses; }
+  void lost(Multicast::Reason) override { ++losses; }
 
   bool ready = true;
   bool refuses = false;
@@ -255,7 +255,7 @@ TEST_CASE("a member out of reach is lost to all, and so is one that gives up", "
   for (const bool gives_up : {false, true}) {
     Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {});
     if (gives_up) {
-      chain.services[0]->give_up(*chain.groups[0]);
+      chain.services[0]->give_up(*chain.groups[0], Multicast::Reason::loss);
     } else {
       chain.services[0]->set_peer(*chain.groups[0], 2, kNoPeer);
     }

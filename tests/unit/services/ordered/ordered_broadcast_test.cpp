@@ -292,7 +292,7 @@ TEST_CASE("a member that lies about numbers ends the order for all, and no conne
       return Answer::taken;
     }
     void keep(Multicast::Packet&) override {}
-    void lost() override {}
+    void lost(Multicast::Reason) override {}
   } liar;
   members.all[2]->leave();
   Multicast::Group* group = nullptr;

@@ -1,8 +1,8 @@
-// GroupNames: what a communicator is called on boards and in packets: the same at all members, and never the
+// CommunicatorNames: what a communicator is called on boards and in packets: the same at all members, and never the
 // same again. Open MPI uses its numbers for communicators again, while somewhere a thread may still be busy
 // with the old one's board, or a packet of its last reduction be under way.
 //
-//   GroupNames names;                                      // of this process
+//   CommunicatorNames names;                                      // of this process
 //   const std::uint64_t name = names.next(key);            // key: of the communicator, and of its members
 //
 // Members make the communicators of one key in the same order, so they count alike. Memory: a few words for each
@@ -26,7 +26,7 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return scramble(scramble(hash + 0x9e3779b97f4a7c15u) + value);
 }
 
-class GroupNames {
+class CommunicatorNames {
  public:
   std::uint64_t next(std::uint64_t key) { return mix(key, joined_[key]++); }
 

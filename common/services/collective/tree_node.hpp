@@ -1,16 +1,20 @@
-// GroupNetwork: the NI's part in one communicator's collectives: places what is multicast to this
-// node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
+// TreeNode: a node's place in the trees of one communicator, which the NI looks after: places what is multicast
+// to this node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
 //
-//   network.expect(operation);                          // results go straight to its buffer
-//   network.multicast(operation, step, label, bytes);   // the root's
-//   network.contribute(operation, step, label, bytes);  // this node's part of a reduction
-//   if (operation.arrived.load() == operation.chunks) ...
+//   tree.begin(operation);                           // results go straight to its buffer
+//   tree.multicast(operation, step, label, bytes);   // the root's
+//   tree.contribute(operation, step, label, bytes);  // this node's part of a reduction
+//   if (operation.arrived.load() == operation.chunks) tree.end(operation);
 //
 // Results of a node with several ranks go onto the board, once for all of them. A reduction waits
 // as a continuation: whoever brings the last part, the host or a packet, combines and sends on
 // (partial.hpp has the order).
-// What comes before it is expected stays in the NI's buffers; the group bounds it (group.hpp).
-// Threads: all but failed() and packets() want Ni::Access held, which Multicast::Receiver's functions have.
+// What comes before its operation has begun stays in the NI's buffers; who sends bounds it (Pace in plan.hpp).
+//
+// Ranks whose calls differ may wait for each other, each in an operation of its own. Who has waited for
+// long asks down its tree, ask(): who has said all of a step already answers, behind what it has said; who is in
+// another operation there sees it. So somebody notices.
+// Threads: any; Multicast::Receiver's functions run with Ni::Access held.
 // Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
 #pragma once
 
@@ -29,34 +33,37 @@
 
 namespace lfc {
 
-class GroupNetwork final : public Multicast::Receiver {
+class TreeNode final : public Multicast::Receiver {
  public:
-  explicit GroupNetwork(Multicast& multicast) noexcept : multicast_(multicast) {}
-  ~GroupNetwork() override;
+  explicit TreeNode(Multicast& multicast) noexcept : multicast_(multicast) {}
+  ~TreeNode() override;
 
-  // At creation, without Access: joins; `peers` as in Multicast::join().
+  // At creation: joins; `peers` as in Multicast::join().
   void join(std::uint64_t key, Membership membership, std::uint32_t self,
             std::vector<PeerId> peers);
-  // Whether the NI needs the group no more: a reduction that the host has done its part of may still
-  // wait for parts of others to combine and send on. Without Access, as leave().
+  // Whether the NI needs it no more: a reduction that the host has done its part of may still
+  // wait for parts of others to combine and send on.
   bool drained();
   void leave() noexcept;
 
   // The board of this node, once it is there; results go to this rank's lane.
-  void set_board(const Board& board) noexcept { board_ = board; }
+  void set_board(const Board& board) noexcept;
   // From now on results for the operation go to operation.out, or contributions for its root.
-  void expect(CollOperation* operation);
+  void begin(CollOperation& operation);
+  void end(const CollOperation& operation);
   void multicast(CollOperation& operation, std::uint64_t step, Label label,
                  std::span<const std::byte> bytes);
-  void contribute(CollOperation& operation, std::uint64_t step, Label label,
+  void contribute(const CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
-  // kNoPeer: it is lost.
-  void set_peer(std::uint32_t member, PeerId peer) { multicast_.set_peer(*group_, member, peer); }
+  // What this node has waited for: asks those who have not sent it.
+  void ask();
+  // Whether it has a connection; kNoPeer: it is lost.
+  bool knows(std::uint32_t member) const;
+  void set_peer(std::uint32_t member, PeerId peer);
   // The other nodes need not wait for this one any more.
-  void give_up() { multicast_.give_up(*group_); }
+  void give_up(bool disagreed);
   // A member whom this process has lost itself; the number of members: none.
   std::uint32_t lost_member() const;
-  PeerId peer(std::uint32_t member) const noexcept { return multicast_.peer(*group_, member); }
   // With forwarding by the host: now is the time.
   void serve();
   // Tries again what found no room on the board. True: some is left.
@@ -74,6 +81,9 @@ class GroupNetwork final : public Multicast::Receiver {
     CombineType type;
     std::uint8_t all;   // the result is multicast
     std::uint8_t last;  // of the operation's steps
+    bool sound(const Membership& members) const noexcept {
+      return root < members.size() && op <= CombineOp::last_ && type <= CombineType::last_;
+    }
     friend bool operator==(const Up&, const Up&) = default;
   };
   static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
@@ -89,26 +99,38 @@ class GroupNetwork final : public Multicast::Receiver {
 
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { kept_.insert({kept_step_, &packet}); }
-  void lost() override { failed_.store(true, std::memory_order_release); }
+  void lost(Multicast::Reason reason) override;
 
   bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
   bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  static Up up_of(const CollOperation& operation, std::uint64_t step) noexcept;
+  static Membership::Shape shape_of(const CollOperation& operation) noexcept {
+    return {operation.shape, operation.fan};
+  }
   static Label label_of(const MulticastHeader& header, std::span<const std::byte> bytes) noexcept {
     return Label::of(header.word, bytes.size());
   }
+  const Membership& members() const noexcept { return Multicast::membership(*group_); }
   bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
            std::span<const std::byte> bytes);
   void send_up(std::uint64_t step, Up up, Membership::Shape shape,
                std::span<const std::byte> bytes);
+  void tell(std::uint32_t member, std::uint8_t tag, std::uint64_t step, Up up,
+            Membership::Shape shape, std::span<const std::byte> bytes = {});
+  void ask_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
+  void on_question(std::uint64_t step, Up up, Membership::Shape shape);
+  void on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
+  // Whether the operation that is going on is another than this step says.
+  bool is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept;
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_results();
-  void disagree() noexcept;
+  void disagree();
 
   Multicast& multicast_;
   Multicast::Group* group_ = nullptr;
   std::uint32_t self_ = 0;
   Board board_;  // the NI's own view: it writes while the host reads
-  CollOperation* expected_ = nullptr;
+  CollOperation* current_ = nullptr;
   std::uint64_t kept_step_ = 0;
   std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
   std::map<std::uint64_t, Pending> pending_;               // by step

@@ -1,0 +1,71 @@
+/* Call: one collective as a rank calls it, in C and in C++.
+ *
+ *   struct lfc_coll_call call = {.kind = LFC_COLL_BCAST, .root = 3, .in = buffer, .out = buffer, .bytes = 64};
+ *
+ * Buffers are plain bytes; what type they have matters to reductions only. A barrier is an allreduce of no
+ * bytes. Threads: a value.
+ */
+#ifndef LFC_COLL_CALL_H
+#define LFC_COLL_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A collective of each kind is one row of kCollectives (collective.cpp), in this order. */
+enum lfc_coll_kind {
+  LFC_COLL_BCAST,
+  LFC_COLL_REDUCE,
+  LFC_COLL_ALLREDUCE,
+  /* On one node only. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
+   * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
+  LFC_COLL_ALLGATHER,
+  LFC_COLL_GATHER,
+  LFC_COLL_SCATTER,
+  LFC_COLL_KINDS /* how many */
+};
+/* Where the block of a rank lies, if they are not all alike: bytes. */
+struct lfc_coll_block {
+  size_t offset, bytes;
+};
+enum lfc_coll_op {
+  LFC_COLL_MAX,
+  LFC_COLL_MIN,
+  LFC_COLL_SUM,
+  LFC_COLL_PROD,
+  LFC_COLL_LAND,
+  LFC_COLL_BAND,
+  LFC_COLL_LOR,
+  LFC_COLL_BOR,
+  LFC_COLL_LXOR,
+  LFC_COLL_BXOR
+};
+enum lfc_coll_type {
+  LFC_COLL_INT8,
+  LFC_COLL_INT16,
+  LFC_COLL_INT32,
+  LFC_COLL_INT64,
+  LFC_COLL_UINT8,
+  LFC_COLL_UINT16,
+  LFC_COLL_UINT32,
+  LFC_COLL_UINT64,
+  LFC_COLL_FLOAT32,
+  LFC_COLL_FLOAT64
+};
+enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
+
+struct lfc_coll_call {
+  enum lfc_coll_kind kind;
+  int root; /* a rank of the communicator; 0 where there is none */
+  const void* in;
+  void* out;
+  size_t bytes;
+  enum lfc_coll_op op;
+  enum lfc_coll_type type;
+  /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
+  const struct lfc_coll_block* blocks;
+  /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with
+   * no buffer for one of them, and the call fails here, and where its block is read. */
+  bool mismatch;
+};
+
+#endif

@@ -1,0 +1,76 @@
+// Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
+// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp).
+//
+//   const Collective& collective = collective_of(operation.kind);
+//   while (!collective.walk(site, operation)) ...      // again when something may have moved
+//
+// All ranks cut an operation into the same steps (prepare()) and number them alike. One node: everything
+// goes over the board. Several: on each node one rank, the head, stands for all; contributions meet on
+// the board, the head's NI combines them up the tree, and results are multicast to the NIs of the heads,
+// which write them onto their boards.
+//
+//   operation  | steps for each chunk | who writes the lane of the step
+//   bcast      | 1                    | the root; on other nodes the head's NI
+//   reduce     | 1                    | all but the head (which is the root on its node)
+//   allreduce  | 1, direct            | all; everybody combines everything: two ranks, or few bytes
+//              | 2, one node          | all; then each combines a part, and writes that
+//              | 2, several nodes     | all but the head; then the head's NI, the result
+//   barrier    | an allreduce of no bytes
+//   allgather  | 1, one node          | all
+//   gather     | 1, one node          | all but the root
+//   scatter    | 1, one node          | the root, for all
+//
+// Another collective: a value of lfc_coll_kind (call.h), a file like gathers.cpp, a row in collective.cpp, and the
+// MPI call (mca/coll). Threads: the caller serialises each Site.
+#pragma once
+
+#include <cstdint>
+
+#include "services/collective/site.hpp"
+
+namespace lfc {
+
+struct Collective {
+  // As far as it goes without waiting. True: it is over here.
+  bool (*walk)(Site& site, CollOperation& operation);
+  // Does it on one node, in this step, if the others are there within so many looks. False: nothing has
+  // been done that walk() would not do again. Null: it is never so short.
+  bool (*at_once)(Site& site, const lfc_coll_call& call, std::uint64_t step,
+                  unsigned looks) = nullptr;
+  // Before all ranks have come nobody's is over: it bounds how far they are ahead of each other.
+  bool synchronises = false;
+  // One room holds a chunk for each rank.
+  bool shares_room = false;
+};
+
+extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter;
+
+const Collective& collective_of(lfc_coll_kind kind) noexcept;
+
+// --- What several of them do ---
+
+// This rank's chunks, into its lane.
+bool write_all(Site& site, CollOperation& operation);
+// The chunks of the result, out of a lane, or where the NI has placed them.
+bool read_results(Site& site, CollOperation& operation, std::uint32_t lane);
+// This rank's and its neighbours' parts of one chunk, combined; in `target`, unless there is nothing to combine.
+const std::byte* combine_local(Site& site, const CollOperation& operation, std::uint64_t index,
+                               std::uint64_t step, std::byte* target);
+// Waits a little for a lane's flag.
+inline bool await_at_once(const Board& board, std::uint32_t lane, std::uint64_t step,
+                          std::uint64_t flag, unsigned& looks) noexcept {
+  while (board.flag(lane, step).load(std::memory_order_acquire) != flag)
+    if (looks-- == 0) return false;
+  return true;
+}
+// Of an operation of one step, in which so many bytes lie in a lane.
+inline Label label_at_once(const lfc_coll_call& call, std::size_t size) noexcept {
+  return {CollOperation::label_kind(call.kind, 1),
+          false,
+          true,
+          CollOperation::label_what(call),
+          static_cast<std::uint32_t>(call.root),
+          static_cast<std::uint32_t>(size)};
+}
+
+}  // namespace lfc

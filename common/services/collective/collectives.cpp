@@ -1,0 +1,267 @@
+#include "services/collective/collectives.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "engine/process_ni.hpp"
+
+namespace lfc {
+namespace {
+
+// Which of its words the user chose for a parameter, in the order of the values.
+template <class Value>
+Value choice(const lfc_coll_parameters& said, const lfc_text& member) noexcept {
+  return static_cast<Value>(lfc_parameter_choice(lfc_coll_parameter_table(), &said, &member));
+}
+
+CollOptions options_of(const lfc_coll_parameters& said, bool threads) noexcept {
+  return {said.packet,
+          said.window,
+          said.fan,
+          choice<TreeShape>(said, said.tree),
+          choice<bool>(said, said.forwarding),
+          threads};
+}
+
+Multicast::Suspicion recovery_of(const lfc_coll_parameters& said) noexcept {
+  return can_deadlock(choice<TreeShape>(said, said.tree))
+             ? choice<Multicast::Suspicion>(said, said.recovery)
+             : Multicast::Suspicion::never;
+}
+
+// What all ranks must have said alike.
+std::uint64_t digest_of(const lfc_coll_parameters& said) {
+  const CollOptions options = options_of(said, false);
+  return mix(mix(mix(mix(7, options.packet), options.window), options.fan),
+             (options.host_forwarding ? 1u : 0u) + 2u * static_cast<unsigned>(recovery_of(said)) +
+                 8u * static_cast<unsigned>(options.shape));
+}
+
+}  // namespace
+
+Collectives::Collectives(const lfc_coll_options& options)
+    : options_(options),
+      processes_(digest_of(options.said)),
+      patience_({options.crowded, options.progress}) {}
+
+Collectives::~Collectives() {
+  for (const auto& tree : lingering_) tree->leave();
+  lingering_.clear();
+  multicast_.reset();
+  ni_.reset();
+}
+
+bool Collectives::start_service(bool threads) {
+  threads_ = threads;
+  ni_ = process_ni();
+  if (ni_ == nullptr) return false;
+  processes_.use(*ni_);
+  const CollOptions options = options_of(options_.said, threads);
+  multicast_ = std::make_unique<Multicast>(
+      *ni_, Multicast::Options{.share = Pace::share(options),
+                               .forward_in_host = options.host_forwarding,
+                               .recovery = recovery_of(options_.said),
+                               .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
+  return true;
+}
+
+// --- Communicators ---
+
+// Members are in the order of their names. False: `why_not`, which all ranks find.
+bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
+                            std::string& why_not) {
+  const auto size = static_cast<std::uint32_t>(count);
+  const auto name_of = [&](std::uint32_t rank) {
+    return ProcessName{processes[rank].job, processes[rank].rank};
+  };
+  roll.ranks.resize(size);
+  std::iota(roll.ranks.begin(), roll.ranks.end(), 0u);
+  std::sort(roll.ranks.begin(), roll.ranks.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return name_of(a).packed() < name_of(b).packed();
+  });
+  roll.max_message = ni_->max_message();
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> nodes;
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const ProcessName name = name_of(roll.ranks[member]);
+    if (roll.ranks[member] == static_cast<std::uint32_t>(self)) roll.self = member;
+    roll.key = mix(mix(roll.key, name.packed()), roll.ranks[member]);
+    if (const char* const reason = processes_.why_not(name)) {
+      why_not = reason;
+      return false;
+    }
+    roll.max_message = std::min(roll.max_message, processes_.max_message(name));
+    names.push_back(name);
+    nodes.push_back(processes_.node_of(name));
+  }
+  roll.members = Membership(names, nodes);
+  if ((agreed_ & LFC_COLL_BOARDS) != 0 &&
+      (roll.members.nodes() == 1 || (agreed_ & LFC_COLL_NODES) != 0))
+    return true;
+  why_not = "some rank of the job cannot reach another by LFC";
+  return false;
+}
+
+// This node's place in the trees; `found` loses LFC_COLL_NODES if another node is out of reach.
+std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) {
+  if (roll.members.nodes() == 1) return nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    sweep();
+  }
+  auto tree = std::make_unique<TreeNode>(*multicast_);
+  std::vector<PeerId> peers(roll.members.size(), kNoPeer);
+  std::vector<std::uint32_t> out_of_reach;
+  for (std::uint32_t node = 0; node < roll.members.nodes(); ++node) {
+    const std::uint32_t first = roll.members.first(node);
+    if (first == roll.self) continue;
+    peers[first] = processes_.peer(roll.members.name(first));
+    if (peers[first] == kNoPeer) out_of_reach.push_back(first);
+  }
+  tree->join(roll.key, roll.members, roll.self, std::move(peers));
+  if (!out_of_reach.empty()) found &= ~unsigned{LFC_COLL_NODES};
+  for (const std::uint32_t first : out_of_reach) tree->set_peer(first, kNoPeer);
+  return tree;
+}
+
+lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_process* processes,
+                                         int count, int self, std::string& why_not) {
+  Roll roll;
+  roll.key = key;
+  if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
+  CollOptions options = options_of(options_.said, threads_);
+  options.packet = std::min(options.packet, multicast_->max_packet(roll.max_message));
+  if (options.packet < kLeastPacket) {
+    why_not = "a rank takes no packets that hold a number";
+    return nullptr;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    roll.key = names_.next(roll.key);
+  }
+  unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES;
+  const Membership& members = roll.members;
+  if (!processes_.reaches_boards(members.name(members.first(members.node(roll.self)))))
+    found &= ~unsigned{LFC_COLL_BOARDS};
+  std::unique_ptr<TreeNode> tree = plant(roll, found);
+  auto site = std::make_unique<Site>(members, roll.self, std::move(roll.ranks), roll.key,
+                                     std::move(tree), processes_);
+  auto made = std::make_unique<lfc_coll_communicator>(std::move(site), options, found);
+  const std::lock_guard guard(mutex_);
+  ++groups_;
+  ++groups_made_;
+  return made.release();
+}
+
+void Collectives::leave(lfc_coll_communicator* communicator) {
+  {
+    const std::lock_guard guard(active_mutex_);
+    std::erase(active_, communicator);
+  }
+  release(communicator);
+}
+
+void Collectives::release(lfc_coll_communicator* communicator) {
+  if (communicator->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::unique_ptr<TreeNode> tree = communicator->communicator.take_tree();
+  delete communicator;
+  const std::lock_guard guard(mutex_);
+  --groups_;
+  if (tree != nullptr) lingering_.push_back(std::move(tree));
+  sweep();
+}
+
+// The NI's parts of communicators that are gone, once they have nothing more to do.
+void Collectives::sweep() {
+  std::erase_if(lingering_, [](const auto& old) {
+    if (!old->drained()) return false;
+    old->leave();
+    return true;
+  });
+}
+
+// --- Operations ---
+
+lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
+  if (communicator.communicator.try_at_once(call, patience_.looks())) {
+    patience_.visit();
+    return LFC_COLL_OK;
+  }
+  CollOperation operation(call);
+  operations_.fetch_add(1, std::memory_order_relaxed);
+  communicator.communicator.submit(operation);
+  {
+    std::optional<Ni::Attendance> attendance;
+    if (communicator.communicator.members().nodes() > 1) attendance.emplace(*ni_);
+    patience_.until(operation, communicator.communicator,
+                    [&] { communicator.watch.look(communicator.communicator, processes_); });
+  }
+  communicator.watch.moved();
+  communicator.watch.explain(communicator.communicator, operation.status);
+  return operation.status;
+}
+
+void Collectives::start(lfc_coll_communicator& communicator, CollOperation& operation) {
+  running_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard guard(active_mutex_);
+    if (!std::exchange(communicator.active, true)) active_.push_back(&communicator);
+  }
+  operations_.fetch_add(1, std::memory_order_relaxed);
+  communicator.communicator.submit(operation);
+}
+
+void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {
+  communicator.watch.explain(communicator.communicator, status);
+  running_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int Collectives::progress() {
+  if (running_.load(std::memory_order_relaxed) == 0) return 0;
+  std::vector<lfc_coll_communicator*> list;
+  {
+    const std::lock_guard guard(active_mutex_);
+    std::erase_if(active_, [](lfc_coll_communicator* communicator) {
+      if (!communicator->communicator.idle()) return false;
+      communicator->active = false;
+      return true;
+    });
+    list = active_;
+    for (lfc_coll_communicator* communicator : list)
+      communicator->users.fetch_add(1, std::memory_order_relaxed);
+  }
+  int events = 0;
+  for (lfc_coll_communicator* communicator : list) {
+    if (communicator->communicator.advance()) {
+      ++events;
+      communicator->watch.moved();
+    }
+    communicator->watch.look(communicator->communicator, processes_);
+    release(communicator);
+  }
+  return events;
+}
+
+void Collectives::describe(char* text, std::size_t size) {
+  Multicast::Stats stats;
+  std::size_t packets = 0;
+  if (multicast_ != nullptr) {
+    const Ni::Access access(*ni_);
+    stats = multicast_->stats();
+    packets = multicast_->packets();
+  }
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::snprintf(
+      text, size,
+      "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
+      "taken=%llu copied=%llu blocked=%llu early=%llu stored=%llu most_stored=%llu packets=%llu",
+      number(operations_ + patience_.visits()), number(groups_), number(groups_made_),
+      number(processes_.boards()), number(stats.sent), number(stats.forwarded), number(stats.taken),
+      number(stats.copied), number(stats.blocked), number(stats.early), number(stats.stored),
+      number(stats.most_stored), number(packets));
+}
+
+}  // namespace lfc

@@ -1,0 +1,100 @@
+// Collectives: what a process has of collectives over LFC: its communicators, and the operations that go on by
+// themselves. One for each process; engine.h is its face for C.
+//
+//   Collectives collectives(options);                        // publish collectives.processes().facts()
+//   collectives.start_service(threads);                      // when the NI of the process is open
+//   collectives.processes().introduce(...);                  // each process
+//   lfc_coll_communicator* made = collectives.join(key, processes, count, self, why_not);
+//   lfc_coll_status status = collectives.run(*made, call);
+//   collectives.leave(made);
+//
+// Threads: any, except that construction, start_service() and destruction are alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/collective/communicator.hpp"
+#include "services/collective/engine.h"
+#include "services/collective/loss_watch.hpp"
+#include "services/collective/names.hpp"
+#include "services/collective/patience.hpp"
+#include "services/collective/processes.hpp"
+
+struct lfc_coll_communicator {
+  lfc_coll_communicator(std::unique_ptr<lfc::Site> site, const lfc::CollOptions& options,
+                        unsigned reach)
+      : communicator(std::move(site), options), found(reach) {}
+  lfc::Communicator communicator;
+  lfc::LossWatch watch;
+  const unsigned found;        // what of it this rank has in reach
+  bool active = false;         // in the list of those with operations that go on by themselves
+  std::atomic<int> users = 1;  // the program, and whoever advances it just now
+};
+
+namespace lfc {
+
+class Collectives {
+ public:
+  explicit Collectives(const lfc_coll_options& options);
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  Processes& processes() noexcept { return processes_; }
+  // False: this process has no NI.
+  bool start_service(bool threads);
+  // Null: it is not served, for a reason that all its ranks have.
+  lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
+                              int self, std::string& why_not);
+  // What all ranks have found in reach.
+  void agree(unsigned found) noexcept { agreed_ = found; }
+  void leave(lfc_coll_communicator* communicator);
+
+  lfc_coll_status run(lfc_coll_communicator& communicator, const lfc_coll_call& call);
+  // Begins it, and puts the communicator among those that progress() advances.
+  void start(lfc_coll_communicator& communicator, CollOperation& operation);
+  // One that was started has ended.
+  void finished(lfc_coll_communicator& communicator, lfc_coll_status status);
+  int progress();
+  void describe(char* text, std::size_t size);
+
+ private:
+  // Who the ranks of a communicator are.
+  struct Roll {
+    std::vector<std::uint32_t> ranks;  // by member
+    Membership members;
+    std::uint32_t self = 0;
+    std::uint64_t key = 0;  // of these ranks in this order, and of the communicator
+    std::size_t max_message = 0;
+  };
+
+  bool call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
+                 std::string& why_not);
+  std::unique_ptr<TreeNode> plant(const Roll& roll, unsigned& found);
+  void release(lfc_coll_communicator* communicator);
+  void sweep();
+
+  const lfc_coll_options options_;
+  bool threads_ = false;
+  Processes processes_;
+  Patience patience_;
+  std::shared_ptr<Ni> ni_;
+  std::unique_ptr<Multicast> multicast_;
+  std::mutex mutex_;
+  CommunicatorNames names_;
+  std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone
+  std::uint64_t groups_ = 0;
+  std::uint64_t groups_made_ = 0;
+  std::mutex active_mutex_;
+  std::vector<lfc_coll_communicator*> active_;
+  std::atomic<std::uint32_t> running_ = 0;
+  unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
+  std::atomic<std::uint64_t> operations_ = 0;           // but those done at once, which are visits
+};
+
+}  // namespace lfc

@@ -1,0 +1,92 @@
+// Communicator: one communicator as this rank sees it: its operations, one after the other, each a walk
+// over steps that all ranks number alike (collective.hpp).
+//
+//   Communicator communicator(std::make_unique<Site>(...), options);
+//   if (communicator.try_at_once(call, 100)) return;
+//   CollOperation operation(call);
+//   communicator.submit(operation);
+//   while (!operation.finished) communicator.advance();
+//
+// Whoever reads a lane compares labels (label.hpp). Where all agree on the number of steps only the
+// operation ends with LFC_COLL_MISMATCH, at those who see it; else all operations of the communicator do,
+// everywhere, since the steps of later ones are numbered differently; among nodes always, since leads are.
+// README.md has the way of an operation and the proof that nobody waits for ever.
+// Threads: any, one at a time gets in; others find it busy.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/collective/collective.hpp"
+#include "services/collective/plan.hpp"
+#include "services/collective/site.hpp"
+
+namespace lfc {
+
+class Communicator {
+ public:
+  Communicator(std::unique_ptr<Site> site, const CollOptions& options);
+  // All operations have finished.
+  ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const Membership& members() const noexcept { return site_->members(); }
+  // The ranks of this node, by lane, as members.
+  const std::vector<std::uint32_t>& local() const noexcept { return site_->local(); }
+  // The NI's part may be needed longer: until it is drained(), then leave() it.
+  std::unique_ptr<TreeNode> take_tree() noexcept { return site_->take_tree(); }
+
+  // Does a small operation among the ranks of one node if nothing is in its way and the others are
+  // there within so many looks. False: nothing has been done that submit() would not do again.
+  bool try_at_once(const lfc_coll_call& call, unsigned looks);
+  // Appends the operation and goes as far as it can without waiting.
+  void submit(CollOperation& operation);
+  // True: something has moved.
+  bool advance();
+  bool idle() const noexcept { return queue_ == nullptr; }
+
+  // Ends all operations with LFC_COLL_LOST: a rank of this node is dead.
+  void set_lost() noexcept { site_->end(Board::End::lost); }
+  // Members' calls were not the same, and it has no use to go on.
+  bool disagreed() const noexcept { return site_->failure() == LFC_COLL_MISMATCH; }
+  // A member on another node whom this rank has lost; the number of members: none.
+  std::uint32_t lost_member() const {
+    return site_->tree() == nullptr ? members().size() : site_->tree()->lost_member();
+  }
+  // It has waited for long: asks whether others wait in another call.
+  void ask();
+
+ private:
+  // One thread at a time, and no operation from inside another.
+  bool enter() noexcept {
+    if (options_.threads) return !busy_.test_and_set(std::memory_order_acquire);
+    return !std::exchange(inside_, true);
+  }
+  void exit() noexcept {
+    if (options_.threads) busy_.clear(std::memory_order_release);  // pairs with enter()
+    inside_ = false;
+  }
+  bool advance_inside();
+  bool begin(CollOperation& operation);
+  bool step(CollOperation& operation);
+  void append(CollOperation& operation);
+  void append_bounded(CollOperation& operation);
+  void append_pieces(CollOperation& operation);
+
+  const std::unique_ptr<Site> site_;
+  const CollOptions options_;
+  CommonFacts facts_;
+  Pace pace_;
+  std::uint64_t next_step_ = 0;
+  CollOperation* queue_ = nullptr;
+  CollOperation** tail_ = &queue_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  bool inside_ = false;
+};
+
+}  // namespace lfc

@@ -1,0 +1,56 @@
+#include "services/collective/loss_watch.hpp"
+
+#include <bit>
+#include <cstdio>
+#include <utility>
+
+#include "services/collective/processes.hpp"
+
+namespace lfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kPeriod = std::chrono::milliseconds(200);
+
+}  // namespace
+
+void LossWatch::look(Communicator& communicator, Surroundings& surroundings) {
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  const std::unique_lock looking(mutex_, std::try_to_lock);
+  const Clock::rep before = looked_.load(std::memory_order_relaxed);
+  if (!looking.owns_lock() || (before != 0 && now - before < kPeriod.count())) return;
+  looked_.store(now, std::memory_order_relaxed);
+  looks_ = before == 0 ? 0 : looks_ + 1;
+  if (looks_ == 0) return;
+  for (const std::uint32_t member : communicator.local()) {
+    const ProcessName name = communicator.members().name(member);
+    if (!surroundings.has_ended(name)) continue;
+    communicator.set_lost();
+    tell(shown(name) + " has ended");
+  }
+  // Ever less often: where a rank has not even joined, what is asked is stored.
+  if (std::has_single_bit(looks_)) communicator.ask();
+}
+
+void LossWatch::explain(const Communicator& communicator, lfc_coll_status status) {
+  const bool disagreed = status == LFC_COLL_MISMATCH && communicator.disagreed();
+  if (!disagreed && status != LFC_COLL_LOST) return;
+  const std::lock_guard looking(mutex_);
+  if (disagreed) {
+    tell("ranks have called it with other bytes, another root or operation, or another call");
+    return;
+  }
+  const std::uint32_t member = communicator.lost_member();
+  tell(member < communicator.members().size()
+           ? "no connection to " + shown(communicator.members().name(member))
+           : "another member has lost a rank");
+}
+
+// With the mutex held.
+void LossWatch::tell(const std::string& what) {
+  if (std::exchange(told_, true)) return;
+  std::fprintf(stderr, "coll lfc: %s; collectives of this communicator fail from now on\n",
+               what.c_str());
+}
+
+}  // namespace lfc

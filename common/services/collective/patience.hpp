@@ -1,0 +1,67 @@
+// Patience: how a rank waits for a collective: it looks for its neighbours' flags, serves its NI, lets Open MPI do its
+// other business now and then, and gives its processor to others when it waits for long.
+//
+//   Patience patience({.crowded = false, .progress = progress});
+//   patience.until(operation, communicator, [&] { ... });     // called now and then, for losses
+//
+// Threads: any; one object for all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "services/collective/communicator.hpp"
+
+namespace lfc {
+
+class Patience {
+ public:
+  struct Options {
+    bool crowded = false;         // more ranks than processors: waiting gives way
+    int (*progress)() = nullptr;  // Open MPI's
+  };
+  explicit Patience(const Options& options) noexcept : options_(options) {}
+
+  // Until the operation has finished. `look` is called now and then meanwhile.
+  template <class Look>
+  void until(const CollOperation& operation, Communicator& communicator, Look look);
+  // How often to look for the others before waiting in earnest.
+  unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
+  // Open MPI's other business, now and then where nobody has to wait for anything.
+  void visit() {
+    const std::uint64_t visits = visits_.load(std::memory_order_relaxed) + 1;
+    visits_.store(visits, std::memory_order_relaxed);
+    if (visits % kSpins == 0) options_.progress();
+  }
+  std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed); }
+
+ private:
+  // Rounds of waiting without events before Open MPI's other business is looked after, and, on one
+  // node, before the clock is.
+  static constexpr unsigned kSpins = 128;
+  static constexpr unsigned kClockSpins = 1024;
+
+  static bool flag_comes(const CollOperation& operation) noexcept;
+  void give_way(unsigned idle, bool network) const;
+
+  const Options options_;
+  std::atomic<std::uint64_t> visits_ = 0;
+};
+
+template <class Look>
+void Patience::until(const CollOperation& operation, Communicator& communicator, Look look) {
+  const bool network = communicator.members().nodes() > 1;
+  unsigned idle = 0;
+  while (!operation.finished.load(std::memory_order_acquire)) {
+    if (communicator.advance()) {
+      idle = 0;
+      continue;
+    }
+    ++idle;
+    if (!options_.crowded && flag_comes(operation)) continue;
+    give_way(idle, network);
+    if (idle % (options_.crowded ? kSpins : kClockSpins) == 0) look();
+  }
+}
+
+}  // namespace lfc

@@ -1,0 +1,110 @@
+#include "services/collective/plan.hpp"
+
+#include <algorithm>
+
+#include "services/collective/board.hpp"
+#include "services/collective/collective.hpp"
+#include "services/multicast/multicast.hpp"
+
+namespace lfc {
+namespace {
+
+// Packets up to this size cost a hop's latency to pass on, but little to send again.
+constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
+
+constexpr std::size_t kUnit = 64;  // bytes: of elements of any type
+
+// Packets of one size, none above `most`: a small last one would cost as much as the others.
+std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
+  if (bytes <= most) return most;
+  const std::size_t packets = (bytes + most - 1) / most;
+  const std::size_t share = (bytes + packets - 1) / packets;
+  return std::min(most, (share + kUnit - 1) / kUnit * kUnit);
+}
+
+// The fan-out with which `chunks` packets are at the last node first: the first packet passes
+// `depth` nodes, each of which sends it to its children in turn; every other packet follows after
+// what one node needs to send one to all its children. In units of a quarter of a hop.
+std::uint32_t best_fan(TreeShape shape, std::uint32_t nodes, std::uint64_t chunks,
+                       std::size_t size) noexcept {
+  if (!has_fan(shape)) return 1;
+  const std::uint64_t again = size <= kLightPacket ? 1 : 4;
+  std::uint32_t best = 1;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const std::uint32_t fan : {1u, 2u, 4u, 8u}) {
+    std::uint64_t depth = 0;
+    std::uint64_t reached = 1;
+    for (std::uint64_t level = 1; reached < nodes; reached += level, ++depth) level *= fan;
+    const std::uint64_t children = std::min(fan, nodes - 1);
+    const std::uint64_t time =
+        depth * (4 + (children - 1) * again) + (chunks - 1) * children * again;
+    if (time >= least) continue;
+    least = time;
+    best = fan;
+  }
+  return best;
+}
+
+std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
+                     std::size_t packet) noexcept {
+  std::size_t chunk =
+      facts.nodes == 1 ? limits::kCollLocalChunk : even_packet(operation.bytes, packet);
+  if (collective_of(operation.kind).shares_room)
+    chunk = std::clamp<std::size_t>(Board::kRoom / facts.lanes, 1, limits::kCollLocalChunk);
+  if (operation.combine == nullptr) return chunk;
+  const std::size_t width = combine_size(static_cast<CombineType>(operation.type));
+  return std::max(chunk - chunk % width, width);  // whole elements
+}
+
+}  // namespace
+
+void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept {
+  if (operation.reduces() && operation.bytes > 0)
+    operation.combine = find_combine(static_cast<CombineOp>(operation.op),
+                                     static_cast<CombineType>(operation.type));
+  operation.chunk = chunk_of(operation, facts, options.packet);
+  operation.chunks = operation.bytes <= operation.chunk
+                         ? 1
+                         : (operation.bytes + operation.chunk - 1) / operation.chunk;
+  operation.direct = is_direct(operation, facts.nodes, facts.lanes);
+  if (operation.kind == LFC_COLL_ALLREDUCE) {
+    operation.top = facts.middle;
+    operation.per_chunk = operation.direct ? 1 : 2;
+  }
+  operation.steps = operation.chunks * operation.per_chunk;
+  if (facts.nodes == 1) return;
+  operation.shape = options.shape;
+  operation.fan = static_cast<std::uint8_t>(
+      options.fan != 0 ? options.fan
+                       : best_fan(options.shape, facts.nodes, operation.chunks,
+                                  std::min(operation.chunk, operation.bytes)));
+}
+
+std::size_t Pace::share(const CollOptions& options) noexcept {
+  return options.window + (limits::kCollAhead + 1) * (options.packet + Multicast::kPacketCost);
+}
+
+std::size_t Pace::largest_piece() const noexcept {
+  const std::size_t packet = std::max<std::size_t>(packet_ / kUnit * kUnit, 1);
+  const std::size_t room = window_ - std::min(window_, Multicast::kPacketCost);
+  return std::max<std::size_t>(room / (packet + Multicast::kPacketCost), 1) * packet;
+}
+
+std::size_t Pace::piece(std::size_t bytes) const noexcept {
+  const std::size_t most = largest_piece();
+  const std::size_t pieces = std::max<std::size_t>((bytes + most - 1) / most, 1);
+  return ((bytes + pieces - 1) / pieces + kUnit - 1) / kUnit * kUnit;
+}
+
+bool Pace::needs_barrier(const CollOperation& operation, bool synchronises) noexcept {
+  const std::size_t cost = operation.bytes + operation.chunks * Multicast::kPacketCost;
+  // The first barrier may be a barrier that was called.
+  const bool ahead = synchronises ? !all_here_ && operation.bytes != 0
+                                  : !all_here_ || cost > window_ - std::min(lead_, window_);
+  if (ahead || synchronises) lead_ = 0;
+  all_here_ = true;
+  if (!synchronises) lead_ += cost;
+  return ahead;
+}
+
+}  // namespace lfc

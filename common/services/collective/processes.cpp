@@ -1,0 +1,143 @@
+#include "services/collective/processes.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "services/collective/names.hpp"
+
+namespace lfc {
+
+std::string shown(ProcessName name) {
+  return "process " + std::to_string(name.job) + ":" + std::to_string(name.rank);
+}
+
+Processes::Processes(std::uint64_t parameters) {
+  facts_.parameters = parameters;
+  std::string why_not;
+  arena_ = OwnArena::create(why_not);
+  if (arena_ != nullptr) facts_.arena = arena_->name();
+}
+
+// --- What they have published ---
+
+bool Processes::knows(ProcessName name) {
+  const std::lock_guard guard(mutex_);
+  return processes_.contains(name.packed());
+}
+
+void Processes::introduce(ProcessName name, std::span<const std::byte> facts,
+                          std::span<const std::byte> address) {
+  const std::lock_guard guard(mutex_);
+  Process& known = process(name);
+  Facts read;
+  if (facts.size() != sizeof read || address.empty()) return;
+  std::memcpy(&read, facts.data(), sizeof read);
+  if (read.version != facts_.version) return;
+  known.address = Address::parse(address);
+  if (known.address) known.facts = read;
+}
+
+const char* Processes::why_not(ProcessName name) {
+  const std::lock_guard guard(mutex_);
+  const Process& known = process(name);
+  if (!known.facts) return "a rank has no LFC network interface";
+  return known.facts->parameters == facts_.parameters ? nullptr : "ranks have different parameters";
+}
+
+std::uint64_t Processes::node_of(ProcessName name) {
+  const std::lock_guard guard(mutex_);
+  const ArenaName& arena = process(name).facts->arena;
+  if (arena.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
+  return mix(mix(2, arena.boot), arena.space);
+}
+
+std::size_t Processes::max_message(ProcessName name) {
+  const std::lock_guard guard(mutex_);
+  return Ni::max_message_of(*process(name).address);
+}
+
+// --- Boards ---
+
+NeighbourArena& Processes::neighbour(ProcessName name) {
+  Process& known = process(name);
+  if (known.arena == nullptr) known.arena = std::make_unique<NeighbourArena>(known.facts->arena);
+  return *known.arena;
+}
+
+bool Processes::reaches_boards(ProcessName first) {
+  const std::lock_guard guard(mutex_);
+  return is_self(first) ? arena_ != nullptr : neighbour(first).reachable();
+}
+
+std::size_t Processes::boards() {
+  const std::lock_guard guard(mutex_);
+  return arena_ == nullptr ? 0 : arena_->boards();
+}
+
+std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes) {
+  std::byte* const memory = arena_ == nullptr ? nullptr : arena_->make(key, lanes);
+  if (memory == nullptr)
+    std::fprintf(stderr,
+                 "coll lfc: no shared memory for a communicator more (%zu are there); leave it out "
+                 "with --mca coll ^lfc\n",
+                 arena_ == nullptr ? 0 : arena_->boards());
+  return memory;
+}
+
+std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
+                            bool& failed) {
+  const std::lock_guard guard(mutex_);
+  if (is_self(first)) {
+    std::byte* const memory = own_board(key, lanes);
+    failed = memory == nullptr;
+    return memory;
+  }
+  NeighbourArena& arena = neighbour(first);
+  std::byte* const memory = arena.find(key, lanes, failed);
+  if (memory == nullptr && !arena.why_not().empty()) {
+    if (!failed)
+      std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
+                   arena.why_not().c_str());
+    failed = true;
+  }
+  return memory;
+}
+
+// --- Connections ---
+
+void Processes::report_unreachable(ProcessName name, const std::string& why_not) {
+  const std::lock_guard guard(mutex_);
+  if (std::exchange(process(name).reported, true)) return;
+  std::fprintf(stderr, "coll lfc: %s cannot be reached by LFC: %s\n", shown(name).c_str(),
+               why_not.c_str());
+}
+
+PeerId Processes::peer(ProcessName name) {
+  std::optional<Address> address;
+  {
+    const std::lock_guard guard(mutex_);
+    address = process(name).address;
+  }
+  {
+    const Ni::Access access(*ni_);
+    const PeerId known = ni_->find_peer(name);
+    if (known != kNoPeer) return known;
+  }
+  std::string why_not = "its address is malformed";
+  PeerId peer = kNoPeer;
+  if (address) peer = ni_->add_peer(*address, why_not = {});
+  if (peer == kNoPeer) report_unreachable(name, why_not);
+  return peer;
+}
+
+bool Processes::has_ended(ProcessName name) {
+  if (is_self(name)) return false;
+  const std::lock_guard guard(mutex_);
+  Process& known = process(name);
+  if (known.watch == nullptr) known.watch = std::make_unique<ProcessWatch>(known.facts->arena.pid);
+  return known.watch->dead();
+}
+
+}  // namespace lfc

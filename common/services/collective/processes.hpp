@@ -1,0 +1,89 @@
+// Processes: the processes of the job that coll lfc has heard of: what each has published, how it is reached, whose
+// memory its boards lie in, and whether it still lives.
+//
+//   Processes processes(parameters);                       // before the start-up exchange
+//   publish(processes.facts());
+//   processes.use(ni);                                     // when the NI of the process is open
+//   processes.introduce(name, facts, address);             // of each, from the exchange
+//   if (processes.why_not(name) == nullptr) ...            // it takes part
+//
+// Threads: any, except that use() is called alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "engine/ni.hpp"
+#include "machine/process_watch.hpp"
+#include "services/collective/arena.hpp"
+#include "services/collective/surroundings.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+// What each process publishes. All members of a communicator must agree on `parameters`.
+struct Facts {
+  std::uint32_t version = 3;
+  std::uint32_t unused = 0;
+  std::uint64_t parameters = 0;
+  ArenaName arena;
+};
+
+class Processes final : public Surroundings {
+ public:
+  explicit Processes(std::uint64_t parameters);
+
+  const Facts& facts() const noexcept { return facts_; }
+  void use(Ni& ni) noexcept { ni_ = &ni; }
+
+  bool knows(ProcessName name);
+  void introduce(ProcessName name, std::span<const std::byte> facts,
+                 std::span<const std::byte> address);
+  // Why it takes part in no communicator with this process; null: it does.
+  const char* why_not(ProcessName name);
+  // Equal: they share memory. Of one that takes part, as the next.
+  std::uint64_t node_of(ProcessName name);
+  std::size_t max_message(ProcessName name);
+  // Whether the boards that this process makes can be reached.
+  bool reaches_boards(ProcessName first);
+  // Boards of this process.
+  std::size_t boards();
+
+  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
+                   bool& failed) override;
+  PeerId peer(ProcessName name) override;
+  bool has_ended(ProcessName name) override;
+
+ private:
+  struct Process {
+    std::optional<Facts> facts;      // none: takes no part
+    std::optional<Address> address;  // with facts
+    std::unique_ptr<NeighbourArena> arena;
+    std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
+    bool reported = false;                // that it cannot be reached
+  };
+
+  bool is_self(ProcessName name) const noexcept { return name == ni_->identity().name; }
+  // With the mutex held.
+  Process& process(ProcessName name) { return processes_[name.packed()]; }
+  NeighbourArena& neighbour(ProcessName name);
+  std::byte* own_board(std::uint64_t key, std::uint32_t lanes);
+  void report_unreachable(ProcessName name, const std::string& why_not);
+
+  Facts facts_;
+  std::unique_ptr<OwnArena> arena_;
+  Ni* ni_ = nullptr;
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Process> processes_;
+};
+
+// In messages.
+std::string shown(ProcessName name);
+
+}  // namespace lfc

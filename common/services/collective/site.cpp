@@ -1,0 +1,121 @@
+#include "services/collective/site.hpp"
+
+#include <cstring>
+
+namespace lfc {
+
+Site::Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
+           std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings)
+    : members_(std::move(membership)),
+      self_(self),
+      ranks_(std::move(ranks)),
+      member_of_(ranks_.size()),
+      key_(key),
+      tree_(std::move(tree)),
+      surroundings_(surroundings),
+      lane_of_(ranks_.size()) {
+  for (std::uint32_t member = 0; member < members_.size(); ++member) {
+    member_of_[ranks_[member]] = member;
+    if (members_.node(member) != members_.node(self)) continue;
+    lane_of_[member] = lanes();
+    local_.push_back(member);
+  }
+  lane_ = lane_of_[self];
+}
+
+Site::~Site() {
+  if (board_.is_open()) board_.detach();
+}
+
+// --- The ranks of this node ---
+
+bool Site::open_board() {
+  if (lanes() == 1 || board_.is_open()) return true;
+  std::byte* const memory = surroundings_.board(members_.name(members_.first(members_.node(self_))),
+                                                key_, lanes(), board_failed_);
+  if (memory == nullptr) return false;
+  board_ = Board(memory, lanes(), lane_);
+  if (tree_ != nullptr) tree_->set_board(board_);
+  return true;
+}
+
+bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                    Label label) noexcept {
+  const std::atomic<std::uint64_t>& flag = board_.flag(lane, step);
+  if (board_.ready(lane, step)) {
+    if (!board_.agrees(lane, step, label))
+      disagree(operation, !Label::same_walk(flag.load(std::memory_order_relaxed), label.digest()));
+    return true;
+  }
+  // Its rank takes another for the root, or has done another call.
+  if (board_.passed(lane, step) && !board_.ready(lane, step)) disagree(operation, true);
+  operation.flag_value.store(Board::flag_of(step, label), std::memory_order_relaxed);
+  operation.flag.store(&flag, std::memory_order_relaxed);
+  return false;
+}
+
+bool Site::others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept {
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    if (lane != lane_ && !is_ready(operation, lane, step, label)) return false;
+  return true;
+}
+
+void Site::write(std::uint64_t step, const std::byte* bytes, Label label) noexcept {
+  if (label.size > 0 && !label.wrong)
+    std::memcpy(board_.room(lane_, step, label.size), bytes, label.size);
+  board_.publish(lane_, step, label);
+}
+
+std::byte* Site::scratch() {
+  if (scratch_.empty()) scratch_.resize(Board::kRoom);
+  return scratch_.data();
+}
+
+// --- Other nodes ---
+
+void Site::know(std::uint32_t member) {
+  if (member == self_ || !members_.in_tree(member, self_) || tree_->knows(member)) return;
+  tree_->set_peer(member, surroundings_.peer(members_.name(member)));
+}
+
+// --- Failure ---
+
+lfc_coll_status Site::failure() const noexcept {
+  if (board_failed_) return LFC_COLL_NO_MEMORY;
+  Board::End how = end_.load(std::memory_order_relaxed);
+  if (how == Board::End::none && board_.is_open()) how = board_.end();
+  if (how == Board::End::none && tree_ != nullptr && tree_->failed())
+    how = tree_->mismatch() ? Board::End::disagreement : Board::End::lost;
+  switch (how) {
+    case Board::End::none: return LFC_COLL_OK;
+    case Board::End::lost: return LFC_COLL_LOST;
+    case Board::End::disagreement: return LFC_COLL_MISMATCH;
+  }
+  return LFC_COLL_LOST;
+}
+
+void Site::end(Board::End how) noexcept {
+  Board::End none = Board::End::none;
+  end_.compare_exchange_strong(none, how, std::memory_order_relaxed);
+  if (board_.is_open()) board_.set_end(how);
+}
+
+// The ranks of this node see the board only, and the other nodes do not know of all of them.
+void Site::spread_failure() {
+  const bool disagreed = failure() == LFC_COLL_MISMATCH;
+  end(disagreed ? Board::End::disagreement : Board::End::lost);
+  if (tree_ != nullptr) tree_->give_up(disagreed);
+}
+
+void Site::disagree(CollOperation& operation, bool for_good) noexcept {
+  operation.differs.store(true, std::memory_order_relaxed);
+  if (for_good || tree_ != nullptr) end(Board::End::disagreement);
+}
+
+void Site::ask(CollOperation& operation) {
+  if (board_.is_open() && !board_.waits_alike(operation.first, operation.whole()))
+    disagree(operation, true);
+  if (tree_ != nullptr) tree_->ask();
+}
+
+}  // namespace lfc

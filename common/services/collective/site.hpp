@@ -1,0 +1,113 @@
+// Site: what this rank has of one communicator to do a collective with: its ranks, the board of this node, the
+// NI's place in the trees among nodes, and why nothing goes on any more, if so.
+//
+//   bool walk(Site& site, CollOperation& operation) {                  // one collective: collective.hpp
+//     ...
+//     if (!site.others_ready(operation, step, label)) return false;
+//     site.write(step, bytes, label);
+//     site.finish(operation, step);
+//
+// Threads: the caller serialises, except failure() and end().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/collective/board.hpp"
+#include "services/collective/operation.hpp"
+#include "services/collective/surroundings.hpp"
+#include "services/collective/tree_node.hpp"
+
+namespace lfc {
+
+class Site {
+ public:
+  // `ranks`: by member, the rank that it is. `tree` is null when all ranks share a node.
+  Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
+       std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  // --- Ranks ---
+
+  const Membership& members() const noexcept { return members_; }
+  std::uint32_t self() const noexcept { return self_; }
+  std::uint32_t rank_of(std::uint32_t member) const noexcept { return ranks_[member]; }
+  std::uint32_t member_of(int rank) const noexcept {
+    return member_of_[static_cast<std::size_t>(rank)];
+  }
+  bool is_top(const CollOperation& operation) const noexcept { return operation.top == self_; }
+  // Whether this rank stands for its node in the operation's tree.
+  bool is_head(const CollOperation& operation) const noexcept {
+    return members_.in_tree(operation.top, self_);
+  }
+
+  // --- The ranks of this node, by lane ---
+
+  const std::vector<std::uint32_t>& local() const noexcept { return local_; }
+  std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(local_.size()); }
+  std::uint32_t lane() const noexcept { return lane_; }
+  std::uint32_t lane_of(std::uint32_t member) const noexcept { return lane_of_[member]; }
+  Board& board() noexcept { return board_; }
+  const Board& board() const noexcept { return board_; }
+  bool has_board() const noexcept { return board_.is_open(); }
+  // False: it is not there yet. A rank alone on its node needs none.
+  bool open_board();
+  // Ready or not, its label is compared: what is in the lane may be no more than this label says, but lies
+  // within the room.
+  bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                Label label) noexcept;
+  bool others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept;
+  void write(std::uint64_t step, const std::byte* bytes, Label label) noexcept;
+  // This rank has done all that it has to in this step.
+  void finish(CollOperation& operation, std::uint64_t step) noexcept {
+    board_.finish(step + 1);
+    operation.moved = true;
+  }
+  // Room for one chunk.
+  std::byte* scratch();
+
+  // --- Other nodes ---
+
+  // Null: there are none.
+  TreeNode* tree() noexcept { return tree_.get(); }
+  const TreeNode* tree() const noexcept { return tree_.get(); }
+  std::unique_ptr<TreeNode> take_tree() noexcept { return std::move(tree_); }
+  // The root's connection, which may not have been needed before.
+  void know(std::uint32_t member);
+
+  // --- Failure ---
+
+  // Why nothing goes on here any more; LFC_COLL_OK: it does.
+  lfc_coll_status failure() const noexcept;
+  void end(Board::End how) noexcept;
+  // Nobody else may wait for what does not come from here.
+  void spread_failure();
+  // The ranks' calls are not the same. `for_good`: nor is the number of their steps.
+  void disagree(CollOperation& operation, bool for_good) noexcept;
+  // The operation has waited for long: asks whether others wait in another one.
+  void ask(CollOperation& operation);
+
+ private:
+  const Membership members_;
+  const std::uint32_t self_;
+  const std::vector<std::uint32_t> ranks_;  // by member
+  std::vector<std::uint32_t> member_of_;    // by rank
+  const std::uint64_t key_;
+  std::unique_ptr<TreeNode> tree_;
+  Surroundings& surroundings_;
+  std::vector<std::uint32_t> local_;    // members on this node, in order: lane i is local_[i]
+  std::vector<std::uint32_t> lane_of_;  // by member; of other nodes 0
+  std::uint32_t lane_ = 0;
+  Board board_;
+  bool board_failed_ = false;
+  std::vector<std::byte> scratch_;
+  std::atomic<Board::End> end_ = Board::End::none;
+};
+
+}  // namespace lfc

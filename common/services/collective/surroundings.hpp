@@ -1,0 +1,32 @@
+// Surroundings: what a communicator asks of the process that it is in: the boards of its node, and how other
+// processes are reached.
+//
+//   std::byte* memory = surroundings.board(first, key, lanes, failed);
+//   PeerId peer = surroundings.peer(name);
+//
+// processes.hpp is the one of MPI processes; simulated ranks have their own (tests/sim).
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/peer.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  // The memory of the board that process `first` makes for so many ranks of its node. Null: it is not there yet;
+  // `failed`: nor will it be.
+  virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
+                           bool& failed) = 0;
+  // kNoPeer: it is out of reach.
+  virtual PeerId peer(ProcessName name) = 0;
+  // Whether a process of this node is dead.
+  virtual bool has_ended(ProcessName name) = 0;
+};
+
+}  // namespace lfc

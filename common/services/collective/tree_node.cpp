@@ -1,0 +1,345 @@
+#include "services/collective/tree_node.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+// MulticastHeader::tag.
+enum : std::uint8_t { kResult, kContribution, kQuestion, kAnswer };
+
+}  // namespace
+
+TreeNode::~TreeNode() = default;
+
+void TreeNode::join(std::uint64_t key, Membership membership, std::uint32_t self,
+                    std::vector<PeerId> peers) {
+  self_ = self;
+  multicast_.join(group_, key, std::move(membership), self, std::move(peers), *this);
+}
+
+bool TreeNode::drained() {
+  const Ni::Access access(multicast_.ni());
+  forget_results();
+  return pending_.empty() || failed();
+}
+
+std::uint32_t TreeNode::lost_member() const {
+  const Ni::Access access(multicast_.ni());
+  const std::uint32_t size = members().size();
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const PeerId peer = multicast_.peer(*group_, member);
+    if (peer != kNoPeer && multicast_.ni().peer_state(peer)->state == Peer::State::broken)
+      return member;
+  }
+  return size;
+}
+
+// Results that have been sent to all are no longer needed.
+void TreeNode::forget_results() {
+  std::erase_if(results_, [&](const auto& result) {
+    if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
+    pending_.erase(result.first);
+    return true;
+  });
+}
+
+void TreeNode::leave() noexcept {
+  {
+    const Ni::Access access(multicast_.ni());
+    for (auto& [step, packet] : kept_) multicast_.release(*packet);
+    kept_.clear();
+    multicast_.forget(*this);
+  }
+  multicast_.leave(group_);
+}
+
+// Calls of members are not the same: all are told why they get no further.
+void TreeNode::disagree() { multicast_.give_up(*group_, Multicast::Reason::disagreement); }
+
+void TreeNode::give_up(bool disagreed) {
+  const Ni::Access access(multicast_.ni());
+  multicast_.give_up(*group_,
+                     disagreed ? Multicast::Reason::disagreement : Multicast::Reason::loss);
+}
+
+void TreeNode::lost(Multicast::Reason reason) {
+  if (reason == Multicast::Reason::disagreement) mismatch_.store(true, std::memory_order_relaxed);
+  failed_.store(true, std::memory_order_release);
+}
+
+bool TreeNode::knows(std::uint32_t member) const {
+  const Ni::Access access(multicast_.ni());
+  return multicast_.peer(*group_, member) != kNoPeer;
+}
+
+void TreeNode::set_peer(std::uint32_t member, PeerId peer) {
+  const Ni::Access access(multicast_.ni());
+  multicast_.set_peer(*group_, member, peer);
+}
+
+void TreeNode::set_board(const Board& board) noexcept {
+  const Ni::Access access(multicast_.ni());
+  board_ = board;
+}
+
+void TreeNode::serve() {
+  const Ni::Access access(multicast_.ni());
+  multicast_.serve(*group_);
+}
+
+// --- Results ---
+
+void TreeNode::multicast(CollOperation& operation, std::uint64_t step, Label label,
+                         std::span<const std::byte> bytes) {
+  MulticastHeader header;
+  header.word = label.word();
+  header.number = step;
+  header.tag = kResult;
+  header.shape = operation.shape;
+  header.fan = operation.fan;
+  const Ni::Access access(multicast_.ni());
+  multicast_.send(*group_, header, bytes, operation.unsent);
+}
+
+Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
+                                           std::span<const std::byte> bytes) {
+  if (bytes.size() > Board::kRoom) return Answer::malformed;
+  if (header.tag == kResult && header.kind == MulticastHeader::Kind::tree) {
+    if (place(header.number, label_of(header, bytes), bytes)) return Answer::taken;
+    kept_step_ = header.number;
+    return Answer::keep;
+  }
+  const auto up = std::bit_cast<Up>(header.word);
+  const Membership::Shape shape{header.shape, header.fan};
+  if (header.kind != MulticastHeader::Kind::direct || !up.sound(members()) || header.fan == 0 ||
+      header.fan > kMaxFan || !members().in_tree(up.root, self_))
+    return Answer::malformed;
+  switch (header.tag) {
+    case kContribution:
+      return add(header.number, up, shape, header.origin, bytes) ? Answer::taken
+                                                                 : Answer::malformed;
+    case kQuestion:
+      if (members().parent(shape, up.root, self_) != header.origin) return Answer::malformed;
+      on_question(header.number, up, shape);
+      return Answer::taken;
+    case kAnswer: on_answer(header.number, up, shape, header.origin); return Answer::taken;
+    default: return Answer::malformed;
+  }
+}
+
+// True: it is where the ranks of this node look for it.
+bool TreeNode::place(std::uint64_t step, Label label, std::span<const std::byte> bytes) {
+  if (!board_.is_open()) return place_in_buffer(step, label, bytes);
+  if (!board_.writable(step, bytes.size())) {
+    multicast_.wake(*this);
+    return false;
+  }
+  if (!bytes.empty())
+    std::memcpy(board_.room(board_.self(), step, bytes.size()), bytes.data(), bytes.size());
+  board_.publish(board_.self(), step, label);
+  return true;
+}
+
+bool TreeNode::place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes) {
+  CollOperation* const operation = current_;
+  if (operation == nullptr || !operation->covers(step)) return false;
+  const std::uint64_t index = (step - operation->first) / operation->per_chunk;
+  if (label != operation->label(index, operation->size_of(index))) {
+    disagree();
+    return true;
+  }
+  if (!bytes.empty()) std::memcpy(operation->got(index), bytes.data(), bytes.size());
+  operation->arrived.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void TreeNode::begin(CollOperation& operation) {
+  const Ni::Access access(multicast_.ni());
+  current_ = &operation;
+  own_next_ = operation.first;
+  // Others took for a reduction what is none here.
+  if (!ahead_.empty() &&
+      (*ahead_.begin() < own_next_ || (!operation.reduces() && operation.covers(*ahead_.begin()))))
+    disagree();
+  if (!kept_.empty() || !own_results_.empty()) work();
+}
+
+void TreeNode::end(const CollOperation& operation) {
+  const Ni::Access access(multicast_.ni());
+  current_ = nullptr;
+  own_next_ = operation.first + operation.steps;
+}
+
+// Later steps find no room either, nor does an operation that is still to come.
+bool TreeNode::work() {
+  while (!own_results_.empty()) {
+    const auto first = own_results_.begin();
+    if (!place(first->first, first->second.label, first->second.bytes)) return board_.is_open();
+    own_results_.erase(first);
+  }
+  for (auto entry = kept_.begin(); entry != kept_.end();) {
+    Multicast::Packet& packet = *entry->second;
+    const std::span<const std::byte> bytes = Multicast::bytes(packet);
+    if (!place(entry->first, label_of(Multicast::header(packet), bytes), bytes))
+      return board_.is_open();
+    entry = kept_.erase(entry);
+    multicast_.release(packet);
+  }
+  return false;
+}
+
+// --- Reductions ---
+
+TreeNode::Up TreeNode::up_of(const CollOperation& operation, std::uint64_t step) noexcept {
+  const bool last = step + operation.per_chunk == operation.first + operation.steps;
+  return {operation.top, static_cast<CombineOp>(operation.op),
+          static_cast<CombineType>(operation.type),
+          static_cast<std::uint8_t>(operation.kind == LFC_COLL_ALLREDUCE ? 1 : 0),
+          static_cast<std::uint8_t>(last ? 1 : 0)};
+}
+
+void TreeNode::contribute(const CollOperation& operation, std::uint64_t step, Label label,
+                          std::span<const std::byte> bytes) {
+  const Ni::Access access(multicast_.ni());
+  const Up up = up_of(operation, step);
+  const Membership::Shape shape = shape_of(operation);
+  ahead_.erase(step);
+  own_next_ = step + 1;
+  const bool leaf = members().children(shape, up.root, self_).size() == 0;
+  if (label.wrong)
+    disagree();
+  else if (leaf && up.root != self_ && !pending_.contains(step))
+    send_up(step, up, shape, bytes);  // as it lies
+  else if (!add(step, up, shape, self_, bytes))
+    disagree();
+}
+
+// A member's part of a step's result. False: it is not one of those we wait for.
+bool TreeNode::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
+                   std::span<const std::byte> bytes) {
+  forget_results();
+  const auto children = members().children(shape, up.root, self_);
+  const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
+  Pending& pending = entry->second;
+  const bool late = is_new && member != self_ && (step < own_next_ || is_another(step, up, shape));
+  if (late || up != pending.up || shape != pending.shape) {
+    disagree();
+    return true;
+  }
+  std::uint32_t part = Partial::kOwn;
+  if (member != self_) {
+    const auto* const child = std::find(children.begin(), children.end(), member);
+    part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
+    if (is_new) ahead_.insert(step);
+  }
+  switch (pending.partial.add(part, bytes, find_combine(up.op, up.type), combine_size(up.type))) {
+    case Partial::Added::wrong: return false;
+    case Partial::Added::differs: disagree(); break;
+    case Partial::Added::whole: complete(step, up, shape, pending); break;
+    case Partial::Added::more: break;
+  }
+  return true;
+}
+
+void TreeNode::tell(std::uint32_t member, std::uint8_t tag, std::uint64_t step, Up up,
+                    Membership::Shape shape, std::span<const std::byte> bytes) {
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
+  header.number = step;
+  header.tag = tag;
+  header.word = std::bit_cast<std::uint64_t>(up);
+  multicast_.send_direct(*group_, member, header, bytes);
+}
+
+void TreeNode::send_up(std::uint64_t step, Up up, Membership::Shape shape,
+                       std::span<const std::byte> bytes) {
+  tell(members().parent(shape, up.root, self_), kContribution, step, up, shape, bytes);
+}
+
+void TreeNode::complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending) {
+  const std::span<const std::byte> sum = pending.partial.bytes();
+  if (up.root != self_) {
+    send_up(step, up, shape, sum);
+    pending_.erase(step);
+    return;
+  }
+  // Its host has contributed: it is in this operation, or past it.
+  const CollOperation* const operation = current_;
+  if (operation == nullptr || !operation->covers(step)) return disagree();
+  const std::uint64_t index = (step - operation->first) / operation->per_chunk;
+  const Label label = operation->label(index, sum.size());
+  if (up.all == 0) {
+    place_in_buffer(step, label, sum);
+    pending_.erase(step);
+    return;
+  }
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
+  header.number = step + 1;
+  header.tag = kResult;
+  header.word = label.word();
+  multicast_.send(*group_, header, sum, pending.unsent);
+  if (!place(step + 1, label, sum))
+    own_results_.emplace(step + 1, OwnResult{label, {sum.begin(), sum.end()}});
+  results_.push_back({step, &pending});
+}
+
+// --- Who waits for whom ---
+
+bool TreeNode::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
+  return current_ != nullptr && current_->covers(step) &&
+         (!current_->reduces() || up_of(*current_, step) != up || shape_of(*current_) != shape);
+}
+
+// The oldest step is what all later ones wait for.
+void TreeNode::ask() {
+  const Ni::Access access(multicast_.ni());
+  forget_results();
+  for (const auto& [step, pending] : pending_) {
+    if (pending.partial.is_whole()) continue;
+    ask_children(step, pending.up, pending.shape, &pending.partial);
+    return;
+  }
+}
+
+// Those whose part is missing.
+void TreeNode::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
+                            const Partial* has) {
+  std::uint32_t index = 0;
+  for (const std::uint32_t child : members().children(shape, up.root, self_))
+    if (const std::uint32_t part = Partial::child(index++); has == nullptr || !has->has(part))
+      tell(child, kQuestion, step, up, shape);
+}
+
+// The parent has waited for long for our part of this step.
+void TreeNode::on_question(std::uint64_t step, Up up, Membership::Shape shape) {
+  const auto found = pending_.find(step);
+  if (found != pending_.end()) {
+    if (up != found->second.up || shape != found->second.shape) return disagree();
+    ask_children(step, up, shape, &found->second.partial);
+  } else if (step < own_next_) {
+    tell(members().parent(shape, up.root, self_), kAnswer, step, up, shape);
+  } else if (is_another(step, up, shape)) {
+    disagree();
+  } else {
+    ask_children(step, up, shape, nullptr);
+  }
+}
+
+// The child has said all that it has to say of this step, before it answered.
+void TreeNode::on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member) {
+  const auto found = pending_.find(step);
+  if (found == pending_.end() || up != found->second.up || shape != found->second.shape) return;
+  const auto children = members().children(shape, up.root, self_);
+  const auto* const child = std::find(children.begin(), children.end(), member);
+  const auto part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
+  if (child != children.end() && !found->second.partial.has(part)) disagree();
+}
+
+}  // namespace lfc
