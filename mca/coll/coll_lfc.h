@@ -83,31 +83,7 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module);
 
-/* On communicators whose ranks share a node. */
-int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                       mca_coll_base_module_t* module);
-int lfc_coll_iallgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                        ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                        ompi_request_t** request, mca_coll_base_module_t* module);
-int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                        const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                        ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int lfc_coll_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                         const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                         ompi_communicator_t* comm, ompi_request_t** request,
-                         mca_coll_base_module_t* module);
-int lfc_coll_gather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                    ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                    mca_coll_base_module_t* module);
-int lfc_coll_igather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                     ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                     ompi_request_t** request, mca_coll_base_module_t* module);
-int lfc_coll_scatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                     ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                     mca_coll_base_module_t* module);
-int lfc_coll_iscatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                      ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                      ompi_request_t** request, mca_coll_base_module_t* module);
+/* What is served only where all ranks share a node. */
+void lfc_coll_offer_gathers(mca_coll_base_module_t* module);
 
 #endif

@@ -68,17 +68,17 @@ static bool open_allgather(opening* it, const void* in, int count, ompi_datatype
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
 
-int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                       mca_coll_base_module_t* module) {
+static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
+                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
   return run(&it, opened, module);
 }
 
-int lfc_coll_iallgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                        ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                        ompi_request_t** request, mca_coll_base_module_t* module) {
+static int call_iallgather(const void* in, int count, ompi_datatype_t* type, void* out,
+                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                           ompi_request_t** request, mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
   return start(&it, opened, comm, module, request);
@@ -105,19 +105,19 @@ static bool open_allgatherv(opening* it, const void* in, int count, ompi_datatyp
   return true;
 }
 
-int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                        const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                           const int* counts, const int* displacements, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   opening it;
   const bool opened =
       open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
   return run(&it, opened, module);
 }
 
-int lfc_coll_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                         const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                         ompi_communicator_t* comm, ompi_request_t** request,
-                         mca_coll_base_module_t* module) {
+static int call_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                            const int* counts, const int* displacements, ompi_datatype_t* out_type,
+                            ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
   opening it;
   const bool opened =
       open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
@@ -143,17 +143,17 @@ static bool open_gather(opening* it, const void* in, int count, ompi_datatype_t*
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
 
-int lfc_coll_gather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                    ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                    mca_coll_base_module_t* module) {
+static int call_gather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                       ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
+                       mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
   return run(&it, opened, module);
 }
 
-int lfc_coll_igather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                     ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                     ompi_request_t** request, mca_coll_base_module_t* module) {
+static int call_igather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                        ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
+                        ompi_request_t** request, mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
   return start(&it, opened, comm, module, request);
@@ -177,18 +177,29 @@ static bool open_scatter(opening* it, const void* in, int count, ompi_datatype_t
   return !gets || lfc_coll_buffer_open(&it->operands.out, out, (size_t)out_count, out_type, false);
 }
 
-int lfc_coll_scatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                     ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                     mca_coll_base_module_t* module) {
+static int call_scatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                        ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
+                        mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
   return run(&it, opened, module);
 }
 
-int lfc_coll_iscatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                      ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                      ompi_request_t** request, mca_coll_base_module_t* module) {
+static int call_iscatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                         ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
+                         ompi_request_t** request, mca_coll_base_module_t* module) {
   opening it;
   const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
   return start(&it, opened, comm, module, request);
+}
+
+void lfc_coll_offer_gathers(mca_coll_base_module_t* module) {
+  module->coll_allgather = call_allgather;
+  module->coll_allgatherv = call_allgatherv;
+  module->coll_gather = call_gather;
+  module->coll_scatter = call_scatter;
+  module->coll_iallgather = call_iallgather;
+  module->coll_iallgatherv = call_iallgatherv;
+  module->coll_igather = call_igather;
+  module->coll_iscatter = call_iscatter;
 }

@@ -121,16 +121,7 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   super->coll_ibarrier = lfc_coll_ibarrier;
   super->coll_ireduce = lfc_coll_ireduce;
   super->coll_iallreduce = lfc_coll_iallreduce;
-  if (lfc_coll_nodes(communicator) == 1) {
-    super->coll_allgather = lfc_coll_allgather;
-    super->coll_allgatherv = lfc_coll_allgatherv;
-    super->coll_gather = lfc_coll_gather;
-    super->coll_scatter = lfc_coll_scatter;
-    super->coll_iallgather = lfc_coll_iallgather;
-    super->coll_iallgatherv = lfc_coll_iallgatherv;
-    super->coll_igather = lfc_coll_igather;
-    super->coll_iscatter = lfc_coll_iscatter;
-  }
+  if (lfc_coll_nodes(communicator) == 1) lfc_coll_offer_gathers(super);
   *priority = (int)component->options.said.priority;
   return super;
 }

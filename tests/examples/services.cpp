@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "engine/ni.hpp"
-#include "services/collective/group.hpp"
-#include "services/collective/group_names.hpp"
+#include "services/collective/communicator.hpp"
 #include "services/collective/label.hpp"
+#include "services/collective/names.hpp"
+#include "services/collective/patience.hpp"
+#include "services/collective/plan.hpp"
 #include "services/multicast/membership.hpp"
 #include "services/multicast/multicast.hpp"
 #include "services/multicast/tree.hpp"
@@ -21,13 +23,30 @@
 
 namespace lfc {
 
-void group(Membership members, std::uint32_t self, std::unique_ptr<GroupNetwork> network,
-           std::unique_ptr<CollGroup::Place> place, const CollOptions& options) {
-#include "common/services/collective/group.hpp.example"
+void communicator(std::unique_ptr<Site> site, const CollOptions& options,
+                  const lfc_coll_call& call) {
+#include "common/services/collective/communicator.hpp.example"
 }
 
-void group_names(std::uint64_t key) {
-#include "common/services/collective/group_names.hpp.example"
+void collective(Site& site, CollOperation& operation) {
+#include "common/services/collective/collective.hpp.example"
+}
+
+void names(std::uint64_t key) {
+#include "common/services/collective/names.hpp.example"
+}
+
+void operation_of(Communicator& communicator, const lfc_coll_call& call) {
+#include "common/services/collective/operation.hpp.example"
+}
+
+void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)()) {
+#include "common/services/collective/patience.hpp.example"
+}
+
+void plan_of(CollOperation& operation, const CollOptions& options, std::size_t bytes,
+             bool synchronises) {
+#include "common/services/collective/plan.hpp.example"
 }
 
 void label(const Label& theirs) {

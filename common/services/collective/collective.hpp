@@ -2,7 +2,7 @@
 // in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp).
 //
 //   const Collective& collective = collective_of(operation.kind);
-//   while (!collective.walk(site, operation)) ...      // again when something may have moved
+//   while (!collective.walk(site, operation)) ...;     // again when something may have moved
 //
 // All ranks cut an operation into the same steps (prepare()) and number them alike. One node: everything
 // goes over the board. Several: on each node one rank, the head, stands for all; contributions meet on

@@ -1,7 +1,7 @@
 // Communicator: one communicator as this rank sees it: its operations, one after the other, each a walk
 // over steps that all ranks number alike (collective.hpp).
 //
-//   Communicator communicator(std::make_unique<Site>(...), options);
+//   Communicator communicator(std::move(site), options);
 //   if (communicator.try_at_once(call, 100)) return;
 //   CollOperation operation(call);
 //   communicator.submit(operation);

@@ -2,7 +2,7 @@
 // other business now and then, and gives its processor to others when it waits for long.
 //
 //   Patience patience({.crowded = false, .progress = progress});
-//   patience.until(operation, communicator, [&] { ... });     // called now and then, for losses
+//   patience.until(operation, communicator, [] {});           // called now and then, to look for losses
 //
 // Threads: any; one object for all.
 #pragma once

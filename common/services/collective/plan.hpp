@@ -1,10 +1,10 @@
 // Plan: what all ranks decide alike of an operation, from its call and the communicator alone: its chunks, its
 // steps, its tree; and how far ranks may be ahead of each other.
 //
-//   plan(operation, {.nodes = 4, .lanes = 2, .middle = 4});       // chunk, chunks, steps, fan, ...
+//   plan(operation, {.nodes = 4, .lanes = 2, .middle = 4}, options);      // chunk, chunks, steps, fan
 //   Pace pace(options.window, options.packet);
 //   const std::size_t piece = pace.piece(bytes);                  // larger operations go in pieces
-//   if (pace.needs_barrier(bytes, cost)) ...                      // before this one
+//   if (pace.needs_barrier(operation, synchronises)) ...;         // in front of this one
 //
 // Among nodes nobody runs ahead without bound: after `window` bytes of broadcasts and reductions, which alone
 // do not synchronise, everybody inserts a barrier, and larger ones are done in pieces. All ranks count
