@@ -60,15 +60,6 @@ bool possible(lfc_op op, lfc_element element) noexcept {
   return lfc::is_valid(static_cast<lfc::Accumulate>(op), static_cast<lfc::Element>(element));
 }
 
-// A word in one instruction, whatever the compiler knows of the size.
-void copy_bytes(void* to, const void* from, std::uint64_t bytes) noexcept {
-  if (bytes == sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));
-  } else {
-    std::memcpy(to, from, bytes);
-  }
-}
-
 Window& of(lfc_rma_window* window) noexcept { return *reinterpret_cast<Window*>(window); }
 
 // An operation or an epoch of a window; it throws only when memory is short.
@@ -185,19 +176,20 @@ bool lfc_rma_window_all_mapped(lfc_rma_window* window) { return of(window).all_m
 
 bool lfc_rma_window_query(lfc_rma_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                           void** base) {
-  const lfc::WindowPeer& peer = of(window).peer(rank);
+  const lfc::rma::OriginPeer& peer = of(window).peer(rank);
   *size = peer.size;
   *unit = peer.displacement_unit;
   *base = peer.mapped;
-  return peer.is_mapped();
+  return peer.reach.mapped;
 }
 
-uint32_t lfc_rma_window_unit(lfc_rma_window* window, uint32_t rank) {
-  return of(window).peer(rank).displacement_unit;
+bool lfc_rma_window_offset(lfc_rma_window* window, uint32_t rank, int64_t displacement,
+                           int64_t* offset) {
+  return of(window).offset_of(rank, displacement, *offset);
 }
 
 uint64_t lfc_rma_window_address(lfc_rma_window* window, uint32_t rank) {
-  return of(window).peer(rank).base;
+  return of(window).address(rank);
 }
 
 lfc_rma_status lfc_rma_drain(lfc_rma_window* window) {
@@ -210,45 +202,34 @@ lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base) {
   return guarded(window, [&](Window& w) { return w.detach(base); });
 }
 
-bool lfc_rma_put_direct(lfc_rma_window* window, uint32_t target, const void* origin, uint64_t bytes,
-                        int64_t displacement) {
-  std::byte* const there = of(window).direct(target, displacement, bytes);
-  if (there == nullptr) return of(window).put_at_once(target, origin, displacement, bytes);
-  of(window).note_stores();
-  copy_bytes(there, origin, bytes);
-  return true;
+lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target, const void* origin,
+                                 uint64_t bytes, int64_t displacement) {
+  return guarded(window,
+                 [&](Window& w) { return w.put_plain(target, origin, bytes, displacement); });
 }
 
-bool lfc_rma_get_direct(lfc_rma_window* window, uint32_t target, void* result, uint64_t bytes,
-                        int64_t displacement) {
-  const std::byte* const there = of(window).direct(target, displacement, bytes);
-  if (there == nullptr) return of(window).get_at_once(target, result, displacement, bytes);
-  of(window).order_loads();
-  copy_bytes(result, there, bytes);
-  return true;
+lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uint32_t target, void* result,
+                                 uint64_t bytes, int64_t displacement) {
+  return guarded(window,
+                 [&](Window& w) { return w.get_plain(target, result, bytes, displacement); });
 }
 
-bool lfc_rma_fetch_direct(lfc_rma_window* window, uint32_t target, lfc_op op, lfc_element element,
-                          const void* origin, void* result, size_t size, uint64_t count,
-                          int64_t displacement) {
-  if (element >= LFC_ELEMENT_I16_I32 || !possible(op, element)) return false;
-  std::byte* const there = of(window).direct(target, displacement, size * count);
-  if (there == nullptr) return false;
-  of(window).order_loads();
-  lfc::accumulate(to_what(op, element), there, static_cast<const std::byte*>(origin),
-                  static_cast<std::byte*>(result), count, of(window).elements(target, count));
-  return true;
+lfc_rma_status lfc_rma_accumulate_plain(lfc_rma_window* window, uint32_t target, lfc_op op,
+                                        lfc_element element, const void* origin, void* result,
+                                        size_t size, uint64_t count, int64_t displacement) {
+  if (!possible(op, element)) return LFC_RMA_INVALID;
+  return guarded(window, [&](Window& w) {
+    return w.accumulate_plain(target, to_what(op, element), origin, result, size * count, count,
+                              displacement);
+  });
 }
 
-bool lfc_rma_compare_and_swap_direct(lfc_rma_window* window, uint32_t target, const void* compare,
-                                     const void* value, void* result, size_t size,
-                                     int64_t displacement) {
-  std::byte* const there = of(window).direct(target, displacement, size);
-  if (there == nullptr) return false;
-  lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
-                        static_cast<const std::byte*>(value), static_cast<std::byte*>(result), size,
-                        of(window).elements(target, 1));
-  return true;
+lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
+                                        const void* compare, const void* value, void* result,
+                                        size_t size, int64_t displacement) {
+  return guarded(window, [&](Window& w) {
+    return w.swap_plain(target, compare, value, result, size, displacement);
+  });
 }
 
 lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target, const lfc_rma_view* origin,
@@ -278,14 +259,6 @@ lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, lfc_op op,
                    to_view(*there), request);
   });
 }
-lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
-                                        const void* compare, const void* value, void* result,
-                                        size_t size, int64_t offset) {
-  return guarded(window, [&](Window& w) {
-    return w.compare_and_swap(target, compare, value, result, size, offset);
-  });
-}
-
 lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window) {
   return guarded(window, [](Window& w) { return w.fence_allowed(); });
 }

@@ -152,27 +152,30 @@ bool lfc_rma_window_all_mapped(lfc_rma_window* window);
 /* What MPI_Win_shared_query wants; false when that rank's memory is not mapped here. */
 bool lfc_rma_window_query(lfc_rma_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                           void** base);
-uint32_t lfc_rma_window_unit(lfc_rma_window* window, uint32_t rank);
+/* Where a displacement lies in that rank's memory, in bytes; false: nowhere, not even in 64 bits. */
+bool lfc_rma_window_offset(lfc_rma_window* window, uint32_t rank, int64_t displacement,
+                           int64_t* offset);
 /* Where that rank's memory begins, in its own process. */
 uint64_t lfc_rma_window_address(lfc_rma_window* window, uint32_t rank);
 enum lfc_rma_status lfc_rma_drain(lfc_rma_window* window);
 enum lfc_rma_status lfc_rma_attach(lfc_rma_window* window, void* base, uint64_t size);
 enum lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base);
 
-/* For contiguous bytes, and elements that are not pairs: true when it has been done by loads, stores
- * and CPU atomics; false: one of the calls below has to do it. Displacements in the target's units. */
-bool lfc_rma_put_direct(lfc_rma_window* window, uint32_t target, const void* origin, uint64_t bytes,
-                        int64_t displacement);
-bool lfc_rma_get_direct(lfc_rma_window* window, uint32_t target, void* result, uint64_t bytes,
-                        int64_t displacement);
+/* For bytes, and elements, that follow each other on both sides. Displacements in the target's units. */
+enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target, const void* origin,
+                                      uint64_t bytes, int64_t displacement);
+enum lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uint32_t target, void* result,
+                                      uint64_t bytes, int64_t displacement);
 /* `result` may be NULL. */
-bool lfc_rma_fetch_direct(lfc_rma_window* window, uint32_t target, enum lfc_op op,
-                          enum lfc_element element, const void* origin, void* result, size_t size,
-                          uint64_t count, int64_t displacement);
-bool lfc_rma_compare_and_swap_direct(lfc_rma_window* window, uint32_t target, const void* compare,
-                                     const void* value, void* result, size_t size,
-                                     int64_t displacement);
+enum lfc_rma_status lfc_rma_accumulate_plain(lfc_rma_window* window, uint32_t target,
+                                             enum lfc_op op, enum lfc_element element,
+                                             const void* origin, void* result, size_t size,
+                                             uint64_t count, int64_t displacement);
+enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
+                                             const void* compare, const void* value, void* result,
+                                             size_t size, int64_t displacement);
 
+/* For everything else, and with requests. Offsets in bytes. */
 enum lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target,
                                 const struct lfc_rma_view* origin, const struct lfc_rma_view* there,
                                 void* request);
@@ -186,9 +189,6 @@ enum lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, enum 
                                   enum lfc_element element, const struct lfc_rma_view* origin,
                                   const struct lfc_rma_view* result,
                                   const struct lfc_rma_view* there, void* request);
-enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
-                                             const void* compare, const void* value, void* result,
-                                             size_t size, int64_t offset);
 
 enum lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window);
 enum lfc_rma_status lfc_rma_fence_leave(lfc_rma_window* window, uint32_t* sent);

@@ -1,21 +1,12 @@
 /* Put, get, accumulate and their relatives: MPI's arguments as the engine's. */
 #include "osc_neon.h"
 
-/* Where a displacement lies in the target's memory, in bytes: it is in the target's units; in dynamic windows it is an
- * address. False: nowhere, not even in 64 bits. */
-static bool offset_of(const rma_module* module, int target, ptrdiff_t disp, int64_t* offset) {
-  const int64_t unit = module->flavor == MPI_WIN_FLAVOR_DYNAMIC
-                           ? 1
-                           : lfc_rma_window_unit(module->window, (uint32_t)target);
-  return !__builtin_mul_overflow((int64_t)disp, unit, offset);
-}
-
 /* The target's side. */
 static enum lfc_rma_status describe_target(struct rma_memory* memory, const rma_module* module,
                                            int target, ptrdiff_t disp, int count,
                                            ompi_datatype_t* datatype) {
   int64_t offset;
-  if (!offset_of(module, target, disp, &offset)) return LFC_RMA_RANGE;
+  if (!lfc_rma_window_offset(module->window, (uint32_t)target, disp, &offset)) return LFC_RMA_RANGE;
   return rma_describe(memory, NULL, offset, (size_t)count, datatype) ? LFC_RMA_OK
                                                                      : LFC_RMA_NO_MEMORY;
 }
@@ -79,6 +70,18 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
   return rma_error(status);
 }
 
+/* Not a pair, in which there may be gaps. */
+static inline bool is_single(enum lfc_element element) { return element < LFC_ELEMENT_I16_I32; }
+
+/* Of single elements that follow each other on all sides. `result` may be NULL. */
+static inline int combine_plain(const void* origin, void* result, ompi_datatype_t* datatype,
+                                enum lfc_element element, int count, int target, ptrdiff_t disp,
+                                ompi_op_t* op, ompi_win_t* win) {
+  return rma_error(lfc_rma_accumulate_plain(rma_module_of(win)->window, (uint32_t)target,
+                                            rma_op_of(op), element, origin, result,
+                                            datatype->super.size, (uint64_t)count, disp));
+}
+
 /* Runs `call` with a new request, which is the caller's when that went well. */
 #define WITH_REQUEST(call)                             \
   do {                                                 \
@@ -96,9 +99,9 @@ static int put(const void* origin, int count, ompi_datatype_t* datatype, int tar
                int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
   const size_t bytes = datatype->super.size * (size_t)count;
   if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
-      bytes <= there_datatype->super.size * (size_t)there_count &&
-      lfc_rma_put_direct(rma_module_of(win)->window, (uint32_t)target, origin, bytes, disp))
-    return OMPI_SUCCESS;
+      bytes <= there_datatype->super.size * (size_t)there_count)
+    return rma_error(
+        lfc_rma_put_plain(rma_module_of(win)->window, (uint32_t)target, origin, bytes, disp));
   return transfer(true, (void*)(uintptr_t)origin, count, datatype, target, disp, there_count,
                   there_datatype, win, NULL);
 }
@@ -107,9 +110,9 @@ static int get(void* result, int count, ompi_datatype_t* datatype, int target, p
                int there_count, ompi_datatype_t* there_datatype, ompi_win_t* win) {
   const size_t bytes = there_datatype->super.size * (size_t)there_count;
   if (is_plain(datatype, count) && is_plain(there_datatype, there_count) &&
-      bytes <= datatype->super.size * (size_t)count &&
-      lfc_rma_get_direct(rma_module_of(win)->window, (uint32_t)target, result, bytes, disp))
-    return OMPI_SUCCESS;
+      bytes <= datatype->super.size * (size_t)count)
+    return rma_error(
+        lfc_rma_get_plain(rma_module_of(win)->window, (uint32_t)target, result, bytes, disp));
   return transfer(false, result, count, datatype, target, disp, there_count, there_datatype, win,
                   NULL);
 }
@@ -131,12 +134,10 @@ static int rget(void* result, int count, ompi_datatype_t* datatype, int target, 
 static int accumulate(const void* origin, int count, ompi_datatype_t* datatype, int target,
                       ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                       ompi_op_t* op, ompi_win_t* win) {
+  const enum lfc_element element = rma_element_of(there_datatype);
   if (datatype == there_datatype && count == there_count && ompi_datatype_is_predefined(datatype) &&
-      is_plain(datatype, count) &&
-      lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
-                           rma_element_of(datatype), origin, NULL, datatype->super.size,
-                           (uint64_t)count, disp))
-    return OMPI_SUCCESS;
+      is_plain(datatype, count) && is_single(element))
+    return combine_plain(origin, NULL, datatype, element, count, target, disp, op, win);
   return combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
                  there_datatype, op, false, win, NULL);
 }
@@ -152,14 +153,13 @@ static int get_accumulate(const void* origin, int count, ompi_datatype_t* dataty
                           int result_count, ompi_datatype_t* result_datatype, int target,
                           ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                           ompi_op_t* op, ompi_win_t* win) {
+  const enum lfc_element element = rma_element_of(there_datatype);
   const bool alike = result_datatype == there_datatype && result_count == there_count &&
                      ((datatype == there_datatype && count == there_count) || op == MPI_NO_OP);
   if (alike && ompi_datatype_is_predefined(there_datatype) &&
-      is_plain(there_datatype, there_count) &&
-      lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
-                           rma_element_of(there_datatype), origin, result,
-                           there_datatype->super.size, (uint64_t)there_count, disp))
-    return OMPI_SUCCESS;
+      is_plain(there_datatype, there_count) && is_single(element))
+    return combine_plain(origin, result, there_datatype, element, there_count, target, disp, op,
+                         win);
   return combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
                  there_count, there_datatype, op, true, win, NULL);
 }
@@ -174,9 +174,9 @@ static int rget_accumulate(const void* origin, int count, ompi_datatype_t* datat
 
 static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datatype, int target,
                         ptrdiff_t disp, ompi_op_t* op, ompi_win_t* win) {
-  if (lfc_rma_fetch_direct(rma_module_of(win)->window, (uint32_t)target, rma_op_of(op),
-                           rma_element_of(datatype), origin, result, datatype->super.size, 1, disp))
-    return OMPI_SUCCESS;
+  const enum lfc_element element = rma_element_of(datatype);
+  if (is_single(element))
+    return combine_plain(origin, result, datatype, element, 1, target, disp, op, win);
   return combine(origin, 1, datatype, result, 1, datatype, target, disp, 1, datatype, op, true, win,
                  NULL);
 }
@@ -184,16 +184,8 @@ static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datat
 static int compare_and_swap(const void* origin, const void* compare, void* result,
                             ompi_datatype_t* datatype, int target, ptrdiff_t disp,
                             ompi_win_t* win) {
-  const rma_module* module = rma_module_of(win);
-  int64_t offset;
-  const size_t size = datatype->super.size;
-  if (size <= sizeof(uint64_t) &&
-      lfc_rma_compare_and_swap_direct(module->window, (uint32_t)target, compare, origin, result,
-                                      size, disp))
-    return OMPI_SUCCESS;
-  if (!offset_of(module, target, disp, &offset)) return rma_error(LFC_RMA_RANGE);
-  return rma_error(lfc_rma_compare_and_swap(module->window, (uint32_t)target, compare, origin,
-                                            result, size, offset));
+  return rma_error(lfc_rma_compare_and_swap(rma_module_of(win)->window, (uint32_t)target, compare,
+                                            origin, result, datatype->super.size, disp));
 }
 
 void rma_fill_operations(ompi_osc_base_module_t* module) {

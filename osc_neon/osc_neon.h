@@ -57,8 +57,8 @@ static inline rma_module* rma_module_of(const ompi_win_t* win) {
 
 /* From the engine's status to Open MPI's. */
 static inline int rma_error(enum lfc_rma_status status) {
+  if (__builtin_expect(status == LFC_RMA_OK, true)) return OMPI_SUCCESS;
   switch (status) {
-    case LFC_RMA_OK: return OMPI_SUCCESS;
     case LFC_RMA_SYNC: return OMPI_ERR_RMA_SYNC;
     case LFC_RMA_RANGE: return OMPI_ERR_RMA_RANGE;
     case LFC_RMA_TRUNCATED: return MPI_ERR_TRUNCATE;

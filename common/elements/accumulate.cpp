@@ -16,22 +16,18 @@
 namespace lfc {
 namespace {
 
-// What is asked for every operation.
+// Bytes of each element, and of a pair's value.
 struct TypeFacts {
   std::uint16_t size = 0;
-  std::uint16_t operations = 0;  // a bit for each that is allowed
-  std::uint16_t value_size = 0;  // of pairs
+  std::uint16_t value_size = 0;
 };
 constexpr auto kTypes = [] {
   std::array<TypeFacts, static_cast<std::size_t>(Element::count_)> facts{};
   for (std::size_t i = 0; i < facts.size(); ++i)
     facts[i] = with_type(static_cast<Element>(i), [](auto value) {
       using T = decltype(value);
-      TypeFacts type{Packed<T>::size, 0, 0};
+      TypeFacts type{Packed<T>::size, 0};
       if constexpr (is_pair<T>) type.value_size = Packed<T>::value_size;
-      for (unsigned op = 0; op < static_cast<unsigned>(Accumulate::count_); ++op)
-        if (allows<T>(static_cast<Accumulate>(op)))
-          type.operations = static_cast<std::uint16_t>(type.operations | 1u << op);
       return type;
     });
   return facts;
@@ -239,14 +235,21 @@ void swap_word(std::byte* target, const std::byte* compare, const std::byte* val
 
 }  // namespace
 
+constexpr std::array<std::uint16_t, static_cast<std::size_t>(Element::count_)> kAllowedOperations =
+    [] {
+      std::array<std::uint16_t, static_cast<std::size_t>(Element::count_)> allowed{};
+      for (std::size_t i = 0; i < allowed.size(); ++i)
+        allowed[i] = with_type(static_cast<Element>(i), [](auto value) {
+          unsigned operations = 0;
+          for (unsigned op = 0; op < static_cast<unsigned>(Accumulate::count_); ++op)
+            if (allows<decltype(value)>(static_cast<Accumulate>(op))) operations |= 1u << op;
+          return static_cast<std::uint16_t>(operations);
+        });
+      return allowed;
+    }();
+
 std::size_t size_of(Element element) noexcept {
   return kTypes[static_cast<std::size_t>(element)].size;
-}
-
-bool is_valid(Accumulate operation, Element element) noexcept {
-  if (operation >= Accumulate::count_ || element >= Element::count_) return false;
-  const TypeFacts& type = kTypes[static_cast<std::size_t>(element)];
-  return (type.operations >> static_cast<unsigned>(operation) & 1) != 0;
 }
 
 // A holder that died inside leaves the lock behind; whoever finds that out takes it over.

@@ -13,6 +13,7 @@
 // Source: MPI-3.1 11.3.4 (what is predefined), 11.7.1 (atomicity per element).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +73,14 @@ std::size_t size_of(Element element) noexcept;
 inline constexpr std::size_t kMaxElement = 32;
 inline constexpr std::size_t kHeldBytes = 32 * 1024;
 // Whether MPI allows the operation on the type. Replace and no_op are allowed on all.
-bool is_valid(Accumulate operation, Element element) noexcept;
+extern const std::array<std::uint16_t, static_cast<std::size_t>(Element::count_)>
+    kAllowedOperations;  // a bit for each
+inline bool is_valid(Accumulate operation, Element element) noexcept {
+  return operation < Accumulate::count_ && element < Element::count_ &&
+         (kAllowedOperations[static_cast<std::size_t>(element)] >>
+              static_cast<unsigned>(operation) &
+          1) != 0;
+}
 
 // Taken for elements that the CPU cannot change at once. Held for a few hundred nanoseconds, by any
 // process that maps it.

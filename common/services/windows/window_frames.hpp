@@ -60,6 +60,14 @@ struct WindowHead {
 };
 static_assert(sizeof(WindowHead) == 40);
 
+inline WindowHead head_of(WindowKind kind, std::uint8_t flags, std::uint64_t count = 0) noexcept {
+  WindowHead head{};
+  head.kind = static_cast<std::uint8_t>(kind);
+  head.flags = flags;
+  head.count = count;
+  return head;
+}
+
 enum class AckKind : std::uint8_t { counted = 1, unlocked, result };
 
 struct WindowAck {

@@ -1,47 +1,48 @@
-// WindowOp: an operation of ours on a window, from the call to its end.
+// WindowCall: what a call asks for: the one description of an operation, made and range-checked once.
+// Walk: how far its bytes have got.
+// WindowOp: a call that could not be finished at once, with copies of the runs that its views refer to.
+// Operations: those of all windows of the process, by the names that targets answer to.
 //
-// A model of it is made on the stack by the call; only what cannot be finished at once is copied
-// into one of the service's, runs included. Internal to this folder.
+//   WindowOp& op = operations.take(call);
+//   WindowOp* const meant = operations.find(ack.reply, peer);      // null: nothing of ours, or not there
+//   operations.finish(op, WindowStatus::ok);                       // given back, or kept until the host has heard of it
+//
+// Internal to this folder. Threads: the caller serialises, but for host_wanted().
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "base/limits.hpp"
-#include "services/windows/windows.hpp"
+#include "base/name_table.hpp"
+#include "base/spares.hpp"
+#include "elements/accumulate.hpp"
+#include "services/windows/view.hpp"
+#include "services/windows/way.hpp"
+#include "wire/frame.hpp"
 
 namespace lfc {
 
-struct WindowOp {
+namespace rma {
+class Origin;
+using Rank = std::uint32_t;
+}  // namespace rma
+
+struct WindowCall {
   enum class Kind : std::uint8_t { put, accumulate, get, fetch, compare_swap };
 
   Kind kind = Kind::put;
   Accumulation what;
-  bool native = false;  // the link shall move the bytes
-  WindowStatus status = WindowStatus::ok;
-  Window* window = nullptr;
-  std::uint32_t target = 0;
+  rma::Rank target = 0;
   View origin;
   View result;
   View there;
   std::uint64_t bytes = 0;
   void* request = nullptr;
-
-  // Under way.
-  Cursor out;                  // over origin
-  Cursor in;                   // over result
-  std::uint64_t in_place = 0;  // of `in`: not what has been received, replies overtake each other
-  Cursor to;                   // over the target's memory
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
-  std::vector<Run> storage;              // of the three views
-  std::uint64_t name = 0;                // what a target's answer refers to
-  bool executing = false;                // by a thread of the host, without the NI's lock
-  bool ended = false;                    // its request is finished; the host has not heard of it
-  WindowOp* next = nullptr;
 
   bool has_result() const noexcept {
     return kind == Kind::get || kind == Kind::fetch || kind == Kind::compare_swap;
@@ -53,47 +54,85 @@ struct WindowOp {
   std::uint64_t unit() const noexcept {
     return kind == Kind::accumulate || kind == Kind::fetch ? size_of(what.element) : 1;
   }
-  bool all_sent() const noexcept { return sent == bytes; }
-  void start_walks() noexcept {
-    out = origin.cursor();
-    in = result.cursor();
-    in_place = 0;
-    to = there.cursor();
+  // Whether both sides have the room.
+  bool fits() const noexcept {
+    const bool operands_fit =
+        !sends_operands() || kind == Kind::compare_swap || origin.bytes() >= bytes;
+    return operands_fit && (!has_result() || result.bytes() >= bytes) && there.bytes() >= bytes;
   }
-  // Takes everything from a model, and copies of the runs that its views refer to.
-  void take(const WindowOp& model);
+  Shape shape() const noexcept {
+    Shape shape{Shape::Kind::other, false, request != nullptr, bytes};
+    if (kind == Kind::put || kind == Kind::get) {
+      shape.kind = kind == Kind::put ? Shape::Kind::put : Shape::Kind::get;
+      shape.contiguous = (kind == Kind::put ? origin : result).contiguous() && there.contiguous();
+    }
+    return shape;
+  }
 };
 
-// An operation that the link has under way.
-struct Windows::Native : Operation {
-  Windows* windows = nullptr;
-  std::uint32_t window = 0;
-  std::uint32_t rank = 0;
-  void* request = nullptr;
+struct Walk {
+  Walk() = default;
+  explicit Walk(const WindowCall& call) noexcept
+      : out(call.origin.cursor()), in(call.result.cursor()), to(call.there.cursor()) {}
+
+  Cursor out;                  // over origin
+  Cursor in;                   // over result
+  Cursor to;                   // over the target's memory
+  std::uint64_t in_place = 0;  // of `in`: not what has been received, replies overtake each other
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
 };
 
-// A fragment that waits in the NI for a credit.
-struct Windows::Carrier : Message {
-  Windows* windows = nullptr;
-  std::uint32_t window = 0;
-  std::uint32_t rank = 0;
-  std::vector<std::byte> bytes;
+struct WindowOp : WindowCall {
+  Walk walk;
+  Way way = Way::frames;  // the one it takes when it may
+  WindowStatus status = WindowStatus::ok;
+  rma::Origin* owner = nullptr;
+  std::uint64_t name = 0;    // what a target's answer refers to
+  bool executing = false;    // by a thread of the host, without the lock
+  bool ended = false;        // its request is finished; the host has not heard of it
+  std::vector<Run> storage;  // of the three views
+  WindowOp* next = nullptr;
+
+  bool all_sent() const noexcept { return walk.sent == bytes; }
+  // Takes everything from a call, and copies of the runs that its views refer to.
+  void take(const WindowCall& call);
 };
 
-// A result that does not fit into an answer, on its way to the origin.
-struct Windows::Reply : Message {
-  Windows* windows = nullptr;
-  PeerId peer = kNoPeer;
-  std::uint32_t window = 0;
-  std::uint64_t name = 0;    // the origin's operation
-  std::uint64_t base = 0;    // offset of this fragment in it
-  std::uint64_t offset = 0;  // bytes sent of the fragment
-  std::uint64_t size = 0;
-  bool from_memory = false;  // a get; else `bytes` hold the old values
+class Operations {
+ public:
+  struct Ended {
+    void* request;
+    WindowStatus status;
+  };
+
+  WindowOp& take(const WindowCall& call);
+  void give_back(WindowOp& op) noexcept;
+  // The operation that an answer of this peer names; null: there is no such one, or not at that target.
+  WindowOp* find(std::uint64_t name, PeerId peer) noexcept;
+  // Ends an operation; the host hears of its request by take_finished().
+  void finish(WindowOp& op, WindowStatus status);
+  std::vector<Ended> take_finished();
+  // That have not ended (diagnosis).
+  std::size_t count() noexcept;
+  template <class Call>
+  void for_each(Call call) {
+    ops_.for_each(call);
+  }
+
+  // There is something that the host alone can do, or has to hear of.
+  void want_host() noexcept { host_wanted_.store(true, std::memory_order_release); }
+  bool host_wanted() const noexcept { return host_wanted_.load(std::memory_order_acquire); }
+
+  // For one fragment at a time.
   std::vector<Run> runs;
-  Cursor from;
   std::vector<std::byte> bytes;
-  std::vector<std::byte> frame;
+
+ private:
+  NameTable<WindowOp, std::uint64_t> ops_{32};
+  Spares<WindowOp> spares_;
+  std::vector<WindowOp*> finished_;
+  std::atomic<bool> host_wanted_{false};
 };
 
 }  // namespace lfc

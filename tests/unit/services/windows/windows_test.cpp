@@ -155,7 +155,7 @@ TEST_CASE("neighbours take the locks of created windows without a frame", "[wind
   std::uint64_t late = 8;
   const Counters& sent = at.world.ni(0).counters();
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
-  REQUIRE(at.at(0).peer(1).lock == WindowPeer::Lock::held);
+  REQUIRE(at.at(0).peer(1).lock == rma::OriginPeer::Lock::held);
   REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
   REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
@@ -277,7 +277,7 @@ TEST_CASE("who polls mapped memory serves the others", "[windows]") {
           WindowStatus::ok);
   int request = 0;
   const auto poll_by_loads = [&] {
-    seen = *reinterpret_cast<std::uint64_t*>(at.at(0).direct(0, 0, 8));
+    seen = *reinterpret_cast<std::uint64_t*>(at.at(0).stores(0, 0, 8));
     if (!at.at(0).flushed_at_once(0)) REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
   };
   const auto poll_by_flush = [&] {
@@ -348,7 +348,7 @@ TEST_CASE("complete and unlock ride in the last fragment that waits", "[windows]
     REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
     put_all();
     REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
-    CHECK_FALSE(at.at(1).peer(0).holds);
+    CHECK_FALSE(at.at(1).protocol().target.peer(0).holds);
     CHECK(counters.get(Counter::frames_sent) == values.size() + 1);  // asks for the lock
   }
   SECTION("an unlock rides while others wait for the lock") {
@@ -554,7 +554,7 @@ TEST_CASE("an operation on mapped memory is not done before its stores are", "[w
   REQUIRE(at.words(0)[0] == 42);
   REQUIRE(at.at(0).complete() == WindowStatus::ok);
   REQUIRE(at.at(0).wait() == WindowStatus::ok);
-  REQUIRE(at.services[0]->operations() == 0);
+  REQUIRE(at.services[0]->operations().count() == 0);
 }
 
 TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
@@ -568,15 +568,15 @@ TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
     REQUIRE(at.at(0).get(1, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
   }
   REQUIRE(at.at(0).get(2, Word(&value).view, Word(nullptr).view, &request) == WindowStatus::ok);
-  REQUIRE(at.services[0]->operations() >= 11);
+  REQUIRE(at.services[0]->operations().count() >= 11);
   at.world.fabric().cut(0, 1);
   REQUIRE(at.at(0).flush(1) == WindowStatus::lost);
   at.services[0]->serve_host();
   REQUIRE(finished.size() >= 5);
-  REQUIRE(at.services[0]->operations() <= 1);  // of the other member
+  REQUIRE(at.services[0]->operations().count() <= 1);  // of the other member
   at.windows[0].reset();
   REQUIRE(finished.size() == 6);  // no request is left for ever
-  REQUIRE(at.services[0]->operations() == 0);
+  REQUIRE(at.services[0]->operations().count() == 0);
 }
 
 // As after as many puts in epochs whose fragments nobody acknowledges.
@@ -584,7 +584,8 @@ TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[
   for (const std::uint64_t before : {0x7fffffffull, 0x80000010ull, 0xffffffffull}) {
     CAPTURE(before);
     Setting at(2);
-    at.at(0).peer(1).sent = at.at(1).peer(0).received = before;
+    at.at(0).protocol().origin.peer(1).sent = before;
+    at.at(1).protocol().target.peer(0).received = before;
     std::uint64_t value = 1;
     REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
     for (int i = 0; i < 5; ++i, ++value) {
@@ -620,10 +621,10 @@ TEST_CASE("an unlock that names more than has arrived waits for it", "[windows]"
   unlock.count = 2;
   at.send(0, 1, unlock, {}, 0);
   at.settle();
-  REQUIRE(at.at(1).peer(0).holds);
+  REQUIRE(at.at(1).protocol().target.peer(0).holds);
   at.send(0, 1, at.head(0, 1, WindowKind::put, 8, 1), {{0, 8, 0, 1}}, 8);
   at.settle();
-  REQUIRE_FALSE(at.at(1).peer(0).holds);
+  REQUIRE_FALSE(at.at(1).protocol().target.peer(0).holds);
   REQUIRE(at.words(1)[0] == 0xeeeeeeeeeeeeeeee);
 }
 

@@ -1,0 +1,237 @@
+#include "services/windows/origin.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lfc::rma {
+
+using Verdict = Service::Verdict;
+
+Origin::Origin(std::uint32_t ranks, const WindowMemory& memory, Operations& operations,
+               Carrier& carrier)
+    : memory_(memory), operations_(operations), carrier_(carrier), peers_(ranks) {}
+
+WindowStatus Origin::check(const WindowCall& call) const noexcept {
+  if (!call.fits()) return WindowStatus::truncated;
+  if (call.bytes == 0) return WindowStatus::ok;
+  const OriginPeer& peer = peers_[call.target];
+  const View& there = call.there;
+  Bounds bounds;
+  if (!there.bounds(bounds) || bounds.low < 0) return WindowStatus::range;
+  if (!memory_.dynamic())
+    return static_cast<std::uint64_t>(bounds.high) <= peer.size ? WindowStatus::ok
+                                                                : WindowStatus::range;
+  if (!peer.reach.mapped) return WindowStatus::ok;
+  std::int64_t base = 0;
+  for (std::uint64_t i = 0; i < there.count; ++i)
+    for (Run run : there.runs) {
+      run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
+      if (memory_.resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
+    }
+  return WindowStatus::ok;
+}
+
+// Whether an operation may reach the target now. Asks for the lock when it is the first to need it.
+bool Origin::permitted(OriginPeer& peer) {
+  if (passive(peer)) {
+    if (peer.lock == OriginPeer::Lock::none) {
+      peer.lock = access_.lock_all_assumed ? OriginPeer::Lock::assumed : OriginPeer::Lock::wanted;
+      peer.exclusive = false;
+    }
+    if (peer.lock == OriginPeer::Lock::wanted) {
+      peer.lock = OriginPeer::Lock::requested;
+      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, peer.exclusive ? kExclusive : 0));
+    }
+    return peer.lock != OriginPeer::Lock::requested;
+  }
+  if (peer.in_access)
+    return peer.access_granted || static_cast<std::int32_t>(peer.posts - peer.posts_used) >= 0;
+  return true;
+}
+
+// Whether something that goes in frames has not been dealt with yet.
+bool Origin::frames_under_way(const OriginPeer& peer) const noexcept {
+  return peer.replies != 0 || peer.carrying || peer.counted < peer.wanted ||
+         (peer.first != nullptr && peer.last->way != Way::link);
+}
+
+Moment Origin::moment(OriginPeer& peer) {
+  Moment now;
+  now.ready = peer.first == nullptr && !peer.carrying && permitted(peer);
+  now.passive = passive(peer);
+  now.held = peer.lock >= OriginPeer::Lock::held;
+  now.frames_under_way = frames_under_way(peer);
+  return now;
+}
+
+Issued Origin::issue(const WindowCall& call) {
+  OriginPeer& peer = peers_[call.target];
+  if (!passive(peer) && !peer.in_access && !access_.fence_open)
+    return {WindowStatus::sync, Way::frames};
+  if (lost_) return {WindowStatus::lost, Way::frames};
+  if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
+  const Moment now = moment(peer);
+  const Shape shape = call.shape();
+  Way way = choose(peer.reach, shape, now);
+  if (way == Way::at_once) {
+    if (carrier_.copy_at_once(call)) return {WindowStatus::ok, way};
+    way = Way::link;
+  }
+  if (way == Way::link) ++peer.natives;
+  if (way == Way::frames && !send_whole(peer, call)) way = Way::later;
+  if (way == Way::later) {
+    WindowOp& op = operations_.take(call);
+    op.owner = this;
+    op.way = lasting_way(peer.reach, shape, now);
+    if (op.has_result()) ++peer.replies;
+    enqueue(peer, op);
+    pump(peer);
+  }
+  return {WindowStatus::ok, way};
+}
+
+void Origin::enqueue(OriginPeer& peer, WindowOp& op) {
+  op.next = nullptr;
+  if (peer.first == nullptr) {
+    peer.first = &op;
+  } else {
+    peer.last->next = &op;
+  }
+  peer.last = &op;
+}
+
+// Runs in the calls and in the control program.
+void Origin::pump(OriginPeer& peer) {
+  if (peer.pumping) return;  // a fragment that went at once
+  peer.pumping = true;
+  while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
+    WindowOp& op = *peer.first;
+    if (op.way != Way::frames) {  // the host's to do
+      host_work_ = true;
+      operations_.want_host();
+      break;
+    }
+    send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
+    if (lost_) break;  // while it was being sent: the queue is gone
+    if (!op.all_sent()) continue;
+    peer.first = op.next;
+    if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
+  }
+  peer.pumping = false;
+}
+
+WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
+  WindowOp* const op = peer.first;
+  if (op == nullptr || op->executing || op->way == Way::frames || peer.carrying || !permitted(peer))
+    return nullptr;
+  op->executing = true;
+  if (op->way == Way::link) {
+    peer.first = op->next;
+    ++peer.natives;
+    if (op->has_result()) --peer.replies;
+  }
+  // Else it stays the first: no other thread takes it for done, or a later one for the next, before its stores are made.
+  // Held by "an operation on mapped memory is not done before its stores are".
+  return op;
+}
+
+void Origin::host_operation_done(WindowOp& op) {
+  OriginPeer& peer = peers_[op.target];
+  op.executing = false;
+  if (op.way == Way::link) {
+    operations_.give_back(op);  // native_done() follows, or has come
+  } else {
+    if (op.has_result()) --peer.replies;
+    if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
+    operations_.finish(op, WindowStatus::ok);
+  }
+  pump(peer);
+}
+
+void Origin::native_done(Rank target, WindowStatus status) noexcept {
+  --peers_[target].natives;
+  if (status != WindowStatus::ok) error_ = status;
+}
+
+bool Origin::all_locally_complete() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [&](const OriginPeer& peer) { return locally_complete(peer); });
+}
+
+bool Origin::all_remotely_complete() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [&](const OriginPeer& peer) { return remotely_complete(peer); });
+}
+
+// --- What others tell ---
+
+Verdict Origin::on_granted(OriginPeer& peer) {
+  if (peer.lock != OriginPeer::Lock::requested) return Verdict::malformed;
+  peer.lock = OriginPeer::Lock::held;
+  pump(peer);
+  return Verdict::release;
+}
+
+void Origin::on_post(OriginPeer& peer) {
+  ++peer.posts;
+  pump(peer);
+}
+
+void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept {
+  if (status != WindowStatus::ok) error_ = status;
+  // Answers may overtake each other: the count only grows.
+  peer.counted = std::max(peer.counted, ack.count);
+  if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
+}
+
+Verdict Origin::on_result(WindowOp& op, const WindowAck& ack, WindowStatus status) {
+  if (ack.size > sizeof ack.result || ack.size != op.bytes || op.walk.received != 0 ||
+      !op.all_sent())
+    return Verdict::malformed;
+  if (status == WindowStatus::ok) {
+    scatter(op.walk.in, op.result.base, reinterpret_cast<const std::byte*>(ack.result), ack.size);
+  } else {
+    op.status = status;
+  }
+  received(op, ack.size);
+  return Verdict::release;
+}
+
+Verdict Origin::on_reply(WindowOp& op, const WindowReply& reply, std::span<const std::byte> bytes) {
+  Walk& walk = op.walk;
+  const std::uint64_t due = walk.sent - walk.received;
+  if (reply.status != static_cast<std::uint64_t>(WindowStatus::ok)) {
+    if (reply.offset == 0 || reply.offset > due) return Verdict::malformed;
+    op.status = WindowStatus::range;
+    received(op, reply.offset);
+    return Verdict::release;
+  }
+  if (bytes.empty() || bytes.size() > due || reply.offset > op.bytes - bytes.size())
+    return Verdict::malformed;
+  // The replies to several fragments take turns, also over one rail.
+  if (reply.offset != walk.in_place) walk.in.seek(reply.offset);
+  scatter(walk.in, op.result.base, bytes.data(), bytes.size());
+  walk.in_place = reply.offset + bytes.size();
+  received(op, bytes.size());
+  return Verdict::release;
+}
+
+// More of a result is here, or will never be.
+void Origin::received(WindowOp& op, std::uint64_t bytes) {
+  op.walk.received += bytes;
+  if (op.walk.received != op.bytes) return;
+  --peers_[op.target].replies;
+  operations_.finish(op, op.status);
+}
+
+void Origin::carried(Rank to, bool sent) {
+  peers_[to].carrying = false;
+  if (sent) pump(peers_[to]);
+}
+
+void Origin::on_lost(Rank rank) noexcept {
+  peers_[rank].first = peers_[rank].last = nullptr;
+  lost_ = true;
+}
+
+}  // namespace lfc::rma

@@ -1,0 +1,53 @@
+// View: a piece of local or remote memory as MPI's calls describe it; and what calls on windows answer.
+//
+//   const Run run{0, 8, 16, 100};                              // every other word of 200
+//   const View there{nullptr, displacement, {&run, 1}, 0, 1, 800};
+//   Bounds bounds;
+//   if (!there.bounds(bounds) || bounds.low < 0) return WindowStatus::range;
+//
+// Offsets, extents and sizes are bytes. Threads: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "elements/layout.hpp"
+
+namespace lfc {
+
+enum class WindowStatus : std::uint8_t {
+  ok,
+  sync,       // no epoch, or the wrong one
+  range,      // outside the target's memory
+  truncated,  // more bytes than the other side has room for
+  lost,       // a member of the window is gone
+  invalid,    // operation and type do not fit, or not attached
+  memory,     // out of memory
+};
+
+enum class Flavor : std::uint8_t { create, allocate, shared, dynamic };
+
+// `count` elements of some runs.
+struct View {
+  std::byte* base = nullptr;  // local memory; not used for the target's
+  std::int64_t offset = 0;    // bytes, added to each run's
+  std::span<const Run> runs;
+  std::int64_t extent = 0;
+  std::uint64_t count = 0;
+  std::uint64_t size = 0;  // packed bytes of one element
+
+  std::uint64_t bytes() const noexcept { return size * count; }
+  Cursor cursor() const noexcept { return {runs, extent, count, offset}; }
+  // One piece, wherever it lies.
+  bool contiguous() const noexcept {
+    return runs.size() == 1 && runs[0].repeat == 1 &&
+           (count == 1 || static_cast<std::uint64_t>(extent) == size);
+  }
+  // Of a contiguous one: where its first byte lies, as an offset from `base`.
+  std::int64_t begin() const noexcept { return offset + runs[0].offset; }
+  // From the first byte to the last. False: beyond what 64 bits hold.
+  bool bounds(Bounds& out) const noexcept;
+};
+
+}  // namespace lfc

@@ -1,0 +1,75 @@
+// Way: how an operation gets to its target. One function decides, for every operation.
+//
+//   switch (choose(peer.reach(), shape, moment)) { ... }
+//
+// | way     | what happens                                             | when                                             |
+// |---------|----------------------------------------------------------|--------------------------------------------------|
+// | stores  | loads, stores, CPU atomics of the caller                 | the target's memory is mapped here               |
+// | at_once | the link copies within the call                          | contiguous put or get, the lock is held, and the |
+// |         |                                                          | link needs nobody there                          |
+// | link    | the link moves the bytes                                 | contiguous put or get: large, or in a passive    |
+// |         |                                                          | epoch and the link needs nobody there            |
+// | frames  | the target's NI serves it                                | everything else                                  |
+// | later   | as above, once that is permitted and nothing is before it | no lock, no post, no credit yet                  |
+//
+// Small operations stay in order: MPI orders nothing but accumulates, but programs put, fetch and get the same element without a
+// flush between them, and other implementations let them. So none goes by the link beside frames that are under way. In an
+// active epoch small ones are not done before the target says so: a frame, which costs a tenth, is soon enough. In a
+// passive one they shall not wait for anybody.
+// *Held by* tests/unit/services/windows/way_test.cpp (all that can be, against this table).
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.hpp"
+
+namespace lfc {
+
+enum class Way : std::uint8_t { stores, at_once, link, frames, later };
+
+// What is known of a member as long as the window lives.
+struct Reach {
+  bool mapped = false;         // its memory is, in this process
+  bool registered = false;     // with the links, by its owner
+  bool remote_memory = false;  // the link to it writes there
+  bool one_sided = false;      // and nobody there has to do anything for it
+  bool within_call = false;    // before the call returns, if it can
+};
+
+struct Shape {
+  enum class Kind : std::uint8_t { put, get, other };
+  Kind kind = Kind::other;
+  bool contiguous = false;  // on both sides
+  bool request = false;     // the caller wants to be told of its end
+  std::uint64_t bytes = 0;
+};
+
+struct Moment {
+  bool ready = false;             // it is permitted, and nothing waits before it
+  bool passive = false;           // by a lock
+  bool held = false;              // which we have
+  bool frames_under_way = false;  // to that target, not dealt with yet
+};
+
+// The way it takes if nothing is before it.
+inline Way lasting_way(const Reach& reach, const Shape& shape, const Moment& moment) noexcept {
+  if (reach.mapped) return Way::stores;
+  if (!reach.registered || !shape.contiguous || shape.kind == Shape::Kind::other)
+    return Way::frames;
+  // A get by the link is a get in frames where the link reads nothing itself.
+  const bool is_get = shape.kind == Shape::Kind::get;
+  if (shape.bytes >= limits::kWindowNative)
+    return is_get || reach.remote_memory ? Way::link : Way::frames;
+  const bool alone = moment.passive && !moment.frames_under_way;
+  return alone && (is_get || reach.one_sided) ? Way::link : Way::frames;
+}
+
+inline Way choose(const Reach& reach, const Shape& shape, const Moment& moment) noexcept {
+  if (!moment.ready) return Way::later;
+  const Way way = lasting_way(reach, shape, moment);
+  const bool at_once = way == Way::link && reach.within_call && moment.held &&
+                       !moment.frames_under_way && !shape.request;
+  return at_once ? Way::at_once : way;
+}
+
+}  // namespace lfc

@@ -1,0 +1,177 @@
+#include "services/windows/window.hpp"
+
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+#include "services/windows/windows.hpp"
+
+namespace lfc {
+namespace {
+
+std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
+  return (size + unit - 1) / unit * unit;
+}
+
+// The control, which neighbours map in any case, and behind it the memory that a window allocates.
+void make_segment(WindowShape& shape) {
+  if (shape.flavor == Flavor::shared) return;  // it has come with the shape
+  if (shape.ranks == 1 && !shape.allocates()) return;
+  // Not where pages begin: buffers of the user's often lie at the start of theirs, and a processor takes the loads of a
+  // copy for those of what it has just stored when only the page differs.
+  shape.memory_offset = round_up(sizeof(WindowControl), 4096) + 2048;
+  shape.segment = SharedMemory::create(shape.memory_offset + (shape.allocates() ? shape.size : 0));
+  if (!shape.segment && shape.allocates()) throw std::bad_alloc();
+  // Else a lock of ours is asked for in frames.
+}
+
+}  // namespace
+
+// --- Life ---
+
+std::unique_ptr<Window> Windows::create(WindowShape shape) {
+  make_segment(shape);
+  std::byte* const segment = shape.segment ? shape.segment->data() : nullptr;
+  Window::Placement placement{.flavor = shape.flavor,
+                              .memory = static_cast<std::byte*>(shape.base),
+                              .size = shape.size,
+                              .control = nullptr,
+                              .rank = shape.rank,
+                              .ranks = shape.ranks,
+                              .threads = ni_->threads()};
+  if (segment != nullptr)
+    placement.control = reinterpret_cast<WindowControl*>(segment + shape.control_offset);
+  if (segment != nullptr && shape.allocates()) placement.memory = segment + shape.memory_offset;
+  std::unique_ptr<Window> window(new Window(*this, std::move(shape), placement));
+  const bool registers = placement.flavor != Flavor::dynamic && placement.size != 0;
+  if (registers && !ni_->register_memory(placement.memory, placement.size,
+                                         kRemoteRead | kRemoteWrite, window->facts_.region))
+    throw std::bad_alloc();
+  enter(*window);
+  return window;
+}
+
+Window::Window(Windows& windows, Shape shape, const Placement& placement)
+    : WindowEpochs(windows, placement, *this),
+      rank_(shape.rank),
+      segment_(std::move(shape.segment)),
+      routes_(shape.ranks) {
+  facts_.displacement_unit = shape.displacement_unit;
+  facts_.process = static_cast<std::uint32_t>(::getpid());
+  facts_.control_offset = shape.control_offset;
+  facts_.memory_offset = shape.memory_offset;
+  facts_.base = reinterpret_cast<std::uint64_t>(placement.memory);
+  facts_.size = placement.size;
+  if (segment_) facts_.segment = segment_->name();
+}
+
+Window::~Window() {
+  if (facts_.id != 0) windows_.leave(*this);
+}
+
+bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId> ids,
+                     std::span<const bool> neighbours) {
+  return windows_.locked([&] {
+    bool mapped = true;
+    all_mapped_ = true;
+    for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+      const WindowFacts& its = facts[rank];
+      routes_[rank].peer = ids[rank];
+      routes_[rank].id = its.id;
+      routes_[rank].base = its.base;
+      routes_[rank].region = its.region;
+      rma::OriginPeer& peer = protocol_.origin.peer(rank);
+      // In dynamic windows displacements are addresses.
+      peer.displacement_unit = protocol_.memory.dynamic() ? 1 : its.displacement_unit;
+      peer.size = its.size;
+      peer.reach.registered = !protocol_.memory.dynamic();
+      if (!map(rank, its, neighbours[rank])) mapped = false;
+      if (!peer.reach.mapped) all_mapped_ = false;
+    }
+    return mapped;
+  });
+}
+
+// Maps what there is to be mapped of a member. False: that cannot be done.
+bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
+  rma::OriginPeer& peer = protocol_.origin.peer(rank);
+  WindowMemory& memory = protocol_.memory;
+  if (rank == rank_) {
+    peer.mapped = memory.base();
+    peer.control = &memory.control();
+    peer.reach.mapped = true;
+    memory.share(peer.control);
+    return true;
+  }
+  if (!neighbour || its.segment.size == 0) return true;
+  std::byte* segment = nullptr;
+  std::optional<SharedMemory>& opened = routes_[rank].segment;
+  if (memory.flavor() == Flavor::shared) {
+    segment = segment_->data();  // all parts lie in one
+  } else if ((opened = SharedMemory::open(its.segment))) {
+    segment = opened->data();
+  }
+  if (segment != nullptr) {
+    peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);
+    watch_neighbour(its.process);
+  }
+  if (memory.allocated()) {
+    memory.share(peer.control);
+    peer.reach.mapped = segment != nullptr;
+    if (segment != nullptr) peer.mapped = segment + its.memory_offset;
+  }
+  return segment != nullptr;
+}
+
+void Window::close_segment() noexcept {
+  if (segment_) segment_->close();
+}
+
+WindowStatus Window::attach(void* base, std::uint64_t size) {
+  return windows_.locked([&] { return protocol_.memory.attach(base, size); });
+}
+
+WindowStatus Window::detach(const void* base) {
+  return windows_.locked([&] { return protocol_.memory.detach(base); });
+}
+
+// --- Carrier ---
+
+std::size_t Window::frame_bytes() const noexcept { return windows_.frame_bytes_; }
+
+bool Window::send(rma::Rank to, WindowHead head, std::span<const Run> runs,
+                  std::span<const std::byte> data) {
+  head.window = routes_[to].id;
+  head.rank = rank_;
+  const Slice slices[] = {
+      {&head, sizeof head}, {runs.data(), runs.size_bytes()}, {data.data(), data.size()}};
+  return windows_.send(*this, to, slices, data.empty() ? 2 : 3);
+}
+
+void Window::signal(rma::Rank to, WindowHead head) {
+  head.window = routes_[to].id;
+  head.rank = rank_;
+  windows_.signal(routes_[to].peer, head);
+}
+
+void Window::answer(rma::Rank to, WindowAck ack) {
+  if (ack.kind != static_cast<std::uint8_t>(AckKind::result)) {
+    ack.window = routes_[to].id;
+    ack.rank = rank_;
+  }
+  windows_.answer(routes_[to].peer, ack);
+}
+
+void Window::reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
+                   std::vector<std::byte> values) {
+  windows_.reply(*this, routes_[to].peer, head, runs, std::move(values));
+}
+
+void Window::wake() { windows_.wake(*this); }
+
+bool Window::copy_at_once(const WindowCall& call) noexcept {
+  return windows_.copy_at_once(routes_[call.target], call);
+}
+
+}  // namespace lfc

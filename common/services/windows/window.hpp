@@ -1,0 +1,239 @@
+// Window: memory that other processes read, write and combine into, without this host's help: one MPI window, or whatever else
+// has ranks, memory and epochs.
+//
+//   std::unique_ptr<Window> window = windows->create(std::move(shape));
+//   allgather(window->facts(), facts);                      // of all ranks
+//   window->connect(facts, peers, neighbours);              // each by rank
+//   window->lock(target, true, false);
+//   window->put(target, origin, there, nullptr);            // Views: local memory, displacement
+//   window->put_plain(target, &word, 8, displacement);
+//   window->unlock(target);
+//
+// Here are its life, and what the host itself has to do for an operation: loads and stores to memory that is mapped. The way
+// that each takes is chosen by way.hpp; the protocol (protocol.hpp) does the rest.
+// Threads: any, when the NI has threads. Source: MPI-3.1 chapter 11.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "link/region.hpp"
+#include "machine/shared_memory.hpp"
+#include "services/windows/window_epochs.hpp"
+
+namespace lfc {
+
+// What every member must know of every other: plain bytes, exchanged once.
+struct WindowFacts {
+  std::uint32_t id = 0;
+  std::uint32_t displacement_unit = 1;
+  std::uint32_t process = 0;  // pid, of interest to neighbours
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+  RegionHandle region;
+  SharedMemoryName
+      segment;  // of the control and, if the window allocated it, the memory; size 0: none
+  std::uint64_t control_offset = 0;
+  std::uint64_t memory_offset = 0;
+};
+
+struct WindowShape {
+  Flavor flavor = Flavor::create;
+  void* base = nullptr;  // create
+  std::uint64_t size = 0;
+  std::uint32_t displacement_unit = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  // shared: where this rank's part lies in the segment that all of them map.
+  std::optional<SharedMemory> segment;
+  std::uint64_t control_offset = 0;
+  std::uint64_t memory_offset = 0;
+
+  bool allocates() const noexcept { return flavor == Flavor::allocate || flavor == Flavor::shared; }
+};
+
+// Where frames and copies for a member go.
+struct WindowRoute {
+  PeerId peer = kNoPeer;
+  std::uint32_t id = 0;  // the window's name there
+  std::uint64_t base = 0;
+  RegionHandle region;
+  std::optional<SharedMemory> segment;
+  bool link_known = false;  // what the link to it can do
+};
+
+class Window final : private rma::Carrier, public WindowEpochs {
+ public:
+  using Shape = WindowShape;
+
+  ~Window() override;
+
+  // --- Life ---
+
+  std::byte* memory() const noexcept { return protocol_.memory.base(); }
+  const WindowFacts& facts() const noexcept { return facts_; }
+  // Takes what the members told, by rank, and who they are; maps the memory of those in `neighbours`.
+  // False: a neighbour's memory cannot be mapped.
+  bool connect(std::span<const WindowFacts> facts, std::span<const PeerId> peers,
+               std::span<const bool> neighbours);
+  // Nobody will map it any more.
+  void close_segment() noexcept;
+  // Every member's memory is mapped here.
+  bool all_mapped() const noexcept { return all_mapped_; }
+  std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(routes_.size()); }
+  // Where that rank's memory begins, in its own process.
+  std::uint64_t address(std::uint32_t rank) const noexcept { return routes_[rank].base; }
+  // Dynamic windows.
+  WindowStatus attach(void* base, std::uint64_t size);
+  WindowStatus detach(const void* base);
+
+  // --- Operations. None of them waits. `request` is null, or what host.finished() is called with
+  // when origin and result are the caller's again, possibly inside the call. ---
+
+  WindowStatus put(std::uint32_t target, const View& origin, const View& there, void* request);
+  WindowStatus get(std::uint32_t target, const View& result, const View& there, void* request);
+  WindowStatus accumulate(std::uint32_t target, Accumulation what, const View& origin,
+                          const View& there, void* request);
+  // The old values go to `result`.
+  WindowStatus fetch(std::uint32_t target, Accumulation what, const View& origin,
+                     const View& result, const View& there, void* request);
+  // One element of `size` bytes, at most 8.
+  WindowStatus compare_and_swap(std::uint32_t target, const void* compare, const void* value,
+                                void* result, std::size_t size, std::int64_t offset);
+
+  // The same of bytes, or elements that follow each other, at a displacement in the target's units; the short way of what may
+  // be done by loads and stores now, which is when choose() says so.
+  WindowStatus put_plain(std::uint32_t target, const void* origin, std::uint64_t bytes,
+                         std::int64_t displacement);
+  WindowStatus get_plain(std::uint32_t target, void* result, std::uint64_t bytes,
+                         std::int64_t displacement);
+  // `result` may be null. The combination is valid.
+  WindowStatus accumulate_plain(std::uint32_t target, Accumulation what, const void* origin,
+                                void* result, std::uint64_t bytes, std::uint64_t count,
+                                std::int64_t displacement);
+  WindowStatus swap_plain(std::uint32_t target, const void* compare, const void* value,
+                          void* result, std::size_t size, std::int64_t displacement);
+  // Where a displacement lies in the target's memory, in bytes. False: nowhere, not even in 64 bits.
+  bool offset_of(std::uint32_t target, std::int64_t displacement,
+                 std::int64_t& offset) const noexcept {
+    const std::int64_t unit{peer(target).displacement_unit};
+    return !__builtin_mul_overflow(displacement, unit, &offset);
+  }
+  // The target's memory there, when `bytes` of it may be accessed by loads and stores now.
+  std::byte* stores(std::uint32_t target, std::int64_t displacement,
+                    std::uint64_t bytes) const noexcept {
+    const rma::OriginPeer& to = peer(target);
+    if (to.mapped == nullptr || to.first != nullptr || !protocol_.origin.open_for_stores(to) ||
+        displacement < 0)
+      return nullptr;
+    std::uint64_t offset = 0;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(displacement),
+                               std::uint64_t{to.displacement_unit}, &offset) ||
+        offset > to.size || bytes > to.size - offset)
+      return nullptr;
+    return to.mapped + offset;
+  }
+
+ private:
+  friend class Windows;
+
+  Window(Windows& windows, Shape shape, const Placement& placement);
+
+  WindowStatus issue(const WindowCall& call);
+  WindowStatus plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
+                     const void* origin, void* result, std::uint64_t bytes,
+                     std::int64_t displacement);
+  // How the host may change that many elements now of a target whose memory is mapped.
+  ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
+    const bool single =
+        count <= WindowMemory::kFewElements && protocol_.memory.control().singles.may_skip_lock();
+    return {peer(target).control->elements, single ? Hold::none : host_hold(count)};
+  }
+  Hold host_hold(std::uint64_t count) noexcept;
+  void learn_link(std::uint32_t target);
+  bool map(std::uint32_t rank, const WindowFacts& its, bool neighbour);
+  void execute(const WindowCall& call, Walk& walk);
+  void combine(const WindowCall& call, Walk& walk, std::byte* memory);
+  void run_host_work();
+
+  // Carrier
+  PeerId peer_of(rma::Rank rank) const noexcept override { return routes_[rank].peer; }
+  std::size_t frame_bytes() const noexcept override;
+  bool send(rma::Rank to, WindowHead head, std::span<const Run> runs,
+            std::span<const std::byte> data) override;
+  void signal(rma::Rank to, WindowHead head) override;
+  void answer(rma::Rank to, WindowAck ack) override;
+  void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
+             std::vector<std::byte> values) override;
+  void wake() override;
+  bool copy_at_once(const WindowCall& call) noexcept override;
+
+  const std::uint32_t rank_;
+  WindowFacts facts_;
+  std::optional<SharedMemory> segment_;
+  std::vector<WindowRoute> routes_;
+  bool all_mapped_ = false;
+};
+
+// A word in one instruction, whatever the compiler knows of the size.
+inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) noexcept {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+inline WindowStatus Window::put_plain(std::uint32_t target, const void* origin, std::uint64_t bytes,
+                                      std::int64_t displacement) {
+  std::byte* const there = stores(target, displacement, bytes);
+  if (there == nullptr)
+    return plain(WindowCall::Kind::put, target, {}, origin, nullptr, bytes, displacement);
+  note_stores();
+  copy_bytes(there, origin, bytes);
+  return WindowStatus::ok;
+}
+
+inline WindowStatus Window::get_plain(std::uint32_t target, void* result, std::uint64_t bytes,
+                                      std::int64_t displacement) {
+  const std::byte* const there = stores(target, displacement, bytes);
+  if (there == nullptr)
+    return plain(WindowCall::Kind::get, target, {}, nullptr, result, bytes, displacement);
+  order_loads();
+  copy_bytes(result, there, bytes);
+  return WindowStatus::ok;
+}
+
+inline WindowStatus Window::accumulate_plain(std::uint32_t target, Accumulation what,
+                                             const void* origin, void* result, std::uint64_t bytes,
+                                             std::uint64_t count, std::int64_t displacement) {
+  std::byte* const there = stores(target, displacement, bytes);
+  if (there == nullptr)
+    return plain(result == nullptr ? WindowCall::Kind::accumulate : WindowCall::Kind::fetch, target,
+                 what, origin, result, bytes, displacement);
+  order_loads();
+  lfc::accumulate(what, there, static_cast<const std::byte*>(origin),
+                  static_cast<std::byte*>(result), count, elements(target, count));
+  return WindowStatus::ok;
+}
+
+inline WindowStatus Window::swap_plain(std::uint32_t target, const void* compare, const void* value,
+                                       void* result, std::size_t size, std::int64_t displacement) {
+  std::byte* const there = stores(target, displacement, size);
+  if (there == nullptr || size > sizeof(std::uint64_t)) {
+    std::int64_t offset = 0;
+    if (!offset_of(target, displacement, offset)) return WindowStatus::range;
+    return compare_and_swap(target, compare, value, result, size, offset);
+  }
+  // A CPU atomic: nothing is loaded before it.
+  lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
+                        static_cast<const std::byte*>(value), static_cast<std::byte*>(result), size,
+                        elements(target, 1));
+  return WindowStatus::ok;
+}
+
+}  // namespace lfc

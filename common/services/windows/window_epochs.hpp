@@ -1,0 +1,127 @@
+// WindowEpochs: the calls of a window that begin and end epochs, as the host makes them: those that wait let everything else of
+// the process go on meanwhile, and give up with `lost` when a member of the window is lost.
+//
+//   window.lock(target, true, false);
+//   window.put(target, origin, there, nullptr);
+//   window.unlock(target);
+//
+// The state is the protocol's (epochs.hpp), under the lock of the service; nothing here holds it while it waits.
+// Threads: any, when the NI has threads. Source: MPI-3.1 11.5.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/windows/protocol.hpp"
+#include "sync/fence.hpp"
+
+namespace lfc {
+
+class Windows;
+
+class WindowEpochs {
+ public:
+  WindowEpochs(const WindowEpochs&) = delete;
+  WindowEpochs& operator=(const WindowEpochs&) = delete;
+
+  const rma::OriginPeer& peer(std::uint32_t rank) const noexcept {
+    return protocol_.origin.peer(rank);
+  }
+  // For tests, which look at it and change it.
+  rma::Protocol& protocol() noexcept { return protocol_; }
+  // Waits until nothing of ours is under way.
+  WindowStatus drain();
+
+  // Whether a fence may begin or end now.
+  WindowStatus fence_allowed() noexcept { return protocol_.epochs.fence_allowed(); }
+  // Waits until what the epoch's operations need of this side has been done; tells how many
+  // fragments were sent to each rank.
+  WindowStatus fence_leave(std::span<std::uint32_t> sent);
+  // Waits until `count` fragments of the epoch have arrived here.
+  WindowStatus fence_arrived(std::uint32_t count);
+  // An epoch begins, or none does.
+  void fence_enter(bool open) noexcept;
+
+  WindowStatus start(std::span<const std::uint32_t> group, bool no_check);
+  WindowStatus complete();  // waits: for local completion
+  WindowStatus post(std::span<const std::uint32_t> group, bool no_check);
+  WindowStatus wait();  // waits
+  WindowStatus test(bool& flag);
+
+  // These two tell nothing of earlier operations: when they fail, no lock is held.
+  WindowStatus lock(std::uint32_t target, bool exclusive, bool no_check);  // waits if mapped
+  WindowStatus lock_all(bool no_check);                                    // waits for mapped ones
+  WindowStatus unlock(std::uint32_t target);                               // waits
+  WindowStatus unlock_all();                                               // waits
+  // Whether there is nothing for flush() and flush_local() to wait for: all has been done by stores, which the
+  // CPU completes in order. So only loads of this thread could still come before them: order_loads() sees to that.
+  bool flushed_at_once(std::uint32_t target) noexcept {
+    const rma::OriginPeer& to = peer(target);
+    if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
+        protocol_.origin.troubled() || ++quiet_calls_ > kQuietCalls)
+      return false;
+    if (threads_) {
+      full_fence();
+    } else {
+      release_fence();
+      if (std::exchange(stored_, false)) unordered_ = true;
+    }
+    return true;
+  }
+  WindowStatus flush(std::uint32_t target);        // waits
+  WindowStatus flush_all();                        // waits
+  WindowStatus flush_local(std::uint32_t target);  // waits
+  WindowStatus flush_local_all();                  // waits
+
+ protected:
+  struct Placement {
+    Flavor flavor;
+    std::byte* memory;
+    std::uint64_t size;
+    WindowControl* control;  // null: no neighbour can see it
+    std::uint32_t rank, ranks;
+    bool threads;
+  };
+  WindowEpochs(Windows& windows, const Placement& placement, rma::Carrier& carrier);
+  ~WindowEpochs() = default;
+
+  // Before stores to mapped memory, and before loads: what a flush before has completed comes first.
+  void note_stores() noexcept { stored_ = true; }
+  void order_loads() noexcept {
+    if (unordered_) [[unlikely]]
+      order_stores();
+  }
+  void drive_if_quiet() {
+    if (++quiet_calls_ > kQuietCalls) drive();
+  }
+  // A process on this host whose memory or lock we map: no link watches it.
+  void watch_neighbour(std::uint32_t process) { neighbours_.push_back(process); }
+
+  Windows& windows_;
+  WindowControl own_control_;  // when there is no other
+  rma::Protocol protocol_;
+  const bool threads_;
+
+ private:
+  // Calls with nothing to wait for between two passes: whoever only polls its own or its neighbours' memory
+  // serves the others all the same. Held by "who polls mapped memory serves the others".
+  static constexpr unsigned kQuietCalls = 64;
+
+  enum class Errors : bool { kept, told };
+  template <class Ready>
+  WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
+  void drive();
+  bool neighbour_died() const noexcept;
+  void order_stores() noexcept;
+  WindowStatus acquire(rma::OriginPeer& peer);
+  WindowStatus release(rma::OriginPeer& peer);
+
+  std::vector<std::uint32_t> neighbours_;
+  bool stored_ = false;       // by loads and stores, not flushed yet
+  bool unordered_ = false;    // loads may still overtake stores that a flush has completed
+  unsigned quiet_calls_ = 0;  // since the NI was last driven
+};
+
+}  // namespace lfc
