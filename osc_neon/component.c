@@ -9,7 +9,7 @@ static int register_component(void) {
   const mca_base_component_t* version = &mca_osc_neon_component.super.osc_version;
   (void)mca_base_var_group_component_register(
       version,
-      "LFC: one-sided communication on the network interface of btl lfc. Takes part only when it "
+      "LFC: one-sided communication on the LFC engine of btl lfc. Takes part only when it "
       "is named: --mca btl lfc --mca osc neon");
   lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.said);
   return OPAL_SUCCESS;
@@ -36,7 +36,7 @@ static int finalize_component(void) {
 static void progress(void) { opal_progress(); }
 
 static const char no_interface[] =
-    "needs the network interface of btl lfc in all processes of a window: "
+    "needs the LFC engine of btl lfc in all processes of a window: "
     "run with --mca pml ob1 --mca btl lfc --mca osc neon";
 
 /* Says once, on one rank, why windows are left to others. */
@@ -79,7 +79,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   if (status != OMPI_SUCCESS) return status;
   if (!possible)
     opal_output(0, "osc neon: cannot serve a window: %s",
-                why[0] != '\0' ? why : "the network interface is closed");
+                why[0] != '\0' ? why : "the LFC engine is closed");
   if (!all) return decline(comm, "not all processes of a window can reach each other");
   if (flavor == MPI_WIN_FLAVOR_SHARED && !same_host) return OMPI_ERR_RMA_SHARED;
   return 200; /* above all of Open MPI's own */

@@ -20,7 +20,7 @@ static int register_component(void) {
   const mca_base_component_t* version = &own->super.collm_version;
   (void)mca_base_var_group_component_register(
       version,
-      "LFC: broadcasts, barriers and reductions on trees that the network interface forwards, and "
+      "LFC: broadcasts, barriers and reductions on trees that the LFC engine forwards, and "
       "over shared memory within a node. Takes part when btl lfc does: --mca btl lfc");
 
   lfc_parameters_register(version, lfc_coll_parameter_table(), &own->options.said);

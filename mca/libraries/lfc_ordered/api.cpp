@@ -366,7 +366,7 @@ const char* lfc_ordered_error(int error) {
     case LFC_ORDERED_ERR_ARGUMENT:
       return "an argument is null, out of range, or not the same on all ranks";
     case LFC_ORDERED_ERR_UNAVAILABLE:
-      return "a rank has no LFC network interface, or cannot reach another (--mca btl lfc?)";
+      return "a rank has no LFC engine, or cannot reach another (--mca btl lfc?)";
     case LFC_ORDERED_ERR_SIZE: return "the message is larger than half a window";
     case LFC_ORDERED_ERR_NESTED: return "called by the handler of the same object";
     case LFC_ORDERED_ERR_LOST:

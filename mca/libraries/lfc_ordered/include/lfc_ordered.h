@@ -41,7 +41,7 @@ typedef struct lfc_ordered lfc_ordered;
 enum {
   LFC_ORDERED_OK = 0,
   LFC_ORDERED_ERR_ARGUMENT,    /* null, out of range, or not the same on all ranks */
-  LFC_ORDERED_ERR_UNAVAILABLE, /* a rank has no LFC network interface, or cannot reach another by it */
+  LFC_ORDERED_ERR_UNAVAILABLE, /* a rank has no LFC engine, or cannot reach another by it */
   LFC_ORDERED_ERR_SIZE,        /* larger than lfc_ordered_max() */
   LFC_ORDERED_ERR_NESTED,      /* called by the handler */
   LFC_ORDERED_ERR_LOST,        /* a rank has died or closed: nothing can be ordered any more */
@@ -60,7 +60,7 @@ enum lfc_ordered_place {
   LFC_ORDERED_USUAL = 0, /* IN_MPI; with MPI_THREAD_SERIALIZED and _MULTIPLE, IN_CALLS */
   LFC_ORDERED_IN_CALLS, /* in the functions of the object. A rank that waits in MPI takes nothing: see `window` */
   LFC_ORDERED_IN_MPI, /* likewise, and in any MPI call, by the thread whose call it is */
-  LFC_ORDERED_BY_THREAD /* likewise, and by the network interface's own thread while the rank computes,
+  LFC_ORDERED_BY_THREAD /* likewise, and by the engine's own thread while the rank computes,
                             where the job has it (btl_lfc_upcalls 1): the handler then needs locks */
 };
 
@@ -68,7 +68,7 @@ enum lfc_ordered_place {
 struct lfc_ordered_options {
   size_t packet;   /* bytes that go under one number [4096]; 64 or more */
   unsigned window; /* packets that may be under way or wait for their turn, 4 to 65536 [256] */
-  int sequencer;   /* rank whose network interface hands out the numbers [0] */
+  int sequencer;   /* rank whose engine hands out the numbers [0] */
   unsigned fan;    /* children of an inner node of a tree on either side of the root, 1 to 16 [2] */
   int handle;      /* enum lfc_ordered_place [LFC_ORDERED_USUAL] */
 };

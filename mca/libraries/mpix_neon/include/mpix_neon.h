@@ -40,7 +40,7 @@ extern "C" {
 /* How a window serves these calls (MPIX_Neon_query). */
 #define MPIX_NEON_ABSENT 0   /* not attached */
 #define MPIX_NEON_EMULATED 1 /* by messages; progress whenever a rank is inside MPI */
-#define MPIX_NEON_NATIVE 2   /* by LFC's network interface; progress likewise */
+#define MPIX_NEON_NATIVE 2   /* by the LFC engine; progress likewise */
 #define MPIX_NEON_ASYNC 3    /* likewise; progress also while all ranks compute */
 
 /* Flags of a put. */
