@@ -59,8 +59,8 @@ inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 
 // --- Link tcp ---
 
-// Of a frame: with its prefix what the kernel hands to the interface as one piece, which is 64 KiB less headers, in whole
-// segments, be they of 1500 or of 9000 bytes. A frame beyond costs half again as much for each byte.
+// Largest frame. With its prefix it is what the kernel passes to the interface in one segmentation-offload unit: 64 KiB less
+// headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for each byte.
 inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
 inline constexpr std::size_t kLargestTcpSegment = 256 * 1024;
 // In one put or get_data.

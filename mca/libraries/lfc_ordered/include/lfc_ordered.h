@@ -59,7 +59,7 @@ typedef void lfc_ordered_handler(void* context, int sender, uint64_t number, con
 enum lfc_ordered_place {
   LFC_ORDERED_USUAL = 0, /* IN_MPI; with MPI_THREAD_SERIALIZED and _MULTIPLE, IN_CALLS */
   LFC_ORDERED_IN_CALLS, /* in the functions of the object. A rank that waits in MPI takes nothing: see `window` */
-  LFC_ORDERED_IN_MPI, /* likewise, and in any MPI call, by the thread whose call it is */
+  LFC_ORDERED_IN_MPI,   /* likewise, and in any MPI call, by the thread whose call it is */
   LFC_ORDERED_BY_THREAD /* likewise, and by the engine's own thread while the rank computes,
                             where the job has it (btl_lfc_upcalls 1): the handler then needs locks */
 };
