@@ -5,7 +5,7 @@
 // a child has no credit, or the receiver is not ready, is it copied, once, into a buffer of the
 // NI's, from which everybody is served. Its receive buffer (and so the tree parent's credit) is free
 // when all children have been sent to, whether it has been taken or not: a host that does not take delays
-// its own delivery only, never its children, other groups or messages (common/README.md). So that this
+// its own delivery only, never its children, other groups or messages (README.md beside). So that this
 // needs no more than Options::share for each member, those who use a group bound how far one may be ahead.
 //
 //   Multicast multicast(ni, {});
@@ -16,7 +16,7 @@
 //   multicast.leave(group);
 //
 // Order: packets of one origin with the same shape arrive in the order sent, exactly once.
-// Deadlock: none with monotone trees (common/README.md); the other shapes need Options::recovery,
+// Deadlock: none with monotone trees (README.md beside); the other shapes need Options::recovery,
 // which lets a packet that waits too long for a credit go on without one (services/multicast/recovery.hpp).
 // A packet for a group that this process has not joined yet is kept until it does.
 // Threads: any; everything runs under the NI's lock, and so do Receiver's functions, which must not

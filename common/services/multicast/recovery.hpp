@@ -14,7 +14,7 @@
 //   if (!recovery.release(tree)) return_credit(parent);        // else the channel has the buffer
 //   if (!recovery.clear(channel, child)) ...                   // the child was not on it: hostile
 //
-// Why recoveries end, and order is kept: common/README.md. Held by tests/unit/services/multicast/recovery_test.cpp and
+// Why recoveries end, and order is kept: README.md. Held by tests/unit/services/multicast/recovery_test.cpp and
 // lfc_sim --multicast --recovery. Source: LFC thesis 4.3, Figures 4.13 to 4.15, with their slips
 // put right: who is to be told is kept for each channel, and a packet's channel is no part of it.
 // Threads: none of its own; the NI serialises.

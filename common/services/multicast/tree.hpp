@@ -8,7 +8,7 @@
 //   std::uint32_t up = tree.parent(6);
 //
 // `monotone`: along every path from the root the positions only rise or only fall, so that any
-// number of overlapping groups cannot wait for each other in a circle (common/README.md has the
+// number of overlapping groups cannot wait for each other in a circle (README.md has the
 // proof, tests/unit/services/multicast/tree_test.cpp the property). The root feeds up to `fan` members above itself
 // and `fan` below; every other member up to `fan`.
 // The others are the seed's, relative to the root: they need recovery (services/multicast/recovery.hpp) as
