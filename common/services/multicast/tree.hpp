@@ -11,7 +11,7 @@
 // number of overlapping groups cannot wait for each other in a circle (README.md has the
 // proof, tests/unit/services/multicast/tree_test.cpp the property). The root feeds up to `fan` members above itself
 // and `fan` below; every other member up to `fan`.
-// The others are the seed's, relative to the root: they need recovery (services/multicast/recovery.hpp) as
+// The others are the thesis', relative to the root: they need recovery (services/multicast/recovery.hpp) as
 // soon as groups overlap, `chain` even without.
 // Source: LFC thesis 4.2.4, 4.2.6 and appendix A; monotone trees are ours.
 // Threads: a value.
