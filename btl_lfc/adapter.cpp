@@ -16,11 +16,13 @@
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
 #include "engine/process_ni.hpp"
+#include "services/push/push.hpp"
 
 struct lfc_adapter {
   lfc_host host{};
   std::shared_ptr<lfc::Ni> ni;  // the process's
   std::vector<std::byte> address;
+  std::unique_ptr<lfc::Push> push;
   std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
 };
 
@@ -153,6 +155,8 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
+  if (options->said.push_limit != 0)
+    adapter->push = std::make_unique<lfc::Push>(*adapter->ni, options->said.push_limit);
   if (const auto cost = adapter->ni->wake_up_cost(); cost.count() != 0)
     notes += "; a wake-up takes " + std::to_string(cost.count() / 1000) + " us";
   lfc::set_process_ni(adapter->ni);
@@ -166,6 +170,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
 void lfc_adapter_close(lfc_adapter* adapter) {
   progress_until(*adapter->ni, [&] { return adapter->ni->drained(); });
   lfc::set_process_ni(nullptr);
+  adapter->push.reset();
   adapter->ni->set_message_handler({});
   adapter->ni->set_broken_handler(nullptr, nullptr);
   delete adapter;
@@ -251,6 +256,26 @@ void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      lfc_operation* operation) {
   adapter->ni->get(peer, destination, handle_of(local), address, received_handle(remote), size,
                    hold(adapter, operation));
+}
+
+uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, size_t size) {
+  return adapter->push == nullptr ? 0 : adapter->push->offer(peer, size);
+}
+
+void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number, const void* data,
+                      size_t size) {
+  adapter->push->push(peer, number, data, size);
+}
+
+void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer) { adapter->push->release(peer); }
+
+bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
+                       size_t size, lfc_operation* operation) {
+  if (adapter->push == nullptr) return false;
+  lfc::Operation* held = hold(adapter, operation);
+  if (adapter->push->fetch(peer, number, destination, size, held)) return true;
+  adapter->outstanding.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
 
 void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, lfc_atomic op, int width,

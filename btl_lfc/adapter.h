@@ -107,6 +107,14 @@ bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t siz
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region);
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
+
+/* Pushed messages: common/services/push/push.hpp. */
+uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, size_t size);
+void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number, const void* data,
+                      size_t size);
+void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer);
+bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
+                       size_t size, lfc_operation* operation);
 /* Whether a link pins or maps memory to register it, so that a registration is worth keeping. */
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter);
 /* `local` may be NULL. `remote` need not be aligned. */

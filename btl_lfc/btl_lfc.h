@@ -5,12 +5,15 @@
  * send.c       fragments: alloc, free, prepare_src, send, sendi
  * shares.c     how many of them a peer may have, so that nothing is overtaken
  * rdma.c       put, get, atomics, flush
+ * announce.c   messages that are announced, and pushed behind their announcement
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
  * There is one module. Which link carries a peer's traffic is decided inside the NI.
  */
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
+
+#include <stdatomic.h>
 
 #include "adapter.h"
 #include "ompi_version.h"
@@ -43,11 +46,19 @@ struct mca_btl_base_endpoint_t {
   /* Of fragments, under way or waiting for credits: a peer that does not receive must not take what the
    * others need. */
   lfc_shares shares;
+  /* What ob1 has registered last for this peer to get, until it announces it (announce.h). */
+  _Atomic(struct mca_btl_base_registration_handle_t*) to_announce;
 };
 
-/* A registration handle is the NI's region: plain bytes that ob1 and osc/rdma send to peers. */
+/* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1 and
+ * osc/rdma send to peers. */
 struct mca_btl_base_registration_handle_t {
   lfc_region region;
+  uint64_t pushed;
+  const void*
+      data; /* this and what follows is for the sender only: what was registered, and for whom */
+  uint64_t size;
+  uint64_t peer;
 };
 
 /* A message on its way out. Its bytes (header, or all of it) follow the structure. */

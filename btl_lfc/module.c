@@ -216,6 +216,7 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
     struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
     if (endpoint == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
     endpoint->proc = procs[i];
+    atomic_init(&endpoint->to_announce, NULL);
     lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.said.peer_fragments);
     endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
     if (endpoint->peer == LFC_NO_PEER) {

@@ -2,6 +2,7 @@
  * which may come from inside the call that starts the operation. */
 #include <string.h>
 
+#include "announce.h"
 #include "btl_lfc.h"
 #include "registration.h"
 
@@ -62,6 +63,12 @@ int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
   (void)order;
   lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+  uint64_t pushed;
+  memcpy(&pushed, (const char*)remote_handle + offsetof(mca_btl_base_registration_handle_t, pushed),
+         sizeof pushed);
+  if (pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, pushed, local_address, size,
+                                       &own->operation))
+    return OPAL_SUCCESS;
   lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
                   remote_address, remote_handle, size, &own->operation);
   return OPAL_SUCCESS;
@@ -145,14 +152,16 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
   (void)btl;
   /* Exactly this is asked for by ob1 alone, for a message that its receiver shall get. Refused, it
    * sends the message in fragments. Windows of osc/rdma are always registered. */
-  if (flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL &&
-      !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size))
-    return NULL;
-  return lfc_register(base, size, flags);
+  const bool announced = flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL;
+  if (announced && !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size)) return NULL;
+  mca_btl_base_registration_handle_t* handle = lfc_register(base, size, flags);
+  if (announced && handle != NULL) lfc_announce_later(endpoint, handle, base, size);
+  return handle;
 }
 
 int lfc_btl_deregister_mem(mca_btl_base_module_t* btl, mca_btl_base_registration_handle_t* handle) {
   (void)btl;
+  lfc_announced_end(handle);
   lfc_deregister(handle);
   return OPAL_SUCCESS;
 }

@@ -215,6 +215,7 @@ class Ni final : private FrameSink {
   // Has item.call() called in the host's next progress(); not before it has been called is the item
   // passed again.
   void service_call_host(WaitingCall& item) noexcept { hand_over(item); }
+  bool is_lost(PeerId peer) const noexcept { return is_lost(at(peer)); }
   // The peer with this name, if it is known; kNoPeer if not.
   PeerId find_peer(ProcessName name) noexcept;
 

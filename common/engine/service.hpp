@@ -34,7 +34,7 @@
 namespace lfc {
 
 // On the wire as Meta::tag.
-enum class ServiceId : std::uint8_t { multicast, windows, neon, ordered, test, count_ };
+enum class ServiceId : std::uint8_t { multicast, windows, neon, ordered, push, test, count_ };
 inline constexpr std::size_t kServices = static_cast<std::size_t>(ServiceId::count_);
 constexpr std::size_t service_index(ServiceId id) noexcept { return static_cast<std::size_t>(id); }
 // Bytes of a `service_ack`.

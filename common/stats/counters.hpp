@@ -41,6 +41,8 @@ enum class Counter : std::uint8_t {
   multicast_links,
   recoveries,
   recovery_packets,
+  pushes,
+  pushes_dropped,
   rails_lost,
   rail_frames_again,
   rail_duplicates,

@@ -1,0 +1,25 @@
+/* Announced messages: one that its receiver shall get is announced by ob1 (RGET). Its bytes are pushed behind the announcement
+ * (common/services/push), which says so in the registration handle that ob1 sends at its end.
+ *
+ *   register_mem:    lfc_announce_later(endpoint, handle, base, size);     // ob1 asks for this right before it announces
+ *   send:            handle = lfc_announce(endpoint, descriptor);          // NULL: this announces nothing that is pushed
+ *                    ... send the descriptor ...
+ *                    if (handle != NULL) lfc_push(handle);
+ *   deregister_mem:  lfc_announced_end(handle);                            // its receiver has the message
+ *   get:             remote_handle->pushed, with lfc_adapter_fetch()
+ *
+ * What is registered and announced by several threads at a time may not be recognised, and is then fetched as ever.
+ */
+#ifndef LFC_BTL_ANNOUNCE_H
+#define LFC_BTL_ANNOUNCE_H
+
+#include "btl_lfc.h"
+
+void lfc_announce_later(struct mca_btl_base_endpoint_t* endpoint,
+                        mca_btl_base_registration_handle_t* handle, const void* data, size_t size);
+mca_btl_base_registration_handle_t* lfc_announce(struct mca_btl_base_endpoint_t* endpoint,
+                                                 mca_btl_base_descriptor_t* descriptor);
+void lfc_push(const mca_btl_base_registration_handle_t* handle);
+void lfc_announced_end(const mca_btl_base_registration_handle_t* handle);
+
+#endif

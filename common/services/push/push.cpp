@@ -1,0 +1,233 @@
+#include "services/push/push.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+namespace {
+
+// Messages that are not pushed after one that was not taken.
+constexpr std::uint32_t kPause = 256;
+// Buffers that are kept for the next messages.
+constexpr std::size_t kSpareMemory = 4;
+
+}  // namespace
+
+Push::Push(Ni& ni, std::size_t largest)
+    : ni_(ni),
+      largest_(std::min(largest, limits::kPushMessage)),
+      fragment_(std::min(limits::kPushFragment, ni.max_message() - sizeof(Head))),
+      host_(
+          ni, [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
+          HostCall::By::thread) {
+  ni_.attach(ServiceId::push, this);
+}
+
+Push::~Push() {
+  ni_.attach(ServiceId::push, nullptr);
+  host_.end();
+  const Ni::Access access(ni_);
+  for (Carrier* carrier : waiting_) {
+    ni_.service_withdraw(carrier->peer, *carrier);
+    delete carrier;
+  }
+}
+
+Push::Peer& Push::at(PeerId peer) {
+  if (peer >= peers_.size()) peers_.resize(peer + 1);
+  if (peers_[peer] == nullptr) peers_[peer] = std::make_unique<Peer>();
+  return *peers_[peer];
+}
+
+Push::Arrival* Push::find(Peer& peer, std::uint64_t number) noexcept {
+  for (Arrival& arrival : peer.arrivals) {
+    if (arrival.number == number) return &arrival;
+  }
+  return nullptr;
+}
+
+// --- Sender ---
+
+std::uint64_t Push::offer(PeerId id, std::size_t size) {
+  if (size > largest_ || ni_.link_traits(id).copies_at_once) return 0;
+  const Ni::Access access(ni_);
+  Peer& peer = at(id);
+  if (peer.pushed >= limits::kPushMessages) return 0;
+  if (peer.pause > 0) {
+    --peer.pause;
+    return 0;
+  }
+  ++peer.pushed;
+  return ++peer.last;
+}
+
+void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
+  const Ni::Access access(ni_);
+  const auto* bytes = static_cast<const std::byte*>(data);
+  bool waits = false;
+  Head head{number, size, 0};
+  while (head.offset < size) {
+    const std::size_t part = std::min<std::size_t>(size - head.offset, fragment_);
+    const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
+    waits = waits || !ni_.service_try_send(id, ServiceId::push, slices, 2);
+    if (waits) post(id, head, bytes + head.offset, part);
+    head.offset += part;
+  }
+  ni_.link_counters().add(Counter::pushes);
+}
+
+void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t size) {
+  Carrier* carrier = spare_carriers_.take().release();
+  carrier->owner = this;
+  carrier->peer = id;
+  carrier->head = head;
+  carrier->slices = {Slice{&carrier->head, sizeof carrier->head}, Slice{data, size}};
+  carrier->slice_count = 2;
+  carrier->tag = static_cast<std::uint8_t>(ServiceId::push);
+  carrier->type = FrameType::service;
+  carrier->done = sent;
+  waiting_.push_back(carrier);
+  ni_.service_post(id, *carrier);
+}
+
+// Called by the control program, with Access held.
+void Push::sent(Message* message, Result) {
+  auto* carrier = static_cast<Carrier*>(message);
+  Push& self = *carrier->owner;
+  self.waiting_.erase(std::find(self.waiting_.begin(), self.waiting_.end(), carrier));
+  self.spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
+}
+
+void Push::release(PeerId id) {
+  const Ni::Access access(ni_);
+  --at(id).pushed;
+}
+
+// --- Receiver ---
+
+bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
+                 Operation* operation) {
+  {
+    const Ni::Access access(ni_);
+    Peer& peer = at(id);
+    Arrival* arrival = find(peer, number);
+    if (arrival == nullptr) {
+      // Dropped, or another's came first; or nothing comes any more.
+      if (number <= peer.seen || ni_.is_lost(id)) return false;
+      arrival = &peer.arrivals.emplace_back();
+      arrival->number = number;
+      arrival->total = size;
+    }
+    if (arrival->total != size || arrival->place != nullptr) return false;
+    arrival->place = static_cast<std::byte*>(place);
+    arrival->operation = operation;
+    if (arrival->own != nullptr) {
+      std::memcpy(place, arrival->own.get(), arrival->arrived);
+      spare_memory_.push_back(std::move(arrival->own));
+      peer.kept -= size;
+    }
+    if (arrival->arrived < size) return true;
+    erase(peer, *arrival);
+  }
+  operation->done(operation, Result::ok);
+  return true;
+}
+
+Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::byte> payload) {
+  Peer& peer = at(id);
+  if (type == FrameType::service_ack) {  // one that we have pushed was not taken
+    peer.pause = kPause;
+    return Verdict::release;
+  }
+  Head head{};
+  if (type != FrameType::service || payload.size() <= sizeof head) return Verdict::malformed;
+  std::memcpy(&head, payload.data(), sizeof head);
+  const std::span<const std::byte> bytes = payload.subspan(sizeof head);
+  if (head.offset > head.total || bytes.size() > head.total - head.offset)
+    return Verdict::malformed;
+
+  Arrival* arrival = find(peer, head.number);
+  if (arrival == nullptr) arrival = begin(id, peer, head);
+  if (arrival == nullptr) return Verdict::release;  // it will be fetched from where it lies
+  if (head.total != arrival->total || head.offset != arrival->arrived) return Verdict::malformed;
+  std::byte* const start = arrival->place != nullptr ? arrival->place : arrival->own.get();
+  std::memcpy(start + head.offset, bytes.data(), bytes.size());
+  arrival->arrived += bytes.size();
+  peer.seen = std::max(peer.seen, head.number);
+  if (arrival->arrived < arrival->total || arrival->place == nullptr) return Verdict::release;
+  end(arrival->operation, Result::ok);
+  erase(peer, *arrival);
+  return Verdict::release;
+}
+
+// Null: the rest of one that was dropped, or too large to be kept.
+Push::Arrival* Push::begin(PeerId id, Peer& peer, const Head& head) {
+  peer.seen = std::max(peer.seen, head.number);
+  if (head.offset != 0 || head.total > limits::kPushMessage) return nullptr;
+  make_room(id, peer, head.total);
+  Arrival& arrival = peer.arrivals.emplace_back();
+  arrival.number = head.number;
+  arrival.total = head.total;
+  arrival.own = take_memory();
+  peer.kept += head.total;
+  return &arrival;
+}
+
+std::unique_ptr<std::byte[]> Push::take_memory() {
+  if (spare_memory_.empty())
+    return std::make_unique_for_overwrite<std::byte[]>(limits::kPushMessage);
+  std::unique_ptr<std::byte[]> memory = std::move(spare_memory_.back());
+  spare_memory_.pop_back();
+  return memory;
+}
+
+// Drops the oldest that nobody has fetched, and says so.
+void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
+  while (peer.kept + size > limits::kPushShare) {
+    const auto oldest = std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
+                                     [](const Arrival& arrival) { return arrival.own != nullptr; });
+    ni_.service_control(id, ServiceId::push, &oldest->number, sizeof oldest->number);
+    peer.kept -= oldest->total;
+    erase(peer, *oldest);
+    ni_.link_counters().add(Counter::pushes_dropped);
+  }
+}
+
+void Push::erase(Peer& peer, Arrival& arrival) noexcept {
+  if (arrival.own != nullptr) spare_memory_.push_back(std::move(arrival.own));
+  if (spare_memory_.size() > kSpareMemory) spare_memory_.pop_back();
+  peer.arrivals.erase(std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
+                                   [&](const Arrival& one) { return &one == &arrival; }));
+}
+
+void Push::on_lost(PeerId id) {
+  if (id >= peers_.size() || peers_[id] == nullptr) return;
+  Peer& peer = *peers_[id];
+  for (Arrival& arrival : peer.arrivals) {
+    if (arrival.operation != nullptr) end(arrival.operation, Result::unreachable);
+  }
+  peer.arrivals.clear();
+  peer.kept = 0;
+}
+
+void Push::end(Operation* operation, Result result) {
+  ended_.push_back({operation, result});
+  host_.ask();
+}
+
+void Push::call_back() {
+  std::vector<Ended> ended;
+  {
+    const Ni::Access access(ni_);
+    ended.swap(ended_);
+  }
+  for (const Ended& one : ended) one.operation->done(one.operation, one.result);
+}
+
+std::size_t Push::kept(PeerId peer) {
+  const Ni::Access access(ni_);
+  return at(peer).kept;
+}
+
+}  // namespace lfc

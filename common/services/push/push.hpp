@@ -1,0 +1,117 @@
+// Push: the bytes of a message that waits to be fetched follow its announcement at once, so that its receiver has them
+// when it asks, instead of a round trip later. Whether they come is no promise: what is not here is fetched as ever.
+//
+//   Push push(ni);                                        // one for each process
+//   sender:    std::uint64_t number = push.offer(peer, size);      // 0: not this one
+//              ... send the announcement, the number in it ...
+//              push.push(peer, number, data, size);                // `data` stays as it is until
+//              push.release(peer);                                 // the receiver says that it has the message
+//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.get(...);   // else operation->done() follows
+//
+// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. A receiver
+// that drops one unread says so once (`service_ack`, its number), and its sender leaves it alone for a while.
+//
+// Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes. A
+// sender pushes a message only while fewer than limits::kPushMessages pushed ones have not been released: one that streams
+// gains nothing from it.
+// Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the host.
+// Held by tests/unit/services/push/push_test.cpp, tests/mpi/announced.c.
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "base/spares.hpp"
+#include "engine/host_call.hpp"
+#include "engine/ni.hpp"
+
+namespace lfc {
+
+class Push final : private Service {
+ public:
+  // The largest message that is pushed; its sender's decision alone.
+  explicit Push(Ni& ni, std::size_t largest = limits::kPushMessage);
+  // No operation of fetch() may be under way.
+  ~Push() override;
+  Push(const Push&) = delete;
+  Push& operator=(const Push&) = delete;
+
+  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow.
+  std::uint64_t offer(PeerId peer, std::size_t size);
+  void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
+  void release(PeerId peer);
+
+  // Takes message `number` of the peer to `place`, now or as it comes; done() is called like that of Ni::get(). False:
+  // nothing was done, it is not here any more.
+  bool fetch(PeerId peer, std::uint64_t number, void* place, std::size_t size,
+             Operation* operation);
+
+  // Bytes of a peer that nobody has fetched yet.
+  std::size_t kept(PeerId peer);
+
+ private:
+  struct Head {
+    std::uint64_t number;
+    std::uint64_t total;   // bytes of the message
+    std::uint64_t offset;  // of this fragment
+  };
+  // A message that arrives.
+  struct Arrival {
+    std::uint64_t number = 0;
+    std::uint64_t total = 0;
+    std::uint64_t arrived = 0;
+    std::byte* place = nullptr;  // the receiver's, once it has fetched; else in `own`
+    std::unique_ptr<std::byte[]> own;
+    Operation* operation = nullptr;
+  };
+  struct Peer {
+    std::uint64_t last = 0;    // number offered to it
+    std::uint32_t pushed = 0;  // and not released
+    std::uint32_t pause = 0;   // messages that are not offered, for it does not take them
+    std::uint64_t seen = 0;    // the highest number that has come from it
+    std::size_t kept = 0;      // bytes of arrivals that nobody has fetched
+    std::deque<Arrival> arrivals;
+  };
+  // A fragment that waits for a credit.
+  struct Carrier : Message {
+    Push* owner;
+    PeerId peer;
+    Head head;
+  };
+  struct Ended {
+    Operation* operation;
+    Result result;
+  };
+
+  Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_lost(PeerId peer) override;
+
+  Peer& at(PeerId peer);
+  static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
+  void post(PeerId peer, const Head& head, const std::byte* data, std::size_t size);
+  static void sent(Message* message, Result result);
+  Arrival* begin(PeerId id, Peer& peer, const Head& head);
+  void make_room(PeerId id, Peer& peer, std::size_t size);
+  void erase(Peer& peer, Arrival& arrival) noexcept;
+  std::unique_ptr<std::byte[]> take_memory();
+  void end(Operation* operation, Result result);
+  void call_back();
+
+  Ni& ni_;
+  const std::size_t largest_;
+  const std::size_t fragment_;                // bytes of a message in one frame
+  std::vector<std::unique_ptr<Peer>> peers_;  // by PeerId
+  std::vector<Carrier*> waiting_;
+  Spares<Carrier> spare_carriers_;
+  std::vector<std::unique_ptr<std::byte[]>> spare_memory_;  // of kPushMessage bytes each
+  std::vector<Ended> ended_;
+  HostCall host_;
+};
+
+}  // namespace lfc

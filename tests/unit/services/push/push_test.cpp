@@ -1,0 +1,181 @@
+// Pushed messages: fetched before, while and after they come; dropped; of a peer that is lost, or lies.
+#include "services/push/push.hpp"
+
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "catch.hpp"
+#include "sim/world.hpp"
+
+namespace lfc {
+namespace {
+
+struct Fetched : Operation {
+  explicit Fetched(std::size_t size) : place(size) {
+    done = [](Operation* self, Result ended) {
+      auto& own = static_cast<Fetched&>(*self);
+      ++own.calls;
+      own.result = ended;
+    };
+  }
+  std::vector<std::byte> place;
+  int calls = 0;
+  Result result = Result::not_supported;
+};
+
+struct Setting {
+  explicit Setting(std::uint64_t seed = 1, std::uint32_t window = 2)
+      : world(2, random_fabric(seed, 300), {.initial_window = window, .maximum_window = window}),
+        sender(world.ni(0)),
+        receiver(world.ni(1)),
+        to(world.peer(0, 1)),
+        from(world.peer(1, 0)) {}
+
+  // The bytes of the message with this number.
+  static std::vector<std::byte> message(std::uint64_t number, std::size_t size) {
+    std::vector<std::byte> bytes(size);
+    Random random(number);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+    return bytes;
+  }
+  std::uint64_t push(std::size_t size) {
+    const std::uint64_t number = sender.offer(to, size);
+    if (number == 0) return 0;
+    sent.push_back(message(number, size));
+    sender.push(to, number, sent.back().data(), size);
+    return number;
+  }
+  bool fetch(std::uint64_t number, std::size_t size) {
+    Fetched& one = fetched.emplace_back(size);
+    return receiver.fetch(from, number, one.place.data(), size, &one);
+  }
+  bool run_until_fetched() {
+    return world.run_until([this] { return fetched.back().calls > 0; });
+  }
+
+  World world;
+  Push sender;
+  Push receiver;
+  const PeerId to;
+  const PeerId from;
+  std::deque<std::vector<std::byte>> sent;
+  std::deque<Fetched> fetched;
+};
+
+TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Setting setting(seed, 1 + static_cast<std::uint32_t>(seed % 3));
+    for (int i = 0; i < 6; ++i) {
+      const std::size_t size = 1 + random.below(std::min<std::size_t>(limits::kPushMessage, 3000));
+      std::uint64_t number = 0;
+      if (random.chance(300)) {  // the announcement overtakes all of it
+        number = setting.sender.offer(setting.to, size);
+        REQUIRE(number != 0);
+        REQUIRE(setting.fetch(number, size));
+        setting.sent.push_back(Setting::message(number, size));
+        setting.sender.push(setting.to, number, setting.sent.back().data(), size);
+      } else {
+        number = setting.push(size);
+        REQUIRE(number != 0);
+        for (std::uint64_t steps = random.below(300); steps > 0; --steps) setting.world.step();
+        REQUIRE(setting.fetch(number, size));
+      }
+      REQUIRE(setting.run_until_fetched());
+      CHECK(setting.fetched.back().result == Result::ok);
+      CHECK(setting.fetched.back().place == setting.sent.back());
+      setting.sender.release(setting.to);
+    }
+    REQUIRE(setting.world.settle());
+    CHECK(setting.receiver.kept(setting.from) == 0);
+    CHECK(setting.world.credit_fault().empty());
+    for (const Fetched& one : setting.fetched) CHECK(one.calls == 1);
+  }
+}
+
+TEST_CASE("fewer are pushed than one streams, and none that is too large", "[push]") {
+  Setting setting;
+  for (std::uint32_t i = 0; i < limits::kPushMessages; ++i) CHECK(setting.push(100) != 0);
+  CHECK(setting.push(100) == 0);
+  setting.sender.release(setting.to);
+  CHECK(setting.push(100) != 0);
+  setting.sender.release(setting.to);
+  CHECK(setting.sender.offer(setting.to, limits::kPushMessage + 1) == 0);
+}
+
+TEST_CASE("messages that nobody fetches take a bounded place, and their sender is told", "[push]") {
+  Setting setting;
+  const std::size_t size = limits::kPushMessage;
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 0; i <= limits::kPushShare / size; ++i) {
+    numbers.push_back(setting.push(size));
+    REQUIRE(numbers.back() != 0);
+    setting.sender.release(setting.to);
+    REQUIRE(setting.world.settle());
+    CHECK(setting.receiver.kept(setting.from) <= limits::kPushShare);
+  }
+  // The first is not there any more, the last is.
+  CHECK_FALSE(setting.fetch(numbers.front(), size));
+  CHECK(setting.fetch(numbers.back(), size));
+  CHECK(setting.fetched.back().place == setting.sent.back());
+  CHECK(setting.world.ni(1).counters().get(Counter::pushes_dropped) == 1);
+  // For a while nothing is pushed.
+  int refused = 0;
+  while (setting.sender.offer(setting.to, 100) == 0) ++refused;
+  CHECK(refused == 256);
+}
+
+TEST_CASE("who is lost leaves nobody waiting for what it has announced", "[push]") {
+  Setting setting;
+  const std::uint64_t number = setting.push(2000);
+  REQUIRE(setting.fetch(number, 2000));
+  setting.world.fabric().kill(0);
+  REQUIRE(setting.run_until_fetched());
+  CHECK(setting.fetched.back().result == Result::unreachable);
+  CHECK_FALSE(setting.fetch(number + 1, 2000));  // nothing comes any more
+}
+
+TEST_CASE("a sender may end while its fragments wait for credits", "[push]") {
+  World world(2, {.seed = 1}, {.initial_window = 1, .maximum_window = 1});
+  auto sender = std::make_unique<Push>(world.ni(0));
+  const std::vector<std::byte> bytes(limits::kPushMessage);
+  const PeerId to = world.peer(0, 1);
+  sender->push(to, sender->offer(to, bytes.size()), bytes.data(), bytes.size());
+  sender.reset();
+  CHECK(world.settle());
+}
+
+TEST_CASE("fragments that cannot be are no message", "[push]") {
+  struct Head {
+    std::uint64_t number, total, offset;
+  };
+  struct Lie {
+    Head first, second;  // each with 8 bytes
+  };
+  const Lie lie = GENERATE(Lie{{11, 16, 0}, {11, 16, 16}}, Lie{{11, 16, 0}, {11, 16, 0}},
+                           Lie{{11, 16, 0}, {11, 24, 8}}, Lie{{11, 4, 0}, {12, 8, 0}},
+                           Lie{{11, 16, 0}, {11, 16, ~std::uint64_t{3}}});
+  Setting setting;
+  World& world = setting.world;
+  setting.push(8);  // connects
+  REQUIRE(world.settle());
+  const std::uint64_t bytes = 7;
+  for (const Head& head : {lie.first, lie.second}) {
+    const Slice slices[2] = {{&head, sizeof head}, {&bytes, sizeof bytes}};
+    // The first may have ended the connection.
+    world.run_until(
+        [&] {
+          const Ni::Access access(world.ni(0));
+          return world.ni(0).service_try_send(setting.to, ServiceId::push, slices, 2);
+        },
+        1000);
+    world.settle();
+  }
+  CHECK(world.ni(1).is_lost(setting.from));
+}
+
+}  // namespace
+}  // namespace lfc
