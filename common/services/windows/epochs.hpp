@@ -13,7 +13,7 @@
 // | held, assumed                 | unlock_step() until the target has all and has answered; end_lock(): none     |
 //
 // Threads: the caller serialises.
-// Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/windows_test.cpp.
+// Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp (all interleavings of small cases).
 #pragma once
 
 #include <cstdint>

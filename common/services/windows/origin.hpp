@@ -8,7 +8,7 @@
 // Put and accumulate fragments are counted here and at the target; what must not overtake them names the count. State: O(1) per
 // target, and a WindowOp for each operation that waits.
 // Threads: the caller serialises, but for what is Published.
-// Source: MPI-3.1 chapter 11. Tests: tests/unit/services/windows/windows_test.cpp.
+// Source: MPI-3.1 chapter 11. Tests: tests/unit/services/windows/protocol_test.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,302 @@
+// The protocol of windows without an NI: small programs of a few members in all interleavings of their calls and frames, and larger
+// ones in random ones. Frames overtake each other wherever the protocol does not wait for them.
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "link/sim/random.hpp"
+#include "unit/services/windows/protocol_world.hpp"
+
+namespace lfc::rma {
+namespace {
+
+// Which of several things happens next: all possibilities, one after the other, or one drawn at random.
+class Choices {
+ public:
+  explicit Choices(std::uint64_t seed = 0) : random_(seed), drawn_(seed != 0) {}
+  std::size_t pick(std::size_t count) {
+    if (drawn_) return random_.below(count);
+    if (at_ == taken_.size()) taken_.push_back({0, count});
+    return taken_[at_++].first;
+  }
+  // On to the next possibility. False: that was the last.
+  bool next() {
+    at_ = 0;
+    while (!taken_.empty() && ++taken_.back().first == taken_.back().second) taken_.pop_back();
+    return !taken_.empty();
+  }
+
+ private:
+  std::vector<std::pair<std::size_t, std::size_t>> taken_;
+  std::size_t at_ = 0;
+  Random random_;
+  bool drawn_;
+};
+
+// A call: what it does, and what it waits for.
+struct Call {
+  std::function<void()> begin;
+  std::function<bool()> over = [] { return true; };
+};
+using Program = std::vector<Call>;
+
+// Lets each member run its program, and frames arrive, in some order. Everybody comes to the end.
+template <class Law>
+void run(ProtocolWorld& world, std::vector<Program> programs, Choices& choices, Law law) {
+  std::vector<std::size_t> at(programs.size(), 0);
+  std::vector<bool> waits(programs.size(), false);
+  for (;;) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      if (!waits[i] && at[i] < programs[i].size()) ready.push_back(i);
+    const std::size_t count = ready.size() + world.on_their_way();
+    if (count == 0) break;
+    const std::size_t pick = choices.pick(count);
+    if (pick < ready.size()) {
+      programs[ready[pick]][at[ready[pick]]].begin();
+      waits[ready[pick]] = true;
+    } else {
+      world.deliver(pick - ready.size());
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        if (!waits[i] || !programs[i][at[i]].over()) continue;
+        waits[i] = false;
+        ++at[i];
+        more = true;
+      }
+    }
+    law();
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (at[i] != programs[i].size()) FAIL("member " << i << " waits for ever");
+  }
+  REQUIRE(world.operations().count() == 0);
+}
+
+constexpr Rank kTarget = 0;
+
+void lock(ProtocolWorld& world, Rank self, bool exclusive) {
+  ProtocolWorld::expect(world.at(self).epochs.begin_lock(kTarget, exclusive, false) ==
+                        WindowStatus::ok);
+}
+
+// As Window::unlock(), step by step.
+struct Unlock {
+  void begin() {
+    Epochs::let_unlock_ride(peer);
+    begun = true;
+  }
+  bool over() {
+    if (!begun) begin();
+    if (!own.origin.locally_complete(peer) || !own.epochs.unlock_step(peer)) return false;
+    Epochs::end_lock(peer);
+    own.epochs.end_one_lock();
+    return true;
+  }
+  Protocol& own;
+  OriginPeer& peer = own.origin.peer(kTarget);
+  bool begun = false;
+};
+
+// Nobody is beside an exclusive lock.
+void check_holders(ProtocolWorld& world, Rank members) {
+  Rank holders = 0;
+  bool exclusive = false;
+  for (Rank rank = 0; rank < members; ++rank) {
+    const TargetPeer& peer = world.at(kTarget).target.peer(rank);
+    holders += peer.holds ? 1 : 0;
+    exclusive = exclusive || (peer.holds && peer.holds_exclusive);
+  }
+  if (exclusive && holders != 1) FAIL("somebody is beside an exclusive lock");
+}
+
+// Members 1, 2, ... change word 0 of member 0, under locks of their own: exclusive ones read, add one and write; shared ones
+// accumulate one to word 1, and unlock at once or when that has left.
+void run_locks(const std::vector<bool>& exclusive, int rounds, bool rides, std::size_t credits,
+               Choices& choices) {
+  const auto members = static_cast<Rank>(exclusive.size() + 1);
+  ProtocolWorld world(members, credits);
+  std::vector<std::uint64_t> seen(members, 0);
+  std::vector<Program> programs(members);
+  std::uint64_t writes = 0;
+  for (Rank self = 1; self < members; ++self)
+    for (int round = 0; round < rounds; ++round) {
+      auto unlock = std::make_shared<Unlock>(Unlock{world.at(self)});
+      if (!exclusive[self - 1]) {
+        programs[self].push_back(
+            {[&, self, rides, unlock] {
+               lock(world, self, false);
+               world.add(self, kTarget, 1, 1);
+               if (rides) unlock->begin();
+             },
+             [&, self, unlock] {
+               Origin& own = world.at(self).origin;
+               return (unlock->begun || own.locally_complete(own.peer(kTarget))) && unlock->over();
+             }});
+        continue;
+      }
+      ++writes;
+      programs[self].push_back({[&, self] {
+                                  lock(world, self, true);
+                                  world.get(self, kTarget, 0, seen[self]);
+                                },
+                                [&, self, unlock] {
+                                  if (!unlock->begun) {
+                                    Origin& own = world.at(self).origin;
+                                    if (!own.locally_complete(own.peer(kTarget))) return false;
+                                    world.put(self, kTarget, 0, seen[self] + 1);
+                                  }
+                                  return unlock->over();
+                                }});
+    }
+  run(world, programs, choices, [&] { check_holders(world, members); });
+  REQUIRE(world.word(kTarget, 0) == writes);
+  REQUIRE(world.word(kTarget, 1) == exclusive.size() * static_cast<std::size_t>(rounds) - writes);
+}
+
+// Each member puts to all others in each of several epochs, which have words of their own.
+void run_fences(Rank members, int epochs, Choices& choices) {
+  ProtocolWorld world(members, 1);
+  std::vector<Program> programs(members);
+  // What the reduce_scatter of a fence tells: how many are on their way to each member.
+  std::vector<std::vector<std::uint32_t>> due(static_cast<std::size_t>(epochs),
+                                              std::vector<std::uint32_t>(members, 0));
+  std::vector<Rank> left(static_cast<std::size_t>(epochs), 0);
+  for (Rank self = 0; self < members; ++self) {
+    Protocol& own = world.at(self);
+    own.epochs.fence_enter(true);
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      const auto number = static_cast<std::size_t>(epoch);
+      const auto place = [number, members](Rank from) { return number * members + from; };
+      programs[self].push_back({[&world, self, members, place] {
+        for (Rank to = 0; to < members; ++to)
+          if (to != self) world.put(self, to, place(self), 100 + self);
+      }});
+      auto has_left = std::make_shared<bool>(false);
+      auto told = std::make_shared<bool>(false);
+      programs[self].push_back({[] {},
+                                [&, self, number, place, has_left, told] {
+                                  if (!*has_left) {
+                                    if (!own.origin.all_locally_complete()) return false;
+                                    std::vector<std::uint32_t> sent(members);
+                                    own.epochs.fence_leave(sent);
+                                    for (Rank to = 0; to < members; ++to)
+                                      due[number][to] += sent[to];
+                                    ++left[number];
+                                    *has_left = true;
+                                  }
+                                  if (left[number] < members) return false;
+                                  if (!std::exchange(*told, true))
+                                    own.epochs.fence_expect(due[number][self]);
+                                  if (!own.epochs.fence_arrived()) return false;
+                                  own.epochs.fence_next();
+                                  for (Rank from = 0; from < members; ++from)
+                                    if (from != self)
+                                      REQUIRE(world.word(self, place(from)) == 100 + from);
+                                  return true;
+                                }});
+    }
+  }
+  run(world, programs, choices, [] {});
+}
+
+// Members 1, 2, ... write to member 0 in access epochs; it exposes its memory to them in as many.
+void run_access(Rank origins, int rounds, int puts, std::size_t credits, Choices& choices) {
+  ProtocolWorld world(origins + 1, credits);
+  std::vector<Program> programs(origins + 1);
+  std::vector<Rank> group;
+  for (Rank self = 1; self <= origins; ++self) group.push_back(self);
+  for (int round = 1; round <= rounds; ++round) {
+    const auto value = static_cast<std::uint64_t>(round);
+    for (Rank self = 1; self <= origins; ++self) {
+      Protocol& own = world.at(self);
+      programs[self].push_back({[&, self, value] {
+        REQUIRE(own.epochs.start(std::vector<Rank>{kTarget}, false) == WindowStatus::ok);
+        for (int i = 0; i < puts; ++i) world.add(self, kTarget, self, 1);
+      }});
+      programs[self].push_back({[] {},
+                                [&own] {
+                                  if (!own.epochs.complete_step()) return false;
+                                  own.epochs.end_access();
+                                  return true;
+                                }});
+    }
+    Protocol& target = world.at(kTarget);
+    programs[kTarget].push_back(
+        {[&] { REQUIRE(target.epochs.post(group, false) == WindowStatus::ok); },
+         [&, value] {
+           if (!target.epochs.exposure_ended()) return false;
+           target.epochs.end_exposure();
+           // All of this epoch is there, and nothing of the next.
+           for (const Rank self : group)
+             REQUIRE(world.word(kTarget, self) == value * static_cast<std::uint64_t>(puts));
+           return true;
+         }});
+  }
+  run(world, programs, choices, [] {});
+}
+
+// All possibilities of a case, if there are no more than that; returns how many.
+template <class Case>
+std::size_t all(Case one) {
+  constexpr std::size_t kMost = 200000;
+  Choices choices;
+  std::size_t count = 0;
+  do {
+    one(choices);
+    ++count;
+  } while (choices.next() && count < kMost);
+  REQUIRE(count < kMost);
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("locks in all interleavings: an exclusive one is alone, and all get theirs",
+          "[windows]") {
+  for (const std::vector<bool>& exclusive :
+       {std::vector<bool>{true}, {false}, {false, false}, {true, false}, {true, true}})
+    for (const bool rides : {false, true}) {
+      CAPTURE(exclusive.size(), exclusive[0], rides);
+      CHECK(all([&](Choices& choices) { run_locks(exclusive, 1, rides, 4, choices); }) > 0);
+    }
+}
+
+TEST_CASE("locks of three origins, with few credits, in random order", "[windows]") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    Choices choices(seed);
+    const std::vector<bool> exclusive{(seed & 1) != 0, (seed & 2) != 0, (seed & 4) != 0};
+    run_locks(exclusive, 3, (seed & 8) != 0, 1 + seed % 3, choices);
+  }
+}
+
+TEST_CASE(
+    "fences in all interleavings: what was sent has arrived, and nothing of the next epoch counts",
+    "[windows]") {
+  CHECK(all([](Choices& choices) { run_fences(2, 1, choices); }) > 0);
+  CHECK(all([](Choices& choices) { run_fences(2, 2, choices); }) > 0);
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Choices choices(seed);
+    run_fences(3, 2, choices);
+  }
+}
+
+TEST_CASE("start, complete, post, wait in all interleavings: completes are never early",
+          "[windows]") {
+  CHECK(all([](Choices& choices) { run_access(1, 1, 2, 4, choices); }) > 0);
+  CHECK(all([](Choices& choices) { run_access(1, 2, 1, 1, choices); }) > 0);
+  CHECK(all([](Choices& choices) { run_access(2, 1, 1, 4, choices); }) > 0);
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    Choices choices(seed);
+    run_access(3, 3, 2, 1 + seed % 3, choices);
+  }
+}
+
+}  // namespace lfc::rma
