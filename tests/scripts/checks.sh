@@ -81,6 +81,7 @@ rm -r common/attic
 
 expect 0 ' 0 complaints' scripts/checks/pages
 mistake pages 'README.md:.* there is no btl_lfc/nothing.c' README.md 'See `btl_lfc/nothing.c`.'
+mistake pages 'README.md:.* there is no test rma/nothing' README.md '*Held by* `rma/nothing`.'
 mistake pages 'README.md:.* leads nowhere' README.md '[a page](common/NOTHING.md)'
 mistake pages 'README.md:.* has no heading for #nothing' README.md '[a page](CONTRIBUTING.md#nothing)'
 mistake pages 'README.md:.* columns, more than 120' README.md "$(printf 'word %.0s' {1..30})"
