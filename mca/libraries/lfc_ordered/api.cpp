@@ -74,6 +74,45 @@ std::uint64_t key_of(const Facts& facts) {
   return key ^ (key >> 27);
 }
 
+// What all ranks have told each other, by rank.
+struct Members {
+  std::vector<Facts> facts;
+  std::vector<int> sizes, offsets;  // of addresses
+  std::vector<std::byte> addresses;
+
+  lfc::ProcessName name(int rank) const { return facts[static_cast<std::size_t>(rank)].name; }
+  std::span<const std::byte> address(int rank) const {
+    const auto at = static_cast<std::size_t>(rank);
+    return std::span(addresses).subspan(static_cast<std::size_t>(offsets[at]),
+                                        static_cast<std::size_t>(sizes[at]));
+  }
+  int exchange(const Facts& own, std::span<const std::byte> address, std::size_t count,
+               MPI_Comm comm);
+};
+
+int Members::exchange(const Facts& own, std::span<const std::byte> address, std::size_t count,
+                      MPI_Comm comm) {
+  facts.resize(count);
+  if (MPI_Allgather(&own, sizeof own, MPI_BYTE, facts.data(), sizeof own, MPI_BYTE, comm) !=
+      MPI_SUCCESS)
+    return LFC_ORDERED_ERR_MPI;
+  int total = 0;
+  const Facts& first = facts[0];
+  for (const Facts& each : facts) {
+    if (each.sound == 0 || each.packet != first.packet || each.window != first.window ||
+        each.sequencer != first.sequencer || each.fan != first.fan)
+      return LFC_ORDERED_ERR_ARGUMENT;
+    sizes.push_back(static_cast<int>(each.address));
+    offsets.push_back(total);
+    total += sizes.back();
+  }
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return LFC_ORDERED_ERR_UNAVAILABLE;
+  addresses.resize(static_cast<std::size_t>(total));
+  const int result = MPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE,
+                                    addresses.data(), sizes.data(), offsets.data(), MPI_BYTE, comm);
+  return result == MPI_SUCCESS ? LFC_ORDERED_OK : LFC_ORDERED_ERR_MPI;
+}
+
 }  // namespace
 
 struct lfc_ordered {
@@ -171,8 +210,38 @@ struct lfc_ordered {
   }
 
   int open(const lfc_ordered_options& options, bool sound);
+  void call_in(int place);
+  bool find_peers(const Members& members, std::vector<lfc::PeerId>& peers);
   int close();
 };
+
+// Where the handler is called besides the functions of the object.
+void lfc_ordered::call_in(int place) {
+  if (place == LFC_ORDERED_IN_CALLS) return;
+  const auto by =
+      place == LFC_ORDERED_BY_THREAD ? lfc::HostCall::By::thread : lfc::HostCall::By::host;
+  call = std::make_unique<lfc::HostCall>(
+      *service->ni, [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); }, this, by);
+  all->set_call(*call);
+}
+
+// The members in the order of their names, and each one's peer. False: some cannot be reached from here.
+bool lfc_ordered::find_peers(const Members& members, std::vector<lfc::PeerId>& peers) {
+  ranks.resize(members.facts.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::sort(ranks.begin(), ranks.end(),
+            [&](int a, int b) { return members.name(a).packed() < members.name(b).packed(); });
+  bool reachable = true;
+  for (const int each : ranks) {
+    lfc::PeerId peer = lfc::kNoPeer;
+    std::string why_not;
+    const auto parsed = lfc::Address::parse(members.address(each));
+    if (each != rank && parsed) peer = service->ni->add_peer(*parsed, why_not);
+    if (each != rank && peer == lfc::kNoPeer) reachable = false;
+    peers.push_back(peer);
+  }
+  return reachable;
+}
 
 // All ranks see the same facts, so all come to the same end.
 int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
@@ -181,84 +250,43 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   int size = 0;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
-  const auto members = static_cast<std::size_t>(size);
   const std::span<const std::byte> address =
       service == nullptr ? std::span<const std::byte>() : service->ni->address();
-  const Facts own{.packet = options.packet,
-                  .window = options.window,
-                  .sequencer = options.sequencer,
-                  .fan = options.fan,
-                  .sound = sound && options.sequencer < size ? 1u : 0u,
-                  .name = service == nullptr ? lfc::ProcessName{} : service->ni->identity().name,
-                  .address = static_cast<std::uint32_t>(address.size()),
-                  .count = opened++};
-  std::vector<Facts> facts(members);
-  if (MPI_Allgather(&own, sizeof own, MPI_BYTE, facts.data(), sizeof own, MPI_BYTE, comm) !=
-      MPI_SUCCESS)
-    return LFC_ORDERED_ERR_MPI;
-  std::vector<int> sizes(members);
-  std::vector<int> offsets(members);
-  for (std::size_t i = 0; i < members; ++i) {
-    const Facts& each = facts[i];
-    const Facts& first = facts[0];
-    if (each.sound == 0 || each.packet != first.packet || each.window != first.window ||
-        each.sequencer != first.sequencer || each.fan != first.fan)
-      return LFC_ORDERED_ERR_ARGUMENT;
-    sizes[i] = static_cast<int>(each.address);
-    offsets[i] = i == 0 ? 0 : offsets[i - 1] + sizes[i - 1];
-  }
-  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return LFC_ORDERED_ERR_UNAVAILABLE;
-  std::vector<std::byte> addresses(static_cast<std::size_t>(offsets.back() + sizes.back()));
-  if (MPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE, addresses.data(),
-                     sizes.data(), offsets.data(), MPI_BYTE, comm) != MPI_SUCCESS)
-    return LFC_ORDERED_ERR_MPI;
+  Members members;
+  const int unequal = members.exchange(
+      {.packet = options.packet,
+       .window = options.window,
+       .sequencer = options.sequencer,
+       .fan = options.fan,
+       .sound = sound && options.sequencer < size ? 1u : 0u,
+       .name = service == nullptr ? lfc::ProcessName{} : service->ni->identity().name,
+       .address = static_cast<std::uint32_t>(address.size()),
+       .count = opened++},
+      address, static_cast<std::size_t>(size), comm);
+  if (unequal != LFC_ORDERED_OK) return unequal;
 
-  ranks.resize(members);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const auto name = [&](int each) { return facts[static_cast<std::size_t>(each)].name; };
-  std::sort(ranks.begin(), ranks.end(),
-            [&](int a, int b) { return name(a).packed() < name(b).packed(); });
-  std::vector<lfc::ProcessName> names;
   std::vector<lfc::PeerId> peers;
-  OrderedBroadcast::Options made{
-      .window = options.window, .packet = options.packet, .sequencer = 0, .fan = options.fan};
-  std::uint32_t self = 0;
+  const bool reachable = find_peers(members, peers);
   // The smallest packet of all: what any rank's links can carry.
-  std::uint64_t packet = std::min(options.packet, service->multicast.max_packet());
-  std::uint64_t reachable = 1;
-  for (std::uint32_t member = 0; member < members; ++member) {
-    const int each = ranks[member];
-    names.push_back(name(each));
-    if (each == options.sequencer) made.sequencer = member;
-    if (each == rank) self = member;
-    lfc::PeerId peer = lfc::kNoPeer;
-    if (each != rank) {
-      const auto at = static_cast<std::size_t>(each);
-      const std::byte* bytes = addresses.data() + offsets[at];
-      const auto parsed =
-          lfc::Address::parse({bytes, bytes + static_cast<std::ptrdiff_t>(facts[at].address)});
-      std::string why_not;
-      if (parsed) peer = service->ni->add_peer(*parsed, why_not);
-      if (peer == lfc::kNoPeer) reachable = 0;
-    }
-    peers.push_back(peer);
-  }
-  std::uint64_t agreed[2] = {packet, reachable};
+  std::uint64_t agreed[2] = {
+      std::min<std::uint64_t>(options.packet, service->multicast.max_packet()),
+      reachable ? 1u : 0u};
   if (MPI_Allreduce(MPI_IN_PLACE, agreed, 2, MPI_UINT64_T, MPI_MIN, comm) != MPI_SUCCESS)
     return LFC_ORDERED_ERR_MPI;
   if (agreed[1] == 0) return LFC_ORDERED_ERR_UNAVAILABLE;
-  made.packet = agreed[0];
+  const auto member_of = [this](int each) {
+    return static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), each) - ranks.begin());
+  };
   sequencer = options.sequencer;
-  all = std::make_unique<OrderedBroadcast>(service->multicast, made);
-  const int where = options.handle == LFC_ORDERED_USUAL ? usual_place() : options.handle;
-  if (where != LFC_ORDERED_IN_CALLS) {
-    const auto by =
-        where == LFC_ORDERED_BY_THREAD ? lfc::HostCall::By::thread : lfc::HostCall::By::host;
-    call = std::make_unique<lfc::HostCall>(
-        *service->ni, [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); }, this, by);
-    all->set_call(*call);
-  }
-  all->join(key_of(facts[0]), std::move(names), self, std::move(peers));
+  all = std::make_unique<OrderedBroadcast>(
+      service->multicast, OrderedBroadcast::Options{.window = options.window,
+                                                    .packet = agreed[0],
+                                                    .sequencer = member_of(options.sequencer),
+                                                    .fan = options.fan});
+  call_in(options.handle == LFC_ORDERED_USUAL ? usual_place() : options.handle);
+  std::vector<lfc::ProcessName> names;
+  for (const int each : ranks) names.push_back(members.name(each));
+  all->join(key_of(members.facts[0]), std::move(names), member_of(rank), std::move(peers));
   joined = true;
   if (MPI_Barrier(comm) != MPI_SUCCESS) return LFC_ORDERED_ERR_MPI;
   wanted = 0;
