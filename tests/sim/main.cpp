@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/choice.hpp"
+#include "sim/collective_simulation.hpp"
 #include "sim/multicast_simulation.hpp"
 #include "sim/ordered_simulation.hpp"
 #include "sim/simulation.hpp"
@@ -28,7 +29,10 @@ constexpr const char* kHelp =
     "  --native        also --rma, moved by the network itself\n"
     "  --multicast     multicasts of all members of random overlapping groups, with unicast\n"
     "  --ordered       totally ordered broadcasts of all interfaces, --messages N of each\n"
-    "  --groups N      of those [20]\n"
+    "  --collective    collectives of random overlapping communicators on several nodes\n"
+    "  --calls N       of those, in all [20]\n"
+    "  --deaths N      ranks that die meanwhile [0]\n"
+    "  --groups N      of --multicast, or communicators [20; 6]\n"
     "  --multicasts N  of each member of each [4]\n"
     "  --whole         one group of all interfaces instead\n"
     "  --waits         with --multicast: hosts take some multicasts only after a message, or "
@@ -52,6 +56,8 @@ struct CommandLine {
   lfc::MulticastSimulationOptions groups;
   bool multicast = false;
   bool ordered = false;
+  bool collective = false;
+  lfc::CollectiveSimulationOptions collectives;
   bool deadlocks = false;
   std::uint32_t most_nodes = 0;
   std::uint64_t most_recoveries = 1'000'000'000;
@@ -84,8 +90,8 @@ bool parse(int argc, char** argv, CommandLine& out) {
       options.native = options.native || name == "--native";
       continue;
     }
-    if (name == "--ordered") {
-      out.ordered = true;
+    if (name == "--ordered" || name == "--collective") {
+      (name == "--ordered" ? out.ordered : out.collective) = true;
       continue;
     }
     if (name == "--multicast" || name == "--whole" || name == "--deadlocks" || name == "--waits") {
@@ -107,13 +113,14 @@ bool parse(int argc, char** argv, CommandLine& out) {
     }
     std::uint64_t low = 1;
     std::uint64_t high = 1'000'000'000;
-    if (name == "--recoveries") low = 0;
+    if (name == "--recoveries" || name == "--deaths") low = 0;
     if (name == "--nodes" || name == "--most-nodes") {
       low = 2;
       high = 1024;
     } else if (name != "--seed" && name != "--seeds" && name != "--window" &&
                name != "--max-window" && name != "--messages" && name != "--groups" &&
-               name != "--multicasts" && name != "--delay" && name != "--recoveries") {
+               name != "--multicasts" && name != "--calls" && name != "--deaths" &&
+               name != "--delay" && name != "--recoveries") {
       std::fprintf(stderr, "lfc_sim: unknown option %s\n%s", argv[i], kHelp);
       return false;
     }
@@ -133,12 +140,19 @@ bool parse(int argc, char** argv, CommandLine& out) {
     if (name == "--messages") options.messages = number;
     if (name == "--most-nodes") out.most_nodes = number;
     if (name == "--groups") out.groups.groups = number;
+    if (name == "--groups") out.collectives.communicators = number;
+    if (name == "--calls") out.collectives.calls = number;
+    if (name == "--deaths") out.collectives.deaths = number;
     if (name == "--multicasts") out.groups.multicasts = number;
     if (name == "--delay") out.groups.delay = value;
     if (name == "--recoveries") out.most_recoveries = value;
   }
   out.groups.nodes = out.simulation.nodes;
   out.groups.window = out.simulation.window;
+  out.collectives.ranks = out.simulation.nodes;
+  out.collectives.window = out.simulation.window;
+  out.collectives.shape = out.groups.shape;
+  out.collectives.recovery = out.groups.recovery;
   return true;
 }
 
@@ -227,6 +241,40 @@ int run_ordered(const CommandLine& command) {
   return failed == 0 ? 0 : 1;
 }
 
+int run_collective(const CommandLine& command) {
+  const auto start = std::chrono::steady_clock::now();
+  lfc::CollectiveSimulationOptions options = command.collectives;
+  options.seed = command.simulation.seed;
+  lfc::CollectiveCounts sum;
+  std::uint64_t failed = 0;
+  const char* shape = lfc::kTreeNames[static_cast<std::size_t>(options.shape)];
+  const char* recovery =
+      lfc::Multicast::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
+  for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
+    lfc::CollectiveSimulation simulation(options);
+    const std::string fault = simulation.run();
+    sum.add(simulation.counts());
+    if (fault.empty()) continue;
+    ++failed;
+    std::printf("seed %" PRIu64 " FAILED: %s\n%sreplay: lfc_sim --collective --seed %" PRIu64
+                " --nodes %u --window %u --groups %u --calls %u%s --shape %s --recovery %s\n",
+                options.seed, fault.c_str(), failed == 1 ? simulation.describe().c_str() : "",
+                options.seed, options.ranks, options.window, options.communicators, options.calls,
+                options.deaths == 0 ? "" : (" --deaths " + std::to_string(options.deaths)).c_str(),
+                shape, recovery);
+    std::fflush(stdout);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
+              " failed, ranks=%u window=%u communicators=%u shape=%s: collectives=%" PRIu64
+              " endings=%" PRIu64 " bytes=%" PRIu64 " deaths=%" PRIu64 " errors=%" PRIu64
+              " recoveries=%" PRIu64 " stored=%" PRIu64 " ticks=%" PRIu64 " seconds=%.1f\n",
+              command.seeds, failed, options.ranks, options.window, options.communicators, shape,
+              sum.calls, sum.endings, sum.bytes, sum.deaths, sum.errors, sum.recoveries,
+              sum.most_stored, sum.ticks, seconds.count());
+  return failed == 0 ? 0 : 1;
+}
+
 std::string replay(const lfc::SimulationOptions& options) {
   std::string line = "lfc_sim --seed " + std::to_string(options.seed) + " --nodes " +
                      std::to_string(options.nodes) + " --window " + std::to_string(options.window) +
@@ -249,6 +297,7 @@ int main(int argc, char** argv) {
   CommandLine command;
   if (!parse(argc, argv, command)) return 2;
   if (command.multicast) return run_multicast(command);
+  if (command.collective) return run_collective(command);
   if (command.ordered) return run_ordered(command);
 
   const auto start = std::chrono::steady_clock::now();

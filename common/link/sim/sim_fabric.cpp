@@ -136,7 +136,7 @@ std::uint64_t SimFabric::frame_arrival(Pair& channel) noexcept {
 }
 
 void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
-  if (!nodes_[to].alive) return;
+  if (!nodes_[to].alive) return send_news(to, from);  // nobody is there
   if (random_.chance(options_.lose_permille)) {
     ++totals_.lost;
     return;

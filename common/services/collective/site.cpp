@@ -100,9 +100,11 @@ void Site::end(Board::End how) noexcept {
   if (board_.is_open()) board_.set_end(how);
 }
 
-// The ranks of this node see the board only, and the other nodes do not know of all of them.
+// The ranks of this node see the board only, which may not be there yet, and the other nodes do not know of all of
+// them.
 void Site::spread_failure() {
   const bool disagreed = failure() == LFC_COLL_MISMATCH;
+  if (!board_failed_) open_board();
   end(disagreed ? Board::End::disagreement : Board::End::lost);
   if (tree_ != nullptr) tree_->give_up(disagreed);
 }

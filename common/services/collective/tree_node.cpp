@@ -9,7 +9,7 @@ namespace lfc {
 namespace {
 
 // MulticastHeader::tag.
-enum : std::uint8_t { kResult, kContribution, kQuestion, kAnswer };
+enum : std::uint8_t { kResult, kContribution, kQuestion, kAnswer, kPresent };
 
 }  // namespace
 
@@ -126,6 +126,7 @@ Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
       if (members().parent(shape, up.root, self_) != header.origin) return Answer::malformed;
       on_question(header.number, up, shape);
       return Answer::taken;
+    case kPresent: return Answer::taken;
     case kAnswer: on_answer(header.number, up, shape, header.origin); return Answer::taken;
     default: return Answer::malformed;
   }
@@ -297,10 +298,14 @@ bool TreeNode::is_another(std::uint64_t step, Up up, Membership::Shape shape) co
          (!current_->reduces() || up_of(*current_, step) != up || shape_of(*current_) != shape);
 }
 
-// The oldest step is what all later ones wait for.
+// The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is
+// spoken to is connected to, and a parent that has died before anybody was is noticed.
 void TreeNode::ask() {
   const Ni::Access access(multicast_.ni());
   forget_results();
+  if (current_ != nullptr && members().in_tree(current_->top, self_) && current_->top != self_)
+    tell(members().parent(shape_of(*current_), current_->top, self_), kPresent, current_->first,
+         up_of(*current_, current_->first), shape_of(*current_));
   for (const auto& [step, pending] : pending_) {
     if (pending.partial.is_whole()) continue;
     ask_children(step, pending.up, pending.shape, &pending.partial);

@@ -154,4 +154,76 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
     REQUIRE(barriers.operations[rank].status != LFC_COLL_OK);
 }
 
+TEST_CASE("another operation or type of the same size is noticed", "[coll]") {
+  const std::uint32_t per_node = GENERATE(1u, 2u, 4u);
+  const std::size_t bytes = GENERATE(std::size_t{8}, std::size_t{4000});
+  const lfc_coll_kind kind = GENERATE(LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
+  const bool another_type = GENERATE(true, false);
+  CAPTURE(per_node, bytes, static_cast<int>(kind), another_type);
+  CollWorld world({.ranks = 4, .per_node = per_node});
+  Calls calls(world, 4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) calls.call(rank, kind, bytes);
+  if (another_type)
+    calls.operations[2].type = LFC_COLL_INT8;
+  else
+    calls.operations[2].op = LFC_COLL_SUM;
+  REQUIRE(calls.run());
+  // Of a reduction on one node only the root reads.
+  REQUIRE(calls.operations[0].status == LFC_COLL_MISMATCH);
+  if (kind == LFC_COLL_ALLREDUCE)
+    for (const auto& operation : calls.operations) REQUIRE(operation.status == LFC_COLL_MISMATCH);
+}
+
+TEST_CASE("ranks that wait for each other in different calls notice it", "[coll]") {
+  const std::uint32_t per_node = GENERATE(1u, 2u, 3u);
+  const std::uint32_t away = GENERATE(1u, 2u);
+  const lfc_coll_kind kind = GENERATE(LFC_COLL_REDUCE, LFC_COLL_BCAST, LFC_COLL_ALLREDUCE);
+  CAPTURE(per_node, away, static_cast<int>(kind));
+  constexpr std::uint32_t kRanks = 3;
+  CollWorld world({.ranks = kRanks, .per_node = per_node});
+  Calls calls(world, kRanks);
+  // Each takes itself, or its neighbour, for the root: nothing ever passes between them.
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    calls.call(rank, rank == 2 ? kind : LFC_COLL_REDUCE, 100,
+               rank == 2 ? (kind == LFC_COLL_ALLREDUCE ? 0 : (kind == LFC_COLL_BCAST ? 0 : 2)) : 0);
+  world.set_away(away, true);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    if (rank != away) world.communicator(rank).submit(calls.operations[rank]);
+  for (int ticks = 0; ticks < 5000; ++ticks) world.step();
+  world.set_away(away, false);
+  world.communicator(away).submit(calls.operations[away]);
+  REQUIRE(world.finish(calls.operations));
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    INFO("rank " << rank);
+    // Who gives only may be done before anybody knows.
+    CHECK(calls.operations[rank].status != LFC_COLL_LOST);
+    CHECK(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
+  }
+}
+
+TEST_CASE("ranks that differ on other nodes are told of a mismatch, not of a loss", "[coll]") {
+  constexpr std::uint32_t kRanks = 6;
+  const lfc_coll_kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_ALLREDUCE);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed, static_cast<int>(kind));
+    CollWorld world({.ranks = kRanks, .per_node = 2, .seed = seed});
+    Calls calls(world, kRanks);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      calls.call(rank, kind, rank == 4 ? 96 : 104);
+    REQUIRE(calls.run());
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      CHECK(calls.operations[rank].status != LFC_COLL_LOST);
+      CHECK(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
+    }
+  }
+}
+
+TEST_CASE("a packet smaller than one element holds one", "[coll]") {
+  CollOperation operation(
+      {.kind = LFC_COLL_ALLREDUCE, .bytes = 80, .op = LFC_COLL_SUM, .type = LFC_COLL_FLOAT64});
+  plan(operation, {.nodes = 2}, {.packet = 4});
+  CHECK(operation.chunk == 8);
+  CHECK(operation.chunks == 10);
+}
+
 }  // namespace lfc

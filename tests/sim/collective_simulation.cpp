@@ -1,0 +1,394 @@
+#include "sim/collective_simulation.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <numeric>
+
+namespace lfc {
+namespace {
+
+constexpr std::uint64_t kIdleLimit = 20000;  // ticks in which nothing moves at any rank
+constexpr std::size_t kGuard = 64;
+constexpr std::byte kUntouched{0x5a};
+constexpr std::uint32_t kMostAtOnce = 4;  // calls of a rank that go on by themselves
+
+// What a rank gives in a call; small numbers, so that sums hold in any type.
+std::byte given(std::size_t call, std::uint32_t rank, std::size_t at) noexcept {
+  return static_cast<std::byte>((call * 31 + rank * 7 + at * 13 + (at >> 8)) % 5);
+}
+
+// A size about one of the limits.
+std::size_t size_near(Random& random, std::size_t limit, std::size_t most) {
+  const std::size_t base = limit * random.between(1, 3) + random.below(3);
+  return std::min(base > 0 ? base - 1 : 0, most);
+}
+
+}  // namespace
+
+struct CollectiveSimulation::Group {
+  std::vector<World::Node> ranks;      // by rank of the communicator
+  std::vector<std::uint32_t> numbers;  // by member, its rank in the communicator
+  Membership members;
+  bool one_node = false;
+  std::map<std::uint64_t, std::byte*> boards;  // by the first of a node
+};
+
+struct CollectiveSimulation::Call {
+  std::size_t number = 0;
+  std::uint32_t group = 0;
+  lfc_coll_call call{};
+  std::vector<lfc_coll_block> blocks;
+};
+
+// A call at one rank.
+struct CollectiveSimulation::Part {
+  const Call* call = nullptr;
+  std::uint32_t rank = 0;  // in the communicator
+  std::vector<std::byte> in, out;
+  std::unique_ptr<CollOperation> operation;
+  bool over = false;
+  lfc_coll_status status = LFC_COLL_OK;
+};
+
+struct CollectiveSimulation::Host final : Surroundings {
+  Host(CollectiveSimulation& of, World::Node number) : simulation(of), node(number) {}
+  CollectiveSimulation& simulation;
+  World::Node node;
+  bool dead = false;
+  std::uint64_t busy_until = 0;
+  std::unique_ptr<Multicast> multicast;
+  std::map<std::uint32_t, std::unique_ptr<Communicator>> communicators;  // by group
+  std::vector<Part> parts;
+  std::size_t begun = 0;
+  std::size_t over = 0;
+
+  // Boards lie in the memory of this process; the first of each node makes its own.
+  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool&) override {
+    Group& group = *simulation.groups_[key - 1];
+    std::byte*& made = group.boards[first.packed()];
+    if (made == nullptr && first.rank == node) {
+      made = static_cast<std::byte*>(
+          ::operator new (Board::size(lanes), std::align_val_t{Board::kLine}));
+      Board::format(made, lanes);
+    }
+    return made;
+  }
+  PeerId peer(ProcessName name) override { return simulation.world_.peer(node, name.rank); }
+  bool has_ended(ProcessName name) override { return simulation.hosts_[name.rank]->dead; }
+  Communicator& communicator(const Part& part) { return *communicators.at(part.call->group); }
+};
+
+void CollectiveCounts::add(const CollectiveCounts& other) noexcept {
+  calls += other.calls;
+  endings += other.endings;
+  errors += other.errors;
+  bytes += other.bytes;
+  recoveries += other.recoveries;
+  deaths += other.deaths;
+  most_stored = std::max(most_stored, other.most_stored);
+  ticks += other.ticks;
+}
+
+CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& options)
+    : options_(options),
+      random_(options.seed),
+      world_(options.ranks, random_fabric(options.seed, 400),
+             {.initial_window = options.window, .maximum_window = options.window}),
+      node_(options.ranks) {
+  for (std::uint32_t rank = 1; rank < options.ranks; ++rank)
+    node_[rank] = node_[rank - 1] + (random_.chance(400) ? 1 : 0);
+  for (World::Node rank = 0; rank < options.ranks; ++rank)
+    hosts_.push_back(std::make_unique<Host>(*this, rank));
+  coll_.shape = options.shape;
+  coll_.fan = static_cast<unsigned>(random_.below(5));
+  const auto recovery =
+      can_deadlock(options.shape) ? options.recovery : Multicast::Suspicion::never;
+  for (auto& host : hosts_) {
+    Ni& ni = world_.ni(host->node);
+    if (coll_.window == CollOptions{}.window) {
+      const std::size_t head = sizeof(MulticastHeader) + sizeof(Recovery::Channel);
+      coll_.packet = std::max(ni.max_message() - std::min(ni.max_message(), head), kLeastPacket);
+      coll_.window = (coll_.packet + Multicast::kPacketCost) * random_.between(1, 20);
+    }
+    host->multicast = std::make_unique<Multicast>(
+        ni, Multicast::Options{
+                .share = Pace::share(coll_),
+                .recovery = recovery,
+                .delay = 500,
+                .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
+                .clock_context = &world_});
+  }
+  for (std::uint32_t group = 0; group < options.communicators; ++group) make_group(group);
+  for (std::uint32_t call = 0; call < options.calls; ++call) make_call();
+  deaths_due_ = options.deaths;
+}
+
+CollectiveSimulation::~CollectiveSimulation() {
+  std::vector<std::unique_ptr<TreeNode>> trees;
+  for (auto& host : hosts_)
+    for (auto& [group, communicator] : host->communicators)
+      trees.push_back(communicator->take_tree());
+  for (auto& host : hosts_) host->communicators.clear();
+  for (auto& tree : trees)
+    if (tree != nullptr) tree->leave();
+  for (auto& group : groups_)
+    for (auto& [first, made] : group->boards)
+      ::operator delete (made, std::align_val_t{Board::kLine});
+}
+
+void CollectiveSimulation::make_group(std::uint32_t number) {
+  Group& group = *groups_.emplace_back(std::make_unique<Group>());
+  const bool one_node = random_.chance(250);
+  const auto centre = static_cast<std::uint32_t>(random_.below(options_.ranks));
+  const auto share = static_cast<std::uint32_t>(random_.between(100, 900));
+  for (World::Node rank = 0; rank < options_.ranks; ++rank)
+    if (rank == centre || (one_node ? node_[rank] == node_[centre] : random_.chance(share)))
+      group.ranks.push_back(rank);
+  if (group.ranks.size() == 1)  // none such is served
+    group.ranks.insert(group.ranks.begin() + (centre == 0 ? 1 : 0), centre == 0 ? 1 : centre - 1);
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> nodes;
+  for (const World::Node rank : group.ranks) {
+    names.push_back({1, rank});
+    nodes.push_back(node_[rank]);
+  }
+  group.members = Membership(names, nodes);
+  group.one_node = group.members.nodes() == 1;
+  // The order of ranks is not that of names.
+  const auto turn = static_cast<std::uint32_t>(random_.below(group.ranks.size()));
+  std::rotate(group.ranks.begin(), group.ranks.begin() + turn, group.ranks.end());
+  const auto size = static_cast<std::uint32_t>(group.ranks.size());
+  for (std::uint32_t member = 0; member < size; ++member)
+    group.numbers.push_back((member + size - turn) % size);
+  for (std::uint32_t member = 0; member < size; ++member) {
+    Host& host = *hosts_[names[member].rank];
+    std::unique_ptr<TreeNode> tree;
+    if (!group.one_node) {
+      std::vector<PeerId> peers(size, kNoPeer);
+      for (std::uint32_t node = 0; node < group.members.nodes(); ++node)
+        if (const std::uint32_t first = group.members.first(node); first != member)
+          peers[first] = host.peer(names[first]);
+      tree = std::make_unique<TreeNode>(*host.multicast);
+      tree->join(number + 1, group.members, member, std::move(peers));
+    }
+    auto site = std::make_unique<Site>(group.members, member, group.numbers, number + 1,
+                                       std::move(tree), host);
+    host.communicators[number] = std::make_unique<Communicator>(std::move(site), coll_);
+  }
+}
+
+// The next call of all, which each rank of its communicator makes after those before it.
+void CollectiveSimulation::make_call() {
+  Call& made = *calls_.emplace_back(std::make_unique<Call>());
+  made.number = calls_.size();
+  made.group = static_cast<std::uint32_t>(random_.below(groups_.size()));
+  const Group& group = *groups_[made.group];
+  const auto size = static_cast<std::uint32_t>(group.ranks.size());
+  lfc_coll_call& call = made.call;
+  call.kind = static_cast<lfc_coll_kind>(
+      random_.below(group.one_node ? LFC_COLL_KINDS : LFC_COLL_ALLGATHER));
+  call.op = random_.chance(500) ? LFC_COLL_SUM : LFC_COLL_BXOR;
+  call.type = static_cast<lfc_coll_type>(random_.between(LFC_COLL_UINT8, LFC_COLL_UINT64));
+  const std::size_t limits[] = {1,
+                                8,
+                                Board::kInline,
+                                coll_.packet,
+                                coll_.window,
+                                limits::kCollLocalChunk,
+                                limits::kCollDirect / size};
+  const std::size_t most = std::max<std::size_t>((std::size_t{1} << 20) / (size * size), 64);
+  call.bytes = size_near(random_, limits[random_.below(std::size(limits))],
+                         group.one_node ? 4 * most : most);
+  if (call.kind <= LFC_COLL_ALLREDUCE) call.bytes = call.bytes / 8 * 8;
+  if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || call.kind >= LFC_COLL_GATHER)
+    call.root = static_cast<int>(random_.below(size));
+  if (call.kind == LFC_COLL_ALLREDUCE && random_.chance(300)) call.bytes = 0;  // a barrier
+  if (call.kind != LFC_COLL_ALLREDUCE && call.bytes == 0) call.bytes = 8;
+  if (call.kind == LFC_COLL_ALLGATHER && random_.chance(500)) {
+    std::size_t offset = 0;
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      const std::size_t bytes = rank == 0 ? call.bytes : random_.below(call.bytes + 1);
+      made.blocks.push_back({offset, bytes});
+      offset += bytes;
+    }
+    call.blocks = made.blocks.data();
+  }
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    Part& part = hosts_[group.ranks[rank]]->parts.emplace_back();
+    part.call = &made;
+    part.rank = rank;
+  }
+  ++counts_.calls;
+  counts_.bytes += call.bytes;
+}
+
+void CollectiveSimulation::begin(Host& host, Part& part) {
+  lfc_coll_call call = part.call->call;
+  const auto size = static_cast<std::uint32_t>(groups_[part.call->group]->ranks.size());
+  const bool is_root = call.root == static_cast<int>(part.rank);
+  const bool gets_all =
+      call.kind == LFC_COLL_ALLGATHER || (call.kind == LFC_COLL_GATHER && is_root);
+  const bool gives_all = call.kind == LFC_COLL_SCATTER && is_root;
+  const std::size_t own = call.blocks == nullptr ? call.bytes : call.blocks[part.rank].bytes;
+  part.in.resize(gives_all ? size * call.bytes : own);
+  for (std::size_t at = 0; at < part.in.size(); ++at)
+    part.in[at] = given(part.call->number, part.rank, at);
+  part.out.assign((gets_all ? size * call.bytes : call.bytes) + kGuard, kUntouched);
+  call.in = part.in.data();
+  call.out = part.out.data();
+  Communicator& communicator = host.communicator(part);
+  if (random_.chance(300) && communicator.idle() && communicator.try_at_once(call, 0)) {
+    part.over = true;
+    check(part);
+    return;
+  }
+  part.operation = std::make_unique<CollOperation>(call);
+  communicator.submit(*part.operation);
+}
+
+void CollectiveSimulation::end(Host& host, Part& part) {
+  part.over = true;
+  part.status = part.operation->status;
+  part.operation.reset();
+  ++counts_.endings;
+  if (part.status == LFC_COLL_OK) return check(part);
+  ++counts_.errors;
+  const Group& group = *groups_[part.call->group];
+  const bool hit = std::any_of(group.ranks.begin(), group.ranks.end(),
+                               [&](World::Node rank) { return hosts_[rank]->dead; });
+  if (!hit || part.status != LFC_COLL_LOST)
+    fail("call " + std::to_string(part.call->number) + " failed at rank " +
+         std::to_string(host.node) + " with status " + std::to_string(part.status));
+}
+
+// The result of a call at a rank.
+void CollectiveSimulation::check(const Part& part) {
+  const Call& of = *part.call;
+  const lfc_coll_call& call = of.call;
+  const auto size = static_cast<std::uint32_t>(groups_[of.group]->ranks.size());
+  const bool is_root = call.root == static_cast<int>(part.rank);
+  std::vector<std::byte> right(part.out.size(), kUntouched);
+  const auto put = [&](std::size_t to, std::uint32_t from, std::size_t at, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) right[to + i] = given(of.number, from, at + i);
+  };
+  const auto root = static_cast<std::uint32_t>(call.root);
+  switch (call.kind) {
+    case LFC_COLL_BCAST:
+      if (!is_root) put(0, root, 0, call.bytes);
+      break;
+    case LFC_COLL_REDUCE:
+    case LFC_COLL_ALLREDUCE: {
+      if (call.kind == LFC_COLL_REDUCE && !is_root) break;
+      put(0, 0, 0, call.bytes);
+      const Combine combine =
+          find_combine(static_cast<CombineOp>(call.op), static_cast<CombineType>(call.type));
+      std::vector<std::byte> other(call.bytes);
+      for (std::uint32_t rank = 1; rank < size; ++rank) {
+        for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, i);
+        combine(right.data(), other.data(), right.data(),
+                call.bytes / combine_size(static_cast<CombineType>(call.type)));
+      }
+      break;
+    }
+    case LFC_COLL_GATHER:
+      if (!is_root) break;
+      [[fallthrough]];
+    case LFC_COLL_ALLGATHER:
+      for (std::uint32_t rank = 0; rank < size; ++rank) {
+        const lfc_coll_block block = call.blocks == nullptr
+                                         ? lfc_coll_block{rank * call.bytes, call.bytes}
+                                         : of.blocks[rank];
+        put(block.offset, rank, 0, block.bytes);
+      }
+      break;
+    default: put(0, root, part.rank * call.bytes, call.bytes);
+  }
+  if (part.out != right)
+    fail("call " + std::to_string(of.number) + " of kind " + std::to_string(call.kind) + ", " +
+         std::to_string(call.bytes) + " bytes: wrong at rank " + std::to_string(part.rank) +
+         " of " + std::to_string(size));
+}
+
+void CollectiveSimulation::act(Host& host) {
+  const std::uint64_t now = world_.now();
+  if (host.dead || now < host.busy_until) return;
+  if (random_.chance(20)) host.busy_until = now + random_.between(1, 300);
+  while (host.begun < host.parts.size() && host.begun - host.over < kMostAtOnce &&
+         random_.chance(200))
+    begin(host, host.parts[host.begun++]);
+  for (std::size_t at = host.over; at < host.begun; ++at) {
+    Part& part = host.parts[at];
+    if (part.over) continue;
+    Communicator& communicator = host.communicator(part);
+    if (communicator.advance()) last_move_ = now;
+    if (random_.chance(5)) {  // as who has waited for long
+      for (const std::uint32_t member : communicator.local())
+        if (host.has_ended(communicator.members().name(member))) communicator.set_lost();
+      communicator.ask();
+    }
+    if (part.operation->finished.load()) end(host, part);
+  }
+  while (host.over < host.begun && host.parts[host.over].over) ++host.over;
+}
+
+void CollectiveSimulation::kill_somebody() {
+  --deaths_due_;
+  Host& host = *hosts_[random_.below(hosts_.size())];
+  if (host.dead) return;
+  host.dead = true;
+  world_.fabric().kill(host.node);
+  ++counts_.deaths;
+}
+
+bool CollectiveSimulation::finished() const {
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+    return host->dead || host->over == host->parts.size();
+  });
+}
+
+std::string CollectiveSimulation::run() {
+  while (fault_.empty() && !finished()) {
+    for (auto& host : hosts_) act(*host);
+    if (deaths_due_ > 0 && random_.chance(2)) kill_somebody();
+    world_.step();
+    if (world_.now() - last_move_ > kIdleLimit) fail("a wait for ever: no call gets any further");
+  }
+  if (fault_.empty()) check_end();
+  for (auto& host : hosts_) {
+    counts_.most_stored = std::max(counts_.most_stored, host->multicast->stats().most_stored);
+    counts_.recoveries += world_.ni(host->node).counters().get(Counter::recoveries);
+  }
+  counts_.ticks = world_.now();
+  return fault_;
+}
+
+void CollectiveSimulation::check_end() {
+  if (counts_.deaths > 0) return;
+  world_.settle();
+  for (auto& host : hosts_) {
+    if (host->multicast->packets() != 0) fail("packets are left in an NI's buffers");
+    if (!host->multicast->recovered()) fail("an escape buffer is still in use");
+  }
+  const std::string fault = world_.credit_fault();
+  if (!fault.empty()) fail(fault);
+}
+
+std::string CollectiveSimulation::describe() const {
+  std::string text;
+  for (const auto& host : hosts_) {
+    if (host->over == host->parts.size()) continue;
+    text += "rank " + std::to_string(host->node) + " node " + std::to_string(node_[host->node]) +
+            (host->dead ? " dead" : "") + " calls:";
+    for (std::size_t at = host->over; at < host->begun; ++at)
+      if (!host->parts[at].over)
+        text += " " + std::to_string(host->parts[at].call->number) + "/kind" +
+                std::to_string(host->parts[at].call->call.kind) + "/" +
+                std::to_string(host->parts[at].call->call.bytes);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace lfc
