@@ -201,7 +201,7 @@ TEST_CASE("ranks that wait for each other in different calls notice it", "[coll]
   }
 }
 
-TEST_CASE("ranks that differ on other nodes are told of a mismatch, not of a loss", "[coll]") {
+TEST_CASE("ranks that differ on other nodes are told so and not of a loss", "[coll]") {
   constexpr std::uint32_t kRanks = 6;
   const lfc_coll_kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_ALLREDUCE);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
