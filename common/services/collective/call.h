@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A collective of each kind is one row of kCollectives (collective.cpp), in this order. */
+/* A collective of each kind is one row of kCollectives (collective.hpp), in this order. */
 enum lfc_coll_kind {
   LFC_COLL_BCAST,
   LFC_COLL_REDUCE,

@@ -1,19 +1,8 @@
 #include "services/collective/collective.hpp"
 
-#include <array>
 #include <cstring>
 
 namespace lfc {
-namespace {
-
-// By lfc_coll_kind.
-constexpr std::array kCollectives{&kBcast, &kReduce, &kAllreduce, &kAllgather, &kGather, &kScatter};
-static_assert(kCollectives.size() == LFC_COLL_KINDS);
-
-}  // namespace
-
-const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }
-
 bool write_all(Site& site, CollOperation& operation) {
   for (; operation.written < operation.chunks; ++operation.written) {
     const std::uint64_t step = operation.step_of(operation.written);

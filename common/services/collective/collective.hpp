@@ -20,10 +20,11 @@
 //   gather     | 1, one node          | all but the root
 //   scatter    | 1, one node          | the root, for all
 //
-// Another collective: a value of lfc_coll_kind (call.h), a file like gathers.cpp, a row in collective.cpp, and the
+// Another collective: a value of lfc_coll_kind (call.h), a file like gathers.cpp, a row here, and the
 // MPI call (mca/coll). Threads: the caller serialises each Site.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "services/collective/site.hpp"
@@ -44,8 +45,12 @@ struct Collective {
 };
 
 extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter;
+// By lfc_coll_kind.
+inline constexpr std::array kCollectives{&kBcast,     &kReduce, &kAllreduce,
+                                         &kAllgather, &kGather, &kScatter};
+static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
-const Collective& collective_of(lfc_coll_kind kind) noexcept;
+inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }
 
 // --- What several of them do ---
 
