@@ -42,7 +42,7 @@ bool Epochs::complete_step() {
   for (const Rank rank : access_group_) {
     OriginPeer& peer = origin_.peer(rank);
     if (peer.end_told) continue;
-    if (!origin_.locally_complete(peer)) {
+    if (!peer.locally_complete()) {
       peer.ending = End::complete;
       all = false;
       continue;
@@ -128,9 +128,9 @@ void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
 
 bool Epochs::unlock_step(OriginPeer& peer) {
   if (peer.lock < Lock::held) return true;  // nobody has asked for it
-  if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return origin_.remotely_complete(peer);
+  if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return peer.remotely_complete();
   if (peer.end_told) return peer.unlocked;
-  if (!origin_.locally_complete(peer) || peer.carrying) return false;
+  if (!peer.locally_complete() || peer.carrying) return false;
   peer.end_told = true;
   peer.unlocked = false;
   origin_.carrier().signal(origin_.rank_of(peer), head_of(WindowKind::unlock, 0, peer.sent));

@@ -52,7 +52,7 @@ WindowOp* Operations::find(std::uint64_t name, PeerId peer) noexcept {
 
 void Operations::finish(WindowOp& op, WindowStatus status) {
   if (op.request == nullptr) {
-    if (status != WindowStatus::ok) op.owner->note_error(status);
+    if (status != WindowStatus::ok) op.owner->trouble().error = status;
     give_back(op);
     return;
   }

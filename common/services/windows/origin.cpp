@@ -7,6 +7,20 @@ namespace lfc::rma {
 
 using Verdict = Service::Verdict;
 
+namespace {
+
+void enqueue(OriginPeer& peer, WindowOp& op) {
+  op.next = nullptr;
+  if (peer.first == nullptr) {
+    peer.first = &op;
+  } else {
+    peer.last->next = &op;
+  }
+  peer.last = &op;
+}
+
+}  // namespace
+
 Origin::Origin(std::uint32_t ranks, const WindowMemory& memory, Operations& operations,
                Carrier& carrier)
     : memory_(memory), operations_(operations), carrier_(carrier), peers_(ranks) {}
@@ -49,18 +63,12 @@ bool Origin::permitted(OriginPeer& peer) {
   return true;
 }
 
-// Whether something that goes in frames has not been dealt with yet.
-bool Origin::frames_under_way(const OriginPeer& peer) const noexcept {
-  return peer.replies != 0 || peer.carrying || peer.counted < peer.wanted ||
-         (peer.first != nullptr && peer.last->way != Way::link);
-}
-
 Moment Origin::moment(OriginPeer& peer) {
   Moment now;
   now.ready = peer.first == nullptr && !peer.carrying && permitted(peer);
   now.passive = passive(peer);
   now.held = peer.lock >= OriginPeer::Lock::held;
-  now.frames_under_way = frames_under_way(peer);
+  now.frames_under_way = peer.frames_under_way();
   return now;
 }
 
@@ -68,7 +76,7 @@ Issued Origin::issue(const WindowCall& call) {
   OriginPeer& peer = peers_[call.target];
   if (!passive(peer) && !peer.in_access && !access_.fence_open)
     return {WindowStatus::sync, Way::frames};
-  if (lost_) return {WindowStatus::lost, Way::frames};
+  if (trouble_.lost) return {WindowStatus::lost, Way::frames};
   if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
   const Moment now = moment(peer);
   const Shape shape = call.shape();
@@ -90,16 +98,6 @@ Issued Origin::issue(const WindowCall& call) {
   return {WindowStatus::ok, way};
 }
 
-void Origin::enqueue(OriginPeer& peer, WindowOp& op) {
-  op.next = nullptr;
-  if (peer.first == nullptr) {
-    peer.first = &op;
-  } else {
-    peer.last->next = &op;
-  }
-  peer.last = &op;
-}
-
 // Runs in the calls and in the control program.
 void Origin::pump(OriginPeer& peer) {
   if (peer.pumping) return;  // a fragment that went at once
@@ -112,7 +110,7 @@ void Origin::pump(OriginPeer& peer) {
       break;
     }
     send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
-    if (lost_) break;  // while it was being sent: the queue is gone
+    if (trouble_.lost) break;  // while it was being sent: the queue is gone
     if (!op.all_sent()) continue;
     peer.first = op.next;
     if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
@@ -150,17 +148,17 @@ void Origin::host_operation_done(WindowOp& op) {
 
 void Origin::native_done(Rank target, WindowStatus status) noexcept {
   --peers_[target].natives;
-  if (status != WindowStatus::ok) error_ = status;
+  if (status != WindowStatus::ok) trouble_.error = status;
 }
 
 bool Origin::all_locally_complete() const noexcept {
   return std::all_of(peers_.begin(), peers_.end(),
-                     [&](const OriginPeer& peer) { return locally_complete(peer); });
+                     [](const OriginPeer& peer) { return peer.locally_complete(); });
 }
 
 bool Origin::all_remotely_complete() const noexcept {
   return std::all_of(peers_.begin(), peers_.end(),
-                     [&](const OriginPeer& peer) { return remotely_complete(peer); });
+                     [](const OriginPeer& peer) { return peer.remotely_complete(); });
 }
 
 // --- What others tell ---
@@ -178,7 +176,7 @@ void Origin::on_post(OriginPeer& peer) {
 }
 
 void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept {
-  if (status != WindowStatus::ok) error_ = status;
+  if (status != WindowStatus::ok) trouble_.error = status;
   // Answers may overtake each other: the count only grows.
   peer.counted = std::max(peer.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
@@ -231,7 +229,7 @@ void Origin::carried(Rank to, bool sent) {
 
 void Origin::on_lost(Rank rank) noexcept {
   peers_[rank].first = peers_[rank].last = nullptr;
-  lost_ = true;
+  trouble_.lost = true;
 }
 
 }  // namespace lfc::rma

@@ -57,6 +57,19 @@ struct OriginPeer {
 
   // Its lock is mapped: we take it ourselves.
   bool lock_is_mapped() const noexcept { return control != nullptr; }
+  // Origins and results of all operations towards the target are the caller's again.
+  bool locally_complete() const noexcept {
+    return first == nullptr && replies == 0 && natives == 0;
+  }
+  // And the target's memory has changed.
+  bool remotely_complete() const noexcept {
+    return locally_complete() && !carrying && counted >= wanted;
+  }
+  // Whether something that goes in frames has not been dealt with yet.
+  bool frames_under_way() const noexcept {
+    return replies != 0 || carrying || counted < wanted ||
+           (first != nullptr && last->way != Way::link);
+  }
 };
 
 // What epoch this process has opened, as an origin.
@@ -67,6 +80,15 @@ struct AccessState {
   bool lock_all = false;
   bool lock_all_assumed = false;
   std::uint32_t locks = 0;  // by lock(), not lock_all()
+};
+
+// What has gone wrong.
+struct Trouble {
+  bool lost = false;                      // a member
+  WindowStatus error = WindowStatus::ok;  // told by a target, not yet by us
+
+  WindowStatus take_error() noexcept { return std::exchange(error, WindowStatus::ok); }
+  explicit operator bool() const noexcept { return lost || error != WindowStatus::ok; }
 };
 
 struct Issued {
@@ -127,34 +149,19 @@ class Origin {
 
   // --- What calls wait for ---
 
-  // Origins and results of all operations towards the target are the caller's again.
-  bool locally_complete(const OriginPeer& peer) const noexcept {
-    return peer.first == nullptr && peer.replies == 0 && peer.natives == 0;
-  }
-  // And the target's memory has changed.
-  bool remotely_complete(const OriginPeer& peer) const noexcept {
-    return locally_complete(peer) && !peer.carrying && peer.counted >= peer.wanted;
-  }
   bool all_locally_complete() const noexcept;
   bool all_remotely_complete() const noexcept;
-  bool lost() const noexcept { return lost_; }
-  void lose() noexcept { lost_ = true; }
-  void note_error(WindowStatus status) noexcept { error_ = status; }
-  WindowStatus take_error() noexcept { return std::exchange(error_, WindowStatus::ok); }
-  bool troubled() const noexcept { return lost_ || error_ != WindowStatus::ok; }
+  Trouble& trouble() noexcept { return trouble_; }
+  const Trouble& trouble() const noexcept { return trouble_; }
 
  private:
   bool permitted(OriginPeer& peer);
-  bool frames_under_way(const OriginPeer& peer) const noexcept;
-  void enqueue(OriginPeer& peer, WindowOp& op);
   bool send_whole(OriginPeer& peer, const WindowCall& call);
   std::uint64_t cut(const WindowCall& call, Walk& walk);
-  std::uint64_t cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool with_data);
   void send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk, std::uint64_t bytes,
                      const WindowOp* op);
   std::span<const std::byte> operands(const WindowCall& call, Walk& walk, std::uint64_t bytes);
   std::uint8_t count_fragment(OriginPeer& peer) noexcept;
-  void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept;
   void received(WindowOp& op, std::uint64_t bytes);
 
   const WindowMemory& memory_;
@@ -163,8 +170,7 @@ class Origin {
   std::vector<OriginPeer> peers_;
   AccessState access_;
   bool host_work_ = false;
-  bool lost_ = false;
-  WindowStatus error_ = WindowStatus::ok;  // told by a target, not yet by us
+  Trouble trouble_;
 };
 
 }  // namespace lfc::rma

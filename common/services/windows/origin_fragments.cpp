@@ -17,6 +17,38 @@ WindowKind kind_of(WindowCall::Kind kind) noexcept {
   return WindowKind::compare_swap;
 }
 
+// Fills `runs` with the next pieces of `to`, as many as one fragment takes of at most `limit`
+// bytes and `room` for all; returns the packed bytes they cover, a multiple of `unit`.
+std::uint64_t cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool with_data,
+                       std::uint64_t room, std::vector<Run>& runs) {
+  const Cursor start = to;
+  for (;;) {
+    std::uint64_t covered = 0;
+    runs.clear();
+    while (covered < limit) {
+      const std::uint64_t used = sizeof(Run) * (runs.size() + 1) + (with_data ? covered : 0);
+      if (used >= room) break;
+      const std::uint64_t free = with_data ? room - used : limit;
+      Piece piece;
+      if (!to.next(std::min(limit - covered, free), piece)) break;
+      append_piece(runs, piece);
+      covered += piece.length;
+    }
+    if (covered % unit == 0) return covered;
+    limit = covered - covered % unit;
+    to = start;
+  }
+}
+
+// Whoever has called complete or unlock waits only for this fragment to leave: it tells the target as well.
+void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
+  if (peer.ending == OriginPeer::End::none || peer.replies != 0 || peer.natives != 0) return;
+  head.flags =
+      peer.ending == OriginPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
+  head.count = peer.sent;
+  peer.end_told = true;
+}
+
 }  // namespace
 
 // Sends an operation that one frame can carry and that gets no result. False: it is another one, and nothing was sent.
@@ -35,32 +67,8 @@ std::uint64_t Origin::cut(const WindowCall& call, Walk& walk) {
   // The old values that a fetch without operands asks for come back in one frame.
   if (call.kind == WindowCall::Kind::fetch)
     limit = std::min(limit, carrier_.frame_bytes() - sizeof(WindowReply));
-  return cut_runs(walk.to, limit, call.unit(), call.sends_operands());
-}
-
-// Fills operations_.runs with the next pieces of `to`, as many as one fragment takes of at most `limit`
-// bytes; returns the packed bytes they cover, a multiple of `unit`.
-std::uint64_t Origin::cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit,
-                               bool with_data) {
-  std::vector<Run>& runs = operations_.runs;
-  const std::uint64_t room = carrier_.frame_bytes() - sizeof(WindowHead);
-  const Cursor start = to;
-  for (;;) {
-    std::uint64_t covered = 0;
-    runs.clear();
-    while (covered < limit) {
-      const std::uint64_t used = sizeof(Run) * (runs.size() + 1) + (with_data ? covered : 0);
-      if (used >= room) break;
-      const std::uint64_t free = with_data ? room - used : limit;
-      Piece piece;
-      if (!to.next(std::min(limit - covered, free), piece)) break;
-      append_piece(runs, piece);
-      covered += piece.length;
-    }
-    if (covered % unit == 0) return covered;
-    limit = covered - covered % unit;
-    to = start;
-  }
+  return cut_runs(walk.to, limit, call.unit(), call.sends_operands(),
+                  carrier_.frame_bytes() - sizeof(WindowHead), operations_.runs);
 }
 
 // Sends what cut() has cut. `op`: the operation that waits, of which it is a part.
@@ -113,15 +121,6 @@ std::uint8_t Origin::count_fragment(OriginPeer& peer) noexcept {
   if (peer.in_access) return 0;
   ++peer.fence_sent;
   return static_cast<std::uint8_t>(kInFence | (access_.odd_fence ? kOddFence : 0));
-}
-
-// Whoever has called complete or unlock waits only for this fragment to leave: it tells the target as well.
-void Origin::let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
-  if (peer.ending == OriginPeer::End::none || peer.replies != 0 || peer.natives != 0) return;
-  head.flags =
-      peer.ending == OriginPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
-  head.count = peer.sent;
-  peer.end_told = true;
 }
 
 }  // namespace lfc::rma

@@ -52,14 +52,14 @@ WindowStatus WindowEpochs::wait_until(Ready ready, Errors errors) {
     const bool dead = pass % kWatchPasses == kWatchPasses - 1 && neighbour_died();
     WindowStatus status = WindowStatus::ok;
     const bool over = windows_.locked([&] {
-      if (dead) origin.lose();
+      if (dead) origin.trouble().lost = true;
       const bool is_ready = ready();
-      if (origin.lost()) {
+      if (origin.trouble().lost) {
         status = WindowStatus::lost;
       } else if (is_ready && errors == Errors::told) {
-        status = origin.take_error();
+        status = origin.trouble().take_error();
       }
-      return origin.lost() || is_ready;
+      return origin.trouble().lost || is_ready;
     });
     if (over) return status;
     if (windows_.operations().host_wanted()) windows_.serve_host();
@@ -128,13 +128,13 @@ WindowStatus WindowEpochs::test(bool& flag) {
   bool lost = false;
   windows_.locked([&] {
     flag = protocol_.epochs.exposure_ended();
-    lost = protocol_.origin.lost();
+    lost = protocol_.origin.trouble().lost;
   });
   if (lost) return WindowStatus::lost;
   if (!flag) return WindowStatus::ok;
   protocol_.epochs.end_exposure();
   order_memory();
-  return protocol_.origin.take_error();
+  return protocol_.origin.trouble().take_error();
 }
 
 // --- Lock ---
@@ -222,13 +222,13 @@ WindowStatus WindowEpochs::unlock_all() {
 WindowStatus WindowEpochs::flush(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
   order_stores();
-  return wait_until([&] { return protocol_.origin.remotely_complete(peer(target)); });
+  return wait_until([&] { return peer(target).remotely_complete(); });
 }
 
 WindowStatus WindowEpochs::flush_local(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
   order_stores();
-  return wait_until([&] { return protocol_.origin.locally_complete(peer(target)); });
+  return wait_until([&] { return peer(target).locally_complete(); });
 }
 
 WindowStatus WindowEpochs::flush_all() {

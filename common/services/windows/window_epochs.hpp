@@ -60,7 +60,7 @@ class WindowEpochs {
   bool flushed_at_once(std::uint32_t target) noexcept {
     const rma::OriginPeer& to = peer(target);
     if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
-        protocol_.origin.troubled() || ++quiet_calls_ > kQuietCalls)
+        protocol_.origin.trouble() || ++quiet_calls_ > kQuietCalls)
       return false;
     if (threads_) {
       full_fence();
