@@ -38,6 +38,8 @@ bad max_window 4
 bad window_cap 0
 bad policy nosuch
 bad shm_slots 3
+bad shm_slots 63
+bad shm_bulk 100
 bad peer_fragments 0
 
 # Collectives: they go on without LFC, and each process says why.

@@ -12,9 +12,9 @@ for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--
   OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $arguments mpi_footprint
   job_is_ok "without the plugin ($arguments)"
   sort "$output" >"$scratch/without"
-  # The statistics are asked for, the transport is not.
+  # The statistics are asked for, and a parameter is wrong; the transport is not asked for.
   # shellcheck disable=SC2086
-  run_job 60 2 --mca btl_lfc_stats 1 $arguments mpi_footprint
+  run_job 60 2 --mca btl_lfc_stats 1 --mca btl_lfc_initial_window 0 $arguments mpi_footprint
   job_is_ok "with the plugin at hand ($arguments)"
   sort "$output" >"$scratch/with"
   diff "$scratch/without" "$scratch/with" || fail "the plugin changes a job that does not ask for it ($arguments)"

@@ -1,0 +1,64 @@
+// Scenarios of wrong and unfinished calls.
+#pragma once
+#include "window.h"
+
+static void t26_errors(void) {
+  // What is not attached says so; wrong arguments give errors and nothing else.
+  int level = -1;
+  MPI_Request request;
+  const int one = 0;
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPIX_Neon_query(win, &level);
+  require(level == MPIX_NEON_ABSENT, "level %d", level);
+  require(MPIX_Neon_notify(0, 1, win) == MPI_ERR_WIN, "notify without attach");
+  require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach");
+  require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach again");
+  MPIX_Neon_query(win, &level);
+  require(level >= MPIX_NEON_EMULATED, "level %d", level);
+  char data[8] = {0};
+  require(MPIX_Neon_put(data, 8, MPI_BYTE, ranks, 1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_RANK,
+          "rank");
+  require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, -1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_TAG,
+          "tag");
+  require(MPIX_Neon_put(data, -1, MPI_BYTE, 0, 1, 0, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_COUNT,
+          "count");
+  require(MPIX_Neon_put(data, 8, MPI_BYTE, 0, 1, 0, 4, MPI_BYTE, 0, win, NULL) == MPI_ERR_ARG,
+          "sizes");
+  require(
+      MPIX_Neon_put(data, 8, MPI_BYTE, 0, 1, -8, 8, MPI_BYTE, 0, win, NULL) == MPI_ERR_RMA_RANGE,
+      "offset");
+  require(MPIX_Neon_put(data, 8, MPI_BYTE, MPI_PROC_NULL, 1, 0, 8, MPI_BYTE, 0, win, &request) ==
+              MPI_SUCCESS,
+          "PROC_NULL");
+  wait_for(&request);
+  require(MPIX_Neon_announce_init(0, 65, 1, &one, 1, 0, win, &request) == MPI_ERR_RMA_RANGE,
+          "size");
+  MPI_Request same[2];
+  for (int i = 0; i < 2; ++i)
+    require(MPIX_Neon_announce_init(0, 8, 1, &one, 1, 0, win, &same[i]) == MPI_SUCCESS, "init");
+  require(MPI_Start(&same[0]) == MPI_SUCCESS, "start");
+  // Open MPI 5 reports the errors of MPI_Start there as well.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  require(MPI_Start(&same[0]) == MPI_ERR_REQUEST, "started twice");
+  require(MPI_Start(&same[1]) == MPI_ERR_RMA_CONFLICT, "announced twice");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Request_free(&same[0]);
+  require(MPI_Start(&same[1]) == MPI_SUCCESS, "after the other is withdrawn");
+  MPI_Request_free(&same[1]);
+  close_window();
+}
+
+static void t27_pending_at_the_end(void) {
+  open_window(100000);
+  unsigned char* data = allocate(100000);
+  if (me > 0) {
+    MPI_Request request;
+    put(data, 8, 0, kTag, 0, MPIX_NEON_FINAL, NULL);
+    put(data, 100000, 0, kTag, 0, MPIX_NEON_FINAL, NULL);
+    put(data, 100000, 0, kTag, 0, MPIX_NEON_FINAL, &request);
+    MPI_Request_free(&request);
+  }
+  close_window();  // says on stderr what is lost
+  free(data);
+}

@@ -1,0 +1,312 @@
+// Scenarios with one origin: what is early, late, notified, complete.
+#pragma once
+#include "window.h"
+
+static void t01_announce_put_notify(void) {
+  open_window(64);
+  unsigned char data[64];
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, 64, 1, &one, kTag, &ann);
+    dawdle();
+    MPI_Start(&ann);
+    MPI_Status status;
+    MPI_Wait(&ann, &status);
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    require(status.MPI_SOURCE == 1 && count == 64, "status %d %d", status.MPI_SOURCE, count);
+    verify(memory, 64, key_of(1, 0, 1), 1);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    fill(data, 64, key_of(1, 0, 1));
+    MPI_Request request;
+    dawdle();
+    put(data, 64, 0, kTag, 0, MPIX_NEON_FINAL, &request);
+    wait_for(&request);
+  }
+  close_window();
+}
+
+// `size` tells T02 (early, eager) from T03 (early, large).
+static void early_put(int size, bool eager) {
+  open_window((size_t)size);
+  if (me == 0) {
+    pause_seconds(0.2);
+    barrier();
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, size, 1, &one, kTag, &ann);
+    MPI_Start(&ann);
+    wait_for(&ann);
+    verify(memory, (size_t)size, key_of(1, 0, 2), 1);
+    MPI_Request_free(&ann);
+  } else {
+    unsigned char* data = allocate((size_t)size);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (me == 1) {
+      fill(data, (size_t)size, key_of(1, 0, 2));
+      double fastest = 1;
+      const double start = MPI_Wtime();
+      put(data, size, 0, kTag, 0, MPIX_NEON_FINAL, &request);
+      fastest = MPI_Wtime() - start;
+      require(fastest < 0.1, "put blocked for %g s", fastest);  // the target sleeps 0.2 s
+      int done = 0;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (eager) {
+        if (!done) wait_for(&request);  // before the target announces
+      } else {
+        require(!done, "a put of %d bytes is complete, but not announced", size);
+      }
+    }
+    barrier();
+    if (me == 1) wait_for(&request);
+    free(data);
+  }
+  close_window();
+}
+static void t02_early_eager(void) { early_put(8000, true); }
+static void t03_early_large(void) { early_put(4 << 20, false); }
+
+static void t04_announce_meanwhile(void) {
+  // Puts of up to the eager limit in flight while the target announces: all, part or nothing is there.
+  enum { kRounds = 200 };
+  open_window(kEager);
+  unsigned char* data = allocate(kEager);
+  MPI_Request ann;
+  const int one = 1;
+  if (me == 0) announce_init(0, kEager, 1, &one, kTag, &ann);
+  for (int round = 0; round < kRounds; ++round) {
+    if (me == 0) {
+      if (round % 3 == 0) dawdle();
+      MPI_Start(&ann);
+      wait_for(&ann);
+      verify(memory, kEager, key_of(1, 0, (uint64_t)round), 1);
+      memset(memory, 0, kEager);
+    } else if (me == 1) {
+      MPI_Request request;
+      fill(data, kEager, key_of(1, 0, (uint64_t)round));
+      put(data, kEager, 0, kTag, 0, MPIX_NEON_FINAL, &request);
+      wait_for(&request);
+    }
+  }
+  if (me == 0) MPI_Request_free(&ann);
+  free(data);
+  close_window();
+}
+
+static void t05_immediate(void) {
+  open_window(64);
+  unsigned char data[64];
+  if (me == 1) {
+    MPI_Request request;
+    fill(data, 64, key_of(1, 0, 5));
+    put(data, 64, 0, kTag, 0, MPIX_NEON_STRONG, &request);  // STRONG waits for the announcement
+    barrier();
+    wait_for(&request);
+  } else {
+    barrier();
+    if (me == 0) {
+      MPI_Request ann;
+      const int one = 1;
+      // All is there: whatever is under way has time to arrive.
+      for (const double end = MPI_Wtime() + 0.05; MPI_Wtime() < end;) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      }
+      announce_init(0, 64, 1, &one, kTag, &ann);
+      MPI_Start(&ann);
+      int done = 0;
+      MPI_Test(&ann, &done, MPI_STATUS_IGNORE);
+      require(done, "not complete at once");
+      verify(memory, 64, key_of(1, 0, 5), 1);
+      MPI_Request_free(&ann);
+    }
+  }
+  close_window();
+}
+
+static void many_puts(bool notify) {
+  enum { kPuts = 1000 };
+  open_window(8 * kPuts);
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, 8 * kPuts, 1, &one, kTag, &ann);
+    dawdle();
+    MPI_Start(&ann);
+    wait_for(&ann);
+    verify(memory, 8 * kPuts, key_of(1, 0, 6), 1);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    unsigned char* data = allocate(8 * kPuts);
+    fill(data, 8 * kPuts, key_of(1, 0, 6));
+    for (int i = 0; i < kPuts; ++i) {
+      const int place = (i * 389) % kPuts;  // scattered
+      const bool last = i == kPuts - 1 && !notify;
+      put(data + 8 * place, 8, 0, kTag, 8 * place, last ? MPIX_NEON_FINAL : MPIX_NEON_NON_FINAL,
+          NULL);
+    }
+    dawdle();
+    if (notify) require(MPIX_Neon_notify(0, kTag, win) == MPI_SUCCESS, "notify");
+    require(MPIX_Neon_complete(0, win) == MPI_SUCCESS, "complete");
+    memset(data, 0, 8 * kPuts);
+    free(data);
+  }
+  close_window();
+}
+static void t06_many_non_final(void) { many_puts(false); }
+static void t08_notify_alone(void) {
+  many_puts(true);
+  // A final put of nothing does the same, also with nothing before it.
+  open_window(8);
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, 0, 1, &one, kTag, &ann);
+    MPI_Start(&ann);
+    wait_for(&ann);
+    MPI_Start(&ann);
+    wait_for(&ann);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    put(NULL, 0, 0, kTag, 0, MPIX_NEON_FINAL, NULL);
+    MPIX_Neon_notify(0, kTag, win);
+  }
+  close_window();
+}
+
+static void t07_never_overtakes(void) {
+  // Random sizes, in random pieces; every byte must be of the current round.
+  const int rounds = long_run ? 100000 : 1500;
+  enum { kMost = 1 << 20 };
+  open_window(kMost);
+  unsigned char* data = allocate(kMost);
+  uint64_t random = seed * 7;
+  MPI_Request ann;
+  const int one = 1;
+  if (me == 0) announce_init(0, kMost, 1, &one, kTag, &ann);
+  for (int round = 0; round < rounds && me < 2; ++round) {
+    doing("T07 round %d", round);
+    // The same at both.
+    const uint64_t magnitude = random_below(&random, long_run || round % 50 == 0 ? 21 : 15);
+    const size_t size = 1 + random_below(&random, (uint64_t)1 << magnitude);
+    const size_t first = random_below(&random, size + 1);
+    if (me == 0) {
+      if (round % 16 == 0) dawdle();
+      MPI_Start(&ann);
+      wait_for(&ann);
+      verify(memory, size, key_of(1, 0, (uint64_t)round), 1);
+    } else {
+      MPI_Request request[2];
+      if (round % 32 == 0) dawdle();
+      fill(data, size, key_of(1, 0, (uint64_t)round));
+      put(data, (int)first, 0, kTag, 0, MPIX_NEON_NON_FINAL, &request[0]);
+      put(data + first, (int)(size - first), 0, kTag, (MPI_Aint)first, MPIX_NEON_FINAL,
+          &request[1]);
+      wait_for(&request[1]);  // covers the other
+      memset(data, 0xee, size);
+      wait_for(&request[0]);
+    }
+  }
+  if (me == 0) MPI_Request_free(&ann);
+  free(data);
+  close_window();
+}
+
+static void t09_notify_early_complete_late(void) {
+  // The origin computes between its final put and its wait. Without progress of its own the transfer may
+  // have to wait for it; the level says so.
+  const int size = 1 << 20;
+  open_window((size_t)size);
+  int level = 0;
+  MPIX_Neon_query(win, &level);
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, size, 1, &one, kTag, &ann);
+    MPI_Start(&ann);
+    barrier();
+    const double start = MPI_Wtime();
+    wait_for(&ann);
+    const double waited = MPI_Wtime() - start;
+    verify(memory, (size_t)size, key_of(1, 0, 9), 1);
+    if (level == MPIX_NEON_ASYNC) require(waited < 0.3, "the target waited %g s", waited);
+    MPI_Request_free(&ann);
+  } else {
+    unsigned char* data = allocate((size_t)size);
+    fill(data, (size_t)size, key_of(1, 0, 9));
+    barrier();
+    if (me == 1) {
+      MPI_Request request;
+      put(data, size, 0, kTag, 0, MPIX_NEON_FINAL, &request);
+      pause_seconds(0.4);
+      wait_for(&request);
+    }
+    free(data);
+  }
+  close_window();
+}
+
+static void t10_handles(void) {
+  open_window(300000);
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, 300000, 1, &one, kTag, &ann);
+    pause_seconds(0.05);
+    MPI_Start(&ann);
+    wait_for(&ann);
+    verify(memory, 100000, key_of(1, 0, 1), 1);
+    verify(memory + 100000, 10, key_of(1, 0, 2), 1);
+    verify(memory + 200000, 100000, key_of(1, 0, 3), 1);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    unsigned char* data = allocate(300000);
+    MPI_Request request;
+    fill(data, 100000, key_of(1, 0, 1));
+    fill(data + 100000, 10, key_of(1, 0, 2));
+    fill(data + 200000, 100000, key_of(1, 0, 3));
+    put(data, 100000, 0, kTag, 0, MPIX_NEON_NON_FINAL, NULL);
+    put(data + 100000, 10, 0, kTag, 100000, MPIX_NEON_NON_FINAL, NULL);
+    put(data + 200000, 100000, 0, kTag, 200000, MPIX_NEON_FINAL, &request);
+    wait_for(&request);
+    memset(data, 0xaa, 300000);  // all of it may be reused
+    free(data);
+  }
+  close_window();
+}
+
+static void t11_strong(void) {
+  open_window(50000);
+  if (me == 0) {
+    MPI_Request ann;
+    const int one = 1;
+    announce_init(0, 50000, 1, &one, kTag, &ann);
+    dawdle();
+    MPI_Start(&ann);
+    // The origin says by a message that its put is done: then it is here, whatever `ann` says.
+    for (int i = 0; i < 2; ++i) {
+      MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      verify(memory + 25000 * i, i == 0 ? 25000 : 100, key_of(1, 0, (uint64_t)i), 1);
+    }
+    MPIX_Neon_arrived(ann, &(int){0}, NULL);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+    wait_for(&ann);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    unsigned char* data = allocate(25000);
+    for (int i = 0; i < 2; ++i) {
+      const int size = i == 0 ? 25000 : 100;
+      MPI_Request request;
+      fill(data, (size_t)size, key_of(1, 0, (uint64_t)i));
+      put(data, size, 0, kTag, 25000 * i, MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG, &request);
+      wait_for(&request);
+      MPI_Send(NULL, 0, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+    }
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPIX_Neon_notify(0, kTag, win);
+    free(data);
+  }
+  close_window();
+}
