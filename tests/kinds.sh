@@ -27,7 +27,7 @@ build() {
     [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
     touch "$stamp.failed"
     cd "$tree"
-    cmake --preset "$1" -B "$LFC_BUILD/$1"
+    [[ -e $LFC_TEST_STATE/built.$1 ]] || cmake --preset "$1" -B "$LFC_BUILD/$1"
     cmake --build "$LFC_BUILD/$1" ${2+--target "$2"}
     mv "$stamp.failed" "$stamp"
   fi
@@ -39,6 +39,7 @@ build() {
 # program PRESET NAME ARGS...: a test program of ours
 program() {
   build "$1"
+  build "$1" "$2" # if it is not among the usual ones
   # Nothing is forgiven, and a report ends the program.
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
@@ -275,21 +276,28 @@ ompi5_tree() {
 
 in5() { (cd "$tree" && "$tree/scripts/chroot13" run "$@"); }
 
+# ompi5_build TARGET...: the plugin, and these. Without Catch2, which takes longest to compile and does not depend on Open MPI.
 ompi5_build() {
-  local stamp=$LFC_TEST_STATE/built5
+  local configured=$LFC_TEST_STATE/configured5 target missing=()
   ompi5_tree
-  [[ ! -e $stamp ]] || return 0
-  [[ ! -e $stamp.failed ]] || { echo "the build in the Debian 13 tree has failed before"; return 1; }
-  touch "$stamp.failed"
-  # Without what takes longest to compile, and does not depend on Open MPI; ompi5_program builds it where it is wanted.
-  in5 cmake --preset default -B /build/default -DLFC_CATCH=OFF -DLFC_PERF=OFF
-  in5 cmake --build /build/default
-  mv "$stamp.failed" "$stamp"
+  for target in plugin "$@"; do
+    [[ ! -e $LFC_TEST_STATE/failed5.$target ]] || { echo "building '$target' in the Debian 13 tree has failed before"; return 1; }
+    [[ -e $LFC_TEST_STATE/built5.$target ]] || missing+=("$target")
+  done
+  ((${#missing[@]})) || return 0
+  touch "${missing[@]/#/$LFC_TEST_STATE/failed5.}"
+  if [[ ! -e $configured ]]; then
+    in5 cmake --preset default -B /build/default -DLFC_CATCH=OFF -DLFC_PERF=OFF
+    touch "$configured"
+  fi
+  in5 cmake --build /build/default --target "${missing[@]}"
+  touch "${missing[@]/#/$LFC_TEST_STATE/built5.}"
+  rm "${missing[@]/#/$LFC_TEST_STATE/failed5.}"
 }
 
 ompi5_program() { # ompi5_program NAME ARGS...: one without MPI
-  ompi5_build
-  in5 cmake --preset default -B /build/default -DLFC_CATCH=ON
+  ompi5_tree
+  in5 cmake --preset default -B /build/default -DLFC_CATCH=ON -DLFC_PERF=OFF
   in5 cmake --build /build/default --target "$1"
   in5 "/build/default/tests/$1" "${@:2}"
 }
@@ -300,7 +308,7 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
     need_lab
     launcher=(env LFC_ROOT="$(lfc_root)" "$tree/scripts/lab" mpirun)
   fi
-  ompi5_build
+  ompi5_build "$4_$5"
   allow_mpirun_as_root
   use_plugin /build
   use "$3"
