@@ -13,22 +13,15 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "machine/file_descriptor.hpp"
+#include "machine/neighbour.hpp"
 
 namespace lfc {
 namespace {
-
-// Closes a descriptor on leaving the scope.
-struct ScopedSocket {
-  explicit ScopedSocket(int family) : fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  ~ScopedSocket() {
-    if (fd >= 0) ::close(fd);
-  }
-  ScopedSocket(const ScopedSocket&) = delete;
-  ScopedSocket& operator=(const ScopedSocket&) = delete;
-  int fd;
-};
 
 unsigned prefix_of(const sockaddr* mask) noexcept {
   const std::optional<IpAddress> bits = IpAddress::from(mask);
@@ -270,13 +263,13 @@ std::vector<Interface> list_interfaces() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return found;
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> guard(list, ::freeifaddrs);
-  const ScopedSocket probe(AF_INET);
+  const FileDescriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     const std::optional<IpAddress> address = IpAddress::from(entry->ifa_addr);
     if (!address) continue;
     constexpr unsigned kRunning = IFF_UP | IFF_RUNNING;
     found.push_back({entry->ifa_name, *address, prefix_of(entry->ifa_netmask),
-                     megabits_of(probe.fd, entry->ifa_name),
+                     megabits_of(probe.get(), entry->ifa_name),
                      (entry->ifa_flags & kRunning) == kRunning});
   }
   return found;
@@ -317,24 +310,16 @@ bool select_interfaces(std::string_view selection, const std::vector<Interface>&
 }
 
 std::uint64_t host_tag() noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const auto mix = [&hash](const void* data, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i)
-      hash = (hash ^ static_cast<const std::uint8_t*>(data)[i]) * 0x100000001b3u;
-  };
-  std::array<char, 64> boot{};
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(boot.data(), boot.size());
-  mix(boot.data(), boot.size());
-  if (boot[0] == '\0') {  // no /proc: the host's name is the next best
-    ::gethostname(boot.data(), boot.size() - 1);
-    mix(boot.data(), boot.size());
+  std::uint64_t tag = boot_hash();
+  if (tag == 0) {  // no /proc: the host's name is the next best
+    std::array<char, 64> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    tag = fnv1a(std::as_bytes(std::span(name)));
   }
   struct stat network {};
-  if (::stat("/proc/self/ns/net", &network) == 0) {
-    mix(&network.st_dev, sizeof network.st_dev);
-    mix(&network.st_ino, sizeof network.st_ino);
-  }
-  return hash;
+  if (::stat("/proc/self/ns/net", &network) != 0) return tag;
+  const std::array<std::uint64_t, 2> names{network.st_dev, network.st_ino};
+  return fnv1a(std::as_bytes(std::span(names)), tag);
 }
 
 bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
@@ -354,14 +339,14 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   target.scope = local.address.scope;  // a link-local address is meant on this device
   sockaddr_storage to;
   const socklen_t length = target.to_sockaddr(1, to);
-  const ScopedSocket probe(peer.family);
-  if (probe.fd < 0) return refuse(std::strerror(errno));
+  const FileDescriptor probe(::socket(peer.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.is_open()) return refuse(std::strerror(errno));
   // Connecting a datagram socket asks the routing table and sends nothing.
-  if (::connect(probe.fd, reinterpret_cast<const sockaddr*>(&to), length) != 0)
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&to), length) != 0)
     return refuse(std::strerror(errno));
   sockaddr_storage from{};
   socklen_t from_length = sizeof from;
-  if (::getsockname(probe.fd, reinterpret_cast<sockaddr*>(&from), &from_length) != 0)
+  if (::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&from), &from_length) != 0)
     return refuse(std::strerror(errno));
   const std::optional<IpAddress> source = IpAddress::from(reinterpret_cast<sockaddr*>(&from));
   // The kernel talks to its own addresses from that very address.

@@ -6,19 +6,15 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <string_view>
-#include <system_error>
+
+#include "base/errors.hpp"
 
 namespace lfc {
-
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
 
 std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    why_not = "pipe: " + std::generic_category().message(errno);
+    why_not = with_errno("pipe");
     return nullptr;
   }
   std::unique_ptr<Bell> bell(new Bell(state));
@@ -45,14 +41,9 @@ void Bell::withdraw() noexcept {
 BellCord::BellCord(BellState& state, std::uint32_t pid) noexcept {
   const std::uint32_t fd = state.fd.load(std::memory_order_relaxed);
   if (fd == 0) return;
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd - 1);
-  std::array<char, 64> target{};
-  // Look before opening: another kind of file could block or have side effects.
-  if (::readlink(path.c_str(), target.data(), target.size() - 1) <= 0 ||
-      !std::string_view(target.data()).starts_with("pipe:"))
-    return;
+  std::string why_not;
   // For reading as well: to a pipe without any reader a write would raise SIGPIPE.
-  pipe_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  pipe_ = open_of_process(pid, static_cast<int>(fd - 1), "pipe:", why_not);
   if (!pipe_.is_open()) return;
   state_ = &state;
   cheap_ = state.is_heavy.load(std::memory_order_relaxed) != 0 &&

@@ -18,29 +18,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
+#include "machine/file_descriptor.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "sync/sleep_word.hpp"
 
 namespace lfc {
-
-// Closes a file descriptor; moves, does not copy.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const noexcept { return fd_; }
-  bool is_open() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // In the segment.
 struct BellState {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "link/shm/segment.hpp"
+#include "machine/file_descriptor.hpp"
 
 namespace lfc {
 

@@ -2,43 +2,136 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <string>
+#include <cstdio>
+
+#include "base/errors.hpp"
 
 namespace lfc {
+namespace {
 
-std::optional<SharedMemory> SharedMemory::create(std::size_t size) {
-  SharedMemory made;
-  made.fd_ = FileDescriptor(memfd_create("lfc-window", MFD_CLOEXEC));
-  const std::size_t bytes = std::max<std::size_t>(size, 1);
+constexpr char kOurs[] = "/memfd:lfc-";
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
+
+std::string file_name(const std::array<std::uint64_t, 2>& cookie) {
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "lfc-%016llx%016llx",
+                static_cast<unsigned long long>(cookie[0]),
+                static_cast<unsigned long long>(cookie[1]));
+  return text.data();
+}
+
+// Why what has been opened is not what is meant; empty: it is.
+std::string find_fault(int fd, const SharedMemoryName& name) {
   struct stat facts {};
-  if (!made.fd_.is_open() || ftruncate(made.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
-      fstat(made.fd_.get(), &facts) != 0)
+  if (fstat(fd, &facts) != 0) return with_errno("fstat");
+  // The name once more, now of what is open: meanwhile the process may have become another one.
+  if (!target_of(static_cast<std::uint32_t>(getpid()), fd)
+           .starts_with("/memfd:" + file_name(name.cookie)))
+    return "belongs to another process (cookie differs)";
+  if (facts.st_dev != name.device || facts.st_ino != name.inode) return "is another file";
+  if (facts.st_uid != geteuid())
+    return "belongs to another user (" + std::to_string(facts.st_uid) + ")";
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return "could shrink";
+  if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) < name.size)
+    return "is shorter than its maker says";
+  return {};
+}
+
+}  // namespace
+
+std::optional<SharedFile> SharedFile::create(std::size_t size, std::string& why_not) {
+  SharedFile made;
+  SharedMemoryName& name = made.name_;
+  name.size = std::max<std::size_t>(size, 1);
+  if (getrandom(name.cookie.data(), sizeof name.cookie, 0) !=
+      static_cast<ssize_t>(sizeof name.cookie)) {
+    why_not = with_errno("getrandom");
     return std::nullopt;
-  made.mapping_ = Mapping(made.fd_.get(), 0, bytes);
-  if (!made.mapping_.is_open()) return std::nullopt;
-  made.name_ = {facts.st_dev, facts.st_ino, bytes, static_cast<std::uint32_t>(getpid()),
-                static_cast<std::uint32_t>(made.fd_.get())};
+  }
+  made.fd_ =
+      FileDescriptor(memfd_create(file_name(name.cookie).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  struct stat facts {};
+  if (!made.fd_.is_open() || ftruncate(made.fd_.get(), static_cast<off_t>(name.size)) != 0 ||
+      fcntl(made.fd_.get(), F_ADD_SEALS, kSeals) != 0 || fstat(made.fd_.get(), &facts) != 0) {
+    why_not = with_errno("memfd of " + std::to_string(name.size) + " bytes");
+    return std::nullopt;
+  }
+  name.device = facts.st_dev;
+  name.inode = facts.st_ino;
+  name.pid = static_cast<std::uint32_t>(getpid());
+  name.fd = static_cast<std::uint32_t>(made.fd_.get());
   return made;
 }
 
-std::optional<SharedMemory> SharedMemory::open(const SharedMemoryName& name) {
-  if (name.size == 0) return std::nullopt;
-  const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
-  const FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  struct stat facts {};
-  if (!fd.is_open() || fstat(fd.get(), &facts) != 0 || facts.st_dev != name.device ||
-      facts.st_ino != name.inode || facts.st_size < 0 ||
-      static_cast<std::uint64_t>(facts.st_size) != name.size)
+std::optional<SharedFile> SharedFile::open(const SharedMemoryName& name, std::string& why_not) {
+  if (name.size == 0) {
+    why_not = "there is none";
     return std::nullopt;
-  SharedMemory opened;
-  opened.mapping_ = Mapping(fd.get(), 0, name.size);
-  if (!opened.mapping_.is_open()) return std::nullopt;
+  }
+  SharedFile opened;
+  opened.fd_ = open_of_process(name.pid, static_cast<int>(name.fd), kOurs, why_not);
+  if (!opened.fd_.is_open()) return std::nullopt;
+  const std::string fault = find_fault(opened.fd_.get(), name);
+  if (!fault.empty()) {
+    why_not = "memory of process " + std::to_string(name.pid) + ": " + fault;
+    return std::nullopt;
+  }
   opened.name_ = name;
   return opened;
+}
+
+Mapping SharedFile::map(std::size_t offset, std::size_t size) const noexcept {
+  struct stat facts {};
+  const bool inside = fstat(fd_.get(), &facts) == 0 && facts.st_size >= 0 &&
+                      offset <= static_cast<std::uint64_t>(facts.st_size) &&
+                      size <= static_cast<std::uint64_t>(facts.st_size) - offset;
+  if (inside) return {fd_.get(), offset, size};
+  errno = EFAULT;
+  return {};
+}
+
+bool SharedFile::grow(std::size_t size) noexcept {
+  return ftruncate(fd_.get(), static_cast<off_t>(size)) == 0;
+}
+
+bool SharedFile::discard(std::size_t offset, std::size_t size) noexcept {
+  return fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   static_cast<off_t>(offset), static_cast<off_t>(size)) == 0;
+}
+
+std::size_t SharedFile::used() const noexcept {
+  struct stat facts {};
+  constexpr std::size_t kStatBlock = 512;  // as stat(2) says, whatever the file system's block is
+  return fstat(fd_.get(), &facts) == 0 ? static_cast<std::size_t>(facts.st_blocks) * kStatBlock : 0;
+}
+
+std::optional<SharedMemory> SharedMemory::create(std::size_t size, std::string& why_not) {
+  return mapped(SharedFile::create(size, why_not), why_not);
+}
+
+std::optional<SharedMemory> SharedMemory::open(const SharedMemoryName& name, std::string& why_not) {
+  std::optional<SharedMemory> theirs = mapped(SharedFile::open(name, why_not), why_not);
+  if (theirs) theirs->close();
+  return theirs;
+}
+
+std::optional<SharedMemory> SharedMemory::mapped(std::optional<SharedFile> file,
+                                                 std::string& why_not) {
+  if (!file) return std::nullopt;
+  SharedMemory whole;
+  whole.mapping_ = file->map(0, file->name().size);
+  if (!whole.mapping_.is_open()) {
+    why_not = with_errno(std::to_string(file->name().size) + " bytes cannot be mapped");
+    return std::nullopt;
+  }
+  whole.file_ = std::move(*file);
+  return whole;
 }
 
 }  // namespace lfc

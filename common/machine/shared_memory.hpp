@@ -1,49 +1,91 @@
-// SharedMemory: memory of one process that its neighbours on the host map, without a name in any
-// file system: nothing stays behind, whoever dies.
+// Memory of one process that its neighbours on the host map, without a name in any file system: nothing stays behind,
+// whoever dies.
 //
-//   std::optional<SharedMemory> own = SharedMemory::create(bytes);
-//   publish(own->name());
-//   own->close();                                            // once all who should have mapped it
-//   std::optional<SharedMemory> other = SharedMemory::open(name);   // in another process
+//   std::optional<SharedMemory> own = SharedMemory::create(bytes, why_not);
+//   publish(own->name());                                                    // plain bytes
+//   own->close();                                                            // once all who should have mapped it
+//   std::optional<SharedMemory> theirs = SharedMemory::open(name, why_not);  // in another process
 //
-// Sizes in bytes; the memory is zeroed and page-aligned. nullopt: the kernel refuses, or the name is
-// not (any more) that of what its maker made. Threads: values; the caller serialises.
+// SharedFile is the same, of which each side maps the parts that it needs.
+//
+// What is opened is what its maker made, or nothing: it is looked at before it is opened (a FIFO or a device would block
+// or do something); it has the name with the maker's random cookie, the device and inode that the maker published, and
+// the maker's user, who is ours; and it is sealed against shrinking, so that no access inside its size ever faults.
+// Held by tests/unit/machine/shared_memory_test.cpp, one case for each of these.
+//
+// Sizes in bytes; the memory is zeroed and page-aligned. nullopt: `why_not` says why. Threads: values; the caller
+// serialises.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
-#include "link/shm/segment.hpp"
+#include "machine/file_descriptor.hpp"
+#include "machine/mapping.hpp"
 
 namespace lfc {
 
 // Plain bytes that travel to neighbours.
 struct SharedMemoryName {
-  std::uint64_t device = 0;  // with the inode, what the descriptor must turn out to be
+  std::array<std::uint64_t, 2> cookie{};  // random; part of the file's name
+  std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint64_t size = 0;  // 0: there is none
+  std::uint64_t size = 0;  // at least; 0: there is none
   std::uint32_t pid = 0;
   std::uint32_t fd = 0;
 };
-static_assert(sizeof(SharedMemoryName) == 32);
+static_assert(sizeof(SharedMemoryName) == 48);
 
-class SharedMemory {
+class SharedFile {
  public:
-  static std::optional<SharedMemory> create(std::size_t size);
-  static std::optional<SharedMemory> open(const SharedMemoryName& name);
+  SharedFile() = default;
+  static std::optional<SharedFile> create(std::size_t size, std::string& why_not);
+  static std::optional<SharedFile> open(const SharedMemoryName& name, std::string& why_not);
 
   const SharedMemoryName& name() const noexcept { return name_; }
-  std::byte* data() const noexcept { return mapping_.data(); }
-  std::size_t size() const noexcept { return name_.size; }
+  // Not open when the kernel refuses, or it does not lie within the file.
+  Mapping map(std::size_t offset, std::size_t size) const noexcept;
+  // The owner's; what is mapped stays.
+  bool grow(std::size_t size) noexcept;
+  // Gives the pages in this range back to the kernel: zeros again. False: it does not do that.
+  bool discard(std::size_t offset, std::size_t size) noexcept;
+  // Bytes that are really there.
+  std::size_t used() const noexcept;
   // Nobody can open it any more; mappings stay.
   void close() noexcept { fd_ = FileDescriptor(); }
 
  private:
-  SharedMemory() = default;
-
   SharedMemoryName name_;
   FileDescriptor fd_;
+};
+
+class SharedMemory {
+ public:
+  static std::optional<SharedMemory> create(std::size_t size, std::string& why_not);
+  static std::optional<SharedMemory> open(const SharedMemoryName& name, std::string& why_not);
+  // For those who do without, whatever the reason.
+  static std::optional<SharedMemory> create(std::size_t size) { return create(size, nobody()); }
+  static std::optional<SharedMemory> open(const SharedMemoryName& name) {
+    return open(name, nobody());
+  }
+
+  const SharedMemoryName& name() const noexcept { return file_.name(); }
+  std::byte* data() const noexcept { return mapping_.data(); }
+  std::size_t size() const noexcept { return file_.name().size; }
+  void close() noexcept { file_.close(); }
+
+ private:
+  SharedMemory() = default;
+  static std::optional<SharedMemory> mapped(std::optional<SharedFile> file, std::string& why_not);
+  static std::string& nobody() {
+    static thread_local std::string unread;
+    return unread;
+  }
+
+  SharedFile file_;
   Mapping mapping_;
 };
 

@@ -15,7 +15,7 @@
 #include "elements/layout.hpp"
 #include "link/link.hpp"
 #include "machine/cores.hpp"
-#include "machine/host.hpp"
+#include "machine/neighbour.hpp"
 #include "machine/placement.hpp"
 #include "machine/process_watch.hpp"
 #include "machine/shared_memory.hpp"
@@ -80,6 +80,7 @@ void process_watch(std::uint32_t pid) {
 
 void shared_memory(std::size_t bytes, const SharedMemoryName& name,
                    void (*publish)(const SharedMemoryName&)) {
+  std::string why_not;
 #include "common/machine/shared_memory.hpp.example"
 }
 

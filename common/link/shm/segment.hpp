@@ -1,9 +1,7 @@
 // Segment: the memory in which a process receives from its neighbours on the host.
 //
-// Each process makes one, without a name (memfd), so nothing can be left behind by any death. It
-// holds a table of claims and `places` ring places, virtual until used. A neighbour opens it as
-// /proc/PID/fd/FD, proves by the cookie that it is the right one, claims a free place and is from
-// then on the only writer of the ring in it.
+// Each process makes one (machine/shared_memory.hpp). It holds a table of claims and `places` ring places, virtual until
+// used. A neighbour opens it, claims a free place and is from then on the only writer of the ring in it.
 //
 //   std::optional<OwnSegment> own = OwnSegment::create(shape, places, true, why_not);
 //   SegmentName name = own->name();                              // travels in the address
@@ -15,7 +13,6 @@
 // The owner alone makes a place free; it also frees what a dead claimant left behind.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,54 +20,30 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "link/ring.hpp"
 #include "machine/bell.hpp"
+#include "machine/mapping.hpp"
+#include "machine/neighbour.hpp"
+#include "machine/shared_memory.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
 
 // Which segment of which process on which host: the `shm` section of an address.
 struct SegmentName {
-  std::uint64_t boot = 0;                 // hash of the kernel's boot id
-  std::uint64_t pid_namespace = 0;        // inode
-  std::array<std::uint64_t, 2> cookie{};  // random; also at the beginning of the segment
-  std::uint64_t probe = 0;                // address of a word that holds cookie[0], to try CMA with
-  std::uint32_t user = 0;
-  std::uint32_t pid = 0;
-  std::uint32_t fd = 0;
-  std::uint32_t version = 0;
+  ProcessSpace space;
+  SharedMemoryName memory;
+  std::uint64_t probe = 0;  // address of a word that holds the cookie's first, to try CMA with
+  std::uint64_t version = 0;
 };
-static_assert(sizeof(SegmentName) == 56);
-inline constexpr std::uint32_t kSegmentVersion = 2;
+static_assert(sizeof(SegmentName) == 88);
+inline constexpr std::uint64_t kSegmentVersion = 3;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
 // Whether the segment of that name can be opened and is the one that is meant: the process lives.
 bool is_present(const SegmentName& peer, std::string& why_not);
-
-// A mapping that is undone with its owner.
-class Mapping {
- public:
-  Mapping() = default;
-  // Shared, for reading and writing; not open when the kernel refuses.
-  Mapping(int fd, std::size_t offset, std::size_t size) noexcept;
-  Mapping(Mapping&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~Mapping();
-  std::byte* data() const noexcept { return data_; }
-  bool is_open() const noexcept { return data_ != nullptr; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 enum class PlaceState : std::uint32_t { free, claimed, ready, closing };
 
@@ -98,8 +71,6 @@ struct alignas(kRingAlignment) PlaceHead {
 // At the beginning of the segment; the claim table follows.
 struct SegmentHead {
   std::atomic<std::uint32_t> closed;  // the owner has gone in good order
-  std::array<std::uint64_t, 2> cookie;
-  std::uint32_t version;
   std::uint32_t places;
   RingShape shape;
   // Raised after each change of a claim that the owner should look at; alone on its line, since
@@ -146,7 +117,7 @@ class OwnSegment {
   SegmentName name_;
   RingShape shape_;
   std::uint32_t places_ = 0;
-  FileDescriptor fd_;
+  SharedFile file_;
   Mapping mapping_;
   std::unique_ptr<std::uint64_t> probe_;  // where name_.probe points
   std::unique_ptr<Bell> bell_;

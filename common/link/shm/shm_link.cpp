@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "link/shm/cma.hpp"
 #include "link/shm/segment.hpp"
@@ -25,10 +26,8 @@ constexpr auto kCheckInterval = std::chrono::milliseconds(200);
 
 std::optional<SegmentName> segment_name(const Address& address) {
   const std::span<const std::byte> section = address.section("shm");
-  SegmentName name;
-  if (section.size() != sizeof name) return std::nullopt;
-  std::memcpy(&name, section.data(), sizeof name);
-  return name;
+  if (section.size() != sizeof(SegmentName)) return std::nullopt;
+  return read_pod<SegmentName>(section);
 }
 
 // A place in our segment that somebody has claimed.
@@ -127,14 +126,14 @@ class ShmLink final : public Link {
   }
   Start put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
-    const bool done =
-        remote_memory(peer) && cma_write(outgoing(peer)->owner.pid, source, remote_address, size);
+    const bool done = remote_memory(peer) &&
+                      cma_write(outgoing(peer)->owner.memory.pid, source, remote_address, size);
     return done ? Start::done : Start::failed;
   }
   Start get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
     const bool done = remote_memory(peer) &&
-                      cma_read(outgoing(peer)->owner.pid, destination, remote_address, size);
+                      cma_read(outgoing(peer)->owner.memory.pid, destination, remote_address, size);
     return done ? Start::done : Start::failed;
   }
 
@@ -202,7 +201,7 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
   if (!reach(address, why_not)) return false;
   const SegmentName name = *segment_name(address);
   // Watched first, identified by claim() afterwards: the watch cannot be on a later process.
-  ProcessWatch watch(name.pid);
+  ProcessWatch watch(name.memory.pid);
   std::optional<RemotePlace> place = RemotePlace::claim(name, max_payload(), own_address_, why_not);
   if (!place) return false;
   if (peer >= outgoing_.size()) outgoing_.resize(peer + std::size_t{1});
@@ -213,7 +212,7 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
 
 void ShmLink::try_cma(Outgoing& out) {
   std::string why;
-  out.cma = cma_permitted(out.owner.pid, out.owner.probe, out.owner.cookie[0], why);
+  out.cma = cma_permitted(out.owner.memory.pid, out.owner.probe, out.owner.memory.cookie[0], why);
   if (out.cma || notice_given_ || options_.notice == nullptr) return;
   notice_given_ = true;
   options_.notice("shm: no single copy between processes (" + why +
@@ -227,7 +226,8 @@ void ShmLink::close(PeerId peer) noexcept {
   // The peer may have claimed a place that poll() has not seen yet: it is closed, too.
   for_each_new_claim([&](std::uint32_t place, Claim claim) {
     const std::optional<Address> address = claimant(place, claim);
-    if (address && segment_name(*address)->cookie == out->owner.cookie) attach(place, claim, {});
+    if (address && segment_name(*address)->memory.cookie == out->owner.memory.cookie)
+      attach(place, claim, {});
   });
   outgoing_[peer].reset();
 }
@@ -390,7 +390,7 @@ std::optional<Address> ShmLink::claimant(std::uint32_t place, Claim claim) const
   std::optional<Address> address = Address::parse({head.address, head.address_size});
   const std::optional<SegmentName> name = address ? segment_name(*address) : std::nullopt;
   std::string why_not;
-  if (!name || name->pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
+  if (!name || name->memory.pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
     return std::nullopt;
   return address;
 }

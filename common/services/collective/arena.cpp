@@ -1,24 +1,16 @@
 #include "services/collective/arena.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <new>
-#include <string_view>
-#include <system_error>
+#include <optional>
+#include <utility>
 
-#include "base/limits.hpp"
-#include "machine/host.hpp"
+#include "base/bytes.hpp"
+#include "base/errors.hpp"
 #include "services/collective/board.hpp"
 
 namespace lfc {
 namespace {
 
-constexpr char kMemoryName[] = "lfc-coll";
 constexpr std::size_t kPage = 4096;
 
 // No process has more communicators at a time: their numbers have 16 bits in ob1's headers.
@@ -33,48 +25,32 @@ struct Entry {
 };
 
 struct Directory {
-  std::array<std::uint64_t, 2> cookie;
   std::atomic<std::uint32_t> count;  // entries that have ever been used
   alignas(64) Entry entries[kEntries];
 };
 
-constexpr std::size_t kDirectory = (sizeof(Directory) + kPage - 1) / kPage * kPage;
+constexpr std::size_t kDirectory = round_up(sizeof(Directory), kPage);
 
 Directory& directory_of(const Mapping& mapping) noexcept {
   return *reinterpret_cast<Directory*>(mapping.data());
 }
 
-std::string with_errno(const std::string& what) {
-  return what + ": " + std::generic_category().message(errno);
-}
-
 }  // namespace
 
 std::unique_ptr<OwnArena> OwnArena::create(std::string& why_not, std::size_t most_boards) {
-  const std::optional<std::uint64_t> space = pid_namespace(why_not);
+  const std::optional<ProcessSpace> space = own_space(why_not);
   if (!space) return nullptr;
+  std::optional<SharedFile> file = SharedFile::create(kDirectory, why_not);
+  if (!file) return nullptr;
   std::unique_ptr<OwnArena> own(new OwnArena(most_boards));
-  own->name_.boot = boot_hash();
-  own->name_.space = *space;
-  own->name_.pid = static_cast<std::uint32_t>(getpid());
-  if (own->name_.boot == 0 || getrandom(own->name_.cookie.data(), sizeof own->name_.cookie, 0) !=
-                                  static_cast<ssize_t>(sizeof own->name_.cookie)) {
-    why_not = "no boot id, or no random numbers";
-    return nullptr;
-  }
-  own->fd_ = FileDescriptor(memfd_create(kMemoryName, MFD_CLOEXEC));
-  if (!own->fd_.is_open() || ftruncate(own->fd_.get(), kDirectory) != 0) {
-    why_not = with_errno("memfd");
-    return nullptr;
-  }
-  own->directory_ = Mapping(own->fd_.get(), 0, kDirectory);
+  own->file_ = std::move(*file);
+  own->directory_ = own->file_.map(0, kDirectory);
   if (!own->directory_.is_open()) {
-    why_not = with_errno("memfd cannot be mapped");
+    why_not = with_errno("arena cannot be mapped");
     return nullptr;
   }
-  own->name_.fd = static_cast<std::uint32_t>(own->fd_.get());
+  own->name_ = {*space, own->file_.name()};
   own->end_ = kDirectory;
-  directory_of(own->directory_).cookie = own->name_.cookie;
   return own;
 }
 
@@ -108,13 +84,12 @@ std::size_t OwnArena::find_free(std::uint32_t lanes) const noexcept {
 
 bool OwnArena::add_board(std::uint32_t lanes) {
   const std::size_t size = Board::size(lanes);
-  if (boards() >= most_boards_ || boards_.size() == kEntries ||
-      ftruncate(fd_.get(), static_cast<off_t>(end_ + size)) != 0)
+  if (boards() >= most_boards_ || boards_.size() == kEntries || !file_.grow(end_ + size))
     return false;
-  Mapping mapping(fd_.get(), end_, size);
+  Mapping mapping = file_.map(end_, size);
   if (!mapping.is_open()) return false;
   boards_.push_back({std::move(mapping), lanes, end_, false});
-  end_ += (size + kPage - 1) / kPage * kPage;
+  end_ += round_up(size, kPage);
   return true;
 }
 
@@ -152,27 +127,15 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes) {
 bool NeighbourArena::open() {
   if (directory_.is_open()) return true;
   if (!why_not_.empty()) return false;
-  const std::string path = "/proc/" + std::to_string(name_.pid) + "/fd/" + std::to_string(name_.fd);
-  // Look before opening: another kind of file could block or have side effects.
-  char target[64] = {};
-  if (readlink(path.c_str(), target, sizeof target - 1) <= 0) {
-    why_not_ = with_errno(path);
-    return false;
-  }
-  if (!std::string_view(target).starts_with(std::string("/memfd:") + kMemoryName)) {
-    why_not_ = path + ": not an arena of this library";
-    return false;
-  }
-  fd_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (fd_.is_open()) directory_ = Mapping(fd_.get(), 0, kDirectory);
+  std::optional<SharedFile> file = SharedFile::open(name_.memory, why_not_);
+  if (!file) return false;
+  directory_ = file->map(0, kDirectory);
   if (!directory_.is_open()) {
-    why_not_ = with_errno(path);
+    why_not_ = with_errno("an arena cannot be mapped");
     return false;
   }
-  if (directory_of(directory_).cookie == name_.cookie) return true;
-  why_not_ = path + ": the process is another one now";
-  directory_ = Mapping();
-  return false;
+  file_ = std::move(*file);
+  return true;
 }
 
 std::byte* NeighbourArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused) {
@@ -189,9 +152,9 @@ std::byte* NeighbourArena::find(std::uint64_t key, std::uint32_t lanes, bool& re
       return nullptr;
     }
     Mapping& mapping = boards_[offset];
-    if (!mapping.is_open()) mapping = Mapping(fd_.get(), offset, Board::size(lanes));
+    if (!mapping.is_open()) mapping = file_.map(offset, Board::size(lanes));
     if (!mapping.is_open()) {
-      why_not_ = with_errno("a board of process " + std::to_string(name_.pid));
+      why_not_ = with_errno("a board of process " + std::to_string(name_.memory.pid));
       return nullptr;
     }
     // A board that all have left keeps its key until it is used again, perhaps for another

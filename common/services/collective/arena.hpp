@@ -1,7 +1,6 @@
 // Arena: the shared memory in which a process provides boards for its neighbours on the node.
 //
-// Each process makes one, without a name (memfd); neighbours open it as /proc/PID/fd/FD and prove by
-// the cookie that it is the right one. The first member of a communicator on each node makes the
+// Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the
 // board there, by a key that all its members know; the others look it up. A board that all have
 // detached from is used again for the next communicator with as many ranks. If there is no memory for one
 // more, that is what the others find.
@@ -14,7 +13,6 @@
 // Threads: the caller serialises each object.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,19 +22,18 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "link/shm/segment.hpp"
+#include "machine/mapping.hpp"
+#include "machine/neighbour.hpp"
+#include "machine/shared_memory.hpp"
 
 namespace lfc {
 
 // Where the arena of a process is; travels in the start-up exchange.
 struct ArenaName {
-  std::uint64_t boot = 0;   // both 0: this process can share memory with nobody
-  std::uint64_t space = 0;  // of process ids
-  std::array<std::uint64_t, 2> cookie{};
-  std::uint32_t pid = 0;
-  std::uint32_t fd = 0;
+  ProcessSpace space;  // all 0: this process can share memory with nobody
+  SharedMemoryName memory;
 };
-static_assert(sizeof(ArenaName) == 40);
+static_assert(sizeof(ArenaName) == 72);
 
 class OwnArena {
  public:
@@ -64,7 +61,7 @@ class OwnArena {
   void refuse(std::uint64_t key, std::uint32_t lanes);
 
   ArenaName name_;
-  FileDescriptor fd_;
+  SharedFile file_;
   Mapping directory_;
   const std::size_t most_boards_;
   std::vector<Made> boards_;  // board i has entry i of the directory
@@ -84,7 +81,7 @@ class NeighbourArena {
   bool open();
 
   ArenaName name_;
-  FileDescriptor fd_;
+  SharedFile file_;
   Mapping directory_;
   std::map<std::uint64_t, Mapping> boards_;  // by offset; kept, since boards are used again
   std::string why_not_;

@@ -48,9 +48,9 @@ const char* Processes::why_not(ProcessName name) {
 
 std::uint64_t Processes::node_of(ProcessName name) {
   const std::lock_guard guard(mutex_);
-  const ArenaName& arena = process(name).facts->arena;
-  if (arena.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
-  return mix(mix(2, arena.boot), arena.space);
+  const ProcessSpace& space = process(name).facts->arena.space;
+  if (space.boot == 0) return mix(mix(1, name.packed()), 1);  // alone
+  return mix(mix(2, space.boot), space.pid_namespace);
 }
 
 std::size_t Processes::max_message(ProcessName name) {
@@ -136,7 +136,8 @@ bool Processes::has_ended(ProcessName name) {
   if (is_self(name)) return false;
   const std::lock_guard guard(mutex_);
   Process& known = process(name);
-  if (known.watch == nullptr) known.watch = std::make_unique<ProcessWatch>(known.facts->arena.pid);
+  if (known.watch == nullptr)
+    known.watch = std::make_unique<ProcessWatch>(known.facts->arena.memory.pid);
   return known.watch->dead();
 }
 

@@ -288,18 +288,21 @@ TEST_CASE("shm: reach and connect say why not", "[shm]") {
     CHECK_FALSE(why.empty());
     return why;
   };
-  CHECK(refused([](SegmentName& name) { ++name.boot; }, false) == "on another host");
-  CHECK(refused([](SegmentName& name) { ++name.pid_namespace; }, false) ==
+  CHECK(refused([](SegmentName& name) { ++name.space.boot; }, false) == "on another host");
+  CHECK(refused([](SegmentName& name) { ++name.space.pid_namespace; }, false) ==
         "in another pid namespace");
-  CHECK(refused([](SegmentName& name) { ++name.user; }, false).find("user") != std::string::npos);
+  CHECK(refused([](SegmentName& name) { ++name.space.user; }, false).find("user") !=
+        std::string::npos);
   CHECK(refused([](SegmentName& name) { ++name.version; }, false) == "speaks another version");
-  CHECK(refused([](SegmentName& name) { ++name.cookie[1]; }, true).find("cookie") !=
+  CHECK(refused([](SegmentName& name) { ++name.memory.cookie[1]; }, true).find("cookie") !=
         std::string::npos);
-  CHECK(refused([](SegmentName& name) { name.fd = 0; }, true).find("segment") != std::string::npos);
-  CHECK(refused([](SegmentName& name) { name.fd = 9999; }, true).find("No such file") !=
+  CHECK(refused([](SegmentName& name) { name.memory.fd = 0; }, true).find("segment") !=
         std::string::npos);
-  CHECK(refused([](SegmentName& name) { name.pid = 0x7ffffff0; }, true).find("No such file") !=
+  CHECK(refused([](SegmentName& name) { name.memory.fd = 9999; }, true).find("No such file") !=
         std::string::npos);
+  CHECK(
+      refused([](SegmentName& name) { name.memory.pid = 0x7ffffff0; }, true).find("No such file") !=
+      std::string::npos);
   CHECK(a.connect(b));
 }
 
@@ -497,7 +500,7 @@ TEST_CASE("shm: places of dead processes come back, whenever they died", "[shm][
   SECTION("with a place claimed, before it was ready") {
     // The claim as RemotePlace makes it, by a process that dies just then.
     const Child child([&] { return true; });
-    const int fd = static_cast<int>(name.fd);
+    const int fd = static_cast<int>(name.memory.fd);
     const std::uint64_t claim =
         Claim{PlaceState::claimed, static_cast<std::uint32_t>(child.pid())}.packed();
     REQUIRE(pwrite(fd, &claim, sizeof claim, sizeof(SegmentHead)) == sizeof claim);
@@ -556,7 +559,7 @@ TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink",
   const auto empty = RemotePlace::claim(name_in(b.address()), 0, {}, why);
   // An address of somebody else: the pid is not the claimant's.
   SegmentName other = name_in(a.address());
-  other.pid = 1;
+  other.memory.pid = 1;
   const Address stranger = with_name(a.address(), other);
   const auto impostor = RemotePlace::claim(name_in(b.address()), 0, stranger.bytes(), why);
   REQUIRE((garbage && empty && impostor));

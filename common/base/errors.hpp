@@ -1,0 +1,17 @@
+// with_errno: what failed, and what the kernel says to it, for one line to the user.
+//
+//   if (fd < 0) why_not = with_errno("memfd");         // "memfd: Too many open files"
+#pragma once
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace lfc {
+
+inline std::string with_errno(std::string_view what, int error = errno) {
+  return std::string(what) + ": " + std::generic_category().message(error);
+}
+
+}  // namespace lfc

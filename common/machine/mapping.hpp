@@ -1,0 +1,33 @@
+// Mapping: part of a file in this process's memory, undone with its owner.
+//
+//   Mapping part(fd, offset, size);
+//   if (part.is_open()) use(part.data());
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace lfc {
+
+class Mapping {
+ public:
+  Mapping() = default;
+  // Shared, for reading and writing; not open when the kernel refuses (errno says why). `offset`: of a page.
+  Mapping(int fd, std::size_t offset, std::size_t size) noexcept;
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Mapping();
+  std::byte* data() const noexcept { return data_; }
+  bool is_open() const noexcept { return data_ != nullptr; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace lfc
