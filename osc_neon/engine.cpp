@@ -28,11 +28,6 @@ using lfc::WindowStatus;
 static_assert(LFC_RMA_NO_MEMORY == static_cast<int>(WindowStatus::memory));
 static_assert(LFC_RMA_LOST == static_cast<int>(WindowStatus::lost));
 static_assert(LFC_RMA_DYNAMIC == static_cast<int>(lfc::Flavor::dynamic));
-static_assert(LFC_OP_NO_OP == static_cast<int>(lfc::Accumulate::no_op));
-static_assert(LFC_OP_MAXLOC == static_cast<int>(lfc::Accumulate::max_location));
-static_assert(LFC_NO_ELEMENT == static_cast<int>(lfc::Element::count_));
-static_assert(LFC_ELEMENT_F80 == static_cast<int>(lfc::Element::f80));
-static_assert(LFC_ELEMENT_I16_I32 == static_cast<int>(lfc::Element::pair_i16_i32));
 static_assert(LFC_NO_PEER == lfc::kNoPeer);
 static_assert(sizeof(lfc_rma_run) == sizeof(lfc::Run) &&
               offsetof(lfc_rma_run, repeat) == offsetof(lfc::Run, repeat));

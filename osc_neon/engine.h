@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/elements.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,49 +35,6 @@ enum lfc_rma_status {
   LFC_RMA_NO_MEMORY
 };
 enum lfc_rma_flavor { LFC_RMA_CREATE, LFC_RMA_ALLOCATE, LFC_RMA_SHARED, LFC_RMA_DYNAMIC };
-
-/* lfc::Accumulate, lfc::Element */
-enum lfc_op {
-  LFC_OP_SUM,
-  LFC_OP_PROD,
-  LFC_OP_MAX,
-  LFC_OP_MIN,
-  LFC_OP_BAND,
-  LFC_OP_BOR,
-  LFC_OP_BXOR,
-  LFC_OP_LAND,
-  LFC_OP_LOR,
-  LFC_OP_LXOR,
-  LFC_OP_MAXLOC,
-  LFC_OP_MINLOC,
-  LFC_OP_REPLACE,
-  LFC_OP_NO_OP
-};
-enum lfc_element {
-  LFC_ELEMENT_I8,
-  LFC_ELEMENT_U8,
-  LFC_ELEMENT_I16,
-  LFC_ELEMENT_U16,
-  LFC_ELEMENT_I32,
-  LFC_ELEMENT_U32,
-  LFC_ELEMENT_I64,
-  LFC_ELEMENT_U64,
-  LFC_ELEMENT_F32,
-  LFC_ELEMENT_F64,
-  LFC_ELEMENT_F80,
-  LFC_ELEMENT_C32,
-  LFC_ELEMENT_C64,
-  LFC_ELEMENT_C80,
-  LFC_ELEMENT_I16_I32,
-  LFC_ELEMENT_I32_I32,
-  LFC_ELEMENT_I64_I32,
-  LFC_ELEMENT_F32_I32,
-  LFC_ELEMENT_F64_I32,
-  LFC_ELEMENT_F80_I32,
-  LFC_ELEMENT_F32_F32,
-  LFC_ELEMENT_F64_F64,
-  LFC_NO_ELEMENT
-};
 
 typedef struct lfc_rma_window lfc_rma_window;
 typedef struct lfc_rma_segment lfc_rma_segment;

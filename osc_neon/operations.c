@@ -47,7 +47,7 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
                    int there_count, ompi_datatype_t* there_datatype, ompi_op_t* op, bool fetch,
                    ompi_win_t* win, ompi_request_t* request) {
   const rma_module* module = rma_module_of(win);
-  const enum lfc_op what = rma_op_of(op);
+  const enum lfc_op what = lfc_op_of(op);
   const enum lfc_element element = common_element(there_datatype, what);
   struct rma_memory from, to, there;
   if (what == LFC_OP_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's are not looked at */
@@ -78,7 +78,7 @@ static inline int combine_plain(const void* origin, void* result, ompi_datatype_
                                 enum lfc_element element, int count, int target, ptrdiff_t disp,
                                 ompi_op_t* op, ompi_win_t* win) {
   return rma_error(lfc_rma_accumulate_plain(rma_module_of(win)->window, (uint32_t)target,
-                                            rma_op_of(op), element, origin, result,
+                                            lfc_op_of(op), element, origin, result,
                                             datatype->super.size, (uint64_t)count, disp));
 }
 

@@ -30,6 +30,7 @@
 
 #include "engine.h"
 #include "lfc/parameters.h"
+#include "mpi_types.h"
 
 typedef struct rma_component {
   ompi_osc_base_component_t super;
@@ -93,7 +94,6 @@ bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, s
 void rma_release(struct rma_memory* memory);
 /* The only predefined type in it; LFC_NO_ELEMENT when there is none or it is none of ours. */
 enum lfc_element rma_element_of(ompi_datatype_t* datatype);
-enum lfc_op rma_op_of(const ompi_op_t* op);
 
 /* request.c */
 ompi_request_t* rma_request_new(ompi_win_t* win);

@@ -151,7 +151,7 @@ struct Together {
   void change(std::byte* target, const std::byte* operand, std::byte* old,
               std::uint64_t bytes) const {
     if (old != nullptr) std::memcpy(old, target, bytes);
-    if (combine != nullptr) combine(target, operand, bytes / size);
+    if (combine != nullptr) combine(target, operand, target, bytes / size);
   }
   // What lies in small pieces is packed, changed, and put back.
   void change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,

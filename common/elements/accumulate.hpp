@@ -19,53 +19,52 @@
 #include <cstdint>
 
 #include "elements/layout.hpp"
+#include "lfc/elements.h"
 
 namespace lfc {
 
-// On the wire.
+// The numbers, which travel on the wire, are those of lfc/elements.h.
 enum class Accumulate : std::uint8_t {
-  sum,
-  product,
-  maximum,
-  minimum,
-  bit_and,
-  bit_or,
-  bit_xor,
-  logical_and,
-  logical_or,
-  logical_xor,
-  max_location,
-  min_location,
-  replace,
-  no_op,  // reads only
-  count_
+  sum = LFC_OP_SUM,
+  product = LFC_OP_PROD,
+  maximum = LFC_OP_MAX,
+  minimum = LFC_OP_MIN,
+  bit_and = LFC_OP_BAND,
+  bit_or = LFC_OP_BOR,
+  bit_xor = LFC_OP_BXOR,
+  logical_and = LFC_OP_LAND,
+  logical_or = LFC_OP_LOR,
+  logical_xor = LFC_OP_LXOR,
+  max_location = LFC_OP_MAXLOC,
+  min_location = LFC_OP_MINLOC,
+  replace = LFC_OP_REPLACE,
+  no_op = LFC_OP_NO_OP,
+  count_ = LFC_NO_OPERATION
 };
-
-// On the wire. What the bytes of one element mean; the pairs are {value, index} as packed.
 enum class Element : std::uint8_t {
-  i8,
-  u8,
-  i16,
-  u16,
-  i32,
-  u32,
-  i64,
-  u64,
-  f32,
-  f64,
-  f80,  // long double, 16 bytes
-  c32,  // complex of two f32
-  c64,
-  c80,
-  pair_i16_i32,
-  pair_i32_i32,
-  pair_i64_i32,
-  pair_f32_i32,
-  pair_f64_i32,
-  pair_f80_i32,
-  pair_f32_f32,
-  pair_f64_f64,
-  count_
+  i8 = LFC_ELEMENT_I8,
+  u8 = LFC_ELEMENT_U8,
+  i16 = LFC_ELEMENT_I16,
+  u16 = LFC_ELEMENT_U16,
+  i32 = LFC_ELEMENT_I32,
+  u32 = LFC_ELEMENT_U32,
+  i64 = LFC_ELEMENT_I64,
+  u64 = LFC_ELEMENT_U64,
+  f32 = LFC_ELEMENT_F32,
+  f64 = LFC_ELEMENT_F64,
+  f80 = LFC_ELEMENT_F80,
+  c32 = LFC_ELEMENT_C32,
+  c64 = LFC_ELEMENT_C64,
+  c80 = LFC_ELEMENT_C80,
+  pair_i16_i32 = LFC_ELEMENT_I16_I32,
+  pair_i32_i32 = LFC_ELEMENT_I32_I32,
+  pair_i64_i32 = LFC_ELEMENT_I64_I32,
+  pair_f32_i32 = LFC_ELEMENT_F32_I32,
+  pair_f64_i32 = LFC_ELEMENT_F64_I32,
+  pair_f80_i32 = LFC_ELEMENT_F80_I32,
+  pair_f32_f32 = LFC_ELEMENT_F32_F32,
+  pair_f64_f64 = LFC_ELEMENT_F64_F64,
+  count_ = LFC_NO_ELEMENT
 };
 
 // Packed bytes of an element; the largest has 32.

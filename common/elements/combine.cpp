@@ -9,29 +9,31 @@ namespace lfc {
 namespace {
 
 template <class T, Accumulate operation>
-[[gnu::always_inline]] inline void combine_all(std::byte* target, const std::byte* operands,
-                                               std::size_t count) {
+[[gnu::always_inline]] inline void combine_all(const std::byte* a, const std::byte* b,
+                                               std::byte* out, std::size_t count) {
   constexpr std::size_t size = Packed<T>::size;
   if constexpr (operation == Accumulate::replace) {
-    std::memcpy(target, operands, count * size);
+    if (out != b) std::memcpy(out, b, count * size);
   } else if constexpr (operation == Accumulate::sum && is_complex<T>) {
-    combine_all<typename T::value_type, operation>(target, operands, 2 * count);
+    combine_all<typename T::value_type, operation>(a, b, out, 2 * count);
   } else if constexpr (operation != Accumulate::no_op && allows<T>(operation)) {
+    // The same place or none of the other's: no element is read after another has been stored there.
+#pragma GCC ivdep
     for (std::size_t i = 0; i < count * size; i += size)
-      Packed<T>::store(target + i, combine(operation, Packed<T>::load(target + i),
-                                           Packed<T>::load(operands + i)));
+      Packed<T>::store(out + i, combine(operation, Packed<T>::load(a + i), Packed<T>::load(b + i)));
   }
 }
 
 // The compiler makes the same loop several times, each for what a processor may have.
 template <class T, Accumulate operation>
-void basic(std::byte* target, const std::byte* operands, std::size_t count) {
-  combine_all<T, operation>(target, operands, count);
+void basic(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) {
+  combine_all<T, operation>(a, b, out, count);
 }
 #ifdef __x86_64__
 template <class T, Accumulate operation>
-[[gnu::target("avx2")]] void wide(std::byte* target, const std::byte* operands, std::size_t count) {
-  combine_all<T, operation>(target, operands, count);
+[[gnu::target("avx2")]] void wide(const std::byte* a, const std::byte* b, std::byte* out,
+                                  std::size_t count) {
+  combine_all<T, operation>(a, b, out, count);
 }
 bool has_wide() noexcept {
   static const bool has = __builtin_cpu_supports("avx2") != 0;
@@ -107,6 +109,13 @@ PairCombiner pair_combiner(Accumulation what) noexcept {
 Combiner combiner(Accumulation what) noexcept {
   const auto& loops = has_wide() ? kLoops<true> : kLoops<false>;
   return loops[static_cast<std::size_t>(what.element)][static_cast<std::size_t>(what.operation)];
+}
+
+Combiner number_combiner(Accumulation what) noexcept {
+  if (what.operation > Accumulate::logical_xor || what.element > Element::f64 ||
+      !is_valid(what.operation, what.element))
+    return nullptr;
+  return combiner(what);
 }
 
 }  // namespace lfc

@@ -1,9 +1,9 @@
 // Combiner: the loop that combines elements with elements, for memory that nobody else changes meanwhile.
 //
 //   const Combiner add = combiner({Accumulate::sum, Element::f64});
-//   add(target, operands, 512);              // target[i] += operands[i]
+//   add(target, operands, target, 512);      // target[i] += operands[i]
 //
-// Both sides are packed, need not be aligned, and do not overlap. There is one for each operation that is valid for the
+// All are packed and need not be aligned; the result may be where one of the two is, else they do not overlap. There is one for each operation that is valid for the
 // type, but for no_op, which has nothing to do. The loops are made for the instructions of the processor that they run on.
 // Threads: any.
 #pragma once
@@ -14,9 +14,12 @@
 
 namespace lfc {
 
-using Combiner = void (*)(std::byte* target, const std::byte* operands, std::size_t count);
+using Combiner = void (*)(const std::byte* a, const std::byte* b, std::byte* out,
+                          std::size_t count);
 
 Combiner combiner(Accumulation what) noexcept;
+// Null: other than an operation that MPI allows on plain numbers of up to eight bytes, whatever `what` may hold.
+Combiner number_combiner(Accumulation what) noexcept;
 
 // The same for pairs with gaps between them or in them, on either side; the gaps are not touched.
 using PairCombiner = void (*)(std::byte* target, Spacing there, const std::byte* operands,

@@ -61,9 +61,6 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #endif
 }
 
-/* Learns which MPI types are which plain numbers. */
-void lfc_coll_learn_types(void);
-
 int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                    ompi_communicator_t* comm, mca_coll_base_module_t* module);
 int lfc_coll_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module);

@@ -59,7 +59,6 @@ static int close_component(void) {
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
   if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
-  lfc_coll_learn_types();
   return OPAL_SUCCESS;
 }
 

@@ -189,8 +189,8 @@ void CollectiveSimulation::make_call() {
   lfc_coll_call& call = made.call;
   call.kind = static_cast<lfc_coll_kind>(
       random_.below(group.one_node ? LFC_COLL_KINDS : LFC_COLL_ALLGATHER));
-  call.op = random_.chance(500) ? LFC_COLL_SUM : LFC_COLL_BXOR;
-  call.type = static_cast<lfc_coll_type>(random_.between(LFC_COLL_UINT8, LFC_COLL_UINT64));
+  call.op = random_.chance(500) ? LFC_OP_SUM : LFC_OP_BXOR;
+  call.type = static_cast<lfc_element>(random_.between(LFC_ELEMENT_I8, LFC_ELEMENT_U64));
   const std::size_t limits[] = {1,
                                 8,
                                 Board::kInline,
@@ -282,13 +282,13 @@ void CollectiveSimulation::check(const Part& part) {
     case LFC_COLL_ALLREDUCE: {
       if (call.kind == LFC_COLL_REDUCE && !is_root) break;
       put(0, 0, 0, call.bytes);
-      const Combine combine =
-          find_combine(static_cast<CombineOp>(call.op), static_cast<CombineType>(call.type));
+      const Combiner combine =
+          number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)});
       std::vector<std::byte> other(call.bytes);
       for (std::uint32_t rank = 1; rank < size; ++rank) {
         for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, i);
         combine(right.data(), other.data(), right.data(),
-                call.bytes / combine_size(static_cast<CombineType>(call.type)));
+                call.bytes / size_of(static_cast<Element>(call.type)));
       }
       break;
     }

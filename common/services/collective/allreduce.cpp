@@ -9,9 +9,9 @@ namespace {
 
 // What all ranks have written in this step, in the order of lanes: everybody gets the same bits.
 void combine_all(const Site& site, std::uint64_t step, const std::byte* own, std::byte* out,
-                 std::size_t size, Combine combine, CombineType type) {
+                 std::size_t size, Combiner combine, Element type) {
   const Board& board = site.board();
-  const std::size_t count = size / combine_size(type);
+  const std::size_t count = size / size_of(type);
   if (board.lanes() == 2) {
     const std::byte* const other = board.room(1 - site.lane(), step, size);
     combine(site.lane() == 0 ? own : other, site.lane() == 0 ? other : own, out, count);
@@ -47,7 +47,7 @@ bool direct(Site& site, CollOperation& operation) {
       return false;
     if (size > 0)
       combine_all(site, step, operation.given(index), operation.got(index), size, operation.combine,
-                  static_cast<CombineType>(operation.type));
+                  static_cast<Element>(operation.type));
     site.finish(operation, step);
     ++operation.read;
   }
@@ -64,7 +64,7 @@ CollOperation::Block part_of(const Site& site, std::uint32_t lane, std::size_t s
 
 // Combines this rank's part of what all have written of a chunk.
 void combine_part(Site& site, const CollOperation& operation, std::uint64_t step, Label label) {
-  const std::size_t width = combine_size(static_cast<CombineType>(operation.type));
+  const std::size_t width = size_of(static_cast<Element>(operation.type));
   Board& board = site.board();
   const auto [begin, bytes] = part_of(site, site.lane(), label.size, width);
   std::byte* const out = board.room(site.lane(), step + 1, label.size) + begin;
@@ -78,7 +78,7 @@ void combine_part(Site& site, const CollOperation& operation, std::uint64_t step
 
 // Chunk by chunk: all write theirs, each combines its part of all, all read all parts.
 bool by_parts(Site& site, CollOperation& operation) {
-  const std::size_t width = combine_size(static_cast<CombineType>(operation.type));
+  const std::size_t width = size_of(static_cast<Element>(operation.type));
   while (operation.read < operation.chunks) {
     write_some(site, operation);
     for (; operation.combined < operation.written; ++operation.combined) {
@@ -142,9 +142,9 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned
   for (std::uint32_t lane = 0; lane < site.lanes(); ++lane)
     if (lane != site.lane() && !await_at_once(site.board(), lane, step, flag, looks)) return false;
   if (call.bytes == 0) return true;
-  const auto type = static_cast<CombineType>(call.type);
+  const auto type = static_cast<Element>(call.type);
   combine_all(site, step, in, static_cast<std::byte*>(call.out), call.bytes,
-              find_combine(static_cast<CombineOp>(call.op), type), type);
+              number_combiner({static_cast<Accumulate>(call.op), type}), type);
   return true;
 }
 

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lfc/elements.h"
+
 /* A collective of each kind is one row of kCollectives (collective.hpp), in this order. */
 enum lfc_coll_kind {
   LFC_COLL_BCAST,
@@ -27,30 +29,6 @@ enum lfc_coll_kind {
 struct lfc_coll_block {
   size_t offset, bytes;
 };
-enum lfc_coll_op {
-  LFC_COLL_MAX,
-  LFC_COLL_MIN,
-  LFC_COLL_SUM,
-  LFC_COLL_PROD,
-  LFC_COLL_LAND,
-  LFC_COLL_BAND,
-  LFC_COLL_LOR,
-  LFC_COLL_BOR,
-  LFC_COLL_LXOR,
-  LFC_COLL_BXOR
-};
-enum lfc_coll_type {
-  LFC_COLL_INT8,
-  LFC_COLL_INT16,
-  LFC_COLL_INT32,
-  LFC_COLL_INT64,
-  LFC_COLL_UINT8,
-  LFC_COLL_UINT16,
-  LFC_COLL_UINT32,
-  LFC_COLL_UINT64,
-  LFC_COLL_FLOAT32,
-  LFC_COLL_FLOAT64
-};
 enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
 
 struct lfc_coll_call {
@@ -59,8 +37,8 @@ struct lfc_coll_call {
   const void* in;
   void* out;
   size_t bytes;
-  enum lfc_coll_op op;
-  enum lfc_coll_type type;
+  enum lfc_op op; /* of reductions with bytes */
+  enum lfc_element type;
   /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
   const struct lfc_coll_block* blocks;
   /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with

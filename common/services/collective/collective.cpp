@@ -37,7 +37,7 @@ const std::byte* combine_local(Site& site, const CollOperation& operation, std::
   const std::size_t size = operation.size_of(index);
   const std::byte* own = operation.given(index);
   if (size == 0) return own;
-  const std::size_t count = size / combine_size(static_cast<CombineType>(operation.type));
+  const std::size_t count = size / size_of(static_cast<Element>(operation.type));
   const std::byte* sum = own;  // first: `target` may be the same memory
   for (std::uint32_t lane = 0; lane < site.lanes(); ++lane) {
     if (lane == site.lane()) continue;

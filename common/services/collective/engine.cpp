@@ -85,9 +85,9 @@ void lfc_coll_leave(lfc_coll_communicator* communicator) { engine->leave(communi
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator) { return communicator->found; }
 void lfc_coll_agree(unsigned found) { engine->agree(found); }
 
-bool lfc_coll_combines(lfc_coll_op op, lfc_coll_type type) {
-  return lfc::find_combine(static_cast<lfc::CombineOp>(op), static_cast<lfc::CombineType>(type)) !=
-         nullptr;
+bool lfc_coll_combines(lfc_op op, lfc_element type) {
+  return lfc::number_combiner(
+             {static_cast<lfc::Accumulate>(op), static_cast<lfc::Element>(type)}) != nullptr;
 }
 
 lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator, const lfc_coll_call* call) {

@@ -69,7 +69,7 @@ void lfc_coll_agree(unsigned found);
 void lfc_coll_leave(lfc_coll_communicator* communicator);
 
 /* Whether the operation is defined for the type. */
-bool lfc_coll_combines(enum lfc_coll_op op, enum lfc_coll_type type);
+bool lfc_coll_combines(enum lfc_op op, enum lfc_element type);
 /* Does it, waiting; calls options.progress while it waits. */
 enum lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator,
                                   const struct lfc_coll_call* call);

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "elements/combine.hpp"
 #include "services/collective/call.h"
-#include "services/collective/combine.hpp"
 #include "services/collective/label.hpp"
 #include "services/multicast/tree.hpp"
 
@@ -34,7 +34,7 @@ struct CollOperation : lfc_coll_call {
   // --- By the communicator ---
   // What has been found to be unlike others' calls, or was so from the start.
   std::atomic<bool> differs = false;
-  Combine combine = nullptr;
+  Combiner combine = nullptr;
   bool begun = false;
   bool moved = false;     // something has happened in this turn
   bool direct = false;    // everybody reads everybody's lane
@@ -92,7 +92,7 @@ struct CollOperation : lfc_coll_call {
   }
   // Of what elements are combined how. (No bytes: nothing is.)
   static std::uint8_t label_what(const lfc_coll_call& call) noexcept {
-    constexpr unsigned kTypes = static_cast<unsigned>(LFC_COLL_FLOAT64) + 1;
+    constexpr unsigned kTypes = static_cast<unsigned>(LFC_ELEMENT_F64) + 1;
     const bool combines =
         (call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_ALLREDUCE) && call.bytes > 0;
     return combines ? static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +

@@ -7,13 +7,13 @@ namespace {
 
 // out = a + b, all as long.
 void merge(std::span<const std::byte> a, std::span<const std::byte> b, std::vector<std::byte>& out,
-           Combine combine, std::size_t width) {
+           Combiner combine, std::size_t width) {
   if (!out.empty()) combine(a.data(), b.data(), out.data(), out.size() / width);
 }
 
 }  // namespace
 
-Partial::Added Partial::add(std::uint32_t part, std::span<const std::byte> bytes, Combine combine,
+Partial::Added Partial::add(std::uint32_t part, std::span<const std::byte> bytes, Combiner combine,
                             std::size_t width) {
   if (part > children_ || part >= 64 || has(part)) return Added::wrong;
   if (have_ == 0) size_ = bytes.size();
@@ -33,7 +33,7 @@ Partial::Added Partial::add(std::uint32_t part, std::span<const std::byte> bytes
   return is_whole() ? Added::whole : Added::more;
 }
 
-void Partial::add_own(std::span<const std::byte> bytes, Combine combine, std::size_t width) {
+void Partial::add_own(std::span<const std::byte> bytes, Combiner combine, std::size_t width) {
   if (children_ == 0) {
     sum_.assign(bytes.begin(), bytes.end());
   } else if (folded_ < children_) {
@@ -44,7 +44,7 @@ void Partial::add_own(std::span<const std::byte> bytes, Combine combine, std::si
 }
 
 // The next child's part; the last one finds the node's own, or leaves the sum for it.
-void Partial::fold(std::span<const std::byte> bytes, Combine combine, std::size_t width) {
+void Partial::fold(std::span<const std::byte> bytes, Combiner combine, std::size_t width) {
   const bool last = ++folded_ == children_;
   if (folded_ > 1) {
     merge(sum_, bytes, sum_, combine, width);

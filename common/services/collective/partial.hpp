@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "services/collective/combine.hpp"
+#include "elements/combine.hpp"
 
 namespace lfc {
 
@@ -32,7 +32,7 @@ class Partial {
   // not of elements that can be combined.
   enum class Added : std::uint8_t { more, whole, wrong, differs };
   // `combine` may be null if there are no bytes.
-  Added add(std::uint32_t part, std::span<const std::byte> bytes, Combine combine,
+  Added add(std::uint32_t part, std::span<const std::byte> bytes, Combiner combine,
             std::size_t width);
   bool has(std::uint32_t part) const noexcept { return (have_ >> part & 1) != 0; }
   bool is_whole() const noexcept { return folded_ == children_ && has(kOwn); }
@@ -41,8 +41,8 @@ class Partial {
 
  private:
   using Bytes = std::vector<std::byte>;
-  void add_own(std::span<const std::byte> bytes, Combine combine, std::size_t width);
-  void fold(std::span<const std::byte> bytes, Combine combine, std::size_t width);
+  void add_own(std::span<const std::byte> bytes, Combiner combine, std::size_t width);
+  void fold(std::span<const std::byte> bytes, Combiner combine, std::size_t width);
 
   std::uint32_t children_;
   std::uint32_t folded_ = 0;  // of the children

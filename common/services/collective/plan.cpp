@@ -52,7 +52,7 @@ std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
   if (collective_of(operation.kind).shares_room)
     chunk = std::clamp<std::size_t>(Board::kRoom / facts.lanes, 1, limits::kCollLocalChunk);
   if (operation.combine == nullptr) return chunk;
-  const std::size_t width = combine_size(static_cast<CombineType>(operation.type));
+  const std::size_t width = size_of(static_cast<Element>(operation.type));
   return std::max(chunk - chunk % width, width);  // whole elements
 }
 
@@ -60,8 +60,8 @@ std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
 
 void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept {
   if (operation.reduces() && operation.bytes > 0)
-    operation.combine = find_combine(static_cast<CombineOp>(operation.op),
-                                     static_cast<CombineType>(operation.type));
+    operation.combine = number_combiner(
+        {static_cast<Accumulate>(operation.op), static_cast<Element>(operation.type)});
   operation.chunk = chunk_of(operation, facts, options.packet);
   operation.chunks = operation.bytes <= operation.chunk
                          ? 1

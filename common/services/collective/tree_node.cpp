@@ -197,8 +197,8 @@ bool TreeNode::work() {
 
 TreeNode::Up TreeNode::up_of(const CollOperation& operation, std::uint64_t step) noexcept {
   const bool last = step + operation.per_chunk == operation.first + operation.steps;
-  return {operation.top, static_cast<CombineOp>(operation.op),
-          static_cast<CombineType>(operation.type),
+  return {operation.top, static_cast<Accumulate>(operation.op),
+          static_cast<Element>(operation.type),
           static_cast<std::uint8_t>(operation.kind == LFC_COLL_ALLREDUCE ? 1 : 0),
           static_cast<std::uint8_t>(last ? 1 : 0)};
 }
@@ -237,7 +237,7 @@ bool TreeNode::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint
     part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
     if (is_new) ahead_.insert(step);
   }
-  switch (pending.partial.add(part, bytes, find_combine(up.op, up.type), combine_size(up.type))) {
+  switch (pending.partial.add(part, bytes, number_combiner({up.op, up.type}), size_of(up.type))) {
     case Partial::Added::wrong: return false;
     case Partial::Added::differs: disagree(); break;
     case Partial::Added::whole: complete(step, up, shape, pending); break;

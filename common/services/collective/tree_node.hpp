@@ -77,12 +77,12 @@ class TreeNode final : public Multicast::Receiver {
   // What a packet that goes up tells those who combine it.
   struct Up {
     std::uint32_t root;
-    CombineOp op;
-    CombineType type;
+    Accumulate op;
+    Element type;
     std::uint8_t all;   // the result is multicast
     std::uint8_t last;  // of the operation's steps
     bool sound(const Membership& members) const noexcept {
-      return root < members.size() && op <= CombineOp::last_ && type <= CombineType::last_;
+      return root < members.size() && op <= Accumulate::logical_xor && type <= Element::f64;
     }
     friend bool operator==(const Up&, const Up&) = default;
   };

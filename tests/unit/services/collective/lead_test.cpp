@@ -37,8 +37,8 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
       operation.in = in.data();
       operation.out = out.emplace_back(bytes).data();
       operation.bytes = bytes;
-      operation.op = LFC_COLL_SUM;
-      operation.type = LFC_COLL_UINT8;
+      operation.op = LFC_OP_SUM;
+      operation.type = LFC_ELEMENT_U8;
       if (rank != away) world.communicator(rank).submit(operation);
     }
   }

@@ -28,8 +28,8 @@ struct Calls {
     operation.bytes = bytes;
     operation.in = memory[rank].data();
     operation.out = memory[rank].data() + bytes * blocks;
-    operation.op = LFC_COLL_BOR;
-    operation.type = LFC_COLL_UINT8;
+    operation.op = LFC_OP_BOR;
+    operation.type = LFC_ELEMENT_U8;
   }
   bool run() {
     for (std::uint32_t rank = 0; rank < operations.size(); ++rank)
@@ -164,9 +164,9 @@ TEST_CASE("another operation or type of the same size is noticed", "[coll]") {
   Calls calls(world, 4);
   for (std::uint32_t rank = 0; rank < 4; ++rank) calls.call(rank, kind, bytes);
   if (another_type)
-    calls.operations[2].type = LFC_COLL_INT8;
+    calls.operations[2].type = LFC_ELEMENT_I8;
   else
-    calls.operations[2].op = LFC_COLL_SUM;
+    calls.operations[2].op = LFC_OP_SUM;
   REQUIRE(calls.run());
   // Of a reduction on one node only the root reads.
   REQUIRE(calls.operations[0].status == LFC_COLL_MISMATCH);
@@ -220,7 +220,7 @@ TEST_CASE("ranks that differ on other nodes are told so and not of a loss", "[co
 
 TEST_CASE("a packet smaller than one element holds one", "[coll]") {
   CollOperation operation(
-      {.kind = LFC_COLL_ALLREDUCE, .bytes = 80, .op = LFC_COLL_SUM, .type = LFC_COLL_FLOAT64});
+      {.kind = LFC_COLL_ALLREDUCE, .bytes = 80, .op = LFC_OP_SUM, .type = LFC_ELEMENT_F64});
   plan(operation, {.nodes = 2}, {.packet = 4});
   CHECK(operation.chunk == 8);
   CHECK(operation.chunks == 10);

@@ -42,8 +42,8 @@ std::vector<std::vector<double>> reduce(const CollWorld::Shape& shape, Kind kind
     operation.in = bytes_of(in[rank]).data();
     operation.out = std::as_writable_bytes(std::span(out[rank])).data();
     operation.bytes = count * sizeof(double);
-    operation.op = LFC_COLL_SUM;
-    operation.type = LFC_COLL_FLOAT64;
+    operation.op = LFC_OP_SUM;
+    operation.type = LFC_ELEMENT_F64;
     for (std::uint64_t late = random.below(200); late > 0; --late) world.step();
     world.communicator(rank).submit(operation);
   }
@@ -55,7 +55,7 @@ std::vector<std::vector<double>> reduce(const CollWorld::Shape& shape, Kind kind
 }  // namespace
 
 TEST_CASE("the parts of a node are combined in one order however they come", "[coll]") {
-  const Combine add = find_combine(CombineOp::sum, CombineType::float64);
+  const Combiner add = number_combiner({Accumulate::sum, Element::f64});
   constexpr std::uint32_t kChildren = 4;
   std::vector<std::vector<double>> parts;
   for (std::uint32_t part = 0; part <= kChildren; ++part) parts.push_back(delicate(part, 5));
@@ -121,8 +121,8 @@ TEST_CASE("what is done at once has as many steps as what is queued", "[coll]") 
       operation.in = in.data();
       operation.out = out[rank].data();
       operation.bytes = kBytes;
-      operation.op = LFC_COLL_SUM;
-      operation.type = LFC_COLL_UINT8;
+      operation.op = LFC_OP_SUM;
+      operation.type = LFC_ELEMENT_U8;
       operation.finished = world.communicator(rank).try_at_once(operation, 1);
     }
     for (std::uint32_t rank = 0; rank < kRanks; ++rank)

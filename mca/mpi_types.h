@@ -1,0 +1,34 @@
+/* MPI types: MPI's predefined types and operations as LFC's (lfc/elements.h): one table for all components.
+ *
+ *   if (lfc_element_of(type) == LFC_NO_ELEMENT) leave_it_to_others();
+ *
+ * Threads: any.
+ */
+#ifndef LFC_MCA_MPI_TYPES_H
+#define LFC_MCA_MPI_TYPES_H
+
+#include "lfc/elements.h"
+#include "ompi_version.h"
+
+#include "ompi_config.h"
+
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/datatype/ompi_datatype_internal.h"
+#include "ompi/op/op.h"
+
+/* By the type's id: one more than its element; 0: not asked for yet. */
+extern unsigned char lfc_known_elements[OMPI_DATATYPE_MPI_MAX_PREDEFINED];
+enum lfc_element lfc_learn_element(const ompi_datatype_t* type);
+
+/* Of a predefined type; LFC_NO_ELEMENT: it is none of ours, or not predefined. */
+static inline enum lfc_element lfc_element_of(const ompi_datatype_t* type) {
+  if (!ompi_datatype_is_predefined(type) || type->id < 0 ||
+      type->id >= OMPI_DATATYPE_MPI_MAX_PREDEFINED)
+    return LFC_NO_ELEMENT;
+  const unsigned char known = __atomic_load_n(&lfc_known_elements[type->id], __ATOMIC_RELAXED);
+  return known != 0 ? (enum lfc_element)(known - 1) : lfc_learn_element(type);
+}
+/* LFC_NO_OPERATION: one of the user's. */
+enum lfc_op lfc_op_of(const ompi_op_t* op);
+
+#endif
