@@ -78,7 +78,12 @@ void notice(std::string_view line) {
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
   auto* adapter = static_cast<lfc_adapter*>(context);
-  adapter->host.broken(adapter->ni->peer_context(peer), std::string(why).c_str());
+  void* endpoint = nullptr;
+  {
+    const lfc::Ni::Access access(*adapter->ni);
+    endpoint = adapter->ni->peers().at(peer).context;
+  }
+  adapter->host.broken(endpoint, std::string(why).c_str());
 }
 
 void message_done(lfc::Message* message, Result result) {
@@ -157,7 +162,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->address = adapter->ni->open();
   if (options->said.push_limit != 0)
     adapter->push = std::make_unique<lfc::Push>(*adapter->ni, options->said.push_limit);
-  if (const auto cost = adapter->ni->wake_up_cost(); cost.count() != 0)
+  if (const auto cost = adapter->ni->turn().wake_up_cost(); cost.count() != 0)
     notes += "; a wake-up takes " + std::to_string(cost.count() / 1000) + " us";
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
@@ -227,35 +232,35 @@ void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lf
 }
 
 bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size) {
-  return adapter->ni->fetch_is_faster(peer, size);
+  return adapter->ni->remote().fetch_is_faster(peer, size);
 }
 
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region) {
   auto* handle = new (region) lfc::RegionHandle{};
-  return adapter->ni->register_memory(data, size, access, *handle);
+  return adapter->ni->remote().register_memory(data, size, access, *handle);
 }
 
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region) {
-  adapter->ni->deregister_memory(*reinterpret_cast<lfc::RegionHandle*>(region));
+  adapter->ni->remote().deregister_memory(*reinterpret_cast<lfc::RegionHandle*>(region));
 }
 
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter) {
-  return adapter->ni->registration_costs();
+  return adapter->ni->remote().registration_costs();
 }
 
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation) {
-  adapter->ni->put(peer, source, handle_of(local), address, received_handle(remote), size,
-                   hold(adapter, operation));
+  adapter->ni->remote().put(peer, source, handle_of(local), address, received_handle(remote), size,
+                            hold(adapter, operation));
 }
 
 void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation) {
-  adapter->ni->get(peer, destination, handle_of(local), address, received_handle(remote), size,
-                   hold(adapter, operation));
+  adapter->ni->remote().get(peer, destination, handle_of(local), address, received_handle(remote),
+                            size, hold(adapter, operation));
 }
 
 uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, size_t size) {
@@ -283,8 +288,8 @@ void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, lfc_atomic op, int 
                         void* result, lfc_operation* operation) {
   const lfc::AtomicRequest request{static_cast<lfc::AtomicOp>(op), static_cast<std::uint8_t>(width),
                                    operand, compare};
-  adapter->ni->atomic(peer, request, address, received_handle(remote), result,
-                      hold(adapter, operation));
+  adapter->ni->remote().atomic(peer, request, address, received_handle(remote), result,
+                               hold(adapter, operation));
 }
 
 uint64_t lfc_adapter_atomic_here(lfc_atomic op, int width, uint64_t operand, uint64_t compare,
@@ -295,7 +300,7 @@ uint64_t lfc_adapter_atomic_here(lfc_atomic op, int width, uint64_t operand, uin
 
 size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
   return peer == LFC_NO_PEER ? adapter->outstanding.load(std::memory_order_relaxed)
-                             : adapter->ni->outstanding(peer);
+                             : adapter->ni->remote().outstanding(peer);
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
@@ -319,9 +324,11 @@ void lfc_adapter_link(const lfc_adapter* adapter, uint32_t peer, char* text, siz
 
 void lfc_adapter_links(const lfc_adapter* adapter, char* text, size_t text_size) try {
   std::map<std::string, int> peers;
-  for (std::size_t i = 0; i < adapter->ni->peer_count(); ++i) {
-    const auto peer = static_cast<PeerId>(i);
-    if (adapter->ni->has_talked(peer)) ++peers[adapter->ni->link_traits(peer).name];
+  {
+    const lfc::Ni::Access access(*adapter->ni);
+    const lfc::PeerTable& all = adapter->ni->peers();
+    for (PeerId id = 0; id < all.size(); ++id)
+      if (all.at(id).admitted) ++peers[all.at(id).link->traits().name];
   }
   std::string list;
   for (const auto& [link, count] : peers)

@@ -99,7 +99,7 @@ int lfc_rma_serve(void) { return windows == nullptr ? 0 : windows->serve_host();
 
 uint32_t lfc_rma_find_peer(uint32_t job, uint32_t rank) {
   const lfc::Ni::Access access(windows->ni());
-  return windows->ni().find_peer({job, rank});
+  return windows->ni().services().find({job, rank});
 }
 
 uint32_t lfc_rma_add_peer(const void* address, size_t size, char* why, size_t why_size) try {

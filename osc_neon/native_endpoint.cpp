@@ -33,7 +33,7 @@ class NativeEndpoint final : public Endpoint {
   NeonWindow& window() { return window_; }
 
   void lock() override {
-    entry_ = window_.ni().begin_access();
+    entry_ = window_.ni().services().begin_access();
     window_.allow_writes();
   }
   bool try_lock() override {
@@ -42,7 +42,7 @@ class NativeEndpoint final : public Endpoint {
   }
   void unlock() override {
     const bool writes = window_.forbid_writes();
-    window_.ni().end_access(entry_);
+    window_.ni().services().end_access(entry_);
     if (writes) window_.start_writes();
   }
 

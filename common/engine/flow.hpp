@@ -1,10 +1,10 @@
 // Flow: flow control between this NI and one peer: the rule of credits (engine/credits.hpp) applied to frames. Whatever
 // way a frame takes, its departure, its arrival and the return of its receive buffer come through here.
 //
-//   Flow flow(peer_address.initial_window, own_initial_window);
-//   if (!flow.may_depart(type)) ...                                  // it waits for a credit
+//   Flow flow(theirs, ours);                                          // initial windows
+//   if (!flow.may_depart(type)) wait();                               // for a credit
 //   const std::uint32_t returned = flow.returnable(type);            // to go with the frame
-//   if (link.send({type, tag, returned}, ...)) flow.departed(type, returned);
+//   if (send(type, returned)) flow.departed(type, returned);
 //
 //   if (!flow.arrived(meta.type) || !flow.credited(meta.credits)) ... // the peer breaks the protocol
 //   if (flow.release(budget, counters)) send_credit_frame();          // its receive buffer is free

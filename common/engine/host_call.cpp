@@ -37,7 +37,7 @@ void HostCall::ask() noexcept {
   // Reads what the call has written, which so begins after what was done before this.
   if (record_->asked.exchange(true)) return;
   record_->self = record_;
-  ni_.service_call_host(*record_);
+  ni_.services().call_host(*record_);
 }
 
 void HostCall::end() noexcept {

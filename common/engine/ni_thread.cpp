@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "base/faults.hpp"
-#include "engine/ni.hpp"
+#include "engine/turn.hpp"
 #include "machine/cores.hpp"
 
 namespace lfc {
@@ -73,10 +73,12 @@ void ask_for_short_slices() noexcept {
 
 }  // namespace
 
-NiThread::NiThread(Ni& ni)
-    : ni_(ni), delay_(ni.config().delay), linger_({kShortestDelay, kLongestLinger, kBusyWakeUp}) {
+NiThread::NiThread(Turn& turn)
+    : turn_(turn),
+      delay_(turn.config().delay),
+      linger_({kShortestDelay, kLongestLinger, kBusyWakeUp}) {
   std::vector<int> fds;
-  for (const auto& link : ni_.links()) link->wait_fds(fds);
+  for (const auto& link : turn_.links()) link->wait_fds(fds);
   fds_.reserve(fds.size() + 1);
   const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -133,7 +135,7 @@ void NiThread::prepare() noexcept {
   (void)pthread_setname_np(pthread_self(), "lfc-ni");
   (void)prctl(PR_SET_TIMERSLACK, 1000UL);
   ask_for_short_slices();
-  const std::vector<int>& cpus = ni_.config().cpus;
+  const std::vector<int>& cpus = turn_.config().cpus;
   if (cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -145,7 +147,7 @@ void NiThread::prepare() noexcept {
 void NiThread::run() noexcept {
   prepare();
   answer_measurement();
-  if (ni_.config().policy == Policy::fixed) {
+  if (turn_.config().policy == Policy::fixed) {
     own();
   } else {
     float_around();
@@ -187,15 +189,15 @@ void NiThread::answer_measurement() noexcept {
 // --- floating ---
 
 nanoseconds NiThread::longest_rest() const noexcept {
-  const Config& config = ni_.config();
+  const Config& config = turn_.config();
   return config.crowded_rest > config.longest_rest && is_crowded() ? config.crowded_rest
                                                                    : config.longest_rest;
 }
 
 void NiThread::float_around() noexcept {
-  Counters& counters = ni_.link_counters();
-  Watchdog dog({delay_, ni_.config().longest_rest, ni_.config().patience});
-  Watchdog::Step step = dog.begin(ni_.presence());
+  Counters& counters = turn_.counters();
+  Watchdog dog({delay_, turn_.config().longest_rest, turn_.config().patience});
+  Watchdog::Step step = dog.begin(turn_.presence());
   nanoseconds asked{0};
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
@@ -207,17 +209,17 @@ void NiThread::float_around() noexcept {
           dog.set_longest_rest(longest_rest());
         }
         step = fault(Fault::thread_runs) ? Watchdog::Step{Watchdog::Action::serve}
-                                         : dog.rested(ni_.presence());
+                                         : dog.rested(turn_.presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
-        step = dog.woken(now(), ni_.presence());
+        step = dog.woken(now(), turn_.presence());
         break;
       case Watchdog::Action::serve: {
         int events = 0;
-        const Watchdog::Outcome outcome = ni_.take_turn(linger_, events);
+        const Watchdog::Outcome outcome = turn_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), ni_.presence(), outcome, events > 0);
+        step = dog.served(now(), turn_.presence(), outcome, events > 0);
         break;
       }
     }
@@ -229,17 +231,17 @@ void NiThread::float_around() noexcept {
 void NiThread::own() noexcept {
   int fruitless = 0;
   while (!stop_.load(std::memory_order_acquire)) {
-    const int events = ni_.take_pass();
-    if (events > 0) ni_.link_counters().add(Counter::thread_turns);
+    const int events = turn_.take_short_turn();
+    if (events > 0) turn_.counters().add(Counter::thread_turns);
     fruitless = events > 0 ? 0 : std::min(fruitless + 1, 1 << 20);
     // The lock is free for a moment only: who waits for it gets it.
-    for (int i = 0; i < 1000 && ni_.is_host_waiting(); ++i) relax();
+    for (int i = 0; i < 1000 && turn_.is_host_waiting(); ++i) relax();
     if (fruitless > 0) be_idle(fruitless);
   }
 }
 
 void NiThread::be_idle(int fruitless) noexcept {
-  switch (ni_.config().idle) {
+  switch (turn_.config().idle) {
     case Idle::spin: relax(); return;
     case Idle::yield: sched_yield(); return;
     case Idle::backoff:
@@ -250,7 +252,7 @@ void NiThread::be_idle(int fruitless) noexcept {
   }
   if (fruitless <= kFruitless) return relax();
   int events = 0;
-  switch (ni_.take_turn(linger_, events)) {
+  switch (turn_.take_turn(linger_, events)) {
     case Watchdog::Outcome::quiet: (void)wait(Watchdog::kForever, true); break;
     case Watchdog::Outcome::masked: (void)wait(Watchdog::kForever, false); break;
     case Watchdog::Outcome::unfinished: (void)wait(kFirstNap * (1 << kNapDoublings), true); break;

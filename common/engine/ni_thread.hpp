@@ -2,7 +2,7 @@
 // or always (Policy::fixed). It does the NI's work only: what is for the host waits in the
 // HostQueue, unless upcalls were asked for.
 //
-//   NiThread thread(ni);     // begins; the NI's links are open
+//   NiThread thread(turn);   // begins; the NI's links are open
 //   thread.wake();           // something has to be looked at that no link tells
 //
 // With `floating` it sleeps in the kernel: by the clock while the host is about, on the links'
@@ -24,12 +24,12 @@
 
 namespace lfc {
 
-class Ni;
+class Turn;
 
 class NiThread {
  public:
   // Starts it; with `floating` it first measures what a wake-up costs (a few ms at most).
-  explicit NiThread(Ni& ni);
+  explicit NiThread(Turn& turn);
   ~NiThread();
   NiThread(const NiThread&) = delete;
   NiThread& operator=(const NiThread&) = delete;
@@ -55,7 +55,7 @@ class NiThread {
   // Waits for wake(), for the time, and, with `links`, for what they were armed for.
   Woken wait(std::chrono::nanoseconds time, bool links) noexcept;
 
-  Ni& ni_;
+  Turn& turn_;
   std::vector<pollfd> fds_;  // wake() first, then the links
   std::chrono::nanoseconds wake_up_cost_{0};
   std::chrono::nanoseconds delay_;

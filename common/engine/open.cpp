@@ -123,7 +123,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
 // The links whose arrivals wake nobody.
 std::string not_waking(const Ni& ni) {
   std::string names;
-  for (const auto& link : ni.links()) {
+  for (const auto& link : ni.peers().links()) {
     if (!link->traits().wakes) names += (names.empty() ? "" : " and ") + std::string(link->name());
   }
   return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";

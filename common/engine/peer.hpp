@@ -39,6 +39,7 @@ struct alignas(kCacheLine) Peer {
   // `window`: the receive buffers that it is promised.
   Peer(PeerId id_, const Address& address_, std::uint32_t window)
       : id(id_), flow(address_.identity().initial_window, window), address(address_) {}
+  bool is_lost() const noexcept { return state >= State::broken; }
 
   PeerId id;
   State state = State::known;

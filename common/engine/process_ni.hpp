@@ -4,7 +4,7 @@
 //
 //   set_process_ni(ni);                               // the BTL, when it has opened; null at its end
 //   if (std::shared_ptr<Ni> ni = process_ni()) {      // coll, osc
-//     PeerId peer = ni->find_peer(name);
+//     PeerId peer = ni->services().find(name);
 //   }
 //
 // Threads: any; a user keeps his shared_ptr for as long as he has a service attached.

@@ -19,7 +19,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "engine/waiting.hpp"
@@ -100,10 +102,25 @@ struct AckPayload {  // put_ack; head of get_data; atomic_reply (with the old va
 };
 static_assert(sizeof(AckPayload) == 24);
 
+// The head of a payload, whatever follows. False: it is too short.
+template <class Payload>
+bool read_head(std::span<const std::byte> bytes, Payload& out) noexcept {
+  if (bytes.size() < sizeof out) return false;
+  std::memcpy(&out, bytes.data(), sizeof out);
+  return true;
+}
+
+constexpr std::uint32_t wire(Result result) noexcept { return static_cast<std::uint32_t>(result); }
+
+// What an atomic can be applied to.
+constexpr bool is_aligned(std::uint64_t address, std::uint64_t width) noexcept {
+  return (width == 4 || width == 8) && address % width == 0;
+}
+
 // Applies the operation to local memory; returns the old value, zero-extended.
 std::uint64_t apply_atomic(const AtomicRequest& request, void* target) noexcept;
 
-class Ni;
+class RemoteOrigin;
 
 // An operation of ours that is under way, in a link or in frames.
 struct RemoteOp : Waiting {
@@ -116,7 +133,7 @@ struct RemoteOp : Waiting {
   };
   // What a link completes when it moves the bytes itself.
   struct LinkOperation : Operation {
-    Ni* ni = nullptr;
+    RemoteOrigin* origin = nullptr;
     RemoteOp* op = nullptr;
   };
 

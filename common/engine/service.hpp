@@ -2,20 +2,20 @@
 // NI to do without its host (forward a multicast, combine an accumulate, match a notification).
 //
 // A service runs inside the control program, in whichever thread drives it, with the NI's lock held:
-// it must not block, call the host, or call anything of the NI but its service_... functions. Its
+// it must not block, call the host, or call anything of the NI but its ServicePort. Its
 // host side takes `Ni::Access` for the same functions, and learns of results by looking at what
 // the service writes.
 //
 //   class Echo : public Service {
 //     Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> bytes) override {
 //       if (type != FrameType::service) return Verdict::malformed;
-//       ni_.service_ack(peer, ServiceId::test, bytes.data(), std::min<std::size_t>(bytes.size(), 24));
-//       return Verdict::hold;                    // service_ack() has freed the buffer
+//       ni_.services().ack(peer, ServiceId::test, bytes.data(), std::min<std::size_t>(bytes.size(), 24));
+//       return Verdict::hold;                    // ack() has freed the buffer
 //     }
 //     void on_lost(PeerId) override {}
 //   };
 //   Echo echo;
-//   ni.attach(ServiceId::test, &echo);
+//   ni.services().attach(ServiceId::test, &echo);
 //
 // Flow control is the NI's: a `service` frame takes a credit; its receive buffer stays taken until
 // the service releases it, so what a service keeps for a peer is bounded by the peer's window.
@@ -44,7 +44,7 @@ class Service {
  public:
   enum class Verdict : std::uint8_t {
     release,    // dealt with: the receive buffer is free
-    hold,       // service_release() or service_ack() follows, or has been called already
+    hold,       // ServicePort::release() or ack() follows, or has been called already
     malformed,  // the peer breaks the protocol: its connection is closed
   };
 
@@ -54,7 +54,7 @@ class Service {
   virtual Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) = 0;
   // The peer is gone; what was posted to it has been completed with `unreachable`.
   virtual void on_lost(PeerId peer) = 0;
-  // Called once in the next pass after service_wake(). True: again in the pass after that.
+  // Called once in the next pass after ServicePort::wake(). True: again in the pass after that.
   virtual bool work() { return false; }
 };
 

@@ -5,16 +5,27 @@
 #include <span>
 #include <string>
 
+#include "engine/activity.hpp"
 #include "engine/cables.hpp"
+#include "engine/config.hpp"
 #include "engine/credits.hpp"
+#include "engine/flow.hpp"
 #include "engine/host_call.hpp"
 #include "engine/host_queue.hpp"
 #include "engine/ni.hpp"
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
+#include "engine/outcomes.hpp"
+#include "engine/peer_table.hpp"
 #include "engine/process_ni.hpp"
+#include "engine/receiver.hpp"
 #include "engine/remote_memory.hpp"
+#include "engine/remote_origin.hpp"
+#include "engine/remote_target.hpp"
+#include "engine/sender.hpp"
 #include "engine/service.hpp"
+#include "engine/service_port.hpp"
+#include "engine/turn.hpp"
 #include "engine/waiting.hpp"
 
 namespace lfc {
@@ -64,7 +75,59 @@ void waiting(void* data, std::size_t size, WaitingQueue& queue) {
 #include "common/engine/waiting.hpp.example"
 }
 
-void ni_thread(Ni& ni) {
+void flow(std::uint32_t theirs, std::uint32_t ours, Meta meta, void (*wait)(),
+          bool (*send)(FrameType, std::uint32_t), void (*send_credit_frame)(), WindowBudget& budget,
+          Counters& counters) {
+  const FrameType type = meta.type;
+#include "common/engine/flow.hpp.example"
+}
+
+void config_of(std::uint32_t job, std::uint32_t rank) {
+#include "common/engine/config.hpp.example"
+}
+
+void activity(Activity& activity, void (*retry)()) {
+#include "common/engine/activity.hpp.example"
+}
+
+void outcomes(SendLock& lock, Outcomes::BrokenHandler handler, void* context, Message& message) {
+#include "common/engine/outcomes.hpp.example"
+}
+
+void peer_table(const Config& config, const Identity& identity, Counters& counters,
+                Activity& activity, Outcomes& outcomes, std::unique_ptr<Link> link,
+                const Address& address, std::string& why_not, void (*transmit)()) {
+#include "common/engine/peer_table.hpp.example"
+}
+
+void sender(Sender& sender, Peer& peer, std::uint8_t tag, const Slice* slices, Message& message,
+            const AckPayload& ack) {
+#include "common/engine/sender.hpp.example"
+}
+
+void receiver(Receiver& receiver, MessageHandler handler) {
+#include "common/engine/receiver.hpp.example"
+}
+
+void remote_origin(Ni& ni, PeerId peer, void* buffer, const void* source, std::uint64_t address,
+                   std::size_t size, Operation& operation) {
+#include "common/engine/remote_origin.hpp.example"
+}
+
+void remote_target(RegionTable& regions, Sender& sender, Peer& peer, Meta meta,
+                   std::span<const std::byte> payload, GetService& get) {
+#include "common/engine/remote_target.hpp.example"
+}
+
+void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Message& message) {
+#include "common/engine/service_port.hpp.example"
+}
+
+void turn(Turn& turn, Linger& linger, int& events) {
+#include "common/engine/turn.hpp.example"
+}
+
+void ni_thread(Turn& turn) {
 #include "common/engine/ni_thread.hpp.example"
 }
 

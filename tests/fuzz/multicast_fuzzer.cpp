@@ -80,7 +80,7 @@ class Session {
     order.leave();
     multicast.leave(group);
   }
-  bool lost(PeerId peer) const { return ni.peer_state(peer)->state == Peer::State::broken; }
+  bool lost(PeerId peer) const { return ni.peers().at(peer).state == Peer::State::broken; }
 
   std::uint32_t self;
   std::vector<std::byte> bytes = std::vector<std::byte>(64);  // these outlive what sends them

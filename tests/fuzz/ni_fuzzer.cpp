@@ -46,16 +46,17 @@ class Session {
     ni.open();
     ni.set_message_handler(handler_of<receive>(this));
     memory.assign(kMemory + 2 * kCanary, kCanaryByte);
-    ni.register_memory(base(), kMemory, kRemoteRead | kRemoteWrite | kRemoteAtomic, region);
+    ni.remote().register_memory(base(), kMemory, kRemoteRead | kRemoteWrite | kRemoteAtomic,
+                                region);
     RegionHandle stale;
-    ni.register_memory(base(), kMemory, kRemoteRead, stale);
+    ni.remote().register_memory(base(), kMemory, kRemoteRead, stale);
     stale_region = stale;
-    ni.deregister_memory(stale);
+    ni.remote().deregister_memory(stale);
     services = std::make_unique<ServiceFrames>(ni);
   }
   ~Session() {
     services->leave();
-    for (PeerId id = 0; id < ni.peer_count(); ++id) ni.remove_peer(id);
+    for (PeerId id = 0; id < ni.peers().size(); ++id) ni.remove_peer(id);
   }
 
   static void receive(void* context, const Delivery& delivery) {
@@ -69,7 +70,7 @@ class Session {
            std::all_of(memory.end() - kCanary, memory.end(), intact);
   }
   bool lost(PeerId id) const {
-    const Peer::State state = ni.peer_state(id)->state;
+    const Peer::State state = ni.peers().at(id).state;
     return state == Peer::State::broken || state == Peer::State::removed;
   }
 
@@ -120,7 +121,7 @@ class NiFuzzer final : public Fuzzer {
     listen(now);
     if (!now.canaries()) fail("memory beside a region was written");
     if (!now.services->fault().empty()) fail(now.services->fault());
-    if (now.ni.peer_state(now.peer)->flow.window().window() > 8)
+    if (now.ni.peers().at(now.peer).flow.window().window() > 8)
       fail("a window outgrew its maximum");
   }
 
@@ -176,10 +177,15 @@ class NiFuzzer final : public Fuzzer {
     op.buffer = junk(random_.below(600) + 8);
     const std::size_t size = op.buffer.size();
     switch (random_.below(3)) {
-      case 0: now.ni.put(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op); break;
-      case 1: now.ni.get(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op); break;
+      case 0:
+        now.ni.remote().put(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op);
+        break;
+      case 1:
+        now.ni.remote().get(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op);
+        break;
       default:
-        now.ni.atomic(now.peer, {AtomicOp::add, 8, 1}, 0x10000, theirs, op.buffer.data(), &op);
+        now.ni.remote().atomic(now.peer, {AtomicOp::add, 8, 1}, 0x10000, theirs, op.buffer.data(),
+                               &op);
         break;
     }
   }
@@ -333,7 +339,7 @@ class NiFuzzer final : public Fuzzer {
     PeerId from = now.peer;
     if (random_.chance(2)) from = static_cast<PeerId>(odd_number());
 
-    const bool surely_wrong = is_wrong(type, payload.size()) || from >= now.ni.peer_count();
+    const bool surely_wrong = is_wrong(type, payload.size()) || from >= now.ni.peers().size();
     const std::uint64_t dropped = now.ni.counters().get(Counter::frames_dropped);
     const std::uint64_t broken = now.ni.counters().get(Counter::peers_broken);
     payload.shrink_to_fit();
@@ -396,7 +402,7 @@ class NiFuzzer final : public Fuzzer {
   // Everything is completed, once, when all peers go.
   void finish() {
     Session& now = *session_;
-    for (PeerId peer = 0; peer < now.ni.peer_count(); ++peer) now.ni.remove_peer(peer);
+    for (PeerId peer = 0; peer < now.ni.peers().size(); ++peer) now.ni.remove_peer(peer);
     now.ni.progress();
     if (now.pending != 0) fail("something is pending after all peers are gone");
     for (const auto& op : now.ops)
@@ -406,7 +412,7 @@ class NiFuzzer final : public Fuzzer {
       if (post->calls != 1)
         fail("a message was completed " + std::to_string(post->calls) + " times");
     const std::uint64_t cap = std::max<std::uint64_t>(64, kPeersPerSession * kWindow);
-    if (now.ni.window_budget().granted() > cap) fail("the budget leaks windows of lost peers");
+    if (now.ni.peers().budget().granted() > cap) fail("the budget leaks windows of lost peers");
     session_.reset();
   }
 

@@ -120,8 +120,9 @@ Simulation::Simulation(const SimulationOptions& options)
     world_.ni(node).set_message_handler(handler_of<&Simulation::deliver>(&host));
     if (options.rma) {
       host.memory.resize(sizeof(std::uint64_t) + nodes * kSlice);
-      world_.ni(node).register_memory(host.memory.data(), host.memory.size(),
-                                      kRemoteRead | kRemoteWrite | kRemoteAtomic, host.region);
+      world_.ni(node).remote().register_memory(host.memory.data(), host.memory.size(),
+                                               kRemoteRead | kRemoteWrite | kRemoteAtomic,
+                                               host.region);
     }
   }
 }
@@ -152,11 +153,11 @@ void Simulation::step() {
     Host& host = *hosts_[(first + i) % hosts_.size()];
     Ni& ni = world_.ni(host.node);
     const bool stalled = host.stalled_until > now;
-    if (!stalled || options_.queued) events_ += ni.run_control();
+    if (!stalled || options_.queued) events_ += ni.turn().pass();
     if (stalled) continue;
     if (random_.chance(20)) host.stalled_until = now + random_.below(300);
     if (random_.chance(300)) act(host);
-    events_ += ni.serve_host();
+    events_ += ni.turn().serve_host();
   }
 }
 
@@ -253,8 +254,8 @@ void Simulation::start_transfer(Host& host, Node to) {
   };
   host.transferring[to] = true;
   ++host.operations;
-  world_.ni(host.node).put(world_.peer(host.node, to), transfer->out.data(), nullptr,
-                           transfer->address, hosts_[to]->region, size, transfer);
+  world_.ni(host.node).remote().put(world_.peer(host.node, to), transfer->out.data(), nullptr,
+                                    transfer->address, hosts_[to]->region, size, transfer);
 }
 
 void Simulation::advance_transfer(Transfer& transfer, Result result) {
@@ -267,8 +268,8 @@ void Simulation::advance_transfer(Transfer& transfer, Result result) {
     if (size != 0 && std::memcmp(there, transfer.out.data(), size) != 0)
       fail("a put finished before its bytes were in place");
     transfer.getting = true;
-    world_.ni(host.node).get(world_.peer(host.node, transfer.target), transfer.back.data(), nullptr,
-                             transfer.address, target.region, size, &transfer);
+    world_.ni(host.node).remote().get(world_.peer(host.node, transfer.target), transfer.back.data(),
+                                      nullptr, transfer.address, target.region, size, &transfer);
     return;
   }
   if (transfer.out != transfer.back) fail("a get brought other bytes than were put");
@@ -292,9 +293,9 @@ void Simulation::start_increment(Host& host, Node to) {
   };
   ++host.operations;
   ++hosts_[to]->increments;
-  world_.ni(host.node).atomic(world_.peer(host.node, to), {AtomicOp::add, 8, 1},
-                              hosts_[to]->counter_address(), hosts_[to]->region, &increment->old,
-                              increment);
+  world_.ni(host.node).remote().atomic(world_.peer(host.node, to), {AtomicOp::add, 8, 1},
+                                       hosts_[to]->counter_address(), hosts_[to]->region,
+                                       &increment->old, increment);
 }
 
 // --- Checks ---
@@ -337,10 +338,10 @@ void Simulation::check_some() {
 void Simulation::check_end() {
   for (const auto& host : hosts_) {
     Ni& ni = world_.ni(host->node);
-    for (PeerId id = 0; id < ni.peer_count(); ++id) {
+    for (PeerId id = 0; id < ni.peers().size(); ++id) {
       const Node other = world_.node_of(host->node, id);
       check_pair(host->node, other);
-      const Peer& peer = *ni.peer_state(id);
+      const Peer& peer = ni.peers().at(id);
       if (peer.flow.window().held() != 0 || peer.outstanding != 0 || !peer.waiting.empty() ||
           !peer.services.empty() || !peer.control.empty())
         fail("something is left over at node " + std::to_string(host->node));

@@ -65,10 +65,10 @@ class World {
   }
   // After remove_peer(): the next use makes the peer anew.
   void forget(Node node, Node other) { ids_[node][other] = kNoPeer; }
-  const Peer& state(Node node, Node other) { return *ni(node).peer_state(peer(node, other)); }
+  const Peer& state(Node node, Node other) { return ni(node).peers().at(peer(node, other)); }
   // Which node a peer is, by the name in its address.
   Node node_of(Node node, PeerId peer) {
-    return ni(node).peer_state(peer)->address.identity().name.rank;
+    return ni(node).peers().at(peer).address.identity().name.rank;
   }
 
   // One tick, in which about every other NI makes progress, in an order drawn anew.

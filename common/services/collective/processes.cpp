@@ -122,7 +122,7 @@ PeerId Processes::peer(ProcessName name) {
   }
   {
     const Ni::Access access(*ni_);
-    const PeerId known = ni_->find_peer(name);
+    const PeerId known = ni_->services().find(name);
     if (known != kNoPeer) return known;
   }
   std::string why_not = "its address is malformed";

@@ -32,7 +32,7 @@ std::uint32_t TreeNode::lost_member() const {
   const std::uint32_t size = members().size();
   for (std::uint32_t member = 0; member < size; ++member) {
     const PeerId peer = multicast_.peer(*group_, member);
-    if (peer != kNoPeer && multicast_.ni().peer_state(peer)->state == Peer::State::broken)
+    if (peer != kNoPeer && multicast_.ni().services().peer(peer).state == Peer::State::broken)
       return member;
   }
   return size;

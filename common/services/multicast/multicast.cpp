@@ -31,7 +31,7 @@ Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
         std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
     jitter_ = ni.identity().key | 1u;
   }
-  ni_.attach(id_, this);
+  ni_.services().attach(id_, this);
 }
 
 Multicast::~Multicast() {
@@ -40,11 +40,11 @@ Multicast::~Multicast() {
     const Ni::Access access(ni_);
     for (const auto& send : sends_) {
       if (send->packet == nullptr) continue;
-      ni_.service_withdraw(send->peer, *send);
+      ni_.services().withdraw(send->peer, *send);
       if (--send->packet->unsent == 0 && !send->packet->kept) delete send->packet;
     }
   }
-  ni_.attach(id_, nullptr);
+  ni_.services().attach(id_, nullptr);
   for (auto& [key, list] : early_)
     for (Packet* packet : list) delete packet;
   for (auto& [key, group] : groups_)
@@ -68,7 +68,7 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
   group = made.get();
   groups_[key] = std::move(made);
   const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
-    return peer != kNoPeer && ni_.peer_state(peer)->state == Peer::State::broken;
+    return peer != kNoPeer && ni_.services().peer(peer).state == Peer::State::broken;
   });
   if (lost) tell_lost(*group);
   const auto early = early_.find(key);
@@ -92,7 +92,7 @@ void Multicast::leave(Group* group) noexcept {
 void Multicast::wake(Receiver& receiver) {
   if (std::find(awake_.begin(), awake_.end(), &receiver) == awake_.end())
     awake_.push_back(&receiver);
-  ni_.service_wake(id_);
+  ni_.services().wake(id_);
 }
 
 void Multicast::forget(Receiver& receiver) noexcept { std::erase(awake_, &receiver); }
@@ -108,7 +108,7 @@ bool Multicast::work() {
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   group.peers[member] = peer;
-  if (peer == kNoPeer || ni_.peer_state(peer)->state == Peer::State::broken) tell_lost(group);
+  if (peer == kNoPeer || ni_.services().peer(peer).state == Peer::State::broken) tell_lost(group);
 }
 
 void Multicast::give_up(Group& group, Reason reason) { tell_lost(group, reason); }
@@ -118,7 +118,7 @@ PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept 
 }
 
 bool Multicast::is_member(const Group& group, std::uint32_t member, PeerId peer) const {
-  return ni_.peer_state(peer)->address.identity().name == group.membership.name(member);
+  return ni_.services().peer(peer).address.identity().name == group.membership.name(member);
 }
 
 // --- Sending ---
@@ -174,7 +174,7 @@ bool Multicast::try_send(PeerId peer, const MulticastHeader& header,
     ni_.link_counters().add(Counter::multicast_links);
   }
   const Slices slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
-  return ni_.service_try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
+  return ni_.services().try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
 }
 
 // The packet waits for a credit, or room, towards this peer.
@@ -195,7 +195,7 @@ void Multicast::post(Packet& packet, PeerId peer) {
   send->done = &Multicast::sent;
   ++packet.unsent;
   if (recovers(packet.header)) block(*send);
-  ni_.service_post(peer, *send);
+  ni_.services().post(peer, *send);
   if (options_.recovery == Suspicion::immediate) start_recovery();
 }
 
@@ -463,7 +463,7 @@ void Multicast::tell_lost(Group& group, Reason reason) {
   for (std::uint32_t member = 0; member < group.membership.size(); ++member) {
     const PeerId peer = group.peers[member];
     if (member == group.self || peer == kNoPeer) continue;
-    if (ni_.peer_state(peer)->state == Peer::State::broken) continue;
+    if (ni_.services().peer(peer).state == Peer::State::broken) continue;
     MulticastHeader header;
     header.kind = MulticastHeader::Kind::lost;
     header.tag = static_cast<std::uint8_t>(reason);

@@ -48,10 +48,10 @@ std::shared_ptr<NeonService> NeonService::of_process() {
 }
 
 NeonService::NeonService(std::shared_ptr<Ni> ni) : ni_(std::move(ni)) {
-  ni_->attach(ServiceId::neon, this);
+  ni_->services().attach(ServiceId::neon, this);
 }
 
-NeonService::~NeonService() { ni_->attach(ServiceId::neon, nullptr); }
+NeonService::~NeonService() { ni_->services().attach(ServiceId::neon, nullptr); }
 
 std::uint32_t NeonService::frame_bytes() const noexcept {
   const std::size_t room = ni_->max_message() - sizeof(neon::Header);
@@ -125,13 +125,13 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* pay
     std::vector<std::byte>& frame = own_.emplace_back(sizeof head + size);
     std::memcpy(frame.data(), &head, sizeof head);
     if (size > 0) std::memcpy(frame.data() + sizeof head, payload, size);
-    ni().service_wake(ServiceId::neon);
+    ni().services().wake(ServiceId::neon);
     ++sent_[to];
     return true;
   }
   if (peer.busy) return false;
   const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
-  if (!ni().service_try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
+  if (!ni().services().try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
     if (peer.waiting == nullptr) {
       peer.waiting = std::make_unique<Waiting>();
       peer.waiting->window = this;
@@ -148,10 +148,10 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* pay
     waiting.done = [](Message* self, Result) {
       auto& ended = static_cast<Waiting&>(*self);
       ended.window->peers_[ended.rank].busy = false;
-      ended.window->service_->ni().service_wake(ServiceId::neon);
+      ended.window->service_->ni().services().wake(ServiceId::neon);
     };
     peer.busy = true;
-    ni().service_post(peer.id, waiting);
+    ni().services().post(peer.id, waiting);
   }
   ++sent_[to];
   return true;
@@ -172,7 +172,7 @@ void NeonWindow::lost(PeerId peer) {
   has_lost_ = true;
   // Not now: this may be inside a send of the protocol's, which would find its queues gone.
   lost_.push_back(rank);
-  ni().service_wake(ServiceId::neon);
+  ni().services().wake(ServiceId::neon);
 }
 
 // In a pass of the control program: losses, frames to ourselves, and what waited for room.
@@ -207,7 +207,7 @@ void NeonWindow::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
 void NeonWindow::prepare(neon::Rank to) {
   if (to == rank_ || to >= peers_.size() || peers_[to].native_known || peers_[to].mapped != nullptr)
     return;
-  const bool native = ni().native_remote_memory(peers_[to].id);
+  const bool native = ni().remote().is_native(peers_[to].id);
   const Ni::Access access(ni());
   peers_[to].native = native;
   peers_[to].native_known = true;
@@ -256,13 +256,15 @@ void NeonWindow::start_writes() {
       continue;
     }
     Write& write = *each.release();
-    ni().put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size, &write);
+    ni().remote().put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size,
+                      &write);
   }
 }
 
 void NeonWindow::publish(neon::Announcement& buffer) {
   RegionHandle region;
-  if (buffer.size == 0 || !ni().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
+  if (buffer.size == 0 ||
+      !ni().remote().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
     return;
   buffer.token.size = sizeof region;
   std::memcpy(buffer.token.bytes, &region, sizeof region);
@@ -272,7 +274,7 @@ void NeonWindow::withdraw(neon::Announcement& buffer) {
   if (buffer.token.size == 0) return;
   RegionHandle region;
   std::memcpy(&region, buffer.token.bytes, sizeof region);
-  ni().deregister_memory(region);
+  ni().remote().deregister_memory(region);
   buffer.token.size = 0;
 }
 

@@ -21,15 +21,15 @@ Push::Push(Ni& ni, std::size_t largest)
       host_(
           ni, [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
           HostCall::By::thread) {
-  ni_.attach(ServiceId::push, this);
+  ni_.services().attach(ServiceId::push, this);
 }
 
 Push::~Push() {
-  ni_.attach(ServiceId::push, nullptr);
+  ni_.services().attach(ServiceId::push, nullptr);
   host_.end();
   const Ni::Access access(ni_);
   for (Carrier* carrier : waiting_) {
-    ni_.service_withdraw(carrier->peer, *carrier);
+    ni_.services().withdraw(carrier->peer, *carrier);
     delete carrier;
   }
 }
@@ -70,7 +70,7 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
   while (head.offset < size) {
     const std::size_t part = std::min<std::size_t>(size - head.offset, fragment_);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
-    waits = waits || !ni_.service_try_send(id, ServiceId::push, slices, 2);
+    waits = waits || !ni_.services().try_send(id, ServiceId::push, slices, 2);
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
@@ -88,7 +88,7 @@ void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t 
   carrier->type = FrameType::service;
   carrier->done = sent;
   waiting_.push_back(carrier);
-  ni_.service_post(id, *carrier);
+  ni_.services().post(id, *carrier);
 }
 
 // Called by the control program, with Access held.
@@ -114,7 +114,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
     Arrival* arrival = find(peer, number);
     if (arrival == nullptr) {
       // Dropped, or another's came first; or nothing comes any more.
-      if (number <= peer.seen || ni_.is_lost(id)) return false;
+      if (number <= peer.seen || ni_.services().peer(id).is_lost()) return false;
       arrival = &peer.arrivals.emplace_back();
       arrival->number = number;
       arrival->total = size;
@@ -187,7 +187,7 @@ void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
   while (peer.kept + size > limits::kPushShare) {
     const auto oldest = std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
                                      [](const Arrival& arrival) { return arrival.own != nullptr; });
-    ni_.service_control(id, ServiceId::push, &oldest->number, sizeof oldest->number);
+    ni_.services().control(id, ServiceId::push, &oldest->number, sizeof oldest->number);
     peer.kept -= oldest->total;
     erase(peer, *oldest);
     ni_.link_counters().add(Counter::pushes_dropped);

@@ -6,7 +6,7 @@
 //              ... send the announcement, the number in it ...
 //              push.push(peer, number, data, size);                // `data` stays as it is until
 //              push.release(peer);                                 // the receiver says that it has the message
-//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.get(...);   // else operation->done() follows
+//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else operation->done() follows
 //
 // Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. A receiver
 // that drops one unread says so once (`service_ack`, its number), and its sender leaves it alone for a while.

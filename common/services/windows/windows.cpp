@@ -48,7 +48,7 @@ void post(Ni& ni, PeerId peer, Message& message, FrameType type, const void* byt
   message.tag = kTag;
   message.slices[0] = {bytes, size};
   message.slice_count = 1;
-  ni.service_post(peer, message);
+  ni.services().post(peer, message);
 }
 
 WindowStatus status_of(Result result) noexcept {
@@ -78,10 +78,10 @@ Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)
     : ni_(std::move(ni)),
       host_(host),
       frame_bytes_(std::min(ni_->max_message(), limits::kWindowFrame)) {
-  ni_->attach(ServiceId::windows, this);
+  ni_->services().attach(ServiceId::windows, this);
 }
 
-Windows::~Windows() { ni_->attach(ServiceId::windows, nullptr); }
+Windows::~Windows() { ni_->services().attach(ServiceId::windows, nullptr); }
 
 void Windows::enter(Window& window) {
   locked([&] {
@@ -105,7 +105,7 @@ void Windows::leave(Window& window) noexcept {
     std::erase(working_, &window);
     std::erase(singles_, &window);
   });
-  if (window.facts_.region.size != 0) ni_->deregister_memory(window.facts_.region);
+  if (window.facts_.region.size != 0) ni_->remote().deregister_memory(window.facts_.region);
 }
 
 int Windows::serve_host() {
@@ -194,7 +194,7 @@ bool Windows::work() {
 void Windows::wake(Window& window) {
   if (std::find(working_.begin(), working_.end(), &window) == working_.end())
     working_.push_back(&window);
-  ni_->service_wake(ServiceId::windows);
+  ni_->services().wake(ServiceId::windows);
 }
 
 // --- Frames ---
@@ -202,7 +202,7 @@ void Windows::wake(Window& window) {
 // Sends a fragment, or has the NI keep a copy until it can go.
 bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int count) {
   const PeerId peer = window.peer_of(to);
-  if (ni_->service_try_send(peer, ServiceId::windows, slices, count)) return true;
+  if (ni_->services().try_send(peer, ServiceId::windows, slices, count)) return true;
   std::unique_ptr<Fragment> fragment = spare_fragments_.take();
   fragment->bytes.clear();
   for (int i = 0; i < count; ++i) {
@@ -229,7 +229,7 @@ bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int 
 // A signal waits for nothing that may wait itself: it names the count that it must not overtake.
 void Windows::signal(PeerId to, const WindowHead& head) {
   const Slice slice{&head, sizeof head};
-  if (ni_->service_try_send(to, ServiceId::windows, &slice, 1)) return;
+  if (ni_->services().try_send(to, ServiceId::windows, &slice, 1)) return;
   auto* held = new Signal;
   held->head = head;
   held->done = [](Message* self, Result) { delete static_cast<Signal*>(self); };
@@ -237,7 +237,7 @@ void Windows::signal(PeerId to, const WindowHead& head) {
 }
 
 void Windows::answer(PeerId to, const WindowAck& ack) {
-  ni_->service_ack(to, ServiceId::windows, &ack, sizeof ack);
+  ni_->services().ack(to, ServiceId::windows, &ack, sizeof ack);
 }
 
 void Windows::reply(const Window& window, PeerId to, const WindowHead& head,
@@ -251,7 +251,7 @@ void Windows::reply(const Window& window, PeerId to, const WindowHead& head,
     auto& ended = *static_cast<ReplyMessage*>(self);
     Windows& windows = *ended.windows;
     if (result == Result::ok && !ended.reply.all_sent()) return windows.continue_reply(ended);
-    windows.ni_->service_release(ended.peer);
+    windows.ni_->services().release(ended.peer);
     windows.spare_replies_.keep(std::unique_ptr<ReplyMessage>(&ended));
   };
   continue_reply(*message.release());
@@ -270,19 +270,19 @@ void Windows::continue_reply(ReplyMessage& message) {
 
 // What the link to a member can do; opens the connection. Without the lock.
 void Windows::learn_link(PeerId peer, Reach& reach) {
-  reach.remote_memory = ni_->native_remote_memory(peer);
+  reach.remote_memory = ni_->remote().is_native(peer);
   const LinkTraits& traits = ni_->link_traits(peer);
   reach.one_sided = reach.remote_memory && traits.one_sided;
-  reach.within_call = reach.one_sided && traits.copies_at_once && !ni_->threads();
+  reach.within_call = reach.one_sided && traits.copies_at_once && !ni_->config().threads;
 }
 
 bool Windows::copy_at_once(const WindowRoute& route, const WindowCall& call) noexcept {
   const std::uint64_t address = route.base + static_cast<std::uint64_t>(call.there.begin());
   if (call.kind == WindowCall::Kind::put)
-    return ni_->put_at_once(route.peer, call.origin.base + call.origin.begin(), address,
-                            route.region, call.bytes);
-  return ni_->get_at_once(route.peer, call.result.base + call.result.begin(), address, route.region,
-                          call.bytes);
+    return ni_->remote().put_at_once(route.peer, call.origin.base + call.origin.begin(), address,
+                                     route.region, call.bytes);
+  return ni_->remote().get_at_once(route.peer, call.result.base + call.result.begin(), address,
+                                   route.region, call.bytes);
 }
 
 void Windows::start_native(const Window& window, const WindowRoute& route, const WindowCall& call) {
@@ -305,11 +305,11 @@ void Windows::start_native(const Window& window, const WindowRoute& route, const
   };
   const std::uint64_t address = route.base + static_cast<std::uint64_t>(call.there.begin());
   if (call.kind == WindowCall::Kind::put) {
-    ni_->put(route.peer, call.origin.base + call.origin.begin(), nullptr, address, route.region,
-             call.bytes, native.release());
+    ni_->remote().put(route.peer, call.origin.base + call.origin.begin(), nullptr, address,
+                      route.region, call.bytes, native.release());
   } else {
-    ni_->get(route.peer, call.result.base + call.result.begin(), nullptr, address, route.region,
-             call.bytes, native.release());
+    ni_->remote().get(route.peer, call.result.base + call.result.begin(), nullptr, address,
+                      route.region, call.bytes, native.release());
   }
 }
 

@@ -173,11 +173,11 @@ struct lfc_ordered {
     const auto count = [&] {
       return static_cast<int>(messages.load(std::memory_order_relaxed) - before);
     };
-    int events = service->ni->progress_control();
+    int events = service->ni->turn().pass();
     deliver();
     // Open MPI ends the job when it hears of a lost rank: the caller hears of it first.
     if (all->fault() != OrderedBroadcast::Fault::none) return count();
-    events += service->ni->serve_host();
+    events += service->ni->turn().serve_host();
     if (events + count() > 0) {
       idle = 0;
       return count();

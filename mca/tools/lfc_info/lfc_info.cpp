@@ -120,7 +120,8 @@ std::vector<Opened> show_links() {
     row(name.c_str(), "works (%s): %s; %s", when, std::string(cable.reaches).c_str(),
         notes.substr(0, notes.find("; frames")).c_str());
     // The first kind is the process itself, which sends itself few messages.
-    if (&cable != &lfc::cables().front()) opened.push_back({name, ni->links().front()->traits()});
+    if (&cable != &lfc::cables().front())
+      opened.push_back({name, ni->peers().links().front()->traits()});
   }
   return opened;
 }

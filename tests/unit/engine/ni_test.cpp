@@ -222,7 +222,7 @@ TEST_CASE("peers that do not talk cost nothing", "[ni]") {
   lab.settle();
   for (Node a = 0; a < 8; ++a) {
     REQUIRE(lab.world.ni(a).counters().get(Counter::connections) == 2);
-    REQUIRE(lab.world.ni(a).window_budget().granted() == 8);
+    REQUIRE(lab.world.ni(a).peers().budget().granted() == 8);
   }
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("a host that does not take its messages is sent no more than its windo
   for (int i = 0; i < 20000; ++i) {
     lab.world.fabric().advance();
     lab.world.ni(0).progress();
-    lab.world.ni(1).run_control();  // the host sleeps, its NI does not
+    lab.world.ni(1).turn().pass();  // the host sleeps, its NI does not
     REQUIRE(lab.world.state(1, 0).flow.window().held() <= window);
   }
   REQUIRE(lab.received[1].empty());
@@ -316,7 +316,7 @@ TEST_CASE("windows grow with traffic, under the cap", "[ni]") {
     sum += window;
   }
   REQUIRE(sum == 20);
-  REQUIRE(lab.world.ni(0).window_budget().granted() == 20);
+  REQUIRE(lab.world.ni(0).peers().budget().granted() == 20);
   REQUIRE(lab.world.ni(0).counters().get(Counter::window_growths) > 0);
   REQUIRE(lab.received[0].size() == 600);
   REQUIRE(lab.world.credit_fault() == "");
@@ -329,7 +329,7 @@ TEST_CASE("handlers may send from inside deliver and from inside done", "[ni]") 
   int echoes = 0;
   int chained = 0;
   lab.on_deliver = [&](Node node, const Delivery& delivery) {
-    REQUIRE(lab.world.ni(node).run_control() >= 0);  // nested: allowed, harmless
+    REQUIRE(lab.world.ni(node).turn().pass() >= 0);  // nested: allowed, harmless
     if (delivery.tag != 1 || echoes >= 200) return;
     ++echoes;
     const Node from = lab.world.node_of(node, delivery.peer);
@@ -368,21 +368,21 @@ TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
   lab.warm(0, 1);
   alignas(8) std::uint64_t word = 0;
   RegionHandle region;
-  REQUIRE(lab.world.ni(1).register_memory(&word, sizeof word, kAll, region));
+  REQUIRE(lab.world.ni(1).remote().register_memory(&word, sizeof word, kAll, region));
   const PeerId target = lab.world.peer(0, 1);
   const PeerId origin = lab.world.peer(1, 0);
   std::vector<Probe> adds(2000);
   std::vector<std::uint64_t> olds(adds.size());
   for (std::size_t i = 0; i < adds.size(); ++i)
-    lab.world.ni(0).atomic(target, {AtomicOp::add, 8, 1}, region.address, region, &olds[i],
-                           &adds[i]);
+    lab.world.ni(0).remote().atomic(target, {AtomicOp::add, 8, 1}, region.address, region, &olds[i],
+                                    &adds[i]);
   std::size_t most = 0;
   for (int tick = 0; tick < 100000 && adds.back().calls == 0; ++tick) {
     lab.world.fabric().advance();
     while (streams && lab.try_send(1, 0, "beside")) continue;
     lab.world.ni(1).progress();
     lab.world.ni(0).progress();
-    most = std::max(most, lab.world.ni(1).peer_state(origin)->control.size());
+    most = std::max(most, lab.world.ni(1).peers().at(origin).control.size());
   }
   lab.settle();
   CHECK(most <= window);
@@ -435,7 +435,7 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   std::vector<std::byte> there(4096);
   std::vector<std::byte> here(4096);
   RegionHandle region;
-  REQUIRE(lab.world.ni(1).register_memory(there.data(), there.size(), kAll, region));
+  REQUIRE(lab.world.ni(1).remote().register_memory(there.data(), there.size(), kAll, region));
   lab.warm(0, 1);
   lab.warm(0, 2);
   Ni& ni = lab.world.ni(0);
@@ -445,10 +445,10 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   Probe get;
   Probe atomic;
   std::uint64_t old = 0;
-  ni.put(peer, here.data(), nullptr, region.address, region, 4096, &put);
-  ni.get(peer, here.data(), nullptr, region.address, region, 4096, &get);
-  ni.atomic(peer, {AtomicOp::add, 8, 1}, region.address, region, &old, &atomic);
-  REQUIRE(ni.outstanding(peer) == 3);
+  ni.remote().put(peer, here.data(), nullptr, region.address, region, 4096, &put);
+  ni.remote().get(peer, here.data(), nullptr, region.address, region, 4096, &get);
+  ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, region.address, region, &old, &atomic);
+  REQUIRE(ni.remote().outstanding(peer) == 3);
   lab.world.fabric().kill(1);
   for (int i = 0; i < 3000; ++i) {
     lab.world.fabric().advance();
@@ -460,14 +460,14 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   REQUIRE(put.ended(Result::unreachable));
   REQUIRE(get.ended(Result::unreachable));
   REQUIRE(atomic.ended(Result::unreachable));
-  REQUIRE(ni.outstanding(peer) == 0);
+  REQUIRE(ni.remote().outstanding(peer) == 0);
   REQUIRE(lab.lost.size() == 1);
   REQUIRE(lab.lost[0].node == 0);
   REQUIRE(lab.lost[0].peer == 1);
   REQUIRE(ni.counters().get(Counter::peers_broken) == 1);
 
   Probe later;
-  ni.put(peer, here.data(), nullptr, region.address, region, 8, &later);
+  ni.remote().put(peer, here.data(), nullptr, region.address, region, 8, &later);
   REQUIRE(later.ended(Result::unreachable));
   lab.results.clear();
   lab.post(0, 1, "to the dead");
@@ -579,11 +579,11 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
     std::string there = pattern(size + 64, 1);
     const std::string untouched = there;
     RegionHandle region;
-    REQUIRE(lab.world.ni(1).register_memory(there.data(), there.size(), kAll, region));
+    REQUIRE(lab.world.ni(1).remote().register_memory(there.data(), there.size(), kAll, region));
     const std::string out = pattern(size, size + 2);
     Probe put;
-    lab.world.ni(0).put(lab.world.peer(0, 1), out.data(), nullptr, region.address + 32, region,
-                        size, &put);
+    lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address + 32,
+                                 region, size, &put);
     REQUIRE(lab.world.run_until([&] { return put.calls > 0; }));
     REQUIRE(put.ended(Result::ok));
     REQUIRE(there.substr(32, size) == out);
@@ -592,16 +592,16 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
 
     std::string back(size + 2, '?');
     Probe get;
-    lab.world.ni(0).get(lab.world.peer(0, 1), back.data() + 1, nullptr, region.address + 32, region,
-                        size, &get);
+    lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data() + 1, nullptr,
+                                 region.address + 32, region, size, &get);
     REQUIRE(lab.world.run_until([&] { return get.calls > 0; }));
     REQUIRE(get.ended(Result::ok));
     REQUIRE(back == "?" + out + "?");
     lab.settle();
     REQUIRE(put.calls == 1);
     REQUIRE(get.calls == 1);
-    REQUIRE(lab.world.ni(0).outstanding(lab.world.peer(0, 1)) == 0);
-    lab.world.ni(1).deregister_memory(region);
+    REQUIRE(lab.world.ni(0).remote().outstanding(lab.world.peer(0, 1)) == 0);
+    lab.world.ni(1).remote().deregister_memory(region);
   }
   const Counters& counters = lab.world.ni(0).counters();
   REQUIRE((counters.get(Counter::put_native_bytes) > 0) == native);
@@ -616,14 +616,15 @@ TEST_CASE("gets in both directions at once do not wait for each other", "[ni]") 
   std::vector<std::string> memory{pattern(3000, 1), pattern(3000, 2)};
   std::vector<RegionHandle> regions(2);
   for (Node node : {0u, 1u})
-    REQUIRE(lab.world.ni(node).register_memory(memory[node].data(), 3000, kAll, regions[node]));
+    REQUIRE(lab.world.ni(node).remote().register_memory(memory[node].data(), 3000, kAll,
+                                                        regions[node]));
   std::vector<std::unique_ptr<Probe>> probes;
   std::vector<std::string> buffers(40, std::string(3000, '?'));
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Node node = i % 2;
     auto& probe = *probes.emplace_back(std::make_unique<Probe>());
-    lab.world.ni(node).get(lab.world.peer(node, 1 - node), buffers[i].data(), nullptr,
-                           regions[1 - node].address, regions[1 - node], 3000, &probe);
+    lab.world.ni(node).remote().get(lab.world.peer(node, 1 - node), buffers[i].data(), nullptr,
+                                    regions[1 - node].address, regions[1 - node], 3000, &probe);
     lab.post(node, 1 - node, "between");
   }
   lab.settle();
@@ -645,12 +646,12 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
     std::int32_t neighbour = 77;
   } words;
   RegionHandle region;
-  REQUIRE(lab.world.ni(0).register_memory(&words, sizeof words, kAll, region));
+  REQUIRE(lab.world.ni(0).remote().register_memory(&words, sizeof words, kAll, region));
   const auto apply = [&](AtomicRequest request, std::size_t offset) {
     std::uint64_t old = 0xeeeeeeeeeeeeeeeeu;
     Probe probe;
-    lab.world.ni(1).atomic(lab.world.peer(1, 0), request, region.address + offset, region, &old,
-                           &probe);
+    lab.world.ni(1).remote().atomic(lab.world.peer(1, 0), request, region.address + offset, region,
+                                    &old, &probe);
     REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
     REQUIRE(probe.ended(Result::ok));
     return old;
@@ -670,9 +671,9 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
   std::vector<std::unique_ptr<Probe>> probes;
   for (int i = 0; i < 50; ++i)
     for (Node node : {1u, 2u, 3u})
-      lab.world.ni(node).atomic(lab.world.peer(node, 0), {AtomicOp::add, 8, 1}, region.address,
-                                region, nullptr,
-                                probes.emplace_back(std::make_unique<Probe>()).get());
+      lab.world.ni(node).remote().atomic(lab.world.peer(node, 0), {AtomicOp::add, 8, 1},
+                                         region.address, region, nullptr,
+                                         probes.emplace_back(std::make_unique<Probe>()).get());
   lab.settle();
   for (const auto& probe : probes) REQUIRE(probe->ended(Result::ok));
   REQUIRE(words.wide == 150);
@@ -687,19 +688,19 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
   std::string memory(1000, 'x');
   std::string buffer(4000, 'y');
   RegionHandle region;
-  REQUIRE(lab.world.ni(1).register_memory(memory.data(), memory.size(), kAll, region));
+  REQUIRE(lab.world.ni(1).remote().register_memory(memory.data(), memory.size(), kAll, region));
   Ni& ni = lab.world.ni(0);
   const PeerId peer = lab.world.peer(0, 1);
   const auto put = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
     Probe probe;
-    ni.put(peer, buffer.data(), nullptr, address, handle, size, &probe);
+    ni.remote().put(peer, buffer.data(), nullptr, address, handle, size, &probe);
     REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
     REQUIRE(probe.calls == 1);
     return probe.result;
   };
   const auto get = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
     Probe probe;
-    ni.get(peer, buffer.data(), nullptr, address, handle, size, &probe);
+    ni.remote().get(peer, buffer.data(), nullptr, address, handle, size, &probe);
     REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
     REQUIRE(probe.calls == 1);
     return probe.result;
@@ -725,24 +726,26 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
     stale.id += 100;
     REQUIRE(get(stale, base, 8) == Result::bad_address);
     RegionHandle read_only;
-    REQUIRE(lab.world.ni(1).register_memory(memory.data(), 1000, kRemoteRead, read_only));
+    REQUIRE(lab.world.ni(1).remote().register_memory(memory.data(), 1000, kRemoteRead, read_only));
     REQUIRE(put(read_only, base, 8) == Result::bad_address);
     REQUIRE(get(read_only, base, 8) == Result::ok);
     Probe atomic;
-    ni.atomic(peer, {AtomicOp::add, 8, 1}, (base + 7) & ~7ull, read_only, nullptr, &atomic);
+    ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, (base + 7) & ~7ull, read_only, nullptr,
+                       &atomic);
     REQUIRE(lab.world.run_until([&] { return atomic.calls > 0; }));
     REQUIRE(atomic.ended(Result::bad_address));
   }
   Probe crooked;
-  ni.atomic(peer, {AtomicOp::add, 8, 1}, ((base + 7) & ~7ull) + 4, region, nullptr, &crooked);
+  ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, ((base + 7) & ~7ull) + 4, region, nullptr,
+                     &crooked);
   REQUIRE(lab.world.run_until([&] { return crooked.calls > 0; }));
   REQUIRE(crooked.ended(Result::bad_address));
   Probe wide;
-  ni.atomic(peer, {AtomicOp::add, 16, 1}, (base + 15) & ~15ull, region, nullptr, &wide);
+  ni.remote().atomic(peer, {AtomicOp::add, 16, 1}, (base + 15) & ~15ull, region, nullptr, &wide);
   REQUIRE(lab.world.run_until([&] { return wide.calls > 0; }));
   REQUIRE(wide.ended(Result::bad_address));
 
-  lab.world.ni(1).deregister_memory(region);
+  lab.world.ni(1).remote().deregister_memory(region);
   REQUIRE(put(region, base, 8) == Result::bad_address);
   lab.settle();
   REQUIRE(lab.lost.empty());  // a bad address is an answer, not an offence
@@ -757,17 +760,18 @@ TEST_CASE("operations may be started from inside done", "[ni]") {
   Lab lab(2, quick(), window_of(1));
   std::string memory(500, 'x');
   RegionHandle region;
-  REQUIRE(lab.world.ni(1).register_memory(memory.data(), memory.size(), kAll, region));
+  REQUIRE(lab.world.ni(1).remote().register_memory(memory.data(), memory.size(), kAll, region));
   const std::string out = pattern(500, 9);
   std::string back(500, '?');
   Probe put;
   Probe get;
   put.then = [&] {
-    lab.world.ni(0).get(lab.world.peer(0, 1), back.data(), nullptr, region.address, region, 500,
-                        &get);
+    lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data(), nullptr, region.address, region,
+                                 500, &get);
   };
   get.then = [&] { lab.post(0, 1, "done"); };
-  lab.world.ni(0).put(lab.world.peer(0, 1), out.data(), nullptr, region.address, region, 500, &put);
+  lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address, region,
+                               500, &put);
   lab.settle();
   REQUIRE(put.ended(Result::ok));
   REQUIRE(get.ended(Result::ok));
@@ -782,8 +786,8 @@ TEST_CASE("a peer is one peer, whoever speaks first", "[ni]") {
   lab.post(0, 1, "a");
   lab.post(1, 0, "b");
   lab.settle();
-  REQUIRE(lab.world.ni(0).peer_count() == 1);
-  REQUIRE(lab.world.ni(1).peer_count() == 1);
+  REQUIRE(lab.world.ni(0).peers().size() == 1);
+  REQUIRE(lab.world.ni(1).peers().size() == 1);
   REQUIRE(lab.world.ni(0).link_traits(lab.world.peer(0, 1)).name == "sim");
 }
 

@@ -39,8 +39,8 @@ struct Station {
     REQUIRE(ni != nullptr);
     ni->set_message_handler(handler_of<receive>(this));
     address = ni->open();
-    REQUIRE(ni->register_memory(&word, sizeof word, kRemoteRead | kRemoteWrite | kRemoteAtomic,
-                                region));
+    REQUIRE(ni->remote().register_memory(&word, sizeof word,
+                                         kRemoteRead | kRemoteWrite | kRemoteAtomic, region));
   }
   PeerId meet(const Station& other) {
     std::string why_not;
@@ -82,8 +82,9 @@ struct Add : Operation {
 bool add_one(Station& origin, PeerId peer, const Station& target) {
   Add add;
   std::uint64_t before = 0;
-  origin.ni->atomic(peer, {AtomicOp::add, 8, 1, 0}, reinterpret_cast<std::uintptr_t>(&target.word),
-                    target.region, &before, &add);
+  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
+                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, &before,
+                             &add);
   const auto deadline = steady_clock::now() + 10s;
   while (add.result < 0 && steady_clock::now() < deadline) origin.ni->progress();
   if (add.result < 0) FAIL("nobody served it: " << target.count(Counter::thread_turns));
@@ -204,7 +205,7 @@ TEST_CASE(
         if (origin.ni->try_send(peer, 0, &slice, 1)) {
           ++sent;
           last = steady_clock::now();
-        } else if (sent == 0 && origin.ni->peer_state(peer)->state == Peer::State::known) {
+        } else if (sent == 0 && origin.ni->peers().at(peer).state == Peer::State::known) {
           REQUIRE(add_one(origin, peer, target));  // connects
         } else {
           origin.ni->progress();
@@ -251,8 +252,9 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
   };
   for (const PeerId peer : {there}) REQUIRE(add_one(origin, peer, target));
   Add add;
-  target.ni->atomic(back, {AtomicOp::add, 8, 1, 0}, reinterpret_cast<std::uintptr_t>(&origin.word),
-                    origin.region, nullptr, &add);
+  target.ni->remote().atomic(back, {AtomicOp::add, 8, 1, 0},
+                             reinterpret_cast<std::uintptr_t>(&origin.word), origin.region, nullptr,
+                             &add);
   while (add.result < 0) {
     target.ni->progress();
     origin.ni->progress();
@@ -270,23 +272,24 @@ TEST_CASE("ni thread: masked it does nothing, however long; unmasked it goes on 
   Station origin(0, "shm", "single");
   const PeerId peer = origin.meet(target);
   REQUIRE(add_one(origin, peer, target));
-  target.ni->mask();
-  target.ni->mask();  // nested
+  target.ni->turn().mask();
+  target.ni->turn().mask();  // nested
   const std::uint64_t turns = target.count(Counter::thread_turns);
   Add add;
-  origin.ni->atomic(peer, {AtomicOp::add, 8, 1, 0}, reinterpret_cast<std::uintptr_t>(&target.word),
-                    target.region, nullptr, &add);
+  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
+                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, nullptr,
+                             &add);
   const auto watch = [&](std::chrono::milliseconds time) {
     const auto end = steady_clock::now() + time;
     while (steady_clock::now() < end && add.result < 0) origin.ni->progress();
   };
   watch(100ms);
-  target.ni->unmask();
+  target.ni->turn().unmask();
   watch(100ms);
   CHECK(add.result == -1);
   CHECK(target.count(Counter::thread_turns) == turns);
   CHECK(target.value() == 1);
-  target.ni->unmask();
+  target.ni->turn().unmask();
   watch(10s);
   CHECK(add.result == static_cast<int>(Result::ok));
 }
@@ -300,9 +303,9 @@ TEST_CASE("ni thread: 10^5 masks and unmasks in the midst of traffic lose nothin
   std::thread host([&] {
     std::mt19937 random(9);
     while (!stop.load() || masks < 100'000) {
-      target.ni->mask();
+      target.ni->turn().mask();
       if (random() % 4 == 0) spin(std::chrono::nanoseconds(random() % 3000));
-      target.ni->unmask();
+      target.ni->turn().unmask();
       ++masks;
       spin(std::chrono::nanoseconds(random() % 8000));
       // Each unmasking may be the last for a while: then nobody but the thread is left.
@@ -384,9 +387,9 @@ TEST_CASE("ni thread: upcalls reach a host that is away") {
   const auto arrived = [&] { return target.count(Counter::messages_received) == 1; };
   while (!arrived() && steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(10ms);
-  target.ni->mask();
+  target.ni->turn().mask();
   CHECK(target.received == 1);
-  target.ni->unmask();
+  target.ni->turn().unmask();
 }
 
 TEST_CASE("ni thread: it can be ended at any time") {
@@ -440,12 +443,12 @@ TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he w
   Station station(0, "tcp", "floating", short_delays());
   for (int round = 0; round < 10; ++round) {
     Slow slow;
-    station.ni->attach(ServiceId::test, &slow);
+    station.ni->services().attach(ServiceId::test, &slow);
     std::atomic<bool> entered{false};
     std::thread host([&] {
       {
         const Ni::Access access(*station.ni);
-        station.ni->service_wake(ServiceId::test);
+        station.ni->services().wake(ServiceId::test);
       }
       while (!slow.inside) std::this_thread::yield();
       const Ni::Access access(*station.ni);
@@ -459,7 +462,7 @@ TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he w
     const bool woken = await([&] { return entered.load(); }, 3s);
     if (!woken) pthread_kill(host.native_handle(), SIGUSR1);
     host.join();
-    station.ni->attach(ServiceId::test, nullptr);
+    station.ni->services().attach(ServiceId::test, nullptr);
     REQUIRE(began);
     REQUIRE(woken);
   }

@@ -29,12 +29,12 @@ class Recorder : public Service {
   bool work() override { return ++worked < 3; }
   void release_all() {
     const Ni::Access access(ni_);
-    for (; !held.empty(); held.pop_front()) ni_.service_release(held.front());
+    for (; !held.empty(); held.pop_front()) ni_.services().release(held.front());
   }
   void ack_all(std::uint64_t value) {
     const Ni::Access access(ni_);
     for (; !held.empty(); held.pop_front())
-      ni_.service_ack(held.front(), ServiceId::test, &value, sizeof value);
+      ni_.services().ack(held.front(), ServiceId::test, &value, sizeof value);
   }
 
   struct Frame {
@@ -57,7 +57,7 @@ struct Setting {
   explicit Setting(const Config& config = {}) : world(2, {.seed = 1}, config) {
     for (Node node = 0; node < 2; ++node) {
       services.push_back(std::make_unique<Recorder>(world.ni(node)));
-      world.ni(node).attach(ServiceId::test, services.back().get());
+      world.ni(node).services().attach(ServiceId::test, services.back().get());
     }
   }
   struct Item : Message {
@@ -76,7 +76,7 @@ struct Setting {
     };
     const PeerId peer = world.peer(from, to);
     const Ni::Access access(world.ni(from));
-    world.ni(from).service_post(peer, item);
+    world.ni(from).services().post(peer, item);
     return item;
   }
 
@@ -135,7 +135,7 @@ TEST_CASE("bytes that were asked for need no credit") {
 
 TEST_CASE("frames for a service that has ended here are dropped, and keep no credit") {
   Setting at({.initial_window = 1, .maximum_window = 1});
-  at.world.ni(1).attach(ServiceId::test, nullptr);
+  at.world.ni(1).services().attach(ServiceId::test, nullptr);
   const std::uint64_t value = 1;
   for (int i = 0; i < 5; ++i) at.post(0, 1, FrameType::service, &value, sizeof value);
   REQUIRE(at.world.settle());
@@ -175,7 +175,7 @@ TEST_CASE("work() is called once after a wake, and again while it asks for it") 
   REQUIRE(at.services[0]->worked == 0);
   {
     const Ni::Access access(at.world.ni(0));
-    at.world.ni(0).service_wake(ServiceId::test);
+    at.world.ni(0).services().wake(ServiceId::test);
   }
   for (int i = 0; i < 9; ++i) at.world.ni(0).progress();
   REQUIRE(at.services[0]->worked == 3);

@@ -395,8 +395,8 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   header.group = 9;
   const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
   const Slice slices[] = {{&header, sizeof header}, {large.data(), large.size()}};
-  REQUIRE(
-      chain.world.ni(0).service_try_send(chain.world.peer(0, 1), ServiceId::multicast, slices, 2));
+  REQUIRE(chain.world.ni(0).services().try_send(chain.world.peer(0, 1), ServiceId::multicast,
+                                                slices, 2));
   REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
   REQUIRE(chain.arrived(1) == 1);
 }
@@ -434,7 +434,7 @@ TEST_CASE("a packet of a tree that does not come from its parent ends the connec
     message.slices[0] = {&header, sizeof header};
     message.slice_count = 1;
     message.done = [](Message*, Result) {};
-    chain.world.ni(liar).service_post(chain.world.peer(liar, 1), message);
+    chain.world.ni(liar).services().post(chain.world.peer(liar, 1), message);
     REQUIRE(chain.world.settle());
     CHECK(chain.arrived(1) == 0);
     CHECK(chain.broken_peers(1) == 1);

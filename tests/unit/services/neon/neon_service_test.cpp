@@ -249,7 +249,7 @@ TEST_CASE("frames of a freed window are dropped, those of no window end the conn
     const Slice slice{&header, sizeof header};
     const PeerId peer = at.world.peer(from, 1);
     const Ni::Access access(at.world.ni(from));
-    return at.world.ni(from).service_try_send(peer, ServiceId::neon, &slice, 1);
+    return at.world.ni(from).services().try_send(peer, ServiceId::neon, &slice, 1);
   };
   const auto data = pattern(8, 1);
   at.put(0, data);  // opens the connections

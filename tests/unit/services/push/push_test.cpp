@@ -169,12 +169,12 @@ TEST_CASE("fragments that cannot be are no message", "[push]") {
     world.run_until(
         [&] {
           const Ni::Access access(world.ni(0));
-          return world.ni(0).service_try_send(setting.to, ServiceId::push, slices, 2);
+          return world.ni(0).services().try_send(setting.to, ServiceId::push, slices, 2);
         },
         1000);
     world.settle();
   }
-  CHECK(world.ni(1).is_lost(setting.from));
+  CHECK(world.ni(1).peers().at(setting.from).is_lost());
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ struct Setting {
     held->done = [](Message* self, Result) { delete static_cast<Held*>(self); };
     const PeerId peer = world.peer(from, to);
     const Ni::Access access(world.ni(from));
-    world.ni(from).service_post(peer, *held);
+    world.ni(from).services().post(peer, *held);
   }
   WindowHead head(Node from, Node to, WindowKind kind, std::uint64_t bytes, std::uint32_t runs) {
     WindowHead made{};

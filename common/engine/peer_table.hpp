@@ -1,0 +1,96 @@
+// PeerTable: whom this NI knows, by which link each is reached, and how one is lost.
+//
+//   PeerTable peers(config, identity, counters, activity, outcomes);
+//   peers.add_link(std::move(link));                         // in order of preference
+//   Peer& peer = peers.at(peers.add(address, why_not));
+//   if (peers.connect(peer)) transmit();                     // before the first frame to it
+//   peers.lose(peer, Peer::State::broken, "why");            // once: all watchers are told
+//
+// Invariants: a peer keeps its PeerId, and its place in memory, until the end of the NI; a name has one peer that is not
+// removed (tests/unit/engine/ni_test.cpp). The receive windows of those that have talked, and no others, are charged to
+// the budget (tests/sim).
+// Threads: under the NI's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/activity.hpp"
+#include "engine/config.hpp"
+#include "engine/outcomes.hpp"
+#include "engine/peer.hpp"
+#include "link/link.hpp"
+#include "stats/counters.hpp"
+#include "wire/address.hpp"
+
+namespace lfc {
+
+class PeerTable {
+ public:
+  // Whoever keeps something for a peer is told that it is lost.
+  class Watcher {
+   public:
+    virtual void on_lost(Peer& peer) = 0;
+
+   protected:
+    ~Watcher() = default;
+  };
+
+  PeerTable(const Config& config, const Identity& identity, Counters& counters, Activity& activity,
+            Outcomes& outcomes);
+
+  void add_link(std::unique_ptr<Link> link);
+  void close_links() noexcept { links_.clear(); }
+  // They are told in the order in which they were added.
+  void add_watcher(Watcher& watcher) { watchers_.push_back(&watcher); }
+  const std::vector<std::unique_ptr<Link>>& links() const noexcept { return links_; }
+  // Those with a connection.
+  const std::vector<Link*>& busy_links() const noexcept { return busy_links_; }
+  // Payload bytes of the largest frame that every link takes.
+  std::size_t max_payload() const noexcept { return max_payload_; }
+
+  std::size_t size() const noexcept { return peers_.size(); }
+  bool has(PeerId id) const noexcept { return id < peers_.size(); }
+  Peer& at(PeerId id) noexcept { return *peers_[id]; }
+  const Peer& at(PeerId id) const noexcept { return *peers_[id]; }
+  // kNoPeer: nobody has this name.
+  PeerId find(ProcessName name) const noexcept;
+  // Finds or makes the peer, and chooses its link; kNoPeer: none reaches it.
+  PeerId add(const Address& address, std::string& why_not);
+  void remove(PeerId id);
+  // A process that talks to us on `link`; kNoPeer: it is refused.
+  PeerId admit(Link& link, const Address& from);
+
+  // Connects it, by the next link if the chosen one cannot. False: it is lost.
+  bool connect(Peer& peer) { return peer.state == Peer::State::connected || connect_anew(peer); }
+  void lose(Peer& peer, Peer::State state, std::string_view why);
+
+  WindowBudget& budget() noexcept { return budget_; }
+  const WindowBudget& budget() const noexcept { return budget_; }
+  // Appends one line for each peer.
+  void describe(std::string& out) const;
+
+ private:
+  Peer& insert(const Address& address);
+  void charge(Peer& peer, Link& link);
+  bool connect_anew(Peer& peer);
+
+  const std::uint32_t window_;
+  Counters& counters_;
+  Activity& activity_;
+  Outcomes& outcomes_;
+  WindowBudget budget_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<Link*> busy_links_;
+  std::vector<Watcher*> watchers_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unordered_map<std::uint64_t, PeerId> by_name_;
+  std::size_t max_payload_ = 0;
+};
+
+}  // namespace lfc

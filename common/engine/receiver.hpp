@@ -1,0 +1,69 @@
+// Receiver: how frames arrive: from the links (it is their FrameSink) to whom they are for: the host, by the HostQueue,
+// remote memory, or a service. Here is the one place where the arrival of a frame is booked.
+//
+//   FrameSink& sink = receiver;                               // links call on_frame(), on_ring()
+//   receiver.host().set_handler(handler);
+//   receiver.drain_host(64);                                  // the host: messages that have waited for it
+//
+// Invariants: a frame that breaks the protocol ends its peer, and is counted (tests/unit/engine/ni_test.cpp, tests/fuzz);
+// on_ring() books a message exactly as on_frame() does, by the same function.
+// Threads: the FrameSink under the NI's lock; drain_host() and serve_host() by the host, without it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/host_queue.hpp"
+#include "engine/remote_origin.hpp"
+#include "engine/sender.hpp"
+#include "engine/service_port.hpp"
+#include "link/link.hpp"
+#include "link/ring.hpp"
+#include "sync/send_lock.hpp"
+
+namespace lfc {
+
+class Receiver final : public FrameSink {
+ public:
+  Receiver(SendLock& lock, PeerTable& peers, Sender& sender, RemoteOrigin& remote,
+           ServicePort& services, Counters& counters, HostQueue::Mode mode, std::size_t limit)
+      : lock_(lock),
+        peers_(peers),
+        sender_(sender),
+        remote_(remote),
+        services_(services),
+        counters_(counters),
+        host_(mode, limit) {}
+
+  HostQueue& host() noexcept { return host_; }
+  const HostQueue& host() const noexcept { return host_; }
+  // Hands waiting messages to the host, at most `limit`.
+  int drain_host(int limit) noexcept;
+  // Likewise some of them, unless another thread is about it.
+  [[gnu::noinline]] int serve_host() noexcept;
+
+ private:
+  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
+  int on_ring(PeerId peer, RingReader& ring, int limit) override;
+  PeerId on_connect(Link& link, const Address& from) override;
+  void on_broken(PeerId peer, Link& link, std::string_view why) override;
+
+  bool arrived(Peer& peer, FrameType type, std::uint32_t credits);
+  bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] bool accept_other(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  [[gnu::noinline]] void refuse(Peer& peer, Meta meta);
+
+  SendLock& lock_;
+  PeerTable& peers_;
+  Sender& sender_;
+  RemoteOrigin& remote_;
+  ServicePort& services_;
+  Counters& counters_;
+  std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
+  HostQueue host_;
+};
+
+}  // namespace lfc

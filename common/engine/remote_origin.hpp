@@ -1,0 +1,108 @@
+// RemoteOrigin: puts, gets and atomics that this process starts on others' memory, natively where the link can and in
+// frames where it cannot; and the registrations of its own memory.
+//
+//   RegionHandle region;
+//   ni.remote().register_memory(buffer, size, kRemoteWrite, region);     // the target publishes it
+//   ni.remote().put(peer, source, nullptr, address, region, size, &operation);     // operation.done() later
+//
+// Invariants: operation->done is called exactly once; an answer that names no live operation of ours to that peer breaks
+// the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_test.cpp, tests/sim).
+// Threads: the host's functions as those of Ni; those of the engine under the NI's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/outcomes.hpp"
+#include "engine/remote_memory.hpp"
+#include "engine/remote_target.hpp"
+#include "engine/sender.hpp"
+#include "link/region.hpp"
+#include "sync/send_lock.hpp"
+
+namespace lfc {
+
+class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher {
+ public:
+  RemoteOrigin(SendLock& lock, PeerTable& peers, Sender& sender, Counters& counters,
+               Outcomes& outcomes)
+      : lock_(lock),
+        peers_(peers),
+        sender_(sender),
+        counters_(counters),
+        outcomes_(outcomes),
+        target_(regions_, sender) {
+    peers.add_watcher(*this);
+  }
+
+  // --- The host ---
+
+  bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
+  void deregister_memory(RegionHandle& handle) noexcept;
+  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  bool registration_costs() const noexcept;
+  // Each starts one operation; operation->done is called exactly once, possibly inside the call.
+  // put and atomics have finished when the target's memory has changed. `local` may be null (the
+  // link registers as needed); sizes in bytes; addresses are the target's.
+  void put(PeerId peer, const void* source, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  // The same, finished on return, where the link copies within the call and nothing waits before it. False: nothing was
+  // done, and what is wrong, if anything, put() and get() tell.
+  bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept;
+  bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept;
+  // Applies `request` at the target with a real CPU atomic; stores the old value (request.width
+  // bytes) at `result` unless that is null. `address` must be aligned to the width.
+  void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
+              const RegionHandle& remote, void* result, Operation* operation) noexcept;
+  // Operations started towards the peer and not finished.
+  std::size_t outstanding(PeerId peer) noexcept;
+  // True when put/get to this peer need no help of its NI.
+  bool is_native(PeerId peer) noexcept;
+  // Whether a message of so many bytes gets to this peer sooner when its receiver fetches it by get()
+  // than as a sequence of messages.
+  bool fetch_is_faster(PeerId peer, std::size_t size) noexcept;
+
+  // --- The engine ---
+
+  // A frame of remote memory, whose buffer is taken. False: it breaks the protocol.
+  bool accept(Peer& peer, FrameType type, std::span<const std::byte> payload);
+  // Tells the host that an operation has ended. Without the lock.
+  static void call_back(RemoteOp& op);
+
+ private:
+  Sender::Step send(Peer& peer, Waiting& item) override;
+  void fail(Waiting& item) override;
+  void on_lost(Peer& peer) override;
+
+  RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
+                  const RegionHandle& remote, std::size_t size, Operation* operation);
+  void transfer(PeerId peer, RemoteOp::Type type, void* memory, const RegionHandle* local,
+                std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                Operation* operation);
+  bool transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uint64_t address,
+                        const RegionHandle& remote, std::size_t size) noexcept;
+  Sender::Step send_native(Peer& peer, RemoteOp& op);
+  Sender::Attempt send_frame(Peer& peer, RemoteOp& op, bool& all_sent);
+  Sender::Attempt send_put(Peer& peer, RemoteOp& op);
+  void count_native(RemoteOp::Type type, std::size_t size) noexcept;
+  void finish(RemoteOp& op, Result result) noexcept;
+  static void link_finished(Operation* self, Result result);
+  bool accept_get_data(Peer& peer, std::span<const std::byte> payload);
+  bool accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload);
+
+  SendLock& lock_;
+  PeerTable& peers_;
+  Sender& sender_;
+  Counters& counters_;
+  Outcomes& outcomes_;
+  RegionTable regions_;
+  RemoteTarget target_;
+  RemoteOpTable operations_;
+};
+
+}  // namespace lfc

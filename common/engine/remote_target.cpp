@@ -1,0 +1,108 @@
+#include "engine/remote_target.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lfc {
+
+bool RemoteTarget::serve(Peer& peer, FrameType type, std::span<const std::byte> payload) {
+  switch (type) {
+    case FrameType::put: return serve_put(peer, payload);
+    case FrameType::get: return serve_get(peer, payload);
+    case FrameType::atomic: return serve_atomic(peer, payload);
+    default: return false;
+  }
+}
+
+bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
+  PutPayload head{};
+  if (!read_head(payload, head)) return false;
+  const std::span<const std::byte> bytes = payload.subspan(sizeof head);
+
+  auto& incoming = peer.incoming_puts;
+  auto put = std::find_if(incoming.begin(), incoming.end(), [&](const IncomingPut& candidate) {
+    return candidate.operation.index == head.operation.index &&
+           candidate.operation.generation == head.operation.generation;
+  });
+  if (put == incoming.end()) {
+    // A peer has one put under way per rail at most; many are a broken or hostile peer's.
+    if (incoming.size() >= kMaxLinks) return false;
+    put = incoming.insert(incoming.end(), IncomingPut{head.operation, head.total, Result::ok});
+  }
+  if (bytes.empty() || bytes.size() > put->remaining) return false;
+
+  std::byte* target = regions_.resolve(head.region.id, head.region.generation, head.address,
+                                       bytes.size(), kRemoteWrite);
+  if (target == nullptr) {
+    put->result = Result::bad_address;
+  } else {
+    std::memcpy(target, bytes.data(), bytes.size());
+  }
+  put->remaining -= bytes.size();
+  const bool complete = put->remaining == 0;
+  const Result result = put->result;
+  if (complete) incoming.erase(put);
+  if (complete) {
+    const AckPayload ack{head.operation, wire(result), 0, 0};
+    sender_.answer_and_release(peer, FrameType::put_ack, 0, &ack, sizeof ack);
+  } else {
+    sender_.release(peer);
+  }
+  return true;
+}
+
+bool RemoteTarget::serve_get(Peer& peer, std::span<const std::byte> payload) {
+  GetPayload request{};
+  if (payload.size() != sizeof request || !read_head(payload, request)) return false;
+  auto* service = new GetService;  // at most the peer's window of them, until answered
+  service->operation = request.operation;
+  service->region = request.region;
+  service->address = request.address;
+  service->size = request.size;
+  sender_.post(peer, peer.services, *service);
+  return true;
+}
+
+Sender::Step RemoteTarget::send_data(Peer& peer, GetService& get) {
+  AckPayload head{get.operation, wire(Result::ok), 0, get.offset};
+  const std::size_t room = peer.link->max_payload() - sizeof head;
+  std::size_t size = std::min<std::uint64_t>(get.size - get.offset, room);
+  // Checked for each frame: the region may have been deregistered meanwhile.
+  const std::byte* source = regions_.resolve(get.region.id, get.region.generation,
+                                             get.address + get.offset, size, kRemoteRead);
+  if (source == nullptr) {
+    head.result = wire(Result::bad_address);
+    size = 0;
+  }
+  const Slice slices[] = {{&head, sizeof head}, {source, size}};
+  const Sender::Attempt attempt =
+      sender_.send(peer, FrameType::get_data, 0, slices, size == 0 ? 1 : 2);
+  if (attempt != Sender::Attempt::sent) return sender_.wait(peer, attempt);
+  get.offset += size;
+  if (source != nullptr && get.offset < get.size) return Sender::Step::progressed;
+  peer.services.pop();
+  delete &get;
+  sender_.release(peer);  // of the get frame
+  return Sender::Step::finished;
+}
+
+bool RemoteTarget::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
+  AtomicPayload request{};
+  if (payload.size() != sizeof request || !read_head(payload, request)) return false;
+  if (request.op > static_cast<std::uint8_t>(AtomicOp::last_)) return false;
+  AckPayload reply{request.operation, wire(Result::bad_address), 0, 0};
+  if (is_aligned(request.address, request.width)) {
+    std::byte* target = regions_.resolve(request.region.id, request.region.generation,
+                                         request.address, request.width, kRemoteAtomic);
+    if (target != nullptr) {
+      reply.result = wire(Result::ok);
+      reply.value = apply_atomic(
+          {static_cast<AtomicOp>(request.op), request.width, request.operand, request.compare},
+          target);
+    }
+  }
+  sender_.answer_and_release(peer, FrameType::atomic_reply, 0, &reply, sizeof reply);
+  return true;
+}
+
+}  // namespace lfc

@@ -1,0 +1,39 @@
+// RemoteTarget: serves the frames by which others reach this process's registered memory, without its host.
+//
+//   RemoteTarget target(regions, sender);
+//   if (!target.serve(peer, meta.type, payload)) ...         // it breaks the protocol
+//   target.send_data(peer, get);                             // the answer of a get, when its turn has come
+//
+// Invariants: every access lies within a live region and has its permission, checked for each frame; a get keeps its
+// receive buffer until its answer has left (tests/unit/engine/ni_test.cpp, tests/fuzz).
+// Threads: under the NI's lock.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "engine/remote_memory.hpp"
+#include "engine/sender.hpp"
+#include "link/region.hpp"
+
+namespace lfc {
+
+class RemoteTarget {
+ public:
+  RemoteTarget(RegionTable& regions, Sender& sender) : regions_(regions), sender_(sender) {}
+
+  // A put, get or atomic.
+  bool serve(Peer& peer, FrameType type, std::span<const std::byte> payload);
+  // The next frame of the answer to a get, which is the first of the peer's `services`.
+  Sender::Step send_data(Peer& peer, GetService& get);
+
+ private:
+  bool serve_put(Peer& peer, std::span<const std::byte> payload);
+  bool serve_get(Peer& peer, std::span<const std::byte> payload);
+  bool serve_atomic(Peer& peer, std::span<const std::byte> payload);
+
+  RegionTable& regions_;
+  Sender& sender_;
+};
+
+}  // namespace lfc

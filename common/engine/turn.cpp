@@ -1,0 +1,240 @@
+#include "engine/turn.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "base/faults.hpp"
+#include "engine/ni_thread.hpp"
+#include "engine/receiver.hpp"
+
+namespace lfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a turn may last before the thread looks up: it may have been asked to end.
+constexpr std::chrono::milliseconds kLongestTurn{1};
+
+}  // namespace
+
+void Activity::wake_thread() noexcept { thread_->wake(); }
+
+Turn::Turn(const Config& config, SendLock& lock, Counters& counters, const Parts& parts)
+    : config_(config), lock_(lock), counters_(counters), parts_(parts) {}
+
+Turn::~Turn() = default;
+
+void Turn::start() {
+  for (const auto& link : links()) all_wake_ &= link->traits().wakes;
+  if (config_.policy == Policy::single) return;
+  thread_ = std::make_unique<NiThread>(*this);
+  activity_.set_thread(thread_.get());
+}
+
+void Turn::end() { thread_.reset(); }
+
+const std::vector<std::unique_ptr<Link>>& Turn::links() const noexcept {
+  return parts_.peers.links();
+}
+
+std::chrono::nanoseconds Turn::wake_up_cost() const noexcept {
+  return thread_ == nullptr ? std::chrono::nanoseconds(0) : thread_->wake_up_cost();
+}
+
+// --- One look ---
+
+// A link without connections can only hear a stranger's first words: that may wait a little, so
+// that an unused link costs nothing.
+int Turn::look(bool all_links) noexcept {
+  int events = 0;
+  const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
+  if (!all_links) passes_.store(passes, std::memory_order_relaxed);
+  if (all_links || passes % kPassesPerIdlePoll == 0) {
+    events = poll_all();
+  } else {
+    // By index: a callback may add a link to the list.
+    const std::vector<Link*>& busy = parts_.peers.busy_links();
+    for (std::size_t i = 0; i < busy.size(); ++i) events += busy[i]->poll();
+  }
+  if (activity_.left_over()) [[unlikely]]
+    retry_left_over();
+  return events;
+}
+
+int Turn::poll_all() noexcept {
+  int events = 0;
+  for (const auto& link : links()) events += link->poll();
+  return events;
+}
+
+void Turn::retry_left_over() noexcept {
+  activity_.take_left_over();
+  parts_.sender.retry_all();
+  parts_.services.run();
+}
+
+// --- The host ---
+
+// While nobody has talked there can only be a stranger's first words, for which links are polled now
+// and then anyhow: a job that has this NI loaded and talks over something else hardly pays for it.
+bool Turn::may_skip() noexcept {
+  if (!activity_.is_unused()) [[likely]]
+    return false;
+  const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
+  if (passes % kPassesPerIdlePoll == 0 || parts_.outcomes.any()) return false;
+  passes_.store(passes, std::memory_order_relaxed);
+  return true;
+}
+
+// Flat, as is what it calls when there is nothing to do.
+[[gnu::flatten]] int Turn::pass_and_serve() noexcept { return pass() + serve_host(); }
+
+int Turn::pass() noexcept {
+  if (config_.policy == Policy::fixed) {
+    lock_.note_visit();
+    return 0;
+  }
+  const auto entry = lock_.try_enter();
+  if (entry == SendLock::kRefused) [[unlikely]] {
+    lock_.note_visit();
+    lock_.await_release();
+    return 0;
+  }
+  int events = 0;
+  if (!activity_.is_driven()) {
+    activity_.set_driven(true);
+    HostQueue& host = parts_.receiver.host();
+    // What came while the host was away is older than anything that may be delivered now.
+    if (host.mode() == HostQueue::Mode::direct && !host.empty()) [[unlikely]]
+      events = parts_.receiver.drain_host(INT_MAX);
+    const bool leaves = fault(Fault::host_leaves);
+    if (leaves) host.set_away(true);
+    const int found = fault(Fault::pass_skipped) ? 0 : look(false);
+    if (leaves) host.set_away(false);
+    // The thread was to be woken by it. It is told instead that the host is back: so while the links
+    // are armed the host never leaves anything half done.
+    if (found != 0 && activity_.is_armed()) [[unlikely]] {
+      disarm_links();
+      thread_->wake();
+    }
+    events += found;
+    activity_.set_driven(false);
+  }
+  lock_.leave_visit(entry);
+  return events;
+}
+
+int Turn::serve_host() noexcept {
+  if (fault(Fault::host_absent)) return 0;
+  Receiver& receiver = parts_.receiver;
+  const int events = receiver.host().mode() == HostQueue::Mode::queued ? receiver.serve_host() : 0;
+  parts_.outcomes.call_back();
+  return events;
+}
+
+void Turn::mask() noexcept {
+  masks_.fetch_add(1, std::memory_order_seq_cst);
+  const SendLock::Guard guard(lock_);  // a turn that has begun ends first
+}
+
+// Sequentially consistent, as in claim(): it sees that it is awaited, or the turn sees the mask gone.
+void Turn::unmask() noexcept {
+  const bool last = masks_.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (last && unmask_awaited_.exchange(false, std::memory_order_seq_cst)) thread_->wake();
+}
+
+// --- The thread ---
+
+// More: it is the thread's turn, until release_claim().
+Watchdog::Outcome Turn::claim() noexcept {
+  if (!lock_.try_claim()) return Watchdog::Outcome::host_inside;
+  if (masks_.load(std::memory_order_seq_cst) != 0) {
+    lock_.release_claim();
+    unmask_awaited_.store(true, std::memory_order_seq_cst);
+    return masks_.load(std::memory_order_seq_cst) != 0 ? Watchdog::Outcome::masked
+                                                       : Watchdog::Outcome::host_inside;
+  }
+  activity_.set_driven(true);
+  parts_.receiver.host().set_away(true);
+  if (activity_.is_armed()) disarm_links();
+  return Watchdog::Outcome::more;
+}
+
+void Turn::release_claim() noexcept {
+  parts_.receiver.host().set_away(false);
+  activity_.set_driven(false);
+  lock_.release_claim();
+}
+
+int Turn::serve_host_if_asked() noexcept {
+  return config_.upcalls && masks_.load(std::memory_order_seq_cst) == 0 ? serve_host() : 0;
+}
+
+Watchdog::Outcome Turn::take_turn(Linger& linger, int& events) noexcept {
+  events = 0;
+  if (const Watchdog::Outcome claimed = claim(); claimed != Watchdog::Outcome::more) return claimed;
+  const std::uint64_t visits = lock_.visits();
+  const Link::Armed armed = look_until_quiet(linger, visits, events);
+  release_claim();
+  events += serve_host_if_asked();
+  if (lock_.visits() != visits) return Watchdog::Outcome::host_inside;
+  switch (armed) {
+    case Link::Armed::busy: return Watchdog::Outcome::more;
+    case Link::Armed::partly: return Watchdog::Outcome::unfinished;
+    case Link::Armed::fully: break;
+  }
+  return Watchdog::Outcome::quiet;
+}
+
+// Busy: it has been cut short.
+Link::Armed Turn::look_until_quiet(Linger& linger, std::uint64_t visits, int& events) noexcept {
+  const auto host_is_back = [&] { return lock_.visits() != visits || lock_.is_wanted(); };
+  Link::Armed armed = Link::Armed::busy;
+  const Clock::time_point begun = Clock::now();
+  // That something came. What a link that wakes nobody has to do may take it several looks.
+  Clock::time_point last = all_wake_ ? Clock::time_point{} : begun;
+  bool busy = false;
+  for (Clock::time_point now = begun; now - begun < kLongestTurn && !host_is_back();
+       now = Clock::now()) {
+    const int found = look(true);
+    events += found;
+    if (found != 0) {
+      last = now;
+      if (!std::exchange(busy, true)) linger.arrived(now.time_since_epoch());
+      continue;
+    }
+    busy = false;
+    if (now - last >= linger.time() && (armed = arm_links()) != Link::Armed::busy) break;
+  }
+  return armed;
+}
+
+int Turn::take_short_turn() noexcept {
+  if (claim() != Watchdog::Outcome::more) return 0;
+  const int events = look(false);
+  release_claim();
+  return events + serve_host_if_asked();
+}
+
+// Busy when one link is: then none is armed.
+Link::Armed Turn::arm_links() noexcept {
+  activity_.set_armed(true);
+  Link::Armed least = activity_.left_over() ? Link::Armed::partly : Link::Armed::fully;
+  for (const auto& link : links()) {
+    const Link::Armed armed = link->arm();
+    if (armed == Link::Armed::busy) {
+      disarm_links();
+      return armed;
+    }
+    least = std::min(least, armed);
+  }
+  return least;
+}
+
+void Turn::disarm_links() noexcept {
+  for (const auto& link : links()) link->disarm();
+  activity_.set_armed(false);
+}
+
+}  // namespace lfc

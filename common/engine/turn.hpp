@@ -1,0 +1,120 @@
+// Turn: who drives the control program, and when: the host, inside progress(), or the NI's thread in its stead
+// (engine/README.md). One look is a bounded visit of the links and of what is left over.
+//
+//   turn.progress();                      // the host: pass() and serve_host()
+//   turn.pass();                          // what the NI does alone, if it is the host's to drive
+//   turn.take_turn(linger, events);       // the thread, until nothing has come for a while
+//
+// Invariants: one of them drives at a time; a nested progress() does nothing; the thread never waits for the host
+// (tests/unit/engine/ni_thread_test.cpp); while the links are armed the host leaves nothing half done.
+// Threads: the host's functions by any of its threads, the thread's by that.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/activity.hpp"
+#include "engine/config.hpp"
+#include "engine/linger.hpp"
+#include "engine/watchdog.hpp"
+#include "link/link.hpp"
+#include "stats/counters.hpp"
+#include "sync/send_lock.hpp"
+
+namespace lfc {
+
+class NiThread;
+class Outcomes;
+class PeerTable;
+class Receiver;
+class Sender;
+class ServicePort;
+
+class Turn {
+ public:
+  // What is driven.
+  struct Parts {
+    PeerTable& peers;
+    Sender& sender;
+    Receiver& receiver;
+    ServicePort& services;
+    Outcomes& outcomes;
+  };
+
+  Turn(const Config& config, SendLock& lock, Counters& counters, const Parts& parts);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // The links are open: from here on the policy's thread runs.
+  void start();
+  void end();
+  Activity& activity() noexcept { return activity_; }
+
+  // --- The host ---
+
+  int progress() noexcept { return may_skip() ? 0 : pass_and_serve(); }
+  int pass() noexcept;
+  int serve_host() noexcept;
+  // Between the two the NI thread neither drives the control program nor calls the host back,
+  // however long it takes. They may be nested. Cheap: a store and a load.
+  void mask() noexcept;
+  void unmask() noexcept;
+  // While some thread of the host polls without a pause: however seldom that thread gets a core, the NI's
+  // need not do its work. With more ranks than cores it would only take the core from whom all wait for.
+  void attend() noexcept { attended_.fetch_add(1, std::memory_order_relaxed); }
+  void leave() noexcept { attended_.fetch_sub(1, std::memory_order_relaxed); }
+  // What a wake-up of the NI thread was measured to take; 0 without one.
+  std::chrono::nanoseconds wake_up_cost() const noexcept;
+
+  // --- The NI thread ---
+
+  // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
+  // the links. With upcalls it then serves the host as well. `events` counts.
+  Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
+  // One look for a thread that polls anyway; 0 as well when the host is inside, or has masked.
+  int take_short_turn() noexcept;
+  // Changes with every poll of the host, and with every look while somebody attends.
+  std::uint64_t presence() noexcept {
+    if (attended_.load(std::memory_order_relaxed) != 0) ++looks_;
+    return lock_.visits() + (looks_ << 40);
+  }
+  bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
+  const Config& config() const noexcept { return config_; }
+  Counters& counters() noexcept { return counters_; }
+  const std::vector<std::unique_ptr<Link>>& links() const noexcept;
+
+ private:
+  // How often links without connections are polled.
+  static constexpr unsigned kPassesPerIdlePoll = 256;
+
+  bool may_skip() noexcept;
+  int pass_and_serve() noexcept;
+  int look(bool all_links) noexcept;
+  int poll_all() noexcept;
+  [[gnu::noinline]] void retry_left_over() noexcept;
+  Watchdog::Outcome claim() noexcept;
+  void release_claim() noexcept;
+  int serve_host_if_asked() noexcept;
+  Link::Armed look_until_quiet(Linger& linger, std::uint64_t visits, int& events) noexcept;
+  Link::Armed arm_links() noexcept;
+  void disarm_links() noexcept;
+
+  Activity activity_;
+  std::atomic<unsigned> passes_{0};  // a hint
+  const Config& config_;
+  SendLock& lock_;
+  Counters& counters_;
+  const Parts parts_;
+  std::atomic<std::uint32_t> masks_{0};
+  std::atomic<std::uint32_t> attended_{0};
+  std::uint64_t looks_ = 0;  // of the thread's own
+  std::atomic<bool> unmask_awaited_{false};
+  bool all_wake_ = true;  // no link has to be polled
+  std::unique_ptr<NiThread> thread_;
+};
+
+}  // namespace lfc
