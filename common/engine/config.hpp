@@ -35,7 +35,7 @@ enum class Idle : std::uint8_t {
 
 struct Config {
   ProcessName name;
-  std::uint32_t key = 0;                                  // 0: drawn at random
+  Key key;                                                // zero: drawn at random
   std::uint32_t initial_window = limits::kInitialWindow;  // credits a new peer starts with
   std::uint32_t maximum_window = limits::kMaximumWindow;  // credits one peer may come to hold
   std::uint64_t window_cap = limits::kWindowCap;  // credits all peers together may come to hold

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <utility>
 
 namespace lfc {
@@ -22,9 +21,7 @@ HostQueue::Mode delivery(const Config& config) noexcept {
 }
 
 Identity make_identity(const Config& config) {
-  std::uint32_t key = config.key;
-  while (key == 0) key = std::random_device{}();
-  return {config.name, key, std::max(1u, config.initial_window)};
+  return {config.name, config.key ? config.key : random_key(), std::max(1u, config.initial_window)};
 }
 
 }  // namespace
@@ -55,7 +52,7 @@ std::vector<std::byte> Ni::open() {
   for (const auto& link : peers_.links()) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   address_ = address;
-  for (const auto& link : peers_.links()) link->set_own_address(address);
+  for (const auto& link : peers_.links()) link->set_own_address(without_key(address));
   turn_.start();
   return address;
 }

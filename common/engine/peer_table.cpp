@@ -32,7 +32,13 @@ Peer& PeerTable::insert(const Address& address) {
 }
 
 PeerId PeerTable::add(const Address& address, std::string& why_not) {
-  if (const PeerId known = find(address.identity().name); known != kNoPeer) return known;
+  if (const PeerId known = find(address.identity().name); known != kNoPeer) {
+    // One that has been met by its hello, which tells nobody its key.
+    Peer& peer = at(known);
+    const bool same_process = peer.address.identity().tag == address.identity().tag;
+    if (same_process && !peer.address.has_key()) peer.address = address;
+    return known;
+  }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     std::string why;
     if (links_[i]->reach(address, why)) {
@@ -59,7 +65,7 @@ void PeerTable::remove(PeerId id) {
 PeerId PeerTable::admit(Link& link, const Address& from) {
   if (const PeerId known = find(from.identity().name); known != kNoPeer) {
     Peer& peer = at(known);
-    const bool same_process = peer.address.identity().key == from.identity().key;
+    const bool same_process = peer.address.identity().tag == from.identity().tag;
     if (!same_process || peer.state == Peer::State::broken) return kNoPeer;
     charge(peer, link);
     return peer.id;
@@ -70,6 +76,14 @@ PeerId PeerTable::admit(Link& link, const Address& from) {
   peer.link = &link;
   charge(peer, link);
   return peer.id;
+}
+
+const Address* PeerTable::published(const Address& said) const noexcept {
+  const PeerId known = find(said.identity().name);
+  if (known == kNoPeer) return nullptr;
+  const Address& address = at(known).address;
+  const bool same_process = address.identity().tag == said.identity().tag;
+  return same_process && address.has_key() ? &address : nullptr;
 }
 
 // The peer talks, or is about to: its receive buffers are promised from now on.

@@ -49,6 +49,7 @@ class Receiver final : public FrameSink {
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
+  const Address* published(const Address& said) const override { return peers_.published(said); }
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
 
   bool arrived(Peer& peer, FrameType type, std::uint32_t credits);

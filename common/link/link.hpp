@@ -83,6 +83,9 @@ class FrameSink {
   // A process that knows our address begins to talk to us on `link`. Returns the index under which
   // its frames shall be reported, or kNoPeer to refuse it. Called before its first on_frame.
   virtual PeerId on_connect(class Link& link, const Address& from) = 0;
+  // The address, with its key, that the process has published which says of itself that it has this
+  // one; null when it is not known.
+  virtual const Address* published(const Address& /*said*/) const { return nullptr; }
   // The channel to or from `peer` is gone and stays so.
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
@@ -103,7 +106,7 @@ class Link {
   virtual std::size_t max_payload() const noexcept = 0;
   // Adds this link's section to the process's address.
   virtual void publish(AddressWriter& writer) const = 0;
-  // Called once with the finished address, before the first connect.
+  // Called once with the finished address, without_key(), before the first connect.
   virtual void set_own_address(std::span<const std::byte> /*address*/) {}
 
   // Whether a process with this address can be reached. On false, `why_not` says why in a few

@@ -1,5 +1,8 @@
 #include "wire/address.hpp"
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -11,10 +14,11 @@ struct AddressHead {
   std::uint32_t magic;
   std::uint32_t job;
   std::uint32_t rank;
-  std::uint32_t key;
+  std::uint32_t tag;
   std::uint32_t initial_window;
+  std::array<std::uint32_t, 4> key;  // zero where it is left out
 };
-constexpr std::uint32_t kMagic = 0x3143464c;  // "LFC1": magic and version in one
+constexpr std::uint32_t kMagic = 0x3243464c;  // "LFC2": magic and version in one
 constexpr std::size_t kMaxName = 15;
 
 // Walks the sections; calls visit(name, bytes) for each. False when a section is malformed.
@@ -37,8 +41,12 @@ bool for_each_section(std::span<const std::byte> rest, Visit visit) {
 }  // namespace
 
 AddressWriter::AddressWriter(const Identity& identity) {
-  const AddressHead head{kMagic, identity.name.job, identity.name.rank, identity.key,
-                         identity.initial_window};
+  const AddressHead head{kMagic,
+                         identity.name.job,
+                         identity.name.rank,
+                         identity.tag,
+                         identity.initial_window,
+                         std::bit_cast<decltype(AddressHead::key)>(identity.key)};
   bytes_.resize(sizeof head);
   std::memcpy(bytes_.data(), &head, sizeof head);
 }
@@ -66,9 +74,11 @@ std::optional<Address> Address::parse(std::span<const std::byte> blob) {
   if (blob.size() < sizeof head || blob.size() > kMaxAddress) return std::nullopt;
   std::memcpy(&head, blob.data(), sizeof head);
   if (head.magic != kMagic || head.initial_window == 0) return std::nullopt;
+  const auto key = std::bit_cast<Key>(head.key);
+  if (key && head.tag != tag_of(key)) return std::nullopt;
   if (!for_each_section(blob.subspan(sizeof head), [](auto, auto) {})) return std::nullopt;
   Address address;
-  address.identity_ = {{head.job, head.rank}, head.key, head.initial_window};
+  address.identity_ = {{head.job, head.rank}, key, head.initial_window, head.tag};
   address.bytes_.assign(blob.begin(), blob.end());
   return address;
 }
@@ -79,6 +89,12 @@ std::span<const std::byte> Address::section(std::string_view name) const noexcep
     if (key == name) found = bytes;
   });
   return found;
+}
+
+std::vector<std::byte> without_key(std::span<const std::byte> address) {
+  std::vector<std::byte> bytes(address.begin(), address.end());
+  std::memset(bytes.data() + offsetof(AddressHead, key), 0, sizeof(AddressHead::key));
+  return bytes;
 }
 
 }  // namespace lfc

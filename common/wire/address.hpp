@@ -10,6 +10,7 @@
 //   std::optional<Address> peer = Address::parse(blob);      // nullopt: malformed
 //   std::span<const std::byte> mine = peer->section("shm");  // empty: peer has no such link
 //
+// What is published holds the process's key; whoever has it may connect. What a hello carries, without_key(), does not.
 // Layout: AddressHead, then sections {u8 name length, name, u16 size, bytes}. At most kMaxAddress.
 #pragma once
 
@@ -19,6 +20,8 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "wire/key.hpp"
 
 namespace lfc {
 
@@ -34,8 +37,10 @@ struct ProcessName {
 
 struct Identity {
   ProcessName name;
-  std::uint32_t key = 0;             // random; frames to this process must carry it
+  Key key;                           // random, secret; zero when it is not known
   std::uint32_t initial_window = 0;  // credits that every new peer may assume
+  // Frames to this process carry it where a channel is shared; tells processes of one name apart.
+  std::uint32_t tag = tag_of(key);
 };
 
 class AddressWriter {
@@ -56,6 +61,7 @@ class Address {
   static std::optional<Address> parse(std::span<const std::byte> blob);
 
   const Identity& identity() const noexcept { return identity_; }
+  bool has_key() const noexcept { return static_cast<bool>(identity_.key); }
   // Bytes that the link of that name published; empty when it published none.
   std::span<const std::byte> section(std::string_view name) const noexcept;
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
@@ -64,5 +70,8 @@ class Address {
   Identity identity_;
   std::vector<std::byte> bytes_;
 };
+
+// The same address, for anybody to see. It must be well-formed.
+std::vector<std::byte> without_key(std::span<const std::byte> address);
 
 }  // namespace lfc

@@ -6,8 +6,8 @@
 //
 // | type         | class   | sent by, when                          | answered by  | payload      |
 // |--------------|---------|----------------------------------------|--------------|--------------|
-// | hello        | control | link, before its first frame to a peer | hello_ack    | own address  |
-// | hello_ack    | control | link, when it accepts a hello          | -            | own address  |
+// | hello        | control | link, before its first frame to a peer | hello_ack    | the link's   |
+// | hello_ack    | control | link, when it accepts a hello          | -            | the link's   |
 // | goodbye      | control | link, when it closes a peer            | -            | -            |
 // | credit       | control | NI, enough credits are owed            | -            | Credit       |
 // | message      | data    | host                                   | (credit)     | host's bytes |
@@ -109,7 +109,7 @@ inline std::size_t total_size(const Slice* slices, int count) noexcept {
 
 // Header of a frame on a shared channel. Little-endian on the wire.
 struct Header {
-  std::uint32_t key;       // the receiver's random key: a stranger's frame is counted and dropped
+  std::uint32_t key;       // tag_of() the receiver's: what strays here is counted and dropped
   std::uint32_t source;    // index under which the receiver knows the sender; kNoPeer in a hello
   std::uint32_t sequence;  // frame number of the ordered pair, control and data alike
   std::uint32_t length;    // payload bytes that follow
@@ -121,7 +121,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-inline constexpr std::uint8_t kWireVersion = 3;
+inline constexpr std::uint8_t kWireVersion = 4;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
 std::uint32_t header_check(const Header& header) noexcept;

@@ -186,7 +186,7 @@ bool Lan::open() {
     end->link->publish(writer);
     const std::vector<std::byte> blob = std::move(writer).finish();
     end->address = Address::parse(blob);
-    end->link->set_own_address(blob);
+    end->link->set_own_address(without_key(blob));
   }
   return true;
 }

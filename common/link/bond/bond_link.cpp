@@ -110,9 +110,15 @@ bool BondLink::connect(PeerId peer, const Address& address, std::string& why_not
   return false;
 }
 
-// Begins to connect over every rail that is not in use yet. False: there is none.
+// Begins to connect over every rail that is not in use yet. False: there is none. Who has connected to us has not told
+// his key: until it is known the rails that are left are his to connect.
 bool BondLink::connect_rails(Session& session, std::string& why_not) {
   session.connect_due = false;
+  if (!session.address.has_key()) {
+    const Address* published = sink_.published(session.address);
+    if (published == nullptr) return session.usable != 0;
+    session.address = *published;
+  }
   for (std::uint8_t i = 0; i < rail_count(); ++i) {
     RailState& rail = session.rails[i];
     if (rail.state != RailState::State::none) continue;
@@ -137,7 +143,7 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
   const auto known = by_name_.find(from.identity().name.packed());
   Session* session = known == by_name_.end() ? nullptr : known->second;
   if (session != nullptr && session->state == Session::State::open) {
-    if (session->address.identity().key != from.identity().key) return kNoPeer;
+    if (session->address.identity().tag != from.identity().tag) return kNoPeer;
     if (session->connect_due) {
       // It calls anew, so it has done with the session whose end we are waiting for.
       for (const auto& older : sessions_)

@@ -44,7 +44,7 @@ class LoopLink final : public Link {
 
   bool reach(const Address& peer, std::string& why_not) override {
     const Identity& other = peer.identity();
-    if (other.name == identity_.name && other.key == identity_.key) return true;
+    if (other.name == identity_.name && other.tag == identity_.tag) return true;
     why_not = "another process";
     return false;
   }

@@ -133,7 +133,7 @@ OfiLink::Channel* OfiLink::make_channel(PeerId peer, const Address& address, std
                              section->address.size()};
   auto channel = std::make_unique<Channel>();
   if (!find_address(raw, channel->address, why_not)) return nullptr;
-  channel->key = address.identity().key;
+  channel->key = address.identity().tag;
   channel->slot = static_cast<std::uint32_t>(channels_.size());
   channel->peer = peer;
   channel->raw_address = raw;

@@ -217,7 +217,7 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
   using State = Channel::State;
   const std::span<const std::byte> frame = without_padding(bytes);
   Header header;
-  if (decode_header(frame, identity_.key, header) != HeaderFault::none)
+  if (decode_header(frame, identity_.tag, header) != HeaderFault::none)
     return counters_.add(Counter::frames_dropped);
   const std::span<const std::byte> payload = frame.subspan(sizeof header);
   const auto type = static_cast<FrameType>(header.type);

@@ -26,7 +26,7 @@ void SimLink::publish(AddressWriter& writer) const {
 
 void SimLink::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
-  key_ = Address::parse(address)->identity().key;
+  key_ = Address::parse(address)->identity().tag;
 }
 
 std::optional<SimFabric::Node> SimLink::node_of(const Address& address) noexcept {
@@ -60,7 +60,7 @@ bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not)
     why_not = "the cable is cut";
     return false;
   }
-  remote = Remote{Remote::State::connecting, node, address.identity().key};
+  remote = Remote{Remote::State::connecting, node, address.identity().tag};
   greet(remote, FrameType::hello, peer);
   return true;
 }
@@ -198,7 +198,7 @@ void SimLink::handle_hello(SimFabric::Node from, const Header& header,
   }
   remote.state = Remote::State::connected;
   remote.node = from;
-  remote.key = address->identity().key;
+  remote.key = address->identity().tag;
   remote.their_index = their_index;
   remote.expected_sequence = header.sequence + 1;
   greet(remote, FrameType::hello_ack, peer);

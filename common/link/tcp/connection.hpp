@@ -63,6 +63,7 @@ struct Connection {
   std::atomic<State> state;        // release on writing, pairs with the acquire in is()
   PeerId peer = kNoPeer;           // set before `established`
   std::optional<Address> address;  // the peer's, once known
+  Key nonce;                       // of the hello
   Clock::time_point deadline = Clock::time_point::max();
 
   Outbox out;

@@ -1,15 +1,17 @@
 // Connections before they are established. Nothing that a stranger sends is believed before its
-// hello has been checked; whoever does not say a proper hello in time is dropped and counted.
+// hello has been checked (proof.hpp); whoever does not say a proper hello in time is dropped and counted.
 //
 // When two processes connect to each other at once, the connection made by the one with the lower
 // name stays: that one answers the other's hello with goodbye, the other gives its own up as soon
 // as it sees either.
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/limits.hpp"
+#include "link/tcp/proof.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
@@ -18,7 +20,7 @@ namespace {
 // How long a stranger may be silent although others wait for its place.
 constexpr std::chrono::milliseconds kGrace{100};
 
-// Wrong hellos in a second. Each may be a guess at the key.
+// Wrong hellos in a second. Each may be a guess at a proof.
 constexpr std::size_t kFailures = 256;
 constexpr std::chrono::seconds kFailurePeriod{1};
 
@@ -121,7 +123,14 @@ int TcpLink::finish_connect(Connection& connection) {
   // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
   // kernel says so; if its host dies, the keep-alive does.
   connection.deadline = Clock::time_point::max();
-  queue_header(connection, FrameType::hello, connection.address->identity().key, own_address_);
+  const Identity& target = connection.address->identity();
+  connection.nonce = random_key();
+  const HelloHead head{connection.nonce,
+                       hello_proof(target, name(), connection.nonce, own_address_)};
+  std::vector<std::byte> hello(sizeof head);
+  std::memcpy(hello.data(), &head, sizeof head);
+  hello.insert(hello.end(), own_address_.begin(), own_address_.end());
+  queue_header(connection, FrameType::hello, target.tag, hello);
   connection.state.store(State::hello_sent, std::memory_order_release);
   watch(connection, EPOLLIN);
   return 1;
@@ -138,25 +147,36 @@ int TcpLink::await_ack(Connection& connection) {
     return 1;
   }
   Header header;
-  const HeaderFault fault = front_header(connection.in.bytes(), identity_.key, header);
+  const std::span<const std::byte> bytes = connection.in.bytes();
+  const HeaderFault fault = front_header(bytes, identity_.tag, header);
   if (fault == HeaderFault::short_frame) return 0;
   const auto type = static_cast<FrameType>(header.type);
   if (fault == HeaderFault::none && header.length == 0 && type == FrameType::goodbye) {
     crossed(connection);
     return 1;
   }
-  if (fault != HeaderFault::none || header.length != 0 || type != FrameType::hello_ack) {
+  const bool is_ack =
+      fault == HeaderFault::none && header.length == sizeof(Key) && type == FrameType::hello_ack;
+  if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
+  if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
     counters_.add(Counter::frames_dropped);
     end(connection, describe(connection) + ": answered hello with something else");
     return 1;
   }
-  connection.in.consume(sizeof header);
+  connection.in.consume(sizeof header + sizeof(Key));
   {
     const SendLock::Guard guard(lock_);
     if (!connection.is(State::hello_sent)) return 0;
     establish(connection);
   }
   return 1 + receive(connection);
+}
+
+// Whether it comes from the process whose key our hello was made with.
+bool TcpLink::is_answer(const Connection& connection, std::span<const std::byte> proof) const {
+  Key given;
+  std::memcpy(&given, proof.data(), sizeof given);
+  return given == ack_proof(connection.address->identity(), name(), connection.nonce);
 }
 
 // The peer's connection is on its way, and takes precedence.
@@ -184,17 +204,16 @@ int TcpLink::greet(Connection& connection) {
     return 1;
   }
   Header header{};
-  const HeaderFault fault = front_header(bytes, identity_.key, header);
+  const HeaderFault fault = front_header(bytes, identity_.tag, header);
   const bool proper =
-      got == Inbox::Got::data && !said_hello && header.length <= kMaxAddress &&
+      got == Inbox::Got::data && !said_hello && header.length <= sizeof(HelloHead) + kMaxAddress &&
       (fault == HeaderFault::short_frame ||
        (fault == HeaderFault::none && header.type == static_cast<std::uint8_t>(FrameType::hello)));
   const std::size_t size = sizeof header + header.length;
   if (proper && bytes.size() < size) return 0;
   // Nothing may follow a hello before it is answered.
-  if (proper && bytes.size() == size)
-    connection.address = Address::parse(bytes.subspan(sizeof header));
-  if (said_hello || !connection.address || connection.address->identity().name == identity_.name) {
+  if (proper && bytes.size() == size) believe(connection, bytes.subspan(sizeof header));
+  if (said_hello || !connection.address) {
     if (failed_++ == 0) forget_failures_ = Clock::now() + kFailurePeriod;
     drop_stranger(connection);
     return 1;
@@ -202,6 +221,22 @@ int TcpLink::greet(Connection& connection) {
   connection.in.consume(size);
   connection.state.store(State::waiting, std::memory_order_release);
   return admit(connection);
+}
+
+// Takes the sender's address from a hello whose proof is right, for us, and new.
+void TcpLink::believe(Connection& connection, std::span<const std::byte> hello) {
+  HelloHead head;
+  if (hello.size() < sizeof head) return;
+  std::memcpy(&head, hello.data(), sizeof head);
+  const std::span<const std::byte> from = hello.subspan(sizeof head);
+  if (!(head.proof == hello_proof(identity_, name(), head.nonce, from))) return;
+  if (std::find(heard_.begin(), heard_.end(), head.nonce) != heard_.end()) return;
+  std::optional<Address> address = Address::parse(from);
+  // Nobody sends a key; nor do we connect to ourselves.
+  if (!address || address->has_key() || address->identity().name == identity_.name) return;
+  heard_.push_back(head.nonce);
+  connection.nonce = head.nonce;
+  connection.address = std::move(address);
 }
 
 // Another connection with the same process that has not ended. The lock is held.
@@ -225,7 +260,7 @@ int TcpLink::admit(Connection& connection) {
     if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
     const bool we_precede = identity_.name.packed() < from.identity().name.packed();
     if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
-      queue_header(connection, FrameType::goodbye, from.identity().key, {});
+      queue_header(connection, FrameType::goodbye, from.identity().tag, {});
       connection.state.store(State::closing, std::memory_order_release);
       attention_.store(true, std::memory_order_relaxed);
       return 1;
@@ -245,7 +280,9 @@ int TcpLink::admit(Connection& connection) {
   }
   target = {Slot::Status::live, &connection, {}};
   connection.peer = peer;
-  queue_header(connection, FrameType::hello_ack, from.identity().key, {});
+  const Key proof = ack_proof(identity_, name(), connection.nonce);
+  queue_header(connection, FrameType::hello_ack, from.identity().tag,
+               std::as_bytes(std::span(&proof, 1)));
   establish(connection);
   return 1;
 }

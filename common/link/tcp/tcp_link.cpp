@@ -168,9 +168,10 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
     return false;
   }
   const std::optional<Endpoint> endpoint = endpoint_of(address);
-  if (!endpoint || own_address_.empty()) {
-    why_not = endpoint ? "the link does not know its own process's address yet"
-                       : "the peer has no " + options_.name + " address";
+  if (!endpoint || !address.has_key() || own_address_.empty()) {
+    why_not = !endpoint            ? "the peer has no " + options_.name + " address"
+              : !address.has_key() ? "the peer's key is not known"
+                                   : "the link does not know its own process's address yet";
     return false;
   }
   Socket socket = Socket::connecting(options_.interface.address, endpoint->ip, endpoint->port,

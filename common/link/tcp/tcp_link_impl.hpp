@@ -101,7 +101,9 @@ class TcpLink final : public Link {
   void listen(bool on) noexcept;
   int finish_connect(Connection& connection);
   int await_ack(Connection& connection);
+  bool is_answer(const Connection& connection, std::span<const std::byte> proof) const;
   int greet(Connection& connection);
+  void believe(Connection& connection, std::span<const std::byte> hello);
   int admit(Connection& connection);
   void drop_stranger(Connection& connection) noexcept;
   Connection* find_other(const Connection& connection) noexcept;
@@ -130,6 +132,7 @@ class TcpLink final : public Link {
   FrameSink& sink_;
   Counters& counters_;
   std::vector<std::byte> own_address_;
+  std::vector<Key> heard_;  // nonces of the hellos that were believed
   Socket listener_;
   Socket epoll_;  // not a socket, but a descriptor to own
   std::uint16_t port_ = 0;

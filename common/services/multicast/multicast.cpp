@@ -29,7 +29,7 @@ Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
   if (options.recovery != Suspicion::never) {
     recovery_ =
         std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
-    jitter_ = ni.identity().key | 1u;
+    jitter_ = ni.identity().tag | 1u;
   }
   ni_.services().attach(id_, this);
 }

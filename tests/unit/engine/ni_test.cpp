@@ -162,6 +162,21 @@ std::string pattern(std::size_t size, std::uint64_t seed) {
 
 }  // namespace
 
+TEST_CASE("ni: who was met by his hello has told his key to nobody; it comes with his address",
+          "[ni]") {
+  Lab lab(2, {}, {});
+  lab.post(1, 0, "hello");
+  REQUIRE(lab.world.run_until([&] { return !lab.received[0].empty(); }));
+  const Ni& ni = lab.world.ni(0);
+  const Address said = ni.peers().at(0).address;
+  CHECK_FALSE(said.has_key());
+  const FrameSink& sink = lab.world.ni(0).sink();
+  CHECK(sink.published(said) == nullptr);
+  REQUIRE(lab.world.peer(0, 1) == 0);
+  REQUIRE(sink.published(said) != nullptr);
+  CHECK(sink.published(said)->identity().key == lab.world.ni(1).identity().key);
+}
+
 TEST_CASE("messages are FIFO and exactly once, whatever the window", "[ni]") {
   const std::uint32_t window = GENERATE(1u, 2u, 8u);
   const auto mode = GENERATE(HostQueue::Mode::direct, HostQueue::Mode::queued);

@@ -49,7 +49,7 @@ class Node final : public FrameSink {
     AddressWriter writer(identity_);
     link_->publish(writer);
     Bytes blob = std::move(writer).finish();
-    link_->set_own_address(blob);
+    link_->set_own_address(without_key(blob));
     address_ = Address::parse(blob);
     return address_.has_value();
   }
@@ -403,7 +403,7 @@ TEST_CASE("ofi: a stranger's frames are counted and dropped", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     Pair pair(candidate.provider);
     Identity wrong = pair.b.identity();
-    wrong.key ^= 1;
+    wrong = {wrong.name, wrong.key.low ^ 1, wrong.initial_window};
     AddressWriter writer(wrong);
     pair.b.link().publish(writer);
     const std::optional<Address> stale = Address::parse(std::move(writer).finish());
@@ -458,7 +458,7 @@ class Outsider {
       Header header;
       std::uint64_t payload;
     } frame;
-    encode_header(frame.header, pair_.b.identity().key, slot, sequence, {FrameType::message}, 8);
+    encode_header(frame.header, pair_.b.identity().tag, slot, sequence, {FrameType::message}, 8);
     frame.payload = sequence;
     send(&frame, sizeof frame);
   }
@@ -489,7 +489,7 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
       for (std::byte& byte : frame) byte = static_cast<std::byte>(random());
       if (i % 4 == 1) {  // a hello whose address is garbage
         Header header;
-        encode_header(header, pair.b.identity().key, kNoPeer, 0, {FrameType::hello}, 40);
+        encode_header(header, pair.b.identity().tag, kNoPeer, 0, {FrameType::hello}, 40);
         std::memcpy(frame, &header, sizeof header);
       }
       outsider.send(frame, i % 4 == 1 ? 64 : random() % 64);

@@ -61,7 +61,7 @@ struct End {
     AddressWriter writer(identity);
     link->publish(writer);
     blob = std::move(writer).finish();
-    link->set_own_address(blob);
+    link->set_own_address(without_key(blob));
   }
   Address address() const { return *Address::parse(blob); }
   bool connect(const End& to, std::string* why = nullptr) {

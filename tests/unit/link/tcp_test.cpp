@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include "base/limits.hpp"
 #include "catch.hpp"
 #include "descriptors.hpp"
+#include "link/tcp/proof.hpp"
 #include "link/tcp/stream.hpp"
 
 using namespace lfc;
@@ -53,8 +56,8 @@ TcpOptions loopback() {
 
 // One process: a link and a sink that remembers everything.
 struct Node final : FrameSink {
-  explicit Node(std::uint32_t rank, const TcpOptions& options = loopback())
-      : identity{{7, rank}, 0xabc000u + rank, 8} {
+  explicit Node(std::uint32_t rank, const TcpOptions& options = loopback(), Key key = {})
+      : identity{{7, rank}, key ? key : Key(0xabc000u + rank, rank), 8} {
     std::string why;
     link = make_tcp_link(options, identity, *this, counters, why);
     INFO(why);
@@ -62,14 +65,14 @@ struct Node final : FrameSink {
     AddressWriter writer(identity);
     link->publish(writer);
     blob = std::move(writer).finish();
-    link->set_own_address(blob);
+    link->set_own_address(without_key(blob));
   }
 
   Address address() const { return Address::parse(blob).value(); }
   std::uint16_t port() const {
     const Address own = address();
     std::uint16_t port = 0;
-    std::memcpy(&port, own.section("tcp").data(), sizeof port);
+    std::memcpy(&port, own.section(link->name()).data(), sizeof port);
     return port;
   }
   PeerId id_of(const Address& from) {
@@ -191,19 +194,30 @@ struct Stranger {
   int fd;
 };
 
+// The address that a hello carries.
 Bytes blob_of(const Identity& identity) {
   AddressWriter writer(identity);
   writer.add("tcp", Bytes(20));
-  return std::move(writer).finish();
+  return without_key(std::move(writer).finish());
 }
 
-Bytes hello(std::uint32_t key, const Bytes& address, FrameType type = FrameType::hello) {
+Bytes with_header(std::uint32_t tag, FrameType type, const Bytes& payload) {
   Bytes bytes(sizeof(Header));
   Header header;
-  encode_header(header, key, kNoPeer, 0, {type}, static_cast<std::uint32_t>(address.size()));
+  encode_header(header, tag, kNoPeer, 0, {type}, static_cast<std::uint32_t>(payload.size()));
   std::memcpy(bytes.data(), &header, sizeof header);
-  bytes.insert(bytes.end(), address.begin(), address.end());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
   return bytes;
+}
+
+// By one who knows the target's key.
+Bytes hello(const Identity& target, const Bytes& address, FrameType type = FrameType::hello) {
+  const Key nonce = random_key();
+  const tcp::HelloHead head{nonce, tcp::hello_proof(target, "tcp", nonce, address)};
+  Bytes payload(sizeof head);
+  std::memcpy(payload.data(), &head, sizeof head);
+  payload.insert(payload.end(), address.begin(), address.end());
+  return with_header(target.tag, type, payload);
 }
 
 Bytes frame_bytes(tcp::Prefix prefix, std::uint8_t sequence, const Bytes& payload) {
@@ -463,18 +477,22 @@ TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") 
   send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
   pump({&a, &b}, [&] { return a.frames.size() == 1; });
 
-  const std::uint32_t key = a.identity.key;
+  const Identity& key = a.identity;
+  Identity wrong_key = key;
+  wrong_key.key.high ^= 1;
   const Bytes mallory = blob_of({{9, 9}, 5, 8});
   Random random(7);
   std::vector<Bytes> attacks{
       random_bytes(random, 4000),
       Bytes(24),
-      random_bytes(random, 10),                 // and then silence
-      hello(key ^ 1, mallory),                  // wrong key
+      random_bytes(random, 10),  // and then silence
+      hello(wrong_key, mallory),
       hello(key, mallory, FrameType::message),  // wrong type
       hello(key, random_bytes(random, 100)),    // no address
-      hello(key, a.blob),                       // claims to be the node itself
-      hello(key, Bytes(kMaxAddress + 1)),       // too long
+      hello(key, without_key(a.blob)),          // claims to be the node itself
+      hello(key, b.blob),                       // nobody tells his key
+      with_header(key.tag, FrameType::hello, mallory),
+      hello(key, Bytes(kMaxAddress + 1)),  // too long
       {},
   };
   Bytes half = hello(key, mallory);
@@ -568,7 +586,9 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
   std::vector<std::unique_ptr<Stranger>> strangers;
   for (std::size_t i = 0; i < kGuesses; ++i) {
     strangers.push_back(std::make_unique<Stranger>(a));
-    strangers.back()->say(hello(a.identity.key ^ static_cast<std::uint32_t>(i + 1), b.blob));
+    Identity guess = a.identity;
+    guess.key.low ^= i + 1;
+    strangers.back()->say(hello(guess, without_key(b.blob)));
   }
   const auto begun = std::chrono::steady_clock::now();
   const auto wrong = [&] { return a.counters.get(Counter::frames_dropped); };
@@ -580,6 +600,141 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
   pump({&a, &b}, [&] { return a.frames.size() == 1 && wrong() == kGuesses; });
   CHECK(std::chrono::steady_clock::now() - begun >= 900ms);
   CHECK(a.connects == 1);
+}
+
+namespace {
+
+// Somebody who listens where a process has listened before him.
+struct Impostor {
+  explicit Impostor(std::uint16_t port) : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const int on = 1;
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(listener, 8) == 0);
+  }
+  ~Impostor() {
+    ::close(listener);
+    if (fd >= 0) ::close(fd);
+  }
+  // All that the node says to him before it waits for an answer.
+  Bytes hello_of(Node& node) {
+    Bytes bytes;
+    pump({&node}, [&] {
+      if (fd < 0) fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+      std::array<std::byte, 4096> some;
+      const ssize_t got = fd < 0 ? 0 : ::recv(fd, some.data(), some.size(), MSG_DONTWAIT);
+      if (got > 0) bytes.insert(bytes.end(), some.begin(), some.begin() + got);
+      Header header;
+      if (bytes.size() < sizeof header) return false;
+      std::memcpy(&header, bytes.data(), sizeof header);
+      return bytes.size() == sizeof header + header.length;
+    });
+    return bytes;
+  }
+  int listener;
+  int fd = -1;
+};
+
+bool holds(const Bytes& bytes, const Key& key) {
+  Bytes wanted(sizeof key);
+  std::memcpy(wanted.data(), &key, sizeof key);
+  return std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()) != bytes.end();
+}
+
+Bytes payload_of(const Bytes& frame) { return {frame.begin() + sizeof(Header), frame.end()}; }
+
+// Says it to the node, which must take no notice but to count it.
+void is_refused(Node& node, const Bytes& hello) {
+  const int connects = node.connects;
+  const std::uint64_t dropped = node.counters.get(Counter::frames_dropped);
+  const Stranger stranger(node);
+  stranger.say(hello);
+  pump({&node}, [&] { return node.counters.get(Counter::frames_dropped) != dropped; });
+  CHECK(node.connects == connects);
+}
+
+}  // namespace
+
+TEST_CASE("tcp: a recorded hello tells no key, and is believed by nobody else and never again",
+          "[tcp]") {
+  Node a(0);
+  auto b = std::make_unique<Node>(1);
+  const Address target = b->address();
+  const Identity owner = b->identity;
+  const std::uint16_t port = b->port();
+  b.reset();
+  Bytes recorded;
+  {
+    Impostor impostor(port);
+    std::string why;
+    REQUIRE(a.link->connect(1, target, why));
+    recorded = impostor.hello_of(a);
+  }
+  CHECK_FALSE(holds(recorded, a.identity.key));
+  CHECK_FALSE(holds(recorded, owner.key));
+
+  TcpOptions second = loopback();
+  second.name = "tcp1";
+  Node stranger(1, loopback(), Key(5));
+  Node other(2, loopback(), owner.key);
+  Node rail(1, second);
+  is_refused(stranger, with_header(stranger.identity.tag, FrameType::hello, payload_of(recorded)));
+  is_refused(other, recorded);
+  is_refused(rail, recorded);
+
+  Node reborn(1);  // has the name and the key that it was meant for
+  const Stranger first(reborn);
+  first.say(recorded);
+  pump({&reborn}, [&] { return reborn.connects == 1; });
+  is_refused(reborn, recorded);
+}
+
+TEST_CASE("tcp: a hello of which anything has been altered is refused", "[tcp]") {
+  Node a(0);
+  const Bytes payload = payload_of(hello(a.identity, blob_of({{9, 9}, 5, 8})));
+  Random random(13);
+  for (std::size_t i = 0; i < payload.size(); ++i) {
+    Bytes altered = payload;
+    altered[i] ^= std::byte{1} << (random() % 8);
+    INFO("byte " << i);
+    is_refused(a, with_header(a.identity.tag, FrameType::hello, altered));
+  }
+  const Stranger proper(a);
+  proper.say(with_header(a.identity.tag, FrameType::hello, payload));
+  pump({&a}, [&] { return a.connects == 1; });
+}
+
+TEST_CASE("tcp: who does not know the key of the process that we connect to cannot answer for it",
+          "[tcp]") {
+  const bool replays = GENERATE(false, true);
+  Node a(0);
+  auto b = std::make_unique<Node>(1);
+  const Address target = b->address();
+  const Key earlier = random_key();  // of a hello of ours whose answer he has heard
+  const Key proof = replays ? tcp::ack_proof(b->identity, "tcp", earlier) : random_key();
+  const std::uint16_t port = b->port();
+  b.reset();
+  Impostor impostor(port);
+  std::string why;
+  REQUIRE(a.link->connect(1, target, why));
+  const Bytes said = payload_of(impostor.hello_of(a));
+  const Bytes answer = with_header(a.identity.tag, FrameType::hello_ack, bytes_of(proof));
+  REQUIRE(::send(impostor.fd, answer.data(), answer.size(), MSG_NOSIGNAL) > 0);
+  pump({&a}, [&] { return !a.broken.empty(); });
+  CHECK(a.broken[0].second.find("answered hello with something else") != std::string::npos);
+  CHECK(a.send(1, {FrameType::message}, Bytes(8)) == SendStatus::broken);
+}
+
+TEST_CASE("tcp: a process whose key is not known is not connected to", "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::string why;
+  CHECK_FALSE(a.link->connect(1, Address::parse(without_key(b.blob)).value(), why));
+  CHECK(why.find("key") != std::string::npos);
 }
 
 TEST_CASE("tcp: a process without descriptors does not spin, and hears peers later", "[tcp]") {
@@ -644,7 +799,7 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
   for (std::size_t i = 0; i < crimes.size(); ++i) {
     const Identity who{{9, static_cast<std::uint32_t>(i)}, 5, 8};
     Stranger criminal(a);
-    criminal.say(hello(a.identity.key, blob_of(who)));
+    criminal.say(hello(a.identity, blob_of(who)));
     const int connects = a.connects;
     pump({&a, &b}, [&] { return a.connects == connects + 1; });
     criminal.say(crimes[i]);
@@ -670,7 +825,7 @@ TEST_CASE("tcp: a peer that ends in the middle of a frame is broken once", "[tcp
   LinkRegion region;
   REQUIRE(a.link->register_memory(memory.data(), memory.size(), region));
   Stranger peer(a);
-  peer.say(hello(a.identity.key, blob_of({{9, 1}, 5, 8})));
+  peer.say(hello(a.identity, blob_of({{9, 1}, 5, 8})));
   pump({&a}, [&] { return a.connects == 1; });
   Bytes bytes =
       in_a_put

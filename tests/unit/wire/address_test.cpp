@@ -98,13 +98,30 @@ TEST_CASE("an address without a window, or of another version, is refused", "[ad
   AddressWriter writer({{1, 2}, 3, 0});
   REQUIRE_FALSE(Address::parse(std::move(writer).finish()).has_value());
   auto other = example();
-  other[3] = static_cast<std::byte>('2');
+  other[3] = static_cast<std::byte>('1');
   REQUIRE_FALSE(Address::parse(other).has_value());
+}
+
+TEST_CASE("an address without its key is the same but for that", "[address]") {
+  const auto address = Address::parse(example()).value();
+  const auto shown = Address::parse(without_key(example())).value();
+  REQUIRE(address.has_key());
+  REQUIRE_FALSE(shown.has_key());
+  REQUIRE(shown.identity().name == address.identity().name);
+  REQUIRE(shown.identity().tag == address.identity().tag);
+  REQUIRE(shown.identity().initial_window == 8);
+  REQUIRE(same(shown.section("tcp"), bytes_of("10.0.0.1:4711")));
+}
+
+TEST_CASE("an address whose tag is not its key's is refused", "[address]") {
+  auto blob = example();
+  blob[12] ^= std::byte{1};
+  REQUIRE_FALSE(Address::parse(blob).has_value());
 }
 
 TEST_CASE("an address never grows past its limit", "[address]") {
   AddressWriter writer({{1, 2}, 3, 4});
-  writer.add("a", std::vector<std::byte>(kMaxAddress - 20 - 4));  // exactly full
+  writer.add("a", std::vector<std::byte>(kMaxAddress - 36 - 4));  // exactly full
   REQUIRE_THROWS_AS(writer.add("b", {}), std::length_error);
   const auto blob = std::move(writer).finish();
   REQUIRE(blob.size() == kMaxAddress);
