@@ -687,9 +687,11 @@ TEST_CASE("tcp: a recorded hello tells no key, and is believed by nobody else an
   is_refused(rail, recorded);
 
   Node reborn(1);  // has the name and the key that it was meant for
-  const Stranger first(reborn);
+  Stranger first(reborn);
   first.say(recorded);
   pump({&reborn}, [&] { return reborn.connects == 1; });
+  first.leave();
+  pump({&reborn}, [&] { return !reborn.broken.empty(); });
   is_refused(reborn, recorded);
 }
 
