@@ -29,7 +29,7 @@ const Bytes16 kCounting{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 }  // namespace
 
-// Of the authors' vectors.h: the message of n bytes counts from 0, as the key does.
+// Of the vectors that the authors publish: the message of n bytes counts from 0, as the key does.
 TEST_CASE("siphash has the published values", "[key]") {
   const struct {
     std::size_t size;
