@@ -306,7 +306,7 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
 
 void lfc_adapter_dropped(lfc_adapter* adapter) {
-  adapter->ni->link_counters().add(lfc::Counter::frames_dropped);
+  adapter->ni->counters().add(lfc::Counter::frames_dropped);
 }
 
 size_t lfc_adapter_memory(const lfc_adapter* adapter) { return adapter->ni->memory(); }

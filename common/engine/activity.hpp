@@ -6,10 +6,11 @@
 //   if (activity.take_left_over()) retry();                   // Turn
 //
 // Invariant: what is left over while the thread sleeps with armed links wakes it (tests/unit/engine/ni_thread_test.cpp).
-// Threads: under the NI's lock, but is_used() and note_use().
+// Threads: under the NI's lock, but is_unused(), note_use(), and those of attendance.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace lfc {
@@ -23,6 +24,13 @@ class Activity {
   void note_use() noexcept { used_.store(true, std::memory_order_relaxed); }
   // Nobody has talked yet, and no service has anything to do.
   bool is_unused() const noexcept { return !used_.load(std::memory_order_relaxed); }
+
+  // While some thread of the host polls without a pause: however seldom that thread gets a core, the NI's
+  // need not do its work. With more ranks than cores it would only take the core from whom all wait for.
+  // Any number at a time.
+  void attend() noexcept { attended_.fetch_add(1, std::memory_order_relaxed); }
+  void leave() noexcept { attended_.fetch_sub(1, std::memory_order_relaxed); }
+  bool is_attended() const noexcept { return attended_.load(std::memory_order_relaxed) != 0; }
 
   void leave_over() noexcept {
     left_over_ = true;
@@ -42,6 +50,7 @@ class Activity {
 
  private:
   std::atomic<bool> used_{false};
+  std::atomic<std::uint32_t> attended_{0};
   bool left_over_ = false;
   bool driven_ = false;
   bool armed_ = false;

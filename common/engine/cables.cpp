@@ -52,7 +52,7 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
   tcp.name = name;
   tcp.interface = interface;
   tcp.threads = opening.options.threads;
-  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.link_counters(),
+  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(),
                        opening.why_not);
 }
 
@@ -68,7 +68,7 @@ bool open_tcp(CableOpening& opening) {
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
   auto bond =
-      make_bond_link(options, opening.ni.identity(), opening.ni.sink(), opening.ni.link_counters());
+      make_bond_link(options, opening.ni.identity(), opening.ni.sink(), opening.ni.counters());
   const Interface* last = nullptr;
   std::string rails;
   for (const Interface& interface : chosen) {
@@ -101,7 +101,7 @@ bool open_ofi(CableOpening& opening) {
   if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
   if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
   return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
-                                   opening.ni.link_counters(), opening.why_not));
+                                   opening.ni.counters(), opening.why_not));
 }
 
 constexpr Cable kCables[] = {

@@ -100,17 +100,12 @@ const LinkTraits& Ni::link_traits(PeerId id) const noexcept {
 // --- Messages ---
 
 bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  const auto entry = lock_.try_enter_short();
+  auto entry = lock_.try_enter_short();
   if (entry == SendLock::kRefused) [[unlikely]]
-    return try_send_shared(id, tag, slices, count);
+    entry = lock_.await_entry();
   const bool sent = sender_.try_message(peers_.at(id), tag, slices, count);
   lock_.leave(entry);
   return sent;
-}
-
-bool Ni::try_send_shared(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  const SendLock::Guard guard(lock_);
-  return sender_.try_message(peers_.at(id), tag, slices, count);
 }
 
 void Ni::post(PeerId id, Message& message) noexcept {

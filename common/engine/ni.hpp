@@ -125,15 +125,15 @@ class Ni final {
   Turn& turn() noexcept { return turn_; }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
-  class Attendance {  // see Turn::attend()
+  class Attendance {  // see Activity::attend()
    public:
-    explicit Attendance(Ni& ni) noexcept : turn_(ni.turn_) { turn_.attend(); }
-    ~Attendance() { turn_.leave(); }
+    explicit Attendance(Ni& ni) noexcept : activity_(ni.turn_.activity()) { activity_.attend(); }
+    ~Attendance() { activity_.leave(); }
     Attendance(const Attendance&) = delete;
     Attendance& operator=(const Attendance&) = delete;
 
    private:
-    Turn& turn_;
+    Activity& activity_;
   };
 
   // --- Observation ---
@@ -142,9 +142,8 @@ class Ni final {
   const Identity& identity() const noexcept { return identity_; }
   // What open() has returned.
   std::span<const std::byte> address() const noexcept { return address_; }
-  const Counters& counters() const noexcept { return counters_; }
-  // For links and services, which count what they do.
-  Counters& link_counters() noexcept { return counters_; }
+  // Links and services count in them what they do.
+  Counters& counters() noexcept { return counters_; }
   // To be looked into with Access held.
   const PeerTable& peers() const noexcept { return peers_; }
   // Bytes of buffers held by the NI and its links now (common/engine/README.md has the bound).
@@ -153,9 +152,6 @@ class Ni final {
   void describe(std::string& out) const;
 
  private:
-  [[gnu::noinline]] bool try_send_shared(PeerId peer, std::uint8_t tag, const Slice* slices,
-                                         int count) noexcept;
-
   const Config config_;
   const Identity identity_;
   std::vector<std::byte> address_;

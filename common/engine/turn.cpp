@@ -51,7 +51,7 @@ int Turn::look(bool all_links) noexcept {
   const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
   if (!all_links) passes_.store(passes, std::memory_order_relaxed);
   if (all_links || passes % kPassesPerIdlePoll == 0) {
-    events = poll_all();
+    for (const auto& link : links()) events += link->poll();
   } else {
     // By index: a callback may add a link to the list.
     const std::vector<Link*>& busy = parts_.peers.busy_links();
@@ -59,12 +59,6 @@ int Turn::look(bool all_links) noexcept {
   }
   if (activity_.left_over()) [[unlikely]]
     retry_left_over();
-  return events;
-}
-
-int Turn::poll_all() noexcept {
-  int events = 0;
-  for (const auto& link : links()) events += link->poll();
   return events;
 }
 

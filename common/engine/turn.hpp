@@ -63,10 +63,6 @@ class Turn {
   // however long it takes. They may be nested. Cheap: a store and a load.
   void mask() noexcept;
   void unmask() noexcept;
-  // While some thread of the host polls without a pause: however seldom that thread gets a core, the NI's
-  // need not do its work. With more ranks than cores it would only take the core from whom all wait for.
-  void attend() noexcept { attended_.fetch_add(1, std::memory_order_relaxed); }
-  void leave() noexcept { attended_.fetch_sub(1, std::memory_order_relaxed); }
   // What a wake-up of the NI thread was measured to take; 0 without one.
   std::chrono::nanoseconds wake_up_cost() const noexcept;
 
@@ -79,7 +75,7 @@ class Turn {
   int take_short_turn() noexcept;
   // Changes with every poll of the host, and with every look while somebody attends.
   std::uint64_t presence() noexcept {
-    if (attended_.load(std::memory_order_relaxed) != 0) ++looks_;
+    if (activity_.is_attended()) ++looks_;
     return lock_.visits() + (looks_ << 40);
   }
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
@@ -94,7 +90,6 @@ class Turn {
   bool may_skip() noexcept;
   int pass_and_serve() noexcept;
   int look(bool all_links) noexcept;
-  int poll_all() noexcept;
   [[gnu::noinline]] void retry_left_over() noexcept;
   Watchdog::Outcome claim() noexcept;
   void release_claim() noexcept;
@@ -110,7 +105,6 @@ class Turn {
   Counters& counters_;
   const Parts parts_;
   std::atomic<std::uint32_t> masks_{0};
-  std::atomic<std::uint32_t> attended_{0};
   std::uint64_t looks_ = 0;  // of the thread's own
   std::atomic<bool> unmask_awaited_{false};
   bool all_wake_ = true;  // no link has to be polled

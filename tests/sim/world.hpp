@@ -45,7 +45,7 @@ class World {
       own.name = {1, node};
       own.key = 0x1000 + node;
       auto& ni = *nis_.emplace_back(std::make_unique<Ni>(own));
-      ni.add_link(fabric_.make_link(ni.sink(), ni.link_counters()));
+      ni.add_link(fabric_.make_link(ni.sink(), ni.counters()));
     }
     for (auto& ni : nis_) addresses_.push_back(*Address::parse(ni->open()));
   }

@@ -7,8 +7,8 @@
 //
 //   SimFabric fabric({.seed = 7});
 //   Ni a(config_a), b(config_b);
-//   a.add_link(fabric.make_link(a.sink(), a.link_counters()));   // node 0
-//   b.add_link(fabric.make_link(b.sink(), b.link_counters()));   // node 1
+//   a.add_link(fabric.make_link(a.sink(), a.counters()));   // node 0
+//   b.add_link(fabric.make_link(b.sink(), b.counters()));   // node 1
 //   while (!finished) { fabric.advance(); a.progress(); b.progress(); }
 //
 // Default mode: FIFO and exactly once per ordered pair; frames of different pairs overtake each

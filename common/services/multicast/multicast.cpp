@@ -128,7 +128,7 @@ void Multicast::send(Group& group, MulticastHeader header, std::span<const std::
   header.group = group.key;
   header.kind = MulticastHeader::Kind::tree;
   header.origin = group.self;
-  ni_.link_counters().add(Counter::multicasts);
+  ni_.counters().add(Counter::multicasts);
   Packet* packet = nullptr;
   for (const std::uint32_t child :
        group.membership.children({header.shape, header.fan}, group.self, group.self)) {
@@ -171,7 +171,7 @@ bool Multicast::try_send(PeerId peer, const MulticastHeader& header,
   if (peer >= linked_.size()) linked_.resize(std::size_t{peer} + 1);
   if (!linked_[peer]) {
     linked_[peer] = true;
-    ni_.link_counters().add(Counter::multicast_links);
+    ni_.counters().add(Counter::multicast_links);
   }
   const Slices slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
   return ni_.services().try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);

@@ -130,7 +130,7 @@ bool Multicast::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
   if (!ni_.services().try_send_data(peer, id_, slices.data(), packet.size == 0 ? 2 : 3))
     return false;
   ni_.services().withdraw(peer, send);
-  ni_.link_counters().add(Counter::recovery_packets);
+  ni_.counters().add(Counter::recovery_packets);
   return true;
 }
 
@@ -166,7 +166,7 @@ void Multicast::start_recovery() {
     Send& send = *entry->second.first;
     if (!send_on(recovery_->own(), peer, send)) continue;
     last_recovered_ = peer;
-    ni_.link_counters().add(Counter::recoveries);
+    ni_.counters().add(Counter::recoveries);
     recovery_->start(peer);
     sent(&send, Result::ok);
     return;

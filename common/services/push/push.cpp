@@ -74,7 +74,7 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
-  ni_.link_counters().add(Counter::pushes);
+  ni_.counters().add(Counter::pushes);
 }
 
 void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t size) {
@@ -190,7 +190,7 @@ void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
     ni_.services().control(id, ServiceId::push, &oldest->number, sizeof oldest->number);
     peer.kept -= oldest->total;
     erase(peer, *oldest);
-    ni_.link_counters().add(Counter::pushes_dropped);
+    ni_.counters().add(Counter::pushes_dropped);
   }
 }
 
