@@ -326,6 +326,14 @@ TEST_CASE("pairs with gaps, at equal distances or not, give what one by one give
                                            bytes, {lock, Hold::shared}))
               accumulate(what, target, memory[1].data(), packed.data(),
                          fetch ? old[1].data() : nullptr, bytes, {lock, Hold::shared});
+            for (int way = 0; way < 2; ++way) {
+              std::vector<std::byte> values(bytes);
+              Cursor out(there, form.extent, form.count, 0), in(there, form.extent, form.count, 0);
+              gather(out, memory[way].data(), values.data(), bytes);
+              blank_padding(type.element, values);
+              scatter(in, memory[way].data(), values.data(), bytes);
+              blank_padding(type.element, old[way]);
+            }
             REQUIRE((memory[0] == memory[1]));
             REQUIRE((old[0] == old[1]));
           }
