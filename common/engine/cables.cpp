@@ -52,8 +52,7 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
   tcp.name = name;
   tcp.interface = interface;
   tcp.threads = opening.options.threads;
-  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(),
-                       opening.why_not);
+  return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(), opening.why_not);
 }
 
 // One link for each interface; several are bonded.
