@@ -263,13 +263,14 @@ void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                             size, hold(adapter, operation));
 }
 
-uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, size_t size) {
-  return adapter->push == nullptr ? 0 : adapter->push->offer(peer, size);
+uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region* region) {
+  return adapter->push == nullptr ? 0 : adapter->push->offer(peer, handle_of(region)->size);
 }
 
-void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number, const void* data,
-                      size_t size) {
-  adapter->push->push(peer, number, data, size);
+void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
+                      const lfc_region* region) {
+  const lfc::RegionHandle& from = *handle_of(region);
+  adapter->push->push(peer, number, reinterpret_cast<const void*>(from.address), from.size);
 }
 
 void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer) { adapter->push->release(peer); }

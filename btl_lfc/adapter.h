@@ -109,9 +109,9 @@ bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigne
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
 
 /* Pushed messages: common/services/push/push.hpp. */
-uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, size_t size);
-void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number, const void* data,
-                      size_t size);
+uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region* region);
+void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
+                      const lfc_region* region);
 void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer);
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
                        size_t size, lfc_operation* operation);

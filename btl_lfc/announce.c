@@ -5,11 +5,10 @@
 #include "registration.h"
 
 void lfc_announce_later(struct mca_btl_base_endpoint_t* endpoint,
-                        mca_btl_base_registration_handle_t* handle, const void* data, size_t size) {
+                        mca_btl_base_registration_handle_t* handle) {
   /* A registration that is kept serves several messages at a time: it cannot say which of them is pushed. */
   if (lfc_registrations_cached()) return;
-  handle->data = data;
-  handle->size = size;
+  handle->self = handle;
   handle->peer = endpoint->peer;
   atomic_store_explicit(&endpoint->to_announce, handle, memory_order_relaxed);
 }
@@ -21,18 +20,19 @@ mca_btl_base_registration_handle_t* lfc_announce(struct mca_btl_base_endpoint_t*
   const mca_btl_base_segment_t* segment = descriptor->des_segments;
   if (handle == NULL || descriptor->des_segment_count != 1 || segment->seg_len < sizeof *handle)
     return NULL;
-  mca_btl_base_registration_handle_t* sent =
-      (void*)((char*)segment->seg_addr.pval + segment->seg_len - sizeof *handle);
-  if (memcmp(sent, handle, sizeof *handle) != 0) return NULL;
-  handle->pushed = lfc_adapter_offer(lfc_btl.adapter, endpoint->peer, handle->size);
+  void* const end = (char*)segment->seg_addr.pval + segment->seg_len - sizeof *handle;
+  mca_btl_base_registration_handle_t sent; /* it may lie unaligned */
+  memcpy(&sent, end, sizeof sent);
+  /* Another message; whether the registration still exists is not known, so it is not looked into. */
+  if (sent.self != handle) return NULL;
+  handle->pushed = lfc_adapter_offer(lfc_btl.adapter, endpoint->peer, &handle->region);
   if (handle->pushed == 0) return NULL;
-  memcpy(sent, handle, sizeof *handle); /* it may lie unaligned */
+  memcpy(end, handle, sizeof *handle);
   return handle;
 }
 
 void lfc_push(const mca_btl_base_registration_handle_t* handle) {
-  lfc_adapter_push(lfc_btl.adapter, (uint32_t)handle->peer, handle->pushed, handle->data,
-                   handle->size);
+  lfc_adapter_push(lfc_btl.adapter, (uint32_t)handle->peer, handle->pushed, &handle->region);
 }
 
 void lfc_announced_end(const mca_btl_base_registration_handle_t* handle) {

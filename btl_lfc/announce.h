@@ -1,7 +1,7 @@
 /* Announced messages: one that its receiver shall get is announced by ob1 (RGET). Its bytes are pushed behind the announcement
  * (common/services/push), which says so in the registration handle that ob1 sends at its end.
  *
- *   register_mem:    lfc_announce_later(endpoint, handle, base, size);     // ob1 asks for this right before it announces
+ *   register_mem:    lfc_announce_later(endpoint, handle);                 // ob1 asks for this right before it announces
  *   send:            handle = lfc_announce(endpoint, descriptor);          // NULL: this announces nothing that is pushed
  *                    ... send the descriptor ...
  *                    if (handle != NULL) lfc_push(handle);
@@ -16,7 +16,7 @@
 #include "btl_lfc.h"
 
 void lfc_announce_later(struct mca_btl_base_endpoint_t* endpoint,
-                        mca_btl_base_registration_handle_t* handle, const void* data, size_t size);
+                        mca_btl_base_registration_handle_t* handle);
 mca_btl_base_registration_handle_t* lfc_announce(struct mca_btl_base_endpoint_t* endpoint,
                                                  mca_btl_base_descriptor_t* descriptor);
 void lfc_push(const mca_btl_base_registration_handle_t* handle);

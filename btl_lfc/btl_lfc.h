@@ -51,13 +51,11 @@ struct mca_btl_base_endpoint_t {
 };
 
 /* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1 and
- * osc/rdma send to peers. */
+ * osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. */
 struct mca_btl_base_registration_handle_t {
   lfc_region region;
   uint64_t pushed;
-  const void*
-      data; /* this and what follows is for the sender only: what was registered, and for whom */
-  uint64_t size;
+  const struct mca_btl_base_registration_handle_t* self;
   uint64_t peer;
 };
 

@@ -155,7 +155,7 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
   const bool announced = flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL;
   if (announced && !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size)) return NULL;
   mca_btl_base_registration_handle_t* handle = lfc_register(base, size, flags);
-  if (announced && handle != NULL) lfc_announce_later(endpoint, handle, base, size);
+  if (announced && handle != NULL) lfc_announce_later(endpoint, handle);
   return handle;
 }
 

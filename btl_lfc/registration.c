@@ -20,7 +20,7 @@ static bool enter(mca_btl_base_registration_handle_t* handle, void* base, size_t
   const unsigned access = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? LFC_READ : 0u) |
                           ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? LFC_WRITE : 0u) |
                           ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? LFC_ATOMIC : 0u);
-  handle->pushed = 0;
+  *handle = (mca_btl_base_registration_handle_t){.pushed = 0}; /* its bytes travel */
   return lfc_adapter_register(lfc_btl.adapter, base, size, access, &handle->region);
 }
 

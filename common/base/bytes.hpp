@@ -1,6 +1,7 @@
 // Small arithmetic on bytes, written once.
 //
 //   std::optional<std::uint32_t> number = read_pod<std::uint32_t>(bytes);      // nullopt: they are fewer
+//   std::uint32_t same = load_pod<std::uint32_t>(bytes.data());                // who has looked that they are enough
 //   std::size_t pages = round_up(bytes.size(), 4096);
 //   std::uint64_t tag = fnv1a(bytes);
 #pragma once
@@ -14,14 +15,20 @@
 
 namespace lfc {
 
+// The plain value that lies here, aligned or not.
+template <class T>
+T load_pod(const std::byte* bytes) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(static_cast<void*>(&value), bytes, sizeof value);
+  return value;
+}
+
 // The plain value that the bytes begin with, or hold from `offset` on.
 template <class T>
 std::optional<T> read_pod(std::span<const std::byte> bytes, std::size_t offset = 0) noexcept {
-  static_assert(std::is_trivially_copyable_v<T>);
   if (bytes.size() < offset || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(static_cast<void*>(&value), bytes.data() + offset, sizeof value);
-  return value;
+  return load_pod<T>(bytes.data() + offset);
 }
 
 // The least multiple of `unit` that is not less than `size`.

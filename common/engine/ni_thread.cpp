@@ -17,6 +17,7 @@
 #include "base/faults.hpp"
 #include "engine/turn.hpp"
 #include "machine/cores.hpp"
+#include "sync/relax.hpp"
 
 namespace lfc {
 namespace {
@@ -45,12 +46,6 @@ constexpr nanoseconds kFirstNap = 1us;
 constexpr int kNapDoublings = 10;
 
 nanoseconds now() noexcept { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
 
 thread_local bool is_ni_thread = false;
 

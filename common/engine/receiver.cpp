@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/bytes.hpp"
+
 namespace lfc {
 
 // What every frame brings and takes: credits, and a receive buffer. False: the frame breaks the protocol,
@@ -80,9 +82,8 @@ inline bool Receiver::accept(Peer& peer, Meta meta, std::span<const std::byte> p
 bool Receiver::accept_other(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   switch (meta.type) {
     case FrameType::credit: {
-      CreditPayload credit{};
-      return payload.size() == sizeof credit && read_head(payload, credit) &&
-             sender_.add_credits(peer, credit.credits);
+      if (payload.size() != sizeof(CreditPayload)) return false;
+      return sender_.add_credits(peer, load_pod<CreditPayload>(payload.data()).credits);
     }
     case FrameType::put:
     case FrameType::get:

@@ -42,11 +42,6 @@ struct RegionRef {
 
 // --- Frame payloads. All little-endian, naturally aligned. ---
 
-struct CreditPayload {
-  std::uint32_t credits;
-};
-static_assert(sizeof(CreditPayload) == 4);
-
 struct PutPayload {  // followed by the bytes to store
   OperationRef operation;
   RegionRef region;
@@ -101,14 +96,6 @@ struct AckPayload {  // put_ack; head of get_data; atomic_reply (with the old va
   std::uint64_t value;  // get_data: offset of the bytes that follow; atomic_reply: old value
 };
 static_assert(sizeof(AckPayload) == 24);
-
-// The head of a payload, whatever follows. False: it is too short.
-template <class Payload>
-bool read_head(std::span<const std::byte> bytes, Payload& out) noexcept {
-  if (bytes.size() < sizeof out) return false;
-  std::memcpy(&out, bytes.data(), sizeof out);
-  return true;
-}
 
 constexpr std::uint32_t wire(Result result) noexcept { return static_cast<std::uint32_t>(result); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/faults.hpp"
 
 namespace lfc {
@@ -272,8 +273,8 @@ bool RemoteOrigin::accept(Peer& peer, FrameType type, std::span<const std::byte>
 }
 
 bool RemoteOrigin::accept_get_data(Peer& peer, std::span<const std::byte> payload) {
-  AckPayload head{};
-  if (!read_head(payload, head)) return false;
+  if (payload.size() < sizeof(AckPayload)) return false;
+  const auto head = load_pod<AckPayload>(payload.data());
   RemoteOp* op = operations_.find(head.operation, peer.id);
   if (op == nullptr || op->type != RemoteOp::Type::get || op->stage != RemoteOp::Stage::answer_due)
     return false;
@@ -292,8 +293,8 @@ bool RemoteOrigin::accept_get_data(Peer& peer, std::span<const std::byte> payloa
 }
 
 bool RemoteOrigin::accept_ack(Peer& peer, FrameType type, std::span<const std::byte> payload) {
-  AckPayload ack{};
-  if (payload.size() != sizeof ack || !read_head(payload, ack)) return false;
+  if (payload.size() != sizeof(AckPayload)) return false;
+  const auto ack = load_pod<AckPayload>(payload.data());
   RemoteOp* op = operations_.find(ack.operation, peer.id);
   const auto expected = type == FrameType::put_ack ? RemoteOp::Type::put : RemoteOp::Type::atomic;
   if (op == nullptr || op->type != expected || op->stage != RemoteOp::Stage::answer_due)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.hpp"
+
 namespace lfc {
 
 bool RemoteTarget::serve(Peer& peer, FrameType type, std::span<const std::byte> payload) {
@@ -15,8 +17,8 @@ bool RemoteTarget::serve(Peer& peer, FrameType type, std::span<const std::byte> 
 }
 
 bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
-  PutPayload head{};
-  if (!read_head(payload, head)) return false;
+  if (payload.size() < sizeof(PutPayload)) return false;
+  const auto head = load_pod<PutPayload>(payload.data());
   const std::span<const std::byte> bytes = payload.subspan(sizeof head);
 
   auto& incoming = peer.incoming_puts;
@@ -52,8 +54,8 @@ bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
 }
 
 bool RemoteTarget::serve_get(Peer& peer, std::span<const std::byte> payload) {
-  GetPayload request{};
-  if (payload.size() != sizeof request || !read_head(payload, request)) return false;
+  if (payload.size() != sizeof(GetPayload)) return false;
+  const auto request = load_pod<GetPayload>(payload.data());
   auto* service = new GetService;  // at most the peer's window of them, until answered
   service->operation = request.operation;
   service->region = request.region;
@@ -87,8 +89,8 @@ Sender::Step RemoteTarget::send_data(Peer& peer, GetService& get) {
 }
 
 bool RemoteTarget::serve_atomic(Peer& peer, std::span<const std::byte> payload) {
-  AtomicPayload request{};
-  if (payload.size() != sizeof request || !read_head(payload, request)) return false;
+  if (payload.size() != sizeof(AtomicPayload)) return false;
+  const auto request = load_pod<AtomicPayload>(payload.data());
   if (request.op > static_cast<std::uint8_t>(AtomicOp::last_)) return false;
   AckPayload reply{request.operation, wire(Result::bad_address), 0, 0};
   if (is_aligned(request.address, request.width)) {

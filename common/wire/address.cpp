@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/bytes.hpp"
+
 namespace lfc {
 namespace {
 
@@ -70,9 +72,8 @@ void AddressWriter::add(std::string_view name, std::span<const std::byte> bytes)
 }
 
 std::optional<Address> Address::parse(std::span<const std::byte> blob) {
-  AddressHead head;
-  if (blob.size() < sizeof head || blob.size() > kMaxAddress) return std::nullopt;
-  std::memcpy(&head, blob.data(), sizeof head);
+  if (blob.size() < sizeof(AddressHead) || blob.size() > kMaxAddress) return std::nullopt;
+  const auto head = load_pod<AddressHead>(blob.data());
   if (head.magic != kMagic || head.initial_window == 0) return std::nullopt;
   const auto key = std::bit_cast<Key>(head.key);
   if (key && head.tag != tag_of(key)) return std::nullopt;

@@ -121,6 +121,12 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
+// Of a credit frame, which returns more of them than fit into another frame's header.
+struct CreditPayload {
+  std::uint32_t credits;
+};
+static_assert(sizeof(CreditPayload) == 4);
+
 inline constexpr std::uint8_t kWireVersion = 4;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.

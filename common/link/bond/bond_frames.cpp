@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/faults.hpp"
 #include "base/limits.hpp"
 #include "link/bond/bond_link_impl.hpp"
@@ -11,19 +12,6 @@ namespace lfc::bond {
 namespace {
 
 constexpr int kMaxSlices = 15;
-
-template <class T>
-T read_as(std::span<const std::byte> bytes) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-std::size_t total(const Slice* slices, int count) noexcept {
-  std::size_t size = 0;
-  for (int i = 0; i < count; ++i) size += slices[i].size;
-  return size;
-}
 
 }  // namespace
 
@@ -45,7 +33,7 @@ std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexce
 SendStatus BondLink::send_numbered(Session& session, Meta meta, const Slice* slices,
                                    int count) noexcept {
   if (session.usable == 0 || session.connect_due) return SendStatus::again;
-  const std::size_t size = total(slices, count);
+  const std::size_t size = total_size(slices, count);
   const bool control = !is_data(meta.type);
   const bool alone = session.live == 1;  // there is no other rail that frames could go over
   Retained& retained = session.retained;
@@ -152,12 +140,12 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
   const bool is_note = meta.type == FrameType::rail;
   if (payload.size() < sizeof(Head) || (is_note && payload.size() != sizeof(Head) + sizeof(Note)))
     return violation(session, "a frame without its head");
-  const auto head = read_as<Head>(payload);
+  const auto head = load_pod<Head>(payload.data());
   payload = payload.subspan(sizeof head);
   if (!acknowledged(session, head.acknowledged))
     return violation(session, "an acknowledgement of what was never sent");
   if (is_note) {
-    const auto note = read_as<Note>(payload);
+    const auto note = load_pod<Note>(payload.data());
     if (note.kind < NoteKind::arrived || note.kind > NoteKind::goodbye ||
         note.rail >= rails_.size())
       return violation(session, "an unknown note");
@@ -221,7 +209,7 @@ void BondLink::deliver(Session& session, Meta meta, std::span<const std::byte> p
     if (session.state == Session::State::open) sink_.on_frame(session.peer, meta, payload);
     return;
   }
-  const auto note = read_as<Note>(payload);
+  const auto note = load_pod<Note>(payload.data());
   if (note.kind == NoteKind::leave) return peer_left(session, note.rail);
   // goodbye. If we have closed it too, ours has been sent or is due.
   if (session.state == Session::State::open) abandon_transfers(session);

@@ -7,6 +7,8 @@
 
 #include "link/ofi/ofi_link_impl.hpp"
 
+#include "base/bytes.hpp"
+
 namespace lfc {
 namespace {
 
@@ -184,7 +186,7 @@ void OfiLink::on_hello(std::span<const std::byte> payload) {
   HelloHead head{};
   std::optional<Address> from;
   if (payload.size() > sizeof head) {
-    std::memcpy(&head, payload.data(), sizeof head);
+    head = load_pod<HelloHead>(payload.data());
     from = Address::parse(payload.subspan(sizeof head));
   }
   const PeerId peer = from ? sink_.on_connect(*this, *from) : kNoPeer;
@@ -212,9 +214,8 @@ void OfiLink::on_hello(std::span<const std::byte> payload) {
 
 void OfiLink::on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept {
   using State = Channel::State;
-  HelloHead head{};
-  if (payload.size() != sizeof head) return counters_.add(Counter::frames_dropped);
-  std::memcpy(&head, payload.data(), sizeof head);
+  if (payload.size() != sizeof(HelloHead)) return counters_.add(Counter::frames_dropped);
+  const auto head = load_pod<HelloHead>(payload.data());
   if (channel.state != State::greeting && channel.state != State::closing) return;
   channel.remote_slot = head.slot;
   channel.next_try = {};

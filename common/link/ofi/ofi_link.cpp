@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "link/ofi/ofi_link_impl.hpp"
 
 namespace lfc {
@@ -15,7 +16,7 @@ constexpr std::size_t kLargestInject = 256;
 // Further ahead no frame can be: it is damaged, or the provider lost very many.
 constexpr std::uint32_t kMostEarly = 4096;
 
-constexpr std::size_t padded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
+constexpr std::size_t padded(std::size_t size) noexcept { return round_up(size, 8); }
 
 // A frame as it arrived, without the padding behind it.
 std::span<const std::byte> without_padding(std::span<const std::byte> frame) noexcept {
@@ -239,8 +240,7 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
 
 void OfiLink::accept(Channel& channel, std::span<const std::byte> frame) noexcept {
   using State = Channel::State;
-  Header header;
-  std::memcpy(&header, frame.data(), sizeof header);
+  const auto header = load_pod<Header>(frame.data());
   ++channel.next_receive;
   const auto type = static_cast<FrameType>(header.type);
   if (type == FrameType::goodbye) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/remote_memory.hpp"
+#include "base/bytes.hpp"
 #include "link/sim/sim_link.hpp"
 #include "wire/frame.hpp"
 
@@ -84,16 +84,12 @@ SimFabric::UnderWay SimFabric::under_way(Node from, Node to) const {
   UnderWay sum;
   for (const auto& [arrival, event] : nodes_[to].inbox) {
     if (event.kind != Event::Kind::frame || event.from != from) continue;
-    Header header;
-    std::memcpy(&header, event.bytes.data(), sizeof header);
+    const auto header = load_pod<Header>(event.bytes.data());
     const auto type = static_cast<FrameType>(header.type);
     if (needs_credit(type)) ++sum.credited;
     sum.credits += header.credits;
-    if (type == FrameType::credit) {
-      CreditPayload payload;
-      std::memcpy(&payload, event.bytes.data() + sizeof header, sizeof payload);
-      sum.credits += payload.credits;
-    }
+    if (type == FrameType::credit)
+      sum.credits += load_pod<CreditPayload>(event.bytes.data() + sizeof header).credits;
   }
   return sum;
 }

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc::tcp {
@@ -34,7 +35,7 @@ inline constexpr Kind kAnswer = 67;
 
 inline constexpr std::size_t kPrefix = 8;
 
-constexpr std::size_t padded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
+constexpr std::size_t padded(std::size_t size) noexcept { return round_up(size, 8); }
 
 struct Prefix {
   std::uint32_t length = 0;  // payload bytes, 24 bits on the wire

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "link/tcp/proof.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
@@ -225,9 +226,8 @@ int TcpLink::greet(Connection& connection) {
 
 // Takes the sender's address from a hello whose proof is right, for us, and new.
 void TcpLink::believe(Connection& connection, std::span<const std::byte> hello) {
-  HelloHead head;
-  if (hello.size() < sizeof head) return;
-  std::memcpy(&head, hello.data(), sizeof head);
+  if (hello.size() < sizeof(HelloHead)) return;
+  const auto head = load_pod<HelloHead>(hello.data());
   const std::span<const std::byte> from = hello.subspan(sizeof head);
   if (!(head.proof == hello_proof(identity_, name(), head.nonce, from))) return;
   if (std::find(heard_.begin(), heard_.end(), head.nonce) != heard_.end()) return;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
@@ -92,9 +93,8 @@ void TcpLink::set_own_address(std::span<const std::byte> address) {
 
 std::optional<TcpLink::Endpoint> TcpLink::endpoint_of(const Address& address) const {
   const std::span<const std::byte> section = address.section(name());
-  SectionHead head;
-  if (section.size() < sizeof head) return std::nullopt;
-  std::memcpy(&head, section.data(), sizeof head);
+  if (section.size() < sizeof(SectionHead)) return std::nullopt;
+  const auto head = load_pod<SectionHead>(section.data());
   const bool known_size = head.address_size == 4 || head.address_size == 16;
   if (!known_size || section.size() != sizeof head + head.address_size || head.port == 0)
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
@@ -26,13 +27,6 @@ bool is_acceptable(const Prefix& prefix) noexcept {
       return prefix.kind > kGoodbye && is_valid(static_cast<FrameType>(prefix.kind)) &&
              prefix.length <= limits::kTcpPayload;
   }
-}
-
-template <class T>
-T read_as(std::span<const std::byte> bytes) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
 }
 
 }  // namespace
@@ -83,7 +77,8 @@ int TcpLink::deliver(Connection& connection, int budget) {
     const std::span<const std::byte> bytes = in.bytes();
     if (bytes.size() < kPrefix) break;
     Prefix prefix;
-    const bool intact = decode_prefix(read_as<std::uint64_t>(bytes), connection.sequence, prefix);
+    const bool intact =
+        decode_prefix(load_pod<std::uint64_t>(bytes.data()), connection.sequence, prefix);
     if (!intact || !is_acceptable(prefix)) {
       violation(connection, "a frame it cannot have meant");
       break;
@@ -94,7 +89,7 @@ int TcpLink::deliver(Connection& connection, int budget) {
     ++connection.sequence;
     ++events;
     const bool valid =
-        bulk ? begin_landing(connection, prefix, read_as<BulkHead>(bytes.subspan(kPrefix)))
+        bulk ? begin_landing(connection, prefix, load_pod<BulkHead>(bytes.data() + kPrefix))
              : handle(connection, prefix, bytes.subspan(kPrefix, prefix.length));
     if (!valid) {
       violation(connection, "remote memory traffic that fits no operation");
@@ -109,8 +104,8 @@ bool TcpLink::handle(Connection& connection, const Prefix& prefix,
                      std::span<const std::byte> payload) {
   switch (prefix.kind) {
     case kGoodbye: end(connection, {}); return true;
-    case kGet: return serve_get(connection, read_as<BulkHead>(payload));
-    case kAnswer: return finish_operation(connection, read_as<Answer>(payload));
+    case kGet: return serve_get(connection, load_pod<BulkHead>(payload.data()));
+    case kAnswer: return finish_operation(connection, load_pod<Answer>(payload.data()));
     default:
       sink_.on_frame(connection.peer,
                      {static_cast<FrameType>(prefix.kind), prefix.tag, prefix.credits}, payload);

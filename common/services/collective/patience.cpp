@@ -2,17 +2,13 @@
 
 #include <sched.h>
 
+#include "sync/relax.hpp"
+
 namespace lfc {
 namespace {
 
 // After so many rounds it gives way even where there are processors enough for this job: some 100 us.
 constexpr unsigned kLong = 1024;
-
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 

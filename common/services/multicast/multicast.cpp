@@ -1,3 +1,4 @@
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "services/multicast/multicast_packet.hpp"
 
@@ -311,9 +312,8 @@ Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
 
 Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* channel,
                                       std::span<const std::byte> payload) {
-  MulticastHeader header;
-  if (payload.size() < sizeof header) return Verdict::malformed;
-  std::memcpy(&header, payload.data(), sizeof header);
+  if (payload.size() < sizeof(MulticastHeader)) return Verdict::malformed;
+  const auto header = load_pod<MulticastHeader>(payload.data());
   const auto bytes = payload.subspan(sizeof header);
   if (header.kind > MulticastHeader::Kind::last_ || bytes.size() > max_packet())
     return Verdict::malformed;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "engine/process_ni.hpp"
 
@@ -61,9 +62,9 @@ std::uint32_t NeonService::frame_bytes() const noexcept {
 
 Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
                                        std::span<const std::byte> payload) {
-  neon::Header header;
-  if (type != FrameType::service || payload.size() < sizeof header) return Verdict::malformed;
-  std::memcpy(&header, payload.data(), sizeof header);
+  if (type != FrameType::service || payload.size() < sizeof(neon::Header))
+    return Verdict::malformed;
+  const auto header = load_pod<neon::Header>(payload.data());
   if (!windows_.is_known(header.window)) return Verdict::malformed;
   NeonWindow* const window = windows_.find(header.window);
   if (window == nullptr) return Verdict::release;  // freed while this was on its way
@@ -180,8 +181,7 @@ void NeonWindow::deliver_own() {
   for (const neon::Rank rank : std::exchange(lost_, {})) neon_.on_lost(rank);
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
   for (const std::vector<std::byte>& frame : frames) {
-    neon::Header header;
-    std::memcpy(&header, frame.data(), sizeof header);
+    const auto header = load_pod<neon::Header>(frame.data());
     ++received_;
     (void)neon_.on_frame(rank_, header, frame.data() + sizeof header, frame.size() - sizeof header);
   }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.hpp"
+
 namespace lfc {
 namespace {
 
@@ -124,7 +126,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
     arrival->operation = operation;
     if (arrival->own != nullptr) {
       std::memcpy(place, arrival->own.get(), arrival->arrived);
-      spare_memory_.push_back(std::move(arrival->own));
+      keep_memory(std::move(arrival->own));
       peer.kept -= size;
     }
     if (arrival->arrived < size) return true;
@@ -140,9 +142,8 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
     peer.pause = kPause;
     return Verdict::release;
   }
-  Head head{};
-  if (type != FrameType::service || payload.size() <= sizeof head) return Verdict::malformed;
-  std::memcpy(&head, payload.data(), sizeof head);
+  if (type != FrameType::service || payload.size() <= sizeof(Head)) return Verdict::malformed;
+  const auto head = load_pod<Head>(payload.data());
   const std::span<const std::byte> bytes = payload.subspan(sizeof head);
   if (head.offset > head.total || bytes.size() > head.total - head.offset)
     return Verdict::malformed;
@@ -182,6 +183,10 @@ std::unique_ptr<std::byte[]> Push::take_memory() {
   return memory;
 }
 
+void Push::keep_memory(std::unique_ptr<std::byte[]> memory) {
+  if (spare_memory_.size() < kSpareMemory) spare_memory_.push_back(std::move(memory));
+}
+
 // Drops the oldest that nobody has fetched, and says so.
 void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
   while (peer.kept + size > limits::kPushShare) {
@@ -195,8 +200,7 @@ void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
 }
 
 void Push::erase(Peer& peer, Arrival& arrival) noexcept {
-  if (arrival.own != nullptr) spare_memory_.push_back(std::move(arrival.own));
-  if (spare_memory_.size() > kSpareMemory) spare_memory_.pop_back();
+  if (arrival.own != nullptr) keep_memory(std::move(arrival.own));
   peer.arrivals.erase(std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
                                    [&](const Arrival& one) { return &one == &arrival; }));
 }

@@ -100,6 +100,7 @@ class Push final : private Service {
   void make_room(PeerId id, Peer& peer, std::size_t size);
   void erase(Peer& peer, Arrival& arrival) noexcept;
   std::unique_ptr<std::byte[]> take_memory();
+  void keep_memory(std::unique_ptr<std::byte[]> memory);
   void end(Operation* operation, Result result);
   void call_back();
 

@@ -5,14 +5,11 @@
 #include <new>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "services/windows/windows.hpp"
 
 namespace lfc {
 namespace {
-
-std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
-  return (size + unit - 1) / unit * unit;
-}
 
 // The control, which neighbours map in any case, and behind it the memory that a window allocates.
 void make_segment(WindowShape& shape) {

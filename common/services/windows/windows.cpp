@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "engine/process_ni.hpp"
 #include "services/windows/reply.hpp"
 
@@ -139,9 +140,8 @@ Service::Verdict Windows::on_frame(PeerId peer, FrameType type,
 }
 
 Service::Verdict Windows::accept_head(PeerId peer, std::span<const std::byte> payload) {
-  WindowHead head{};
-  if (payload.size() < sizeof head) return Verdict::malformed;
-  std::memcpy(&head, payload.data(), sizeof head);
+  if (payload.size() < sizeof(WindowHead)) return Verdict::malformed;
+  const auto head = load_pod<WindowHead>(payload.data());
   Window* const window = windows_.find(head.window);
   if (window == nullptr) return Verdict::release;  // freed while this was on its way
   if (head.rank >= window->ranks() || window->peer_of(head.rank) != peer) return Verdict::malformed;

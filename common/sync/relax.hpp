@@ -1,0 +1,14 @@
+// relax: what a thread that spins does between two looks: leaves its core to the other thread there.
+//
+//   while (!ready.load(std::memory_order_acquire)) relax();
+#pragma once
+
+namespace lfc {
+
+inline void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace lfc
