@@ -25,7 +25,8 @@ struct NeonWindow::Waiting : Message {
 };
 
 struct NeonWindow::Write : Operation {
-  NeonWindow* window = nullptr;
+  std::shared_ptr<NeonService> service;
+  NeonWindow* window = nullptr;  // null: freed, for a member was lost
   neon::Rank rank = 0;
   neon::Operation* op = nullptr;
   std::uint64_t address = 0;
@@ -99,6 +100,10 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
 NeonWindow::~NeonWindow() {
   const Ni::Access access(ni());
   service_->windows_.leave(id_);
+  // Left over where a member was lost: what living ones have no credit for, and what is written to them.
+  for (Peer& peer : peers_)
+    if (peer.busy) ni().services().withdraw(peer.id, *peer.waiting);
+  for (Write* write : started_) write->window = nullptr;
 }
 
 void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
@@ -221,20 +226,24 @@ bool NeonWindow::write(neon::Rank to, const neon::Token& token, std::uint64_t of
                        neon::Operation& op) {
   auto write = std::make_unique<Write>();
   std::memcpy(&write->region, token.bytes, sizeof write->region);
+  write->service = service_;
   write->window = this;
   write->rank = to;
   write->op = &op;
   write->address = write->region.address + offset;
   write->done = [](Operation* self, Result result) {
     const std::unique_ptr<Write> ended(static_cast<Write*>(self));
+    const Ni::Access access(ended->service->ni());
+    if (ended->window == nullptr) return;
+    std::erase(ended->window->started_, ended.get());
     ended->window->written(*ended->op, result);
   };
   writes_.push_back(std::move(write));
   return true;
 }
 
+// With Access.
 void NeonWindow::written(neon::Operation& op, Result result) {
-  const Ni::Access access(ni());
   neon_.written(op, result == Result::ok            ? neon::Status::ok
                     : result == Result::unreachable ? neon::Status::unreachable
                                                     : neon::Status::range);
@@ -245,6 +254,8 @@ void NeonWindow::start_writes() {
   {
     const Ni::Access access(ni());
     writes.swap(writes_);
+    for (const std::unique_ptr<Write>& each : writes)
+      if (peers_[each->rank].mapped == nullptr) started_.push_back(each.get());
   }
   for (std::unique_ptr<Write>& each : writes) {
     const Peer& to = peers_[each->rank];
@@ -252,6 +263,7 @@ void NeonWindow::start_writes() {
       const std::uint64_t within = each->address - to.address;
       const bool inside = within <= to.size && each->op->size <= to.size - within;
       if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
+      const Ni::Access access(ni());
       written(*each->op, inside ? Result::ok : Result::bad_address);
       continue;
     }

@@ -137,6 +137,7 @@ class NeonWindow final : private neon::Carrier {
   std::vector<neon::Rank> ranks_;               // by PeerId
   std::deque<std::vector<std::byte>> own_;      // frames to this process itself
   std::vector<std::unique_ptr<Write>> writes_;  // to be started by the host
+  std::vector<Write*> started_;                 // by it
   std::vector<neon::Rank> lost_;                // whose loss the protocol has not heard of
   std::vector<int> sent_;
   int received_ = 0;

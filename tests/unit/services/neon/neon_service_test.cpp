@@ -227,6 +227,34 @@ TEST_CASE("a member that is lost ends what waits for it", "[neon_service]") {
   CHECK(at.buffer.ended.calls == 1);
 }
 
+TEST_CASE("a window that is freed with frames waiting takes them along", "[neon_service]") {
+  Setting at(2, {.seed = 5}, {.initial_window = 1});
+  const auto small = pattern(8, 1);
+  at.put(0, small);  // opens the connection
+  at.settle();
+  for (int i = 0; i < 8; ++i) at.put(0, small);
+  REQUIRE_FALSE(at.windows[0]->quiet());
+  const int sent = at.windows[0]->sent()[1];  // and one of them not yet
+  at.windows[0].reset();
+  at.settle();
+  CHECK(at.windows[1]->received() == sent - 1);
+}
+
+TEST_CASE("a window that is freed with a write under way hears no more of it", "[neon_service]") {
+  Setting at(2, {.seed = 3, .remote_memory = true});
+  at.announce({0});
+  at.put(0, pattern(kBytes, 1));  // asks for a grant
+  at.settle();
+  at.announce({0});
+  at.settle();
+  const auto data = pattern(kBytes, 2);
+  const Put& write = at.put(0, data);
+  at.windows[0].reset();
+  at.settle();
+  CHECK(write.ended.calls == 0);
+  CHECK(at.holds(data));
+}
+
 TEST_CASE("puts to oneself need no link", "[neon_service]") {
   Setting at(2);
   at.announce({1});
