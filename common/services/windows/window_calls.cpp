@@ -23,53 +23,46 @@ void copy(Cursor& from, const std::byte* source, Cursor& to, std::byte* sink, st
 
 WindowStatus Window::put(std::uint32_t target, const View& origin, const View& there,
                          void* request) {
-  WindowCall call;
-  call.kind = Kind::put;
-  call.target = target;
-  call.origin = origin;
-  call.there = there;
-  call.bytes = origin.bytes();
-  call.request = request;
-  return issue(call);
+  return issue({.kind = Kind::put,
+                .target = target,
+                .origin = origin,
+                .there = there,
+                .bytes = origin.bytes(),
+                .request = request});
 }
 
 WindowStatus Window::get(std::uint32_t target, const View& result, const View& there,
                          void* request) {
-  WindowCall call;
-  call.kind = Kind::get;
-  call.target = target;
-  call.result = result;
-  call.there = there;
-  call.bytes = there.bytes();
-  call.request = request;
-  return issue(call);
+  return issue({.kind = Kind::get,
+                .target = target,
+                .result = result,
+                .there = there,
+                .bytes = there.bytes(),
+                .request = request});
 }
 
 WindowStatus Window::accumulate(std::uint32_t target, Accumulation what, const View& origin,
                                 const View& there, void* request) {
-  WindowCall call;
-  call.kind = Kind::accumulate;
-  call.what = what;
-  call.target = target;
-  call.origin = origin;
-  call.there = there;
-  call.bytes = origin.bytes();
-  call.request = request;
-  return issue(call);
+  return issue({.kind = Kind::accumulate,
+                .what = what,
+                .target = target,
+                .origin = origin,
+                .there = there,
+                .bytes = origin.bytes(),
+                .request = request});
 }
 
 WindowStatus Window::fetch(std::uint32_t target, Accumulation what, const View& origin,
                            const View& result, const View& there, void* request) {
-  WindowCall call;
-  call.kind = Kind::fetch;
-  call.what = what;
-  call.target = target;
-  if (what.operation != Accumulate::no_op) call.origin = origin;
-  call.result = result;
-  call.there = there;
-  call.bytes = there.bytes();
-  call.request = request;
-  return issue(call);
+  const bool reads_only = what.operation == Accumulate::no_op;
+  return issue({.kind = Kind::fetch,
+                .what = what,
+                .target = target,
+                .origin = reads_only ? View{} : origin,
+                .result = result,
+                .there = there,
+                .bytes = there.bytes(),
+                .request = request});
 }
 
 WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare, const void* value,

@@ -35,11 +35,11 @@ struct WindowCall {
   enum class Kind : std::uint8_t { put, accumulate, get, fetch, compare_swap };
 
   Kind kind = Kind::put;
-  Accumulation what;
+  Accumulation what{};
   rma::Rank target = 0;
-  View origin;
-  View result;
-  View there;
+  View origin{};
+  View result{};
+  View there{};
   std::uint64_t bytes = 0;
   void* request = nullptr;
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
