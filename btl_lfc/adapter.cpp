@@ -276,8 +276,8 @@ void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
 void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer) { adapter->push->release(peer); }
 
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
-                       size_t size, lfc_operation* operation) {
-  if (adapter->push == nullptr) return false;
+                       const void* remote, size_t size, lfc_operation* operation) {
+  if (adapter->push == nullptr || received_handle(remote).size != size) return false;
   lfc::Operation* held = hold(adapter, operation);
   if (adapter->push->fetch(peer, number, destination, size, held)) return true;
   adapter->outstanding.fetch_sub(1, std::memory_order_relaxed);

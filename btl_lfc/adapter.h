@@ -113,8 +113,9 @@ uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region
 void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
                       const lfc_region* region);
 void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer);
+/* `remote` is what was pushed; a part of it is not fetched. It need not be aligned. */
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
-                       size_t size, lfc_operation* operation);
+                       const void* remote, size_t size, lfc_operation* operation);
 /* Whether a link pins or maps memory to register it, so that a registration is worth keeping. */
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter);
 /* `local` may be NULL. `remote` need not be aligned. */

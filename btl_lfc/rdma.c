@@ -66,8 +66,8 @@ int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
   uint64_t pushed;
   memcpy(&pushed, (const char*)remote_handle + offsetof(mca_btl_base_registration_handle_t, pushed),
          sizeof pushed);
-  if (pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, pushed, local_address, size,
-                                       &own->operation))
+  if (pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, pushed, local_address,
+                                       remote_handle, size, &own->operation))
     return OPAL_SUCCESS;
   lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
                   remote_address, remote_handle, size, &own->operation);
