@@ -1,6 +1,7 @@
 // Large messages that their receiver would fetch: of all sizes around the limits of what is pushed behind its announcement,
 // received when they are expected and when they are not, into memory that is not contiguous (which is never fetched), from
-// any source and after a probe; many at a time, so that some are pushed and others are not; and in both directions at once.
+// any source and after a probe; one at a time, so that all are pushed, and many, so that others are not; and in both
+// directions at once.
 #include "check.h"
 
 enum { kLargest = 300 * 1024, kAtOnce = 12 };
@@ -46,6 +47,19 @@ static void exchange(int peer, int round, bool expected) {
     verify(received[i], size_of(round + i), key_of(peer, me, (uint64_t)(round + i)), peer);
 }
 
+static void one_at_a_time(int peer, int round) {
+  MPI_Request request;
+  doing("round %d: one message with %d", round, peer);
+  MPI_Irecv(received[0], kLargest, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &request);
+  MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, 99, NULL, 0, MPI_BYTE, peer, 99, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Request sending;
+  send_to(peer, round, 0, &sending);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Wait(&sending, MPI_STATUS_IGNORE);
+  verify(received[0], size_of(round), key_of(peer, me, (uint64_t)round), peer);
+}
+
 // Every second byte: such a message is announced, pushed, and yet not fetched.
 static void with_gaps(int peer, int round) {
   MPI_Datatype gaps;
@@ -73,6 +87,7 @@ int main(int argc, char** argv) {
     sent[i] = allocate(kLargest);
     received[i] = allocate(kLargest);
   }
+  for (int round = 0; round < 70 && peer < ranks; ++round) one_at_a_time(peer, round);
   for (int round = 0; round < 12 && peer < ranks; ++round) {
     exchange(peer, round, round % 3 != 0);
     exchange(peer, round + 100, false);
