@@ -53,7 +53,8 @@ static int progress_component(void) {
 }
 
 __attribute__((visibility("default"))) lfc_btl_component mca_btl_lfc_component = {
-    .super = {.btl_version = {MCA_BTL_DEFAULT_VERSION("lfc"), .mca_open_component = open_component,
+    .super = {.btl_version = {LFC_BTL_VERSION, .mca_component_name = "lfc", LFC_COMPONENT_VERSION,
+                              .mca_open_component = open_component,
                               .mca_close_component = close_component,
                               .mca_register_component_params = register_component},
               .btl_init = init_component,

@@ -29,12 +29,17 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+/* What ompi_info says of our components: LFC's own version, which CMake knows. */
+#define LFC_COMPONENT_VERSION \
+  MCA_BASE_MAKE_VERSION(component, LFC_VERSION_MAJOR, LFC_VERSION_MINOR, LFC_VERSION_PATCH)
+
 #if OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION == 1
 #include "opal/mca/pmix/pmix.h"
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
 typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
+#define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
@@ -43,6 +48,7 @@ typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0
 typedef const char lfc_info_text;
+#define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_3_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"

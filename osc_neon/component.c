@@ -87,9 +87,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
 
 __attribute__((visibility("default"))) rma_component mca_osc_neon_component = {
     .super = {.osc_version = {OMPI_OSC_BASE_VERSION_3_0_0, .mca_component_name = "neon",
-                              MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION,
-                                                    OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-                              .mca_open_component = open_component,
+                              LFC_COMPONENT_VERSION, .mca_open_component = open_component,
                               .mca_close_component = close_component,
                               .mca_register_component_params = register_component},
               .osc_data = {MCA_BASE_METADATA_PARAM_NONE},

@@ -64,8 +64,7 @@ static int init_query(bool progress_threads, bool mpi_threads) {
 
 __attribute__((visibility("default"))) lfc_coll_component mca_coll_lfc_component = {
     .super = {.collm_version = {LFC_COLL_VERSION, .mca_component_name = "lfc",
-                                MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
-                                .mca_open_component = open_component,
+                                LFC_COMPONENT_VERSION, .mca_open_component = open_component,
                                 .mca_close_component = close_component,
                                 .mca_register_component_params = register_component},
               .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
