@@ -17,6 +17,7 @@
 
 #include "base/choice.hpp"
 #include "base/limits.hpp"
+#include "base/nearest.hpp"
 #include "engine/open.hpp"
 #include "link/ring.hpp"
 #include "services/multicast/multicast.hpp"
@@ -113,25 +114,30 @@ std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
   return place;
 }
 
+// In words; empty: everything.
+std::string accepted_of(const lfc_parameter& row) {
+  if (row.type == LFC_FLAG) return "0 or 1";
+  if (row.type == LFC_TEXT) return list_choices({row.words, row.word_count});
+  if (row.smallest == 0 && row.largest == UINT64_MAX) return {};
+  return (row.power_of_two ? "powers of two from " : "") + std::to_string(row.smallest) +
+         (row.largest == UINT64_MAX ? " or more" : " to " + std::to_string(row.largest));
+}
+
 // What is wrong with the value; empty: nothing.
 std::string fault_of(const lfc_parameter& row, const void* said) {
-  std::string accepted;
   std::string value;
   if (row.type == LFC_TEXT) {
     const lfc_text text = *static_cast<const lfc_text*>(member_of(row, said));
     if (row.word_count == 0 || place_of(row, text) < row.word_count) return {};
     value = "'" + std::string(text == nullptr ? "" : text) + "'";
-    accepted = list_choices({row.words, row.word_count});
   } else {
     const std::uint64_t number = number_of(row, said);
     if (number >= row.smallest && number <= row.largest &&
         (!row.power_of_two || std::has_single_bit(number)))
       return {};
     value = std::to_string(number);
-    accepted = (row.power_of_two ? "powers of two from " : "") + std::to_string(row.smallest) +
-               (row.largest == UINT64_MAX ? " or more" : " to " + std::to_string(row.largest));
   }
-  return std::string(row.name) + ": " + value + " (accepted: " + accepted + ")";
+  return std::string(row.name) + ": " + value + " (accepted: " + accepted_of(row) + ")";
 }
 
 }  // namespace
@@ -198,6 +204,18 @@ bool lfc_parameters_check(const lfc_parameter_table* table, const void* said, ch
 std::size_t lfc_parameter_choice(const lfc_parameter_table* table, const void* said,
                                  const lfc_text* member) {
   return lfc::place_of(lfc::row_of(*table, said, member), *member);
+}
+
+void lfc_parameter_accepted(const lfc_parameter* row, char* text, std::size_t text_size) try {
+  std::snprintf(text, text_size, "%s", lfc::accepted_of(*row).c_str());
+} catch (const std::exception& failure) {
+  std::snprintf(text, text_size, "%s", failure.what());
+}
+
+std::size_t lfc_nearest_name(const char* const* names, std::size_t count, const char* written) try {
+  return lfc::nearest({names, count}, written);
+} catch (const std::exception&) {
+  return count;  // no memory left to compare them
 }
 
 const char* lfc_parameter_name(const lfc_parameter_table* table, const void* said,

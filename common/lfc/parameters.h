@@ -74,6 +74,10 @@ bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* s
 /* Which of its words the text is, from 0; `member` is that of `said`, and its value is accepted. */
 size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* said,
                             const lfc_text* member);
+/* What is accepted, in words; empty: everything. */
+void lfc_parameter_accepted(const struct lfc_parameter* row, char* text, size_t text_size);
+/* Which of the names somebody meant who wrote another one; `count`: none of them is near. */
+size_t lfc_nearest_name(const char* const* names, size_t count, const char* written);
 /* What the user calls this member of `said`. */
 const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* said,
                                const void* member);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include "base/limits.hpp"
 #include "engine/cables.hpp"
 #include "engine/open.hpp"
+#include "lfc/parameters.h"
 #include "link/interfaces.hpp"
 #include "link/shm/calibration.hpp"
 #include "link/shm/cma.hpp"
@@ -33,6 +35,7 @@ constexpr const char* kHelp =
     "\n"
     "  --ranks N    the policy for N ranks of a job on this node (shown anyway: 1 to twice the "
     "processors)\n"
+    "  --parameters all parameters: name, default, what is accepted, what it is for\n"
     "  --version    LFC's version\n"
     "\n"
     "Parameters of the environment (OMPI_MCA_btl_lfc_interfaces, OMPI_MCA_btl_lfc_provider) count, "
@@ -238,6 +241,24 @@ void show_messages(const std::vector<Opened>& links) {
   }
 }
 
+void show_parameters() {
+  const struct {
+    const char* component;
+    const lfc_parameter_table* table;
+  } components[] = {{"btl_lfc", lfc_btl_parameter_table()},
+                    {"coll_lfc", lfc_coll_parameter_table()},
+                    {"osc_neon", lfc_osc_parameter_table()}};
+  for (const auto& [component, table] : components) {
+    for (const lfc_parameter& row : std::span(table->rows, table->count)) {
+      char accepted[256];
+      lfc_parameter_accepted(&row, accepted, sizeof accepted);
+      const std::string standard = row.type == LFC_TEXT ? row.text : std::to_string(row.number);
+      std::printf("%s_%s = %s%s%s%s\n    %s\n", component, row.name, standard.c_str(),
+                  *accepted == '\0' ? "" : " (", accepted, *accepted == '\0' ? "" : ")", row.help);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -250,6 +271,10 @@ int main(int argc, char** argv) {
     }
     if (word == "--version") {
       std::puts("lfc-info " LFC_VERSION);
+      return 0;
+    }
+    if (word == "--parameters") {
+      show_parameters();
       return 0;
     }
     char* end = nullptr;
