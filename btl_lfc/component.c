@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "btl_lfc.h"
+#include "help.h"
 #include "parameters.h"
+#include "unknown_parameters.h"
 
 static unsigned long long read_counter(size_t which) {
   return lfc_adapter_counter(lfc_btl.adapter, which);
@@ -29,7 +31,10 @@ static int register_component(void) {
 }
 
 static int open_component(void) {
-  return lfc_may_open("btl", "lfc") ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+  char unknown[1024];
+  if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
+  if (lfc_unknown_parameters(unknown, sizeof unknown)) lfc_help("unknown parameters", unknown);
+  return OPAL_SUCCESS;
 }
 
 static int close_component(void) { return OPAL_SUCCESS; }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "btl_lfc.h"
+#include "help.h"
 #include "modex.h"
 #include "registration.h"
 
@@ -77,8 +78,9 @@ static void receive(void* endpoint, uint8_t tag, const void* data, size_t size) 
 static void broken(void* context, const char* why) {
   const struct mca_btl_base_endpoint_t* endpoint = context;
   if (endpoint == NULL) return; /* we never meant to talk to it */
-  opal_output(0, "btl lfc: lost process %s: %s", opal_process_name_print(endpoint->proc->proc_name),
-              why);
+  lfc_help("lost process", opal_process_name_print(endpoint->proc->proc_name), why,
+           OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid), lfc_node_of(opal_proc_local_get()),
+           lfc_node_of(endpoint->proc));
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
     lfc_btl.error_callback(&lfc_btl.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);
@@ -127,6 +129,10 @@ static void drop_lists(void) {
   OBJ_DESTRUCT(&lfc_btl.operations);
 }
 
+static void decline(const char* why) {
+  lfc_help("declines", why, lfc_node_of(opal_proc_local_get()));
+}
+
 bool lfc_btl_module_open(bool threads) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice};
   struct lfc_options* options = &mca_btl_lfc_component.options;
@@ -143,7 +149,9 @@ bool lfc_btl_module_open(bool threads) {
   options->threads = threads || opal_using_threads();
   lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
   if (lfc_btl.adapter == NULL) {
-    opal_output(0, "btl lfc: declines: btl_lfc_%s", text);
+    char reason[sizeof text + sizeof "btl_lfc_"];
+    snprintf(reason, sizeof reason, "btl_lfc_%s", text);
+    decline(reason);
     return false;
   }
   if (mca_btl_lfc_component.options.said.verbose >= 1) opal_output(0, "btl lfc: %s", text);
@@ -158,13 +166,11 @@ bool lfc_btl_module_open(bool threads) {
   const size_t cache = lfc_parameter_choice(lfc_btl_parameter_table(), &options->said,
                                             &options->said.registration_cache);
   if (!lfc_registrations_open((enum lfc_cache)cache)) {
-    opal_output(0,
-                "btl lfc: declines: btl_lfc_registration_cache: Open MPI has no cache to give "
-                "(rcache grdma)");
+    decline("btl_lfc_registration_cache: Open MPI has no cache to give (rcache grdma)");
   } else if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
-    opal_output(0, "btl lfc: declines: cannot publish the address of this process");
+    decline("cannot publish the address of this process");
   } else if (!make_lists()) {
-    opal_output(0, "btl lfc: declines: out of memory");
+    decline("out of memory");
     drop_lists();
   } else {
     if (lfc_registrations_cached()) {
@@ -220,7 +226,10 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
     lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.said.peer_fragments);
     endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
     if (endpoint->peer == LFC_NO_PEER) {
-      if (!lfc_btl.told_unreachable || mca_btl_lfc_component.options.said.verbose >= 2)
+      if (!lfc_btl.told_unreachable)
+        lfc_help("cannot reach", opal_process_name_print(procs[i]->proc_name), why,
+                 lfc_node_of(opal_proc_local_get()), lfc_node_of(procs[i]));
+      else if (mca_btl_lfc_component.options.said.verbose >= 2)
         opal_output(0, "btl lfc: cannot reach process %s: %s",
                     opal_process_name_print(procs[i]->proc_name), why);
       lfc_btl.told_unreachable = true;

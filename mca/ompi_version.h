@@ -38,6 +38,8 @@
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
+/* Its mpirun reads a text that is being overwritten: one of six is lost, with an ORTE_ERROR_LOG in its place. */
+#define LFC_SHOW_HELP_LOSES_TEXTS 1
 typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
@@ -47,6 +49,7 @@ typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 /* Our put reports completion only when the target's memory has changed. */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0
+#define LFC_SHOW_HELP_LOSES_TEXTS 0
 typedef const char lfc_info_text;
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_3_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0

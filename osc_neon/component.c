@@ -1,6 +1,7 @@
 /* The component: parameters, and the decision whether to serve a window. */
 #include "osc_neon.h"
 
+#include "help.h"
 #include "modex.h"
 #include "parameters.h"
 
@@ -41,8 +42,7 @@ static const char no_interface[] =
 
 /* Says once, on one rank, why windows are left to others. */
 static int decline(ompi_communicator_t* comm, const char* why) {
-  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0)
-    opal_output(0, "osc neon: %s", why);
+  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0) lfc_help("no window", why);
   mca_osc_neon_component.told = true;
   return OMPI_ERR_NOT_SUPPORTED;
 }
@@ -78,8 +78,8 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
                                                   comm->c_coll->coll_allreduce_module);
   if (status != OMPI_SUCCESS) return status;
   if (!possible)
-    opal_output(0, "osc neon: cannot serve a window: %s",
-                why[0] != '\0' ? why : "the LFC engine is closed");
+    lfc_help("window not served", why[0] != '\0' ? why : "the LFC engine is closed",
+             lfc_node_of(opal_proc_local_get()));
   if (!all) return decline(comm, "not all processes of a window can reach each other");
   if (flavor == MPI_WIN_FLAVOR_SHARED && !same_host) return OMPI_ERR_RMA_SHARED;
   return 200; /* above all of Open MPI's own */

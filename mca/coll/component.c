@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "coll_lfc.h"
+#include "help.h"
 #include "modex.h"
 #include "parameters.h"
 
@@ -32,7 +33,9 @@ static int open_component(void) {
   if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
   char text[256];
   if (!lfc_parameters_check(lfc_coll_parameter_table(), &options->said, text, sizeof text)) {
-    opal_output(0, "coll lfc: coll_lfc_%s; collectives go on without LFC", text);
+    char reason[sizeof text + sizeof "coll_lfc_"];
+    snprintf(reason, sizeof reason, "coll_lfc_%s", text);
+    lfc_help("coll declines", reason, lfc_node_of(opal_proc_local_get()));
     return OPAL_ERR_NOT_AVAILABLE;
   }
   options->progress = progress;

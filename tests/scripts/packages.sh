@@ -13,6 +13,10 @@ for component in 'btl: lfc' 'coll: lfc' 'osc: neon'; do
 done
 expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
 
+# --- texts of errors: each that the components tell is in the catalogue beside them, and no other ---
+diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
+  <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
+
 # --- an Open MPI without its developer headers ---
 running=$(ompi_info --version | sed -n '1s/^Open MPI v//p')
 mkdir "$scratch/empty"

@@ -1,0 +1,69 @@
+#include "help.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "opal/util/show_help.h"
+
+static const char catalogue[] = "help-lfc.txt";
+
+/* It lies beside the component, wherever that is. */
+static void find_catalogue(void) {
+  static bool found = false;
+  Dl_info component;
+  char folder[4096];
+  if (found || dladdr(&found, &component) == 0) return;
+  const char* end = strrchr(component.dli_fname, '/');
+  if (end == NULL || (size_t)(end - component.dli_fname) >= sizeof folder) return;
+  memcpy(folder, component.dli_fname, (size_t)(end - component.dli_fname));
+  folder[end - component.dli_fname] = '\0';
+  found = opal_show_help_add_dir(folder) == OPAL_SUCCESS;
+}
+
+#if LFC_SHOW_HELP_LOSES_TEXTS
+/* Whether no other process of the job has told this on this node: it would hold the name, to its end. */
+static bool is_first_here(const char* topic) {
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  const int token = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (token < 0) return true;
+  /* Byte 0 is 0: a name in no folder, which goes with its owner. */
+  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "lfc-help.%u.%lu.%s", (unsigned)geteuid(),
+           (unsigned long)OPAL_PROC_MY_NAME.jobid, topic);
+  const size_t size = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1);
+  if (bind(token, (const struct sockaddr*)&name, (socklen_t)size) == 0) return true;
+  const bool told = errno == EADDRINUSE;
+  (void)close(token);
+  return !told;
+}
+
+static void tell(const char* topic, va_list texts) {
+  if (!is_first_here(topic)) return;
+  char* text = opal_show_help_vstring(catalogue, topic, true, texts);
+  if (text != NULL) fputs(text, stderr);
+  free(text);
+}
+#else
+static void tell(const char* topic, va_list texts) {
+  (void)opal_show_vhelp(catalogue, topic, true, texts);
+}
+#endif
+
+void lfc_help(const char* topic, ...) {
+  va_list texts;
+  find_catalogue();
+  va_start(texts, topic);
+  tell(topic, texts);
+  va_end(texts);
+}
+
+const char* lfc_node_of(const opal_proc_t* process) {
+  const char* name = opal_get_proc_hostname(process);
+  return name == NULL ? "?" : name;
+}
