@@ -273,7 +273,9 @@ void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
   adapter->push->push(peer, number, reinterpret_cast<const void*>(from.address), from.size);
 }
 
-void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer) { adapter->push->release(peer); }
+void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer, uint64_t number) {
+  adapter->push->release(peer, number);
+}
 
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
                        const void* remote, size_t size, lfc_operation* operation) {

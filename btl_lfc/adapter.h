@@ -112,7 +112,7 @@ void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
 uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region* region);
 void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
                       const lfc_region* region);
-void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer);
+void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer, uint64_t number);
 /* `remote` is what was pushed; a part of it is not fetched. It need not be aligned. */
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
                        const void* remote, size_t size, lfc_operation* operation);

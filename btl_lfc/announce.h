@@ -2,9 +2,9 @@
  * (common/services/push), which says so in the registration handle that ob1 sends at its end.
  *
  *   register_mem:    lfc_announce_later(endpoint, handle);                 // ob1 asks for this right before it announces
- *   send:            handle = lfc_announce(endpoint, descriptor);          // NULL: this announces nothing that is pushed
- *                    ... send the descriptor ...
- *                    if (handle != NULL) lfc_push(handle);
+ *   send:            if (lfc_announce(endpoint, descriptor, &pushed)) ...  // false: this announces nothing that is pushed
+ *                    ... send the descriptor, with which the handle may go ...
+ *                    lfc_push(&pushed);
  *   deregister_mem:  lfc_announced_end(handle);                            // its receiver has the message
  *   get:             remote_handle->pushed, with lfc_adapter_fetch()
  *
@@ -17,9 +17,9 @@
 
 void lfc_announce_later(struct mca_btl_base_endpoint_t* endpoint,
                         mca_btl_base_registration_handle_t* handle);
-mca_btl_base_registration_handle_t* lfc_announce(struct mca_btl_base_endpoint_t* endpoint,
-                                                 mca_btl_base_descriptor_t* descriptor);
-void lfc_push(const mca_btl_base_registration_handle_t* handle);
+bool lfc_announce(struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor,
+                  mca_btl_base_registration_handle_t* announced);
+void lfc_push(const mca_btl_base_registration_handle_t* announced);
 void lfc_announced_end(const mca_btl_base_registration_handle_t* handle);
 
 #endif

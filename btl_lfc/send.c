@@ -112,16 +112,15 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   (void)btl;
   if (count > 1) slices[1] = (struct lfc_slice){segments[1].seg_addr.pval, segments[1].seg_len};
 
-  const mca_btl_base_registration_handle_t* pushed =
-      atomic_load_explicit(&endpoint->to_announce, memory_order_relaxed) == NULL
-          ? NULL
-          : lfc_announce(endpoint, descriptor);
+  mca_btl_base_registration_handle_t announced;
+  const bool pushed = atomic_load_explicit(&endpoint->to_announce, memory_order_relaxed) != NULL &&
+                      lfc_announce(endpoint, descriptor, &announced);
   const bool sent = lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2);
   if (!sent) {
     descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
     lfc_adapter_post(lfc_btl.adapter, endpoint->peer, tag, slices, count, &fragment->message);
   }
-  if (pushed != NULL) lfc_push(pushed);
+  if (pushed) lfc_push(&announced);
   if (!sent) return OPAL_SUCCESS;
   complete(fragment, OPAL_SUCCESS);
   return 1;

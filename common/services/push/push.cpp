@@ -55,17 +55,19 @@ std::uint64_t Push::offer(PeerId id, std::size_t size) {
   if (size > largest_ || ni_.link_traits(id).copies_at_once) return 0;
   const Ni::Access access(ni_);
   Peer& peer = at(id);
-  if (peer.pushed >= limits::kPushMessages) return 0;
+  if (peer.offered.size() >= limits::kPushMessages) return 0;
   if (peer.pause > 0) {
     --peer.pause;
     return 0;
   }
-  ++peer.pushed;
-  return ++peer.last;
+  peer.offered.push_back(++peer.last);
+  return peer.last;
 }
 
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
   const Ni::Access access(ni_);
+  const std::vector<std::uint64_t>& offered = at(id).offered;
+  if (std::find(offered.begin(), offered.end(), number) == offered.end()) return;
   const auto* bytes = static_cast<const std::byte*>(data);
   bool waits = false;
   Head head{number, size, 0};
@@ -101,9 +103,15 @@ void Push::sent(Message* message, Result) {
   self.spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
 }
 
-void Push::release(PeerId id) {
+void Push::release(PeerId id, std::uint64_t number) {
   const Ni::Access access(ni_);
-  --at(id).pushed;
+  std::erase(at(id).offered, number);
+  std::erase_if(waiting_, [&](Carrier* carrier) {
+    if (carrier->peer != id || carrier->head.number != number) return false;
+    ni_.services().withdraw(id, *carrier);
+    spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
+    return true;
+  });
 }
 
 // --- Receiver ---

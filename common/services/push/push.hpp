@@ -4,8 +4,8 @@
 //   Push push(ni);                                        // one for each process
 //   sender:    std::uint64_t number = push.offer(peer, size);      // 0: not this one
 //              ... send the announcement, the number in it ...
-//              push.push(peer, number, data, size);                // `data` stays as it is until
-//              push.release(peer);                                 // the receiver says that it has the message
+//              push.push(peer, number, data, size);                // nothing, if it has been released
+//              push.release(peer, number);                         // the receiver has it; `data` is not read any more
 //   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else operation->done() follows
 //
 // Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. A receiver
@@ -42,10 +42,11 @@ class Push final : private Service {
   Push(const Push&) = delete;
   Push& operator=(const Push&) = delete;
 
-  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow.
+  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow, in
+  // either order: its receiver may have taken it in another way as soon as it has been announced.
   std::uint64_t offer(PeerId peer, std::size_t size);
   void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
-  void release(PeerId peer);
+  void release(PeerId peer, std::uint64_t number);
 
   // Takes message `number` of the peer to `place`, now or as it comes; done() is called like that of Ni::get(). False:
   // nothing was done, it is not here any more.
@@ -71,11 +72,11 @@ class Push final : private Service {
     Operation* operation = nullptr;
   };
   struct Peer {
-    std::uint64_t last = 0;    // number offered to it
-    std::uint32_t pushed = 0;  // and not released
-    std::uint32_t pause = 0;   // messages that are not offered, for it does not take them
-    std::uint64_t seen = 0;    // the highest number that has come from it
-    std::size_t kept = 0;      // bytes of arrivals that nobody has fetched
+    std::uint64_t last = 0;              // number offered to it
+    std::vector<std::uint64_t> offered;  // and not released
+    std::uint32_t pause = 0;             // messages that are not offered, for it does not take them
+    std::uint64_t seen = 0;              // the highest number that has come from it
+    std::size_t kept = 0;                // bytes of arrivals that nobody has fetched
     std::deque<Arrival> arrivals;
   };
   // A fragment that waits for a credit.

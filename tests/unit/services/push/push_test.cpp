@@ -87,7 +87,7 @@ TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
       REQUIRE(setting.run_until_fetched());
       CHECK(setting.fetched.back().result == Result::ok);
       CHECK(setting.fetched.back().place == setting.sent.back());
-      setting.sender.release(setting.to);
+      setting.sender.release(setting.to, number);
     }
     REQUIRE(setting.world.settle());
     CHECK(setting.receiver.kept(setting.from) == 0);
@@ -98,11 +98,12 @@ TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
 
 TEST_CASE("fewer are pushed than one streams, and none that is too large", "[push]") {
   Setting setting;
-  for (std::uint32_t i = 0; i < limits::kPushMessages; ++i) CHECK(setting.push(100) != 0);
+  std::uint64_t last = 0;
+  for (std::uint32_t i = 0; i < limits::kPushMessages; ++i) CHECK((last = setting.push(100)) != 0);
   CHECK(setting.push(100) == 0);
-  setting.sender.release(setting.to);
-  CHECK(setting.push(100) != 0);
-  setting.sender.release(setting.to);
+  setting.sender.release(setting.to, last);
+  CHECK((last = setting.push(100)) != 0);
+  setting.sender.release(setting.to, last);
   CHECK(setting.sender.offer(setting.to, limits::kPushMessage + 1) == 0);
 }
 
@@ -113,8 +114,8 @@ TEST_CASE("messages that nobody fetches take a bounded place, and their sender i
   for (std::size_t i = 0; i <= limits::kPushShare / size; ++i) {
     numbers.push_back(setting.push(size));
     REQUIRE(numbers.back() != 0);
-    setting.sender.release(setting.to);
     REQUIRE(setting.world.settle());
+    setting.sender.release(setting.to, numbers.back());
     CHECK(setting.receiver.kept(setting.from) <= limits::kPushShare);
   }
   // The first is not there any more, the last is.
@@ -126,6 +127,26 @@ TEST_CASE("messages that nobody fetches take a bounded place, and their sender i
   int refused = 0;
   while (setting.sender.offer(setting.to, 100) == 0) ++refused;
   CHECK(refused == 256);
+}
+
+TEST_CASE("of a message that is released nothing is read any more", "[push]") {
+  Setting setting(1, 1);
+  const std::size_t size = limits::kPushMessage;
+  SECTION("before it is pushed") {
+    const std::uint64_t number = setting.sender.offer(setting.to, size);
+    setting.sender.release(setting.to, number);
+    setting.sender.push(setting.to, number, nullptr, size);
+  }
+  SECTION("while its fragments wait for credits") {
+    auto bytes = std::make_unique<std::vector<std::byte>>(size);
+    const std::uint64_t number = setting.sender.offer(setting.to, size);
+    setting.sender.push(setting.to, number, bytes->data(), size);
+    setting.sender.release(setting.to, number);
+    bytes.reset();
+  }
+  REQUIRE(setting.world.settle());
+  CHECK(setting.receiver.kept(setting.from) == 0);
+  CHECK(setting.push(100) != 0);
 }
 
 TEST_CASE("who is lost leaves nobody waiting for what it has announced", "[push]") {
