@@ -14,6 +14,7 @@
 #include "elements/element_types.hpp"
 #include "elements/layout.hpp"
 #include "link/link.hpp"
+#include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/neighbour.hpp"
 #include "machine/placement.hpp"
@@ -27,6 +28,11 @@
 #include "wire/frame.hpp"
 
 namespace lfc {
+
+void cma(std::uint32_t pid, std::uint64_t probe_address, std::uint64_t cookie, void* destination,
+         std::uint64_t remote_address, std::size_t size) {
+#include "common/machine/cma.hpp.example"
+}
 
 enum class Colour : std::uint8_t { red, green, blue };
 namespace choice {

@@ -17,7 +17,6 @@
 #include "link/region.hpp"
 #include "link/ring.hpp"
 #include "link/shm/calibration.hpp"
-#include "link/shm/cma.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/sim/random.hpp"
@@ -61,11 +60,6 @@ void shm(FrameSink& sink) {
 void segment(RingShape shape, std::uint32_t places, std::span<const std::byte> address,
              std::string& why_not) {
 #include "common/link/shm/segment.hpp.example"
-}
-
-void cma(std::uint32_t pid, std::uint64_t probe_address, std::uint64_t cookie, void* destination,
-         std::uint64_t remote_address, std::size_t size) {
-#include "common/link/shm/cma.hpp.example"
 }
 
 void calibration(std::size_t size) {

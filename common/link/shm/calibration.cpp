@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "link/ring.hpp"
-#include "link/shm/cma.hpp"
 #include "link/shm/segment.hpp"
+#include "machine/cma.hpp"
 
 namespace lfc {
 namespace {

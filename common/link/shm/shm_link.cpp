@@ -9,8 +9,8 @@
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
-#include "link/shm/cma.hpp"
 #include "link/shm/segment.hpp"
+#include "machine/cma.hpp"
 #include "machine/process_watch.hpp"
 
 namespace lfc {

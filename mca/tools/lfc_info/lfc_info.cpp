@@ -23,7 +23,7 @@
 #include "lfc/parameters.h"
 #include "link/interfaces.hpp"
 #include "link/shm/calibration.hpp"
-#include "link/shm/cma.hpp"
+#include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
 #include "sync/asymmetric_fence.hpp"

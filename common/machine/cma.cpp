@@ -1,4 +1,4 @@
-#include "link/shm/cma.hpp"
+#include "machine/cma.hpp"
 
 #include <sys/uio.h>
 
