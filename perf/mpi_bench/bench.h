@@ -50,6 +50,7 @@ typedef struct Bench {
 
 extern int rank, ranks;
 extern int allocate_windows;
+extern int rewrite_sent;    // what is sent is written anew before each message
 extern double clock_cost;   // seconds that one reading of the clock takes
 extern double least_pause;  // seconds to let a message arrive, at least
 extern char where[256];     // what is being measured, for messages

@@ -21,6 +21,7 @@ static const size_t kWindowBytes = 64u << 20;  // a window of large messages is 
 
 int rank, ranks;
 int allocate_windows;
+int rewrite_sent;
 double clock_cost;
 double least_pause = 100e-6;
 char where[256] = "MPI_Init";
@@ -175,8 +176,9 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   verified(bench, p, slot);
   if (rank != 0) return;
   sort(values, repeats);
-  printf("{\"bench\":\"%s\",\"size\":%zu,\"depth\":%d,\"ranks\":%d,\"median\":%.6g,\"min\":%.6g,",
-         bench->name, p->size, p->depth, ranks, quantile(values, repeats, 0.5), values[0]);
+  printf("{\"bench\":\"%s%s\",\"size\":%zu,\"depth\":%d,\"ranks\":%d,\"median\":%.6g,\"min\":%.6g,",
+         bench->name, rewrite_sent ? "_rewritten" : "", p->size, p->depth, ranks,
+         quantile(values, repeats, 0.5), values[0]);
   printf("\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%d,\"unit\":\"%s\",\"units\":%ld}\n",
          quantile(values, repeats, 0.25), quantile(values, repeats, 0.75), repeats, bench->unit,
          units);
@@ -318,6 +320,8 @@ static void help(void) {
       "tracing\n"
       "  --spread          each message in flight has a buffer of its own (default: they share "
       "one)\n"
+      "  --rewrite         messages: write anew what is sent before each one (default: the same "
+      "bytes again)\n"
       "  --allocate        windows by MPI_Win_allocate, not MPI_Win_create\n",
       budget, wanted_repeats, limit, least_pause);
   for (int b = 0; b < kBenches; b++)
@@ -353,6 +357,10 @@ int main(int argc, char** argv) {
     }
     if (strcmp(word, "--spread") == 0) {
       spread = 1;
+      continue;
+    }
+    if (strcmp(word, "--rewrite") == 0) {
+      rewrite_sent = 1;
       continue;
     }
     if (strcmp(word, "--allocate") == 0) {

@@ -1,8 +1,18 @@
 // Messages: latency, bandwidth, message rate, many peers; and one collective operation.
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench.h"
+
+// What is to be sent: checked contents, or others than before (--rewrite), or those of the message before.
+static void prepare(const Point* p, char* data, long seed) {
+  if (p->verify) {
+    fill(data, p->size, seed);
+  } else if (rewrite_sent) {
+    memset(data, (int)seed, p->size);
+  }
+}
 
 double run_latency(Point* p, long units) {
   const int size = (int)p->size, peer = 1 - rank;
@@ -10,10 +20,8 @@ double run_latency(Point* p, long units) {
   const double start = MPI_Wtime();
   for (long i = 0; i < units; i++) {
     if (rank == 1) MPI_Recv(p->in, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (p->verify) {
-      if (rank == 1) check(p->in, p->size, i);
-      fill(p->out, p->size, rank == 0 ? i : ~i);
-    }
+    if (p->verify && rank == 1) check(p->in, p->size, i);
+    prepare(p, p->out, rank == 0 ? i : ~i);
     MPI_Send(p->out, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
     if (rank == 0) {
       MPI_Recv(p->in, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -37,10 +45,8 @@ double run_persistent(Point* p, long units) {
   const double start = MPI_Wtime();
   for (long i = 0; i < units; i++) {
     if (rank == 1) one_shot(&receive);
-    if (p->verify) {
-      if (rank == 1) check(p->in, p->size, i);
-      fill(p->out, p->size, rank == 0 ? i : ~i);
-    }
+    if (p->verify && rank == 1) check(p->in, p->size, i);
+    prepare(p, p->out, rank == 0 ? i : ~i);
     one_shot(&send);
     if (rank == 0) {
       one_shot(&receive);
@@ -63,7 +69,7 @@ double run_stream(Point* p, long units) {
     for (int k = 0; k < p->depth; k++) {
       if (sender) {
         char* out = p->out + (size_t)k * p->stride;
-        if (p->verify) fill(out, p->size, i * p->depth + k + rank);
+        prepare(p, out, i * p->depth + k + rank);
         MPI_Isend(out, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, &p->requests[k]);
       } else {
         MPI_Irecv(p->in + (size_t)k * p->stride, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
@@ -92,7 +98,7 @@ double run_both_ways(Point* p, long units) {
                 &p->requests[k]);
     for (int k = 0; k < p->depth; k++) {
       char* out = p->out + (size_t)k * p->stride;
-      if (p->verify) fill(out, p->size, i * p->depth + k + rank);
+      prepare(p, out, i * p->depth + k + rank);
       MPI_Isend(out, size, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, &p->requests[p->depth + k]);
     }
     MPI_Waitall(2 * p->depth, p->requests, MPI_STATUSES_IGNORE);
@@ -109,10 +115,8 @@ double run_many(Point* p, long units) {
   for (long i = 0; i < units; i++) {
     if (rank != 0) {
       MPI_Recv(p->in, size, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      if (p->verify) {
-        check(p->in, p->size, i + rank);
-        fill(p->out, p->size, ~(i + rank));
-      }
+      if (p->verify) check(p->in, p->size, i + rank);
+      prepare(p, p->out, ~(i + rank));
       MPI_Send(p->out, size, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
       continue;
     }
@@ -121,7 +125,7 @@ double run_many(Point* p, long units) {
                 &p->requests[r - 1]);
     for (int r = 1; r < ranks; r++) {
       char* out = p->out + (size_t)r * p->stride;
-      if (p->verify) fill(out, p->size, i + r);
+      prepare(p, out, i + r);
       MPI_Isend(out, size, MPI_BYTE, r, kTag, MPI_COMM_WORLD, &p->requests[ranks + r - 2]);
     }
     MPI_Waitall(2 * (ranks - 1), p->requests, MPI_STATUSES_IGNORE);
