@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a site installs and keeps: one version everywhere, and what to do where Open MPI's developer headers are missing.
+# What a site installs and keeps: one version everywhere, manual pages that leave nothing out, libraries that programs find;
+# and what to do where Open MPI's developer headers are missing.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 export LFC_BUILD=${LFC_BUILD:-$tree/build}
@@ -16,6 +17,78 @@ expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
 # --- texts of errors: each that the components tell is in the catalogue beside them, and no other ---
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
+
+# --- what is installed, anywhere ---
+installed_before=no
+[[ ! -e $build/install_manifest.txt ]] || installed_before=yes
+DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
+[[ $installed_before == yes ]] || rm "$build/install_manifest.txt"
+prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")
+# The installed programs look for liblfc where it will be, not where this copy is.
+LD_LIBRARY_PATH=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")
+export LD_LIBRARY_PATH
+
+# Every parameter that ompi_info knows of LFC, and every function of the public headers, has its entry.
+for component in 'btl lfc' 'coll lfc' 'osc neon'; do
+  page=$prefix/share/man/man7/${component/ /_}.7
+  # shellcheck disable=SC2086  # two words
+  expect 0 . env OMPI_MCA_mca_base_component_path="$build/components" ompi_info --parsable --level 9 --param $component
+  while read -r name; do
+    grep -qE "^\\\\fB$name\\\\fR" "$page" || fail "$name has no entry in $page"
+  done < <(sed -nE 's/^LFC_PARAMETER\([a-z_]+, ([a-z_]+),.*/\1/p' "$tree/common/lfc/parameters/${component/ /_}.def" | sed "s/^/${component/ /_}_/")
+  for name in $(grep -oE "param:${component/ /_}_[a-z0-9_]+:" <<<"$output" | tr -d : | sed 's/^param//' | sort -u); do
+    grep -q "$name" "$page" || fail "$name is not in $page"
+  done
+done
+for name in $(grep -rhoE '\b(MPIX_(Neon|[A-Z][a-z_]+notify)|NEON_[A-Z]|lfc_ordered_)[A-Za-z_]*\(' "$tree"/mca/libraries/*/include/*.h | tr -d '(' | sort -u); do
+  [[ -e $prefix/share/man/man3/$name.3 ]] || fail "there is no page of $name"
+done
+if command -v groff >/dev/null; then
+  # Pages that only lead to another one are looked for from the folder above.
+  cd "$prefix/share/man"
+  for page in man*/*; do
+    complaint=$(groff -man -ww -Tutf8 "$page" 2>&1 >/dev/null)
+    [[ -z $complaint ]] || fail "$page: $complaint"
+  done
+fi
+
+# A program finds the libraries by pkg-config and by CMake, wherever they were moved to.
+mv "$prefix" "$scratch/moved"
+cat >"$scratch/both.c" <<'C'
+#include <mpix_neon.h>
+#include <lfc_ordered.h>
+int main(int argc, char** argv) {
+  int level = -1;
+  MPI_Win win;
+  void* memory;
+  MPI_Init(&argc, &argv);
+  MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPIX_Neon_query(win, &level);
+  MPI_Win_free(&win);
+  MPI_Finalize();
+  return level != MPIX_NEON_ABSENT || lfc_ordered_error(LFC_ORDERED_OK) == 0;
+}
+C
+PKG_CONFIG_PATH=$(dirname "$(find "$scratch/moved" -name mpix_neon.pc)")
+export PKG_CONFIG_PATH
+libraries=$(dirname "$PKG_CONFIG_PATH")
+[[ $(pkg-config --modversion mpix_neon lfc_ordered | sort -u) == "$version" ]] || fail "pkg-config tells another version"
+# shellcheck disable=SC2046  # words
+mpicc "$scratch/both.c" -o "$scratch/both" $(pkg-config --cflags --libs mpix_neon lfc_ordered)
+mkdir "$scratch/project"
+cat >"$scratch/project/CMakeLists.txt" <<C
+cmake_minimum_required(VERSION 3.25)
+project(both C)
+find_package(MpixNeon $version REQUIRED)
+find_package(LfcOrdered $version REQUIRED)
+add_executable(both $scratch/both.c)
+target_link_libraries(both MpixNeon::mpix_neon LfcOrdered::lfc_ordered)
+C
+expect 0 . cmake -G Ninja -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$scratch/moved"
+expect 0 . cmake --build "$scratch/project/build"
+for program in "$scratch/both" "$scratch/project/build/both"; do
+  LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH expect 0 '' timeout 60 mpirun -n 1 --allow-run-as-root "$program"
+done
 
 # --- an Open MPI without its developer headers ---
 running=$(ompi_info --version | sed -n '1s/^Open MPI v//p')
