@@ -40,10 +40,11 @@ void Outcomes::call_back_all() noexcept {
       done = std::exchange(finished_, {});
       losses.swap(losses_);
     }
-    while (Waiting* item = done.pop())
-      if (!call_back(*item)) for_host.push(*item);
+    // Before what it has ended: a host may end everything at a message that failed, and nobody would know why.
     for (const Loss& loss : losses)
       if (broken_handler_ != nullptr) broken_handler_(broken_context_, loss.peer, loss.why);
+    while (Waiting* item = done.pop())
+      if (!call_back(*item)) for_host.push(*item);
   }
   if (for_host.empty()) return;
   const SendLock::Guard guard(lock_);

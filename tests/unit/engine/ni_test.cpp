@@ -442,6 +442,26 @@ TEST_CASE("a peer that closed is noticed by whoever still sends to it", "[ni]") 
   REQUIRE(lab.lost.size() == 1);
 }
 
+TEST_CASE("a loss is told before the messages that fail by it", "[ni]") {
+  Lab lab(2, quick(), window_of(1));
+  lab.warm(0, 1);
+  int failed = 0;
+  int unexplained = 0;
+  lab.on_done = [&](int id) {
+    if (lab.results[static_cast<std::size_t>(id)] == static_cast<int>(Result::ok)) return;
+    ++failed;
+    if (lab.lost.empty()) ++unexplained;
+  };
+  for (int i = 0; i < 5; ++i) lab.post(0, 1, "m");
+  lab.world.fabric().kill(1);
+  for (int i = 0; i < 3000; ++i) {
+    lab.world.fabric().advance();
+    lab.world.ni(0).progress();
+  }
+  REQUIRE(failed == 4);  // one had the credit
+  REQUIRE(unexplained == 0);
+}
+
 TEST_CASE("a dead peer completes everything with unreachable, and is told once", "[ni]") {
   const bool native = GENERATE(false, true);
   SimOptions options = quick(3);
