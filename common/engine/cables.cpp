@@ -52,6 +52,10 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
   tcp.name = name;
   tcp.interface = interface;
   tcp.threads = opening.options.threads;
+  tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
+  tcp.peer_timeout = std::chrono::seconds(opening.options.peer_timeout);
+  if (!said(opening.options.ports).empty()) opening.option_at_fault = &opening.options.ports;
+  if (!parse_ports(said(opening.options.ports), tcp.ports, opening.why_not)) return nullptr;
   return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(), opening.why_not);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/choice.hpp"
 #include "engine/cables.hpp"
+#include "link/tcp/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
 
@@ -75,6 +76,10 @@ std::string find_fault(const NiOptions& options) {
   if (!lfc_parameters_check(lfc_btl_parameter_table(), parameters, text, sizeof text)) return text;
   if (options.upcalls && said(options.policy) == "single")
     return fault(options, options.upcalls, "need the NI thread, but policy is 'single'");
+  PortRange ports;
+  std::string problem;
+  if (!parse_ports(said(options.ports), ports, problem))
+    return fault(options, options.ports, problem);
   if (options.max_window < options.initial_window)
     return fault(options, options.max_window,
                  std::to_string(options.max_window) + " is less than initial_window, " +
@@ -176,7 +181,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     opening.why_not.clear();
     if (find_cable(name)->open(opening)) continue;
     const std::string reason = std::string(name) + ": " + opening.why_not;
-    if (!by_default) {
+    if (!by_default || opening.option_at_fault != &options.links) {
       error = fault(options, *opening.option_at_fault, reason);
       return nullptr;
     }

@@ -72,10 +72,20 @@ void tcp_link(const std::vector<Interface>& rails, const Identity& identity, Fra
 }
 
 void a_socket(const IpAddress& address, const IpAddress& local, const IpAddress& remote,
-              std::uint16_t first_port, std::uint16_t last_port, std::uint16_t port,
-              std::uint16_t remote_port, std::string& why) {
-  using tcp::Socket;
+              PortRange ports, std::uint16_t port, std::uint16_t remote_port, std::string& why) {
+  using tcp::Socket, tcp::SocketOptions;
 #include "common/link/tcp/socket.hpp.example"
+}
+
+void silence(const tcp::Socket& socket, std::chrono::milliseconds timeout,
+             void (*complain)(std::chrono::milliseconds)) {
+  using namespace tcp;
+  using Clock = Silence::Clock;
+#include "common/link/tcp/silence.hpp.example"
+}
+
+void ports(void (*complain)(const std::string&), std::string& problem) {
+#include "common/link/tcp/ports.hpp.example"
 }
 
 void ofi(const Identity& identity, FrameSink& sink, Counters& counters, std::string& why_not) {

@@ -81,6 +81,7 @@ struct Connection {
   bool stranger = false;       // accepted, and not established yet
   bool hot = false;            // read directly, not in the epoll set
   std::uint32_t idle = 0;      // polls since the last byte, while hot
+  Silence silence;             // of the peer's host
 };
 
 }  // namespace lfc::tcp

@@ -4,30 +4,36 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace lfc::tcp {
 namespace {
 
-// A host that vanishes is noticed after about 40 s, also when nothing is being sent to it.
-constexpr int kKeepIdle = 10;
-constexpr int kKeepInterval = 5;
-constexpr int kKeepCount = 6;
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44  // Linux 6.15
+#endif
 
 void set(int fd, int level, int option, int value) noexcept {
   // An option that the kernel refuses costs speed, not correctness.
   static_cast<void>(::setsockopt(fd, level, option, &value, sizeof value));
 }
 
-void tune(int fd, int send_buffer, int receive_buffer) noexcept {
+// Keep-alive notices a host that vanishes while nothing is under way to it; else see silence.hpp.
+void tune(int fd, const SocketOptions& options) noexcept {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  const int patience = static_cast<int>(options.keep_alive.count());
+  const int idle = std::max(1, patience / 4);
+  const int interval = std::max(1, patience / 8);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdle);
-  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepInterval);
-  set(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepCount);
-  if (send_buffer > 0) set(fd, SOL_SOCKET, SO_SNDBUF, send_buffer);
-  if (receive_buffer > 0) set(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer);
+  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval);
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, std::max(1, (patience - idle) / interval));
+  // A window that stays closed is probed ever more rarely; without this, up to two minutes apart.
+  set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, std::clamp(patience * 1000 / 4, 1000, 120'000));
+  if (options.send_buffer > 0) set(fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer);
+  if (options.receive_buffer > 0) set(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer);
 }
 
 Socket open(sa_family_t family) noexcept {
@@ -44,27 +50,28 @@ Socket::~Socket() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Socket Socket::listening(const IpAddress& address, std::uint16_t first, std::uint16_t last,
-                         std::uint16_t& port, std::string& why) {
-  Socket socket = open(address.family);
-  if (!socket) {
-    why = error_text("socket for", address);
-    return {};
-  }
-  set(socket.fd(), SOL_SOCKET, SO_REUSEADDR, first != 0 ? 1 : 0);
-  if (address.family == AF_INET6) set(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+Socket Socket::listening(const IpAddress& address, PortRange ports, std::uint16_t& port,
+                         std::string& why) {
+  Socket socket;
   sockaddr_storage name;
-  bool bound = false;
-  for (unsigned number = first; number <= last && !bound; ++number) {
+  bool listens = false;
+  for (unsigned number = ports.first; number <= ports.last && !listens; ++number) {
+    // A new socket for each: one that is bound to a port on which another listens stays bound to it.
+    socket = open(address.family);
+    if (!socket) break;
+    set(socket.fd(), SOL_SOCKET, SO_REUSEADDR, ports.first != 0 ? 1 : 0);
+    if (address.family == AF_INET6) set(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
     const socklen_t length = address.to_sockaddr(static_cast<std::uint16_t>(number), name);
-    bound = ::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
-            ::listen(socket.fd(), SOMAXCONN) == 0;
-    if (!bound && errno != EADDRINUSE) break;
+    listens = ::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
+              ::listen(socket.fd(), SOMAXCONN) == 0;
+    if (!listens && errno != EADDRINUSE && errno != EACCES) break;
   }
   socklen_t length = sizeof name;
-  if (!bound || ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
+  if (!listens || ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
     why = error_text("listening on", address);
-    if (first != 0) why += " (ports " + std::to_string(first) + " to " + std::to_string(last) + ")";
+    if (ports.first != 0)
+      why += " (ports " + std::to_string(ports.first) + " to " + std::to_string(ports.last) +
+             "; each process of this host needs one on each of its interfaces)";
     return {};
   }
   // The port is at the same place for both families.
@@ -73,13 +80,13 @@ Socket Socket::listening(const IpAddress& address, std::uint16_t first, std::uin
 }
 
 Socket Socket::connecting(const IpAddress& from, const IpAddress& to, std::uint16_t port,
-                          int send_buffer, int receive_buffer, std::string& why) {
+                          const SocketOptions& options, std::string& why) {
   Socket socket = open(to.family);
   if (!socket) {
     why = error_text("socket for", to);
     return {};
   }
-  tune(socket.fd(), send_buffer, receive_buffer);
+  tune(socket.fd(), options);
   // The port is chosen at connect(): so one port serves connections to many peers.
   set(socket.fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   sockaddr_storage name;
@@ -99,9 +106,9 @@ Socket Socket::connecting(const IpAddress& from, const IpAddress& to, std::uint1
   return socket;
 }
 
-Socket Socket::accepted(int send_buffer, int receive_buffer) const noexcept {
+Socket Socket::accepted(const SocketOptions& options) const noexcept {
   Socket socket(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket) tune(socket.fd(), send_buffer, receive_buffer);
+  if (socket) tune(socket.fd(), options);
   return socket;
 }
 
@@ -109,6 +116,14 @@ int Socket::pending_error() const noexcept {
   int error = 0;
   socklen_t length = sizeof error;
   return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+VitalSigns Socket::vital_signs() const noexcept {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  return {info.tcpi_probes, info.tcpi_retransmits,
+          std::chrono::milliseconds(info.tcpi_last_ack_recv)};
 }
 
 }  // namespace lfc::tcp

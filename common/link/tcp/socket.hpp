@@ -1,18 +1,29 @@
 // Socket: owns a descriptor, and the few calls that make one. All sockets are non-blocking.
 //
-//   Socket listener = Socket::listening(address, first_port, last_port, port, why);
-//   Socket client = Socket::connecting(local, remote, remote_port, 0, 0, why);   // 0: the system's buffers
+//   Socket listener = Socket::listening(address, ports, port, why);
+//   SocketOptions options;
+//   Socket client = Socket::connecting(local, remote, remote_port, options, why);
 #pragma once
 
 #include <sys/socket.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "link/interfaces.hpp"
+#include "link/tcp/ports.hpp"
+#include "link/tcp/silence.hpp"
 
 namespace lfc::tcp {
+
+struct SocketOptions {
+  int send_buffer = 0;  // bytes; 0 or less: as the kernel sees fit
+  int receive_buffer = 0;
+  // After so long without a word the kernel ends a connection on which nothing is under way.
+  std::chrono::seconds keep_alive{60};
+};
 
 class Socket {
  public:
@@ -28,16 +39,17 @@ class Socket {
   int fd() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
-  // Listens on the first free port of the range (0: any port) and says which one it is.
-  static Socket listening(const IpAddress& address, std::uint16_t first, std::uint16_t last,
-                          std::uint16_t& port, std::string& why);
+  // Listens on the first free port of the range and says which one it is.
+  static Socket listening(const IpAddress& address, PortRange ports, std::uint16_t& port,
+                          std::string& why);
   // Begins to connect from one address to another; when that is done the socket is writable.
   static Socket connecting(const IpAddress& from, const IpAddress& to, std::uint16_t port,
-                           int send_buffer, int receive_buffer, std::string& why);
+                           const SocketOptions& options, std::string& why);
   // The next connection of a listener, or none. Sets the same options as connecting().
-  Socket accepted(int send_buffer, int receive_buffer) const noexcept;
+  Socket accepted(const SocketOptions& options) const noexcept;
   // The error that ended a connection attempt, or 0.
   int pending_error() const noexcept;
+  VitalSigns vital_signs() const noexcept;
 
  private:
   int fd_ = -1;

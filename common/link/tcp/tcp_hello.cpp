@@ -46,7 +46,7 @@ int TcpLink::accept_strangers() {
     return strangers_ < limits::kTcpStrangers && strangers_ + failed_ < kFailures;
   };
   for (; is_room(); ++accepted) {
-    Socket socket = listener_.accepted(options_.send_buffer, options_.receive_buffer);
+    Socket socket = listener_.accepted(socket_options());
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
     const SendLock::Guard guard(lock_);
@@ -116,13 +116,13 @@ void TcpLink::establish(Connection& connection) noexcept {
 
 int TcpLink::finish_connect(Connection& connection) {
   if (const int error = connection.socket.pending_error(); error != 0) {
-    end_with_errno(connection, error);
+    end(connection, no_connection(connection, error));
     return 1;
   }
   const SendLock::Guard guard(lock_);
   if (!connection.is(State::connecting)) return 0;  // closed meanwhile
   // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
-  // kernel says so; if its host dies, the keep-alive does.
+  // kernel says so; if its host does, silence tells.
   connection.deadline = Clock::time_point::max();
   const Identity& target = connection.address->identity();
   connection.nonce = random_key();
@@ -135,6 +135,11 @@ int TcpLink::finish_connect(Connection& connection) {
   connection.state.store(State::hello_sent, std::memory_order_release);
   watch(connection, EPOLLIN);
   return 1;
+}
+
+std::string TcpLink::no_connection(const Connection& connection, int error) const {
+  return describe(connection) + ": " + std::strerror(error) + " (firewall? LFC listens on " +
+         listens_on(connection) + "; btl_lfc_ports limits LFC to ports that are open)";
 }
 
 int TcpLink::await_ack(Connection& connection) {

@@ -50,8 +50,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       lock_(options.threads) {}
 
 bool TcpLink::open(std::string& why_not) {
-  listener_ = Socket::listening(options_.interface.address, options_.first_port, options_.last_port,
-                                port_, why_not);
+  listener_ = Socket::listening(options_.interface.address, options_.ports, port_, why_not);
   if (!listener_) return false;
   epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
@@ -60,7 +59,7 @@ bool TcpLink::open(std::string& why_not) {
     why_not = std::string("epoll: ") + std::strerror(errno);
     return false;
   }
-  return true;
+  return open_timer(why_not);
 }
 
 // Says goodbye to all, and gives what is still to be written a moment to go.
@@ -112,6 +111,19 @@ std::string TcpLink::describe(const Connection& connection) const {
   return endpoint->ip.text() + " port " + std::to_string(endpoint->port);
 }
 
+std::string TcpLink::listens_on(const Connection& connection) const {
+  const auto endpoint = endpoint_of(*connection.address);
+  const bool six = endpoint->ip.family == AF_INET6;
+  return (six ? "[" : "") + endpoint->ip.text() + (six ? "]:" : ":") +
+         std::to_string(endpoint->port);
+}
+
+SocketOptions TcpLink::socket_options() const noexcept {
+  return {options_.send_buffer, options_.receive_buffer,
+          std::max(std::chrono::seconds(1),
+                   std::chrono::duration_cast<std::chrono::seconds>(options_.peer_timeout))};
+}
+
 bool TcpLink::reach(const Address& peer, std::string& why_not) {
   const std::optional<Endpoint> endpoint = endpoint_of(peer);
   if (!endpoint) {
@@ -146,6 +158,7 @@ bool TcpLink::setting_up(PeerId peer) const noexcept {
 }
 
 Connection& TcpLink::adopt(Socket socket, State state) {
+  if (connections_.empty()) set_timer(true);
   return *connections_.emplace_back(
       std::make_unique<Connection>(std::move(socket), state, memory_));
 }
@@ -175,7 +188,7 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
     return false;
   }
   Socket socket = Socket::connecting(options_.interface.address, endpoint->ip, endpoint->port,
-                                     options_.send_buffer, options_.receive_buffer, why_not);
+                                     socket_options(), why_not);
   if (!socket) return false;
   Connection& connection = adopt(std::move(socket), State::connecting);
   connection.peer = peer;

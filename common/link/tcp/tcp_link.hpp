@@ -24,16 +24,17 @@
 
 #include "link/interfaces.hpp"
 #include "link/link.hpp"
+#include "link/tcp/ports.hpp"
 #include "stats/counters.hpp"
 
 namespace lfc {
 
 struct TcpOptions {
-  std::string name = "tcp";      // section of the address
-  Interface interface;           // the local address to listen on and to connect from
-  std::uint16_t first_port = 0;  // listen on the first free port of this range; 0: any
-  std::uint16_t last_port = 0;
+  std::string name = "tcp";  // section of the address
+  Interface interface;       // the local address to listen on and to connect from
+  PortRange ports;           // to listen on
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
+  std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's host
   // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:
   // 128 KiB up to 10 Gbit/s, kByKernel above. A sender that runs megabytes ahead pushes the data
   // out of the caches before it is read, which halves the bandwidth over veth; but where bandwidth

@@ -2,6 +2,7 @@
 //   tcp_link.cpp     the Link interface: what the host's threads call
 //   tcp_poll.cpp     poll(): which connections are looked at when, their ends and timeouts
 //   tcp_hello.cpp    connections before they are established
+//   tcp_silence.cpp  hosts that vanish
 //   tcp_receive.cpp  what arrives on established ones
 #pragma once
 
@@ -66,6 +67,8 @@ class TcpLink final : public Link {
   // tcp_link.cpp; the lock is held
   std::optional<Endpoint> endpoint_of(const Address& address) const;
   std::string describe(const Connection& connection) const;
+  std::string listens_on(const Connection& connection) const;
+  SocketOptions socket_options() const noexcept;
   Slot& slot(PeerId peer);
   Connection* established(PeerId peer) const noexcept;
   bool setting_up(PeerId peer) const noexcept;
@@ -95,11 +98,17 @@ class TcpLink final : public Link {
   void end(Connection& connection, std::string_view why);
   void end_with_errno(Connection& connection, int error);
 
+  // tcp_silence.cpp
+  bool open_timer(std::string& why_not);
+  void set_timer(bool on) noexcept;
+  int look_after_peers();
+
   // tcp_hello.cpp
   int accept_strangers();
   int make_room();
   void listen(bool on) noexcept;
   int finish_connect(Connection& connection);
+  std::string no_connection(const Connection& connection, int error) const;
   int await_ack(Connection& connection);
   bool is_answer(const Connection& connection, std::span<const std::byte> proof) const;
   int greet(Connection& connection);
@@ -134,7 +143,8 @@ class TcpLink final : public Link {
   std::vector<std::byte> own_address_;
   std::vector<Key> heard_;  // nonces of the hellos that were believed
   Socket listener_;
-  Socket epoll_;  // not a socket, but a descriptor to own
+  Socket epoll_;  // these are no sockets, but descriptors to own
+  Socket timer_;  // in the epoll set: it is time to look after the peers
   std::uint16_t port_ = 0;
   RegisteredMemory memory_;
 

@@ -94,11 +94,12 @@ int TcpLink::poll_cold() {
   const int count = ::epoll_wait(epoll_.fd(), ready.data(), kEvents, 0);
   int events = 0;
   for (int i = 0; i < count; ++i) {
-    auto* connection = static_cast<Connection*>(ready[static_cast<std::size_t>(i)].data.ptr);
-    if (connection == nullptr) {
-      events += accept_strangers();
+    void* const what = ready[static_cast<std::size_t>(i)].data.ptr;
+    if (what == nullptr || what == &timer_) {
+      events += what == nullptr ? accept_strangers() : look_after_peers();
       continue;
     }
+    auto* connection = static_cast<Connection*>(what);
     const int found = service(*connection);
     events += found;
     if (found != 0 && hot_.size() < limits::kTcpHot) promote(*connection);
@@ -251,7 +252,7 @@ int TcpLink::check_time(Clock::time_point now) {
   }
   for (Connection* connection : late) {
     if (connection->is(State::connecting)) {
-      end_with_errno(*connection, ETIMEDOUT);
+      end(*connection, no_connection(*connection, ETIMEDOUT));
     } else if (connection->is(State::closing)) {
       drain(*connection);
       end(*connection, {});

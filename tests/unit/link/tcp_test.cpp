@@ -455,7 +455,7 @@ TEST_CASE("tcp: a port range that is taken is reported", "[tcp]") {
   const Node a(0);
   const std::uint16_t port = a.port();
   TcpOptions options = loopback();
-  options.first_port = options.last_port = port;
+  options.ports = {port, port};
   Node sink(1);
   std::string why;
   CHECK(make_tcp_link(options, sink.identity, sink, sink.counters, why) == nullptr);
@@ -463,9 +463,29 @@ TEST_CASE("tcp: a port range that is taken is reported", "[tcp]") {
   CHECK(why.find(std::to_string(port)) != std::string::npos);
   CHECK(why.find("in use") != std::string::npos);
   options.interface.address = IpAddress::parse("192.0.2.250").value();
-  options.first_port = options.last_port = 0;
+  options.ports = {};
   CHECK(make_tcp_link(options, sink.identity, sink, sink.counters, why) == nullptr);
   CHECK(why.find("192.0.2.250") != std::string::npos);
+}
+
+TEST_CASE("tcp: who does not read for long, with a full socket, is not lost", "[tcp]") {
+  TcpOptions options = loopback();
+  options.peer_timeout = 400ms;
+  options.receive_buffer = 64 * 1024;
+  Node a(0, options);
+  Node b(1, options);
+  const PeerId peer = b.connect(a);
+  const Bytes payload(32 * 1024);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, payload);
+  pump({&a, &b}, [&] { return a.frames.size() == 1; });
+  const auto end = std::chrono::steady_clock::now() + 2s;
+  pump({&b}, [&] {
+    static_cast<void>(b.send(peer, {FrameType::message, 1}, payload));
+    return std::chrono::steady_clock::now() >= end;
+  });
+  CHECK(b.broken.empty());
+  CHECK_FALSE(b.link->drained());
+  pump({&a, &b}, [&] { return b.link->drained(); });
 }
 
 TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") {

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A host that vanishes while data is on its way is noticed in btl_lfc_peer_timeout, and the job ends with a line that names
+# both ends. With --long after 10 s; and before, a rank that is stopped for 90 s with full sockets is not lost. (That it is
+# not lost for longer than the time given, a unit test of the link tcp sees as well.)
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+[[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
+unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
+timeout=1 stopped=0
+[[ ${1-} != --long ]] || timeout=10 stopped=90
+export LFC_LAB=silence$$
+# eth0 starts the job; what is tested runs over eth1.
+"$tree/scripts/lab" up 2 --rails 2 --rate 1gbit >/dev/null
+trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
+
+# For start_job: one rank to a host.
+mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
+
+# A stream that stands half way until it is told to go on.
+begin_stream() {
+  local tries
+  rm -f "$scratch/go"
+  start_job 2 --mca btl lfc --mca btl_lfc_interfaces eth1 --mca btl_lfc_peer_timeout "$timeout" \
+    mpi_stream --mebibytes 100 --until "$scratch/go"
+  for ((tries = 0; tries < 1500; ++tries)); do
+    ! grep -aqx 'stream: half' "$output" || return 0
+    kill -0 "$job_pid" 2>/dev/null || break
+    sleep 0.02
+  done
+  fail "the stream did not get half way"
+}
+
+if ((stopped > 0)); then
+  begin_stream
+  pid=$(pid_of_rank 1)
+  kill -STOP "$pid" || fail "there is no rank to stop"
+  touch "$scratch/go"
+  sleep "$stopped"
+  kill -0 "$job_pid" 2>/dev/null || fail "the job ended while a rank was stopped"
+  kill -CONT "$pid"
+  end_job 60
+  job_is_ok "with rank 1 stopped for $stopped s"
+  nothing_left
+  echo "stopped for $stopped s: done after $seconds s"
+fi
+
+begin_stream
+nsenter --net="/run/netns/lfc-$LFC_LAB-switch" ip link set p1r1 down
+from=$SECONDS
+end_job $((timeout + 20))
+((code != 0)) || fail "the job says that it did well without a cable"
+limit=$((timeout + 5))
+((SECONDS - from <= limit)) || fail "the job ended $((SECONDS - from)) s after the cut, not within $limit"
+grep -aEq 'lost process .*10\.77\.1\.[12] .*not answered for [0-9.]+ s.* from 10\.77\.1\.[12] ' "$output" ||
+  fail "no line says which host is silent"
+nothing_left
+echo "cable cut: the job ended $((SECONDS - from)) s later"
+echo ok
