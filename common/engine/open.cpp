@@ -8,7 +8,7 @@
 
 #include "base/choice.hpp"
 #include "engine/cables.hpp"
-#include "link/tcp/ports.hpp"
+#include "link/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
 

@@ -85,7 +85,7 @@ void silence(const tcp::Socket& socket, std::chrono::milliseconds timeout,
 }
 
 void ports(void (*complain)(const std::string&), std::string& problem) {
-#include "common/link/tcp/ports.hpp.example"
+#include "common/link/ports.hpp.example"
 }
 
 void ofi(const Identity& identity, FrameSink& sink, Counters& counters, std::string& why_not) {

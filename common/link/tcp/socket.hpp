@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "link/interfaces.hpp"
-#include "link/tcp/ports.hpp"
+#include "link/ports.hpp"
 #include "link/tcp/silence.hpp"
 
 namespace lfc::tcp {

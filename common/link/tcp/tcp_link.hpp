@@ -24,7 +24,7 @@
 
 #include "link/interfaces.hpp"
 #include "link/link.hpp"
-#include "link/tcp/ports.hpp"
+#include "link/ports.hpp"
 #include "stats/counters.hpp"
 
 namespace lfc {

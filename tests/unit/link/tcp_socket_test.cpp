@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "link/tcp/ports.hpp"
+#include "link/ports.hpp"
 #include "link/tcp/silence.hpp"
 #include "link/tcp/socket.hpp"
 

@@ -1,4 +1,4 @@
-#include "link/tcp/ports.hpp"
+#include "link/ports.hpp"
 
 #include <charconv>
 
