@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -60,10 +61,11 @@ struct Connection {
   bool is(State which) const noexcept { return state.load(std::memory_order_acquire) == which; }
 
   Socket socket;
-  std::atomic<State> state;        // release on writing, pairs with the acquire in is()
-  PeerId peer = kNoPeer;           // set before `established`
-  std::optional<Address> address;  // the peer's, once known
-  Key nonce;                       // of the hello
+  std::atomic<State> state;              // release on writing, pairs with the acquire in is()
+  PeerId peer = kNoPeer;                 // set before `established`
+  std::optional<Address> address;        // the peer's, once known
+  std::string ends = "unknown address";  // both, for the user
+  Key nonce;                             // of the hello
   Clock::time_point deadline = Clock::time_point::max();
 
   Outbox out;
@@ -83,5 +85,12 @@ struct Connection {
   std::uint32_t idle = 0;      // polls since the last byte, while hot
   Silence silence;             // of the peer's host
 };
+
+// Why a connection could not be made, and what to do.
+inline std::string no_connection(const Connection& connection, int error) {
+  const std::string& ends = connection.ends;
+  return ends + ": " + std::strerror(error) + " (firewall? LFC listens on " +
+         ends.substr(0, ends.find(' ')) + "; btl_lfc_ports limits it to ports that are open)";
+}
 
 }  // namespace lfc::tcp

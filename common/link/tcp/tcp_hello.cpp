@@ -37,6 +37,14 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
   return fault == HeaderFault::length ? HeaderFault::none : fault;
 }
 
+// Whether the proof comes from the process whose key our hello was made with.
+bool is_answer(const Connection& connection, std::string_view link,
+               std::span<const std::byte> proof) {
+  Key given;
+  std::memcpy(&given, proof.data(), sizeof given);
+  return given == ack_proof(connection.address->identity(), link, connection.nonce);
+}
+
 }  // namespace
 
 int TcpLink::accept_strangers() {
@@ -46,7 +54,7 @@ int TcpLink::accept_strangers() {
     return strangers_ < limits::kTcpStrangers && strangers_ + failed_ < kFailures;
   };
   for (; is_room(); ++accepted) {
-    Socket socket = listener_.accepted(socket_options());
+    Socket socket = listener_.accepted(socket_options_);
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
     const SendLock::Guard guard(lock_);
@@ -137,15 +145,10 @@ int TcpLink::finish_connect(Connection& connection) {
   return 1;
 }
 
-std::string TcpLink::no_connection(const Connection& connection, int error) const {
-  return describe(connection) + ": " + std::strerror(error) + " (firewall? LFC listens on " +
-         listens_on(connection) + "; btl_lfc_ports limits LFC to ports that are open)";
-}
-
 int TcpLink::await_ack(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::closed) {
-    end(connection, describe(connection) + ": closed the connection instead of answering hello");
+    end(connection, connection.ends + ": closed the connection instead of answering hello");
     return 1;
   }
   if (got == Inbox::Got::error) {
@@ -164,9 +167,9 @@ int TcpLink::await_ack(Connection& connection) {
   const bool is_ack =
       fault == HeaderFault::none && header.length == sizeof(Key) && type == FrameType::hello_ack;
   if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
-  if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
+  if (!is_ack || !is_answer(connection, name(), bytes.subspan(sizeof header, sizeof(Key)))) {
     counters_.add(Counter::frames_dropped);
-    end(connection, describe(connection) + ": answered hello with something else");
+    end(connection, connection.ends + ": answered hello with something else");
     return 1;
   }
   connection.in.consume(sizeof header + sizeof(Key));
@@ -176,13 +179,6 @@ int TcpLink::await_ack(Connection& connection) {
     establish(connection);
   }
   return 1 + receive(connection);
-}
-
-// Whether it comes from the process whose key our hello was made with.
-bool TcpLink::is_answer(const Connection& connection, std::span<const std::byte> proof) const {
-  Key given;
-  std::memcpy(&given, proof.data(), sizeof given);
-  return given == ack_proof(connection.address->identity(), name(), connection.nonce);
 }
 
 // The peer's connection is on its way, and takes precedence.
@@ -241,6 +237,8 @@ void TcpLink::believe(Connection& connection, std::span<const std::byte> hello) 
   if (!address || address->has_key() || address->identity().name == identity_.name) return;
   heard_.push_back(head.nonce);
   connection.nonce = head.nonce;
+  if (const auto endpoint = endpoint_of(*address, name()))
+    connection.ends = ends_of(*endpoint, options_.interface.address);
   connection.address = std::move(address);
 }
 

@@ -14,17 +14,13 @@
 namespace lfc::tcp {
 namespace {
 
-// The link's section of an address.
-struct SectionHead {
-  std::uint16_t port;
-  std::uint8_t address_size;  // 4 or 16; the address follows
-  std::uint8_t reserved;
-  std::uint32_t megabits;  // the interface's speed, 0 when unknown
-  std::uint64_t host;
-};
-static_assert(sizeof(SectionHead) == 16);
-
 constexpr std::chrono::milliseconds kLinger{1000};  // for frames not yet written, at the very end
+
+SocketOptions socket_options(const TcpOptions& options) noexcept {
+  return {options.send_buffer, options.receive_buffer,
+          std::max(std::chrono::seconds(1),
+                   std::chrono::duration_cast<std::chrono::seconds>(options.peer_timeout))};
+}
 
 // Replaces kByInterface by what it means here.
 TcpOptions resolved(TcpOptions options) noexcept {
@@ -42,6 +38,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
                  Counters& counters)
     : Link({.name = options.name, .wakes = true, .remote_memory = true}),
       options_(resolved(options)),
+      socket_options_(socket_options(options_)),
       identity_(identity),
       host_tag_(host_tag()),
       sink_(sink),
@@ -53,13 +50,17 @@ bool TcpLink::open(std::string& why_not) {
   listener_ = Socket::listening(options_.interface.address, options_.ports, port_, why_not);
   if (!listener_) return false;
   epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (!epoll_ || ::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, listener_.fd(), &event) != 0) {
-    why_not = std::string("epoll: ") + std::strerror(errno);
-    return false;
-  }
-  return open_timer(why_not);
+  const auto watch_for = [this](int fd, void* what) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = what;
+    return ::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0;
+  };
+  if (epoll_ && timer_.open() && watch_for(listener_.fd(), nullptr) &&
+      watch_for(timer_.fd(), &timer_))
+    return true;
+  why_not = std::string("epoll: ") + std::strerror(errno);
+  return false;
 }
 
 // Says goodbye to all, and gives what is still to be written a moment to go.
@@ -77,55 +78,16 @@ TcpLink::~TcpLink() {
 }
 
 void TcpLink::publish(AddressWriter& writer) const {
-  const IpAddress& ip = options_.interface.address;
-  const SectionHead head{port_, static_cast<std::uint8_t>(ip.size()), 0,
-                         options_.interface.megabits, host_tag_};
-  std::array<std::byte, sizeof head + 16> bytes;
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, ip.bytes.data(), ip.size());
-  writer.add(name(), std::span(bytes).first(sizeof head + ip.size()));
+  const Interface& interface = options_.interface;
+  writer.add(name(), section_of({interface.address, port_, interface.megabits, host_tag_}));
 }
 
 void TcpLink::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
 }
 
-std::optional<TcpLink::Endpoint> TcpLink::endpoint_of(const Address& address) const {
-  const std::span<const std::byte> section = address.section(name());
-  if (section.size() < sizeof(SectionHead)) return std::nullopt;
-  const auto head = load_pod<SectionHead>(section.data());
-  const bool known_size = head.address_size == 4 || head.address_size == 16;
-  if (!known_size || section.size() != sizeof head + head.address_size || head.port == 0)
-    return std::nullopt;
-  Endpoint endpoint;
-  endpoint.ip.family = head.address_size == 4 ? AF_INET : AF_INET6;
-  std::memcpy(endpoint.ip.bytes.data(), section.data() + sizeof head, head.address_size);
-  endpoint.port = head.port;
-  endpoint.host = head.host;
-  return endpoint;
-}
-
-std::string TcpLink::describe(const Connection& connection) const {
-  const auto endpoint = connection.address ? endpoint_of(*connection.address) : std::nullopt;
-  if (!endpoint) return "unknown address";
-  return endpoint->ip.text() + " port " + std::to_string(endpoint->port);
-}
-
-std::string TcpLink::listens_on(const Connection& connection) const {
-  const auto endpoint = endpoint_of(*connection.address);
-  const bool six = endpoint->ip.family == AF_INET6;
-  return (six ? "[" : "") + endpoint->ip.text() + (six ? "]:" : ":") +
-         std::to_string(endpoint->port);
-}
-
-SocketOptions TcpLink::socket_options() const noexcept {
-  return {options_.send_buffer, options_.receive_buffer,
-          std::max(std::chrono::seconds(1),
-                   std::chrono::duration_cast<std::chrono::seconds>(options_.peer_timeout))};
-}
-
 bool TcpLink::reach(const Address& peer, std::string& why_not) {
-  const std::optional<Endpoint> endpoint = endpoint_of(peer);
+  const std::optional<Endpoint> endpoint = endpoint_of(peer, name());
   if (!endpoint) {
     why_not = "the peer has no " + options_.name + " address";
     return false;
@@ -158,7 +120,8 @@ bool TcpLink::setting_up(PeerId peer) const noexcept {
 }
 
 Connection& TcpLink::adopt(Socket socket, State state) {
-  if (connections_.empty()) set_timer(true);
+  if (connections_.empty())
+    timer_.run(std::max(Silence::interval(options_.peer_timeout), Silence::Duration(1)));
   return *connections_.emplace_back(
       std::make_unique<Connection>(std::move(socket), state, memory_));
 }
@@ -180,7 +143,7 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
     why_not = "the connection was lost before";
     return false;
   }
-  const std::optional<Endpoint> endpoint = endpoint_of(address);
+  const std::optional<Endpoint> endpoint = endpoint_of(address, name());
   if (!endpoint || !address.has_key() || own_address_.empty()) {
     why_not = !endpoint            ? "the peer has no " + options_.name + " address"
               : !address.has_key() ? "the peer's key is not known"
@@ -188,11 +151,12 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
     return false;
   }
   Socket socket = Socket::connecting(options_.interface.address, endpoint->ip, endpoint->port,
-                                     socket_options(), why_not);
+                                     socket_options_, why_not);
   if (!socket) return false;
   Connection& connection = adopt(std::move(socket), State::connecting);
   connection.peer = peer;
   connection.address = address;
+  connection.ends = ends_of(*endpoint, options_.interface.address);
   connection.deadline = Clock::now() + options_.connect_timeout;
   timed_.store(true, std::memory_order_relaxed);
   target = {Slot::Status::live, &connection, {}};

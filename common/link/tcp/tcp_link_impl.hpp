@@ -14,8 +14,10 @@
 
 #include "base/limits.hpp"
 #include "link/tcp/connection.hpp"
+#include "link/tcp/endpoint.hpp"
 #include "link/tcp/operations.hpp"
 #include "link/tcp/tcp_link.hpp"
+#include "link/tcp/timer.hpp"
 #include "sync/send_lock.hpp"
 
 namespace lfc::tcp {
@@ -57,18 +59,8 @@ class TcpLink final : public Link {
     Connection* connection = nullptr;  // with `live`
     Clock::time_point deadline{};      // with `crossed`
   };
-  // What a peer publishes about this rail.
-  struct Endpoint {
-    IpAddress ip;
-    std::uint16_t port = 0;
-    std::uint64_t host = 0;
-  };
 
   // tcp_link.cpp; the lock is held
-  std::optional<Endpoint> endpoint_of(const Address& address) const;
-  std::string describe(const Connection& connection) const;
-  std::string listens_on(const Connection& connection) const;
-  SocketOptions socket_options() const noexcept;
   Slot& slot(PeerId peer);
   Connection* established(PeerId peer) const noexcept;
   bool setting_up(PeerId peer) const noexcept;
@@ -99,8 +91,6 @@ class TcpLink final : public Link {
   void end_with_errno(Connection& connection, int error);
 
   // tcp_silence.cpp
-  bool open_timer(std::string& why_not);
-  void set_timer(bool on) noexcept;
   int look_after_peers();
 
   // tcp_hello.cpp
@@ -108,9 +98,7 @@ class TcpLink final : public Link {
   int make_room();
   void listen(bool on) noexcept;
   int finish_connect(Connection& connection);
-  std::string no_connection(const Connection& connection, int error) const;
   int await_ack(Connection& connection);
-  bool is_answer(const Connection& connection, std::span<const std::byte> proof) const;
   int greet(Connection& connection);
   void believe(Connection& connection, std::span<const std::byte> hello);
   int admit(Connection& connection);
@@ -136,6 +124,7 @@ class TcpLink final : public Link {
   void violation(Connection& connection, std::string_view what);
 
   const TcpOptions options_;
+  const SocketOptions socket_options_;
   const Identity identity_;
   const std::uint64_t host_tag_;
   FrameSink& sink_;
@@ -143,8 +132,8 @@ class TcpLink final : public Link {
   std::vector<std::byte> own_address_;
   std::vector<Key> heard_;  // nonces of the hellos that were believed
   Socket listener_;
-  Socket epoll_;  // these are no sockets, but descriptors to own
-  Socket timer_;  // in the epoll set: it is time to look after the peers
+  Socket epoll_;  // not a socket, but a descriptor to own
+  Timer timer_;   // in the epoll set: it is time to look after the peers
   std::uint16_t port_ = 0;
   RegisteredMemory memory_;
 

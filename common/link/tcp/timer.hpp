@@ -1,0 +1,26 @@
+// Timer: makes a descriptor readable at intervals, for an epoll set, so that nobody has to look at a clock.
+//
+//   Timer timer;
+//   if (!timer.open()) complain(std::strerror(errno));
+//   timer.run(period);                       // 0: stops
+//   if (timer.rang()) look_after_peers();    // the descriptor was readable: timer.fd()
+#pragma once
+
+#include <chrono>
+
+#include "link/tcp/socket.hpp"
+
+namespace lfc::tcp {
+
+class Timer {
+ public:
+  bool open() noexcept;
+  void run(std::chrono::milliseconds period) noexcept;
+  bool rang() noexcept;
+  int fd() const noexcept { return descriptor_.fd(); }
+
+ private:
+  Socket descriptor_;
+};
+
+}  // namespace lfc::tcp
