@@ -1,5 +1,7 @@
 // Settings for the examples at the top of the headers in common/link (scripts/checks/examples): what their variables
 // are. Nothing here is ever run.
+#include <chrono>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,9 +23,11 @@
 #include "link/shm/shm_link.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "link/tcp/endpoint.hpp"
 #include "link/tcp/socket.hpp"
 #include "link/tcp/stream.hpp"
 #include "link/tcp/tcp_link.hpp"
+#include "link/tcp/timer.hpp"
 #include "link/traits.hpp"
 
 namespace lfc {
@@ -82,6 +86,19 @@ void silence(const tcp::Socket& socket, std::chrono::milliseconds timeout,
   using namespace tcp;
   using Clock = Silence::Clock;
 #include "common/link/tcp/silence.hpp.example"
+}
+
+void timers(std::chrono::milliseconds period, void (*complain)(const char*),
+            void (*look_after_peers)()) {
+  using tcp::Timer;
+#include "common/link/tcp/timer.hpp.example"
+}
+
+void endpoints(AddressWriter& writer, const IpAddress& ip, std::uint16_t port,
+               std::uint32_t megabits, const Address& peer_address,
+               void (*complain)(const std::string&)) {
+  using namespace tcp;
+#include "common/link/tcp/endpoint.hpp.example"
 }
 
 void ports(void (*complain)(const std::string&), std::string& problem) {
