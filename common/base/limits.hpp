@@ -114,6 +114,9 @@ inline const std::uint64_t kCollRooms =
     std::min<std::uint64_t>(limit("coll_rooms", 2, 8), kCollSlots);  // likewise, with more bytes
 // Of what goes over a board only: small enough to be copied in while others copy out.
 inline const std::size_t kCollLocalChunk = limit("coll_local_chunk", 64, 32 * 1024);
+// What a rank gives to its neighbours lies on the board if it is no more than this for each; else they read it where
+// it is.
+inline const std::size_t kCollRow = limit("coll_row", 16, 4 * 1024);
 // Up to so many bytes in all lanes everybody combines everything.
 inline const std::size_t kCollDirect = limit("coll_direct", 1, 16 * 1024);
 // Packets of one operation that may wait in the NI.

@@ -37,6 +37,13 @@ static bool is_dense(const ompi_datatype_t* type, size_t count, ptrdiff_t* gap) 
 
 void lfc_coll_buffer_none(lfc_coll_buffer* buffer) { *buffer = (lfc_coll_buffer){0}; }
 
+static bool open_copy(lfc_coll_buffer* buffer, size_t bytes) {
+  buffer->bytes = buffer->packed = malloc(bytes > 0 ? bytes : 1);
+  if (buffer->packed == NULL) return false;
+  OBJ_RETAIN(buffer->type);
+  return true;
+}
+
 bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
                           ompi_datatype_t* type, bool pack) {
   *buffer = (lfc_coll_buffer){.bytes = address, .address = address, .type = type, .count = count};
@@ -47,10 +54,15 @@ bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
     buffer->bytes = (char*)address + gap;
     return true;
   }
-  buffer->bytes = buffer->packed = malloc(bytes);
-  if (buffer->packed == NULL) return false;
-  OBJ_RETAIN(type);
-  return !pack || copy_packed(address, count, type, buffer->packed, true);
+  return open_copy(buffer, bytes) &&
+         (!pack || copy_packed(address, count, type, buffer->packed, true));
+}
+
+bool lfc_coll_buffer_copy(lfc_coll_buffer* buffer, void* address, size_t count,
+                          ompi_datatype_t* type) {
+  *buffer = (lfc_coll_buffer){.address = address, .type = type, .count = count};
+  return open_copy(buffer, count * type->super.size) &&
+         copy_packed(address, count, type, buffer->packed, true);
 }
 
 static char* place_of(const lfc_coll_buffer* buffer, ptrdiff_t displacement) {
@@ -60,37 +72,52 @@ static char* place_of(const lfc_coll_buffer* buffer, ptrdiff_t displacement) {
   return (char*)buffer->address + displacement * extent;
 }
 
-bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
-                                 const int* displacements, int pieces, ompi_datatype_t* type,
-                                 int own, struct lfc_coll_block* blocks) {
-  *buffer = (lfc_coll_buffer){.address = address, .type = type};
-  ptrdiff_t gap = 0;
-  if (is_dense(type, 2, &gap)) {
-    buffer->bytes = (char*)address + gap;
-    for (int i = 0; i < pieces; ++i) {
-      blocks[i].offset = (size_t)(place_of(buffer, displacements[i]) - (char*)address);
-      blocks[i].bytes = (size_t)counts[i] * type->super.size;
-    }
-    return true;
-  }
+/* Pieces in a copy: where they will lie. */
+static bool copy_pieces(lfc_coll_buffer* buffer, const int* counts, const int* displacements,
+                        int pieces, int packs, struct lfc_coll_block* blocks) {
   size_t bytes = 0;
   buffer->pieces = malloc((size_t)pieces * sizeof *buffer->pieces);
   if (buffer->pieces == NULL) return false;
   for (int i = 0; i < pieces; ++i) {
     buffer->pieces[i] = (lfc_coll_piece){displacements[i], (size_t)counts[i]};
-    blocks[i] = (struct lfc_coll_block){bytes, (size_t)counts[i] * type->super.size};
+    blocks[i] = (struct lfc_coll_block){bytes, (size_t)counts[i] * buffer->type->super.size};
     bytes += blocks[i].bytes;
   }
   buffer->count = (size_t)pieces;
-  buffer->bytes = buffer->packed = malloc(bytes > 0 ? bytes : 1);
-  if (buffer->packed == NULL) {
+  if (!open_copy(buffer, bytes)) {
     free(buffer->pieces);
     buffer->pieces = NULL;
     return false;
   }
-  OBJ_RETAIN(type);
-  return copy_packed(place_of(buffer, displacements[own]), (size_t)counts[own], type,
-                     (char*)buffer->packed + blocks[own].offset, true);
+  bool ok = true;
+  for (int i = 0; i < pieces; ++i)
+    if (i == packs || packs == LFC_COLL_ALL_PIECES)
+      ok = copy_packed(place_of(buffer, displacements[i]), (size_t)counts[i], buffer->type,
+                       (char*)buffer->packed + blocks[i].offset, true) &&
+           ok;
+  return ok;
+}
+
+bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
+                                 const int* displacements, int pieces, ompi_datatype_t* type,
+                                 int packs, struct lfc_coll_block* blocks) {
+  *buffer = (lfc_coll_buffer){.address = address, .type = type};
+  ptrdiff_t gap = 0;
+  if (!is_dense(type, 2, &gap))
+    return copy_pieces(buffer, counts, displacements, pieces, packs, blocks);
+  buffer->bytes = (char*)address + gap;
+  for (int i = 0; i < pieces; ++i) {
+    blocks[i].offset = (size_t)(place_of(buffer, displacements[i]) - (char*)address);
+    blocks[i].bytes = (size_t)counts[i] * type->super.size;
+  }
+  return true;
+}
+
+bool lfc_coll_buffer_copy_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
+                                 const int* displacements, int pieces, ompi_datatype_t* type,
+                                 struct lfc_coll_block* blocks) {
+  *buffer = (lfc_coll_buffer){.address = address, .type = type};
+  return copy_pieces(buffer, counts, displacements, pieces, LFC_COLL_ALL_PIECES, blocks);
 }
 
 bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
@@ -122,6 +149,7 @@ bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack) {
   bool ok = lfc_coll_buffer_close(&operands->in, false);
   ok = lfc_coll_buffer_close(&operands->out, unpack && operands->gets) && ok;
   free(operands->blocks);
+  free(operands->in_blocks);
   lfc_coll_operands_none(operands);
   return ok;
 }

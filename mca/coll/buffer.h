@@ -38,18 +38,27 @@ void lfc_coll_buffer_none(lfc_coll_buffer* buffer);
 /* `pack`: the copy, if there is one, is filled. False: no memory, or the bytes cannot be packed. */
 bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
                           ompi_datatype_t* type, bool pack);
-/* Pieces: where they are if the type is dense, else one after the other in a copy, into which `own` is
- * packed. Sets blocks[0..pieces-1]. */
+/* The same, always in a copy, filled. */
+bool lfc_coll_buffer_copy(lfc_coll_buffer* buffer, void* address, size_t count,
+                          ompi_datatype_t* type);
+/* Pieces: where they are if the type is dense, else one after the other in a copy, into which the piece
+ * `packs` is packed, or none, or all. Sets blocks[0..pieces-1]. */
+enum { LFC_COLL_NO_PIECE = -1, LFC_COLL_ALL_PIECES = -2 };
 bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
                                  const int* displacements, int pieces, ompi_datatype_t* type,
-                                 int own, struct lfc_coll_block* blocks);
+                                 int packs, struct lfc_coll_block* blocks);
+/* The same, always in a copy, with all pieces. */
+bool lfc_coll_buffer_copy_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
+                                 const int* displacements, int pieces, ompi_datatype_t* type,
+                                 struct lfc_coll_block* blocks);
 bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack);
 
 /* What a call works on. */
 typedef struct lfc_coll_operands {
   lfc_coll_buffer in, out;
-  bool gets;                     /* `out` is unpacked at the end */
-  struct lfc_coll_block* blocks; /* owned; of an allgatherv */
+  bool gets;                        /* `out` is unpacked at the end */
+  struct lfc_coll_block* blocks;    /* owned; in `out` */
+  struct lfc_coll_block* in_blocks; /* likewise in `in` */
 } lfc_coll_operands;
 
 void lfc_coll_operands_none(lfc_coll_operands* operands);

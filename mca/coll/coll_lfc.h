@@ -3,7 +3,8 @@
  * component.c    life of the component: parameters, open, start, close
  * module.c       one communicator: whether LFC serves it, what it falls back to
  * collectives.c  the blocking and nonblocking calls, translated
- * gathers.c      likewise gathers and scatters
+ * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
+ * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
  *
  * What a call does is decided from facts that are the same at all ranks: the number of bytes, the
@@ -82,5 +83,7 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
 
 /* What is served only where all ranks share a node. */
 void lfc_coll_offer_gathers(mca_coll_base_module_t* module);
+/* And may read each other's memory. */
+void lfc_coll_offer_rows(mca_coll_base_module_t* module);
 
 #endif

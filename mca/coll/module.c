@@ -94,6 +94,7 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;
   }
+  if (lfc_coll_reads_memory(own->communicator)) lfc_coll_offer_rows(module);
   say(comm, NULL);
   return OMPI_SUCCESS;
 }

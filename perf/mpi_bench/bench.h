@@ -75,6 +75,13 @@ double run_barrier(Point* p, long units);
 double run_bcast_gap(Point* p, long units);
 double run_skewed(Point* p, long units);
 double run_allgather(Point* p, long units);
+// Whether the first and the last of so many doubles are this sum; ends the job if not.
+void check_sum(const double* in, int count, double sum);
+double run_alltoall(Point* p, long units);
+double run_alltoallv(Point* p, long units);
+double run_gather(Point* p, long units);
+double run_scatter(Point* p, long units);
+double run_reduce_scatter(Point* p, long units);
 
 int begin_window(Point* p);
 void end_window(Point* p);

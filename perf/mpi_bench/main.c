@@ -95,6 +95,14 @@ static const Bench benches[] = {
     {"skewed", "MPI_Bcast, up to 100 us computed before", "8,64K", "1", "us", 0, run_skewed, 0, us},
     {"allgather", "MPI_Allgather, bytes of all together", "64,64K,1M", "1", "us", 0, run_allgather,
      0, us},
+    {"alltoall", "MPI_Alltoall, bytes for each rank", "8,1K,64K", "1", "us", 0, run_alltoall, 0,
+     us},
+    {"alltoallv", "MPI_Alltoallv, likewise", "8,1K,64K", "1", "us", 0, run_alltoallv, 0, us},
+    {"gather", "MPI_Gather, bytes of each rank, roots in turn", "8,1K,64K", "1", "us", 0,
+     run_gather, 0, us},
+    {"scatter", "MPI_Scatter, likewise", "8,1K,64K", "1", "us", 0, run_scatter, 0, us},
+    {"reduce_scatter", "MPI_Reduce_scatter_block of doubles, bytes for each rank", "8,1K,64K", "1",
+     "us", 0, run_reduce_scatter, 0, us},
     {"barrier", "MPI_Barrier", "0", "1", "us", 0, run_barrier, 0, us},
     {"o_s", "LogGP: sender's part of a message", "16", "8", "us", begin_overhead, run_send_overhead,
      0, us_each},
@@ -295,7 +303,8 @@ static void run_wanted(const char* spec) {
   size_t sizes[kMaxList], depths[kMaxList];
   const int size_count = parse_list(spec[length] == ':' ? spec + length + 1 : bench->sizes, sizes);
   const int depth_count = parse_list(at ? at + 1 : bench->depths, depths);
-  const int integers = bench->run == run_allreduce || bench->run == run_fetch_add;
+  const int integers = bench->run == run_allreduce || bench->run == run_reduce_scatter ||
+                       bench->run == run_fetch_add;
   for (int s = 0; s < size_count; s++) {
     for (int d = 0; d < depth_count; d++) {
       if (depths[d] < 1 || depths[d] > 100000 || sizes[s] > 1u << 30) die("out of range:", spec);

@@ -135,6 +135,12 @@ double run_many(Point* p, long units) {
   return rank == 0 ? MPI_Wtime() - start : 0;
 }
 
+void check_sum(const double* in, int count, double sum) {
+  if (in[0] == sum && in[count - 1] == sum) return;
+  fprintf(stderr, "mpi_bench: WRONG SUM in %s, rank %d: %g, not %g\n", where, rank, in[0], sum);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 double run_allreduce(Point* p, long units) {
   const int count = (int)(p->size / sizeof(double));
   double* out = (double*)(void*)p->out;
@@ -144,10 +150,7 @@ double run_allreduce(Point* p, long units) {
     if (p->verify) out[0] = out[count - 1] = (double)(i + rank);
     MPI_Allreduce(out, in, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     const double sum = (double)i * ranks + ranks * (ranks - 1) / 2.0;
-    if (p->verify && (in[0] != sum || in[count - 1] != sum)) {
-      fprintf(stderr, "mpi_bench: WRONG SUM in %s, rank %d: %g, not %g\n", where, rank, in[0], sum);
-      MPI_Abort(MPI_COMM_WORLD, 3);
-    }
+    if (p->verify) check_sum(in, count, sum);
   }
   return MPI_Wtime() - start;
 }

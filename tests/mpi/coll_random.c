@@ -96,6 +96,8 @@ typedef struct Case {
     kAllgatherv,
     kGatherv,
     kScatterv,
+    kAlltoall,
+    kAlltoallv,
     kCalls
   } call;
   uint64_t key;
@@ -107,6 +109,7 @@ typedef struct Case {
   MPI_Datatype made;
   MPI_Request request;
   int *counts, *places;  // of unequal blocks
+  int* sends;            // of an alltoall
 } Case;
 
 static void* memory(size_t bytes) {
@@ -242,8 +245,50 @@ static void begin_scatter(Case* c) {
     MPI_Scatter(c->in, c->count, in, out, c->count, type, c->root, c->comm);
 }
 
-static const char* const names[kCalls] = {"bcast",  "reduce",  "allreduce",  "barrier", "allgather",
-                                          "gather", "scatter", "allgatherv", "gatherv", "scatterv"};
+// What goes from one rank to another: elements, with gaps between them.
+static int between(const Case* c, int from, int to) {
+  if (c->call == kAlltoall) return c->count;
+  return c->count * (int)((c->key + (uint64_t)from * 5 + (uint64_t)to) % 3) / 2;
+}
+static uint64_t pair_key(const Case* c, int from) { return c->key * 64 + (uint64_t)from; }
+
+// The sending side is plain, unless it is in place, the receiving one has this rank's layout.
+static void begin_alltoall(Case* c) {
+  const bool unequal = c->call == kAlltoallv;
+  const int slot = c->count + (unequal ? 1 : 0);
+  int* const sends = calloc((size_t)c->size * 2, sizeof *sends);
+  require(sends != NULL, "no memory");
+  int* const to = sends + c->size;
+  for (int rank = 0; rank < c->size; ++rank) {
+    // In place both ways are alike.
+    sends[rank] = c->in_place ? between(c, 0, 0) : between(c, c->rank, rank);
+    c->counts[rank] = c->in_place ? between(c, 0, 0) : between(c, rank, c->rank);
+    to[rank] = rank * slot;
+    c->places[rank] = (unequal ? c->size - 1 - rank : rank) * slot;
+  }
+  c->in = memory(bytes_of(c, slot * c->size));
+  c->out = memory(bytes_of(c, slot * c->size * stride(c)));
+  for (int rank = 0; rank < c->size; ++rank)
+    for (int i = 0; i < sends[rank]; ++i)
+      put(c->in_place ? c->out : c->in, c->type,
+          c->in_place ? (c->places[rank] + i) * stride(c) : to[rank] + i,
+          element(pair_key(c, c->rank), rank, i, c->op));
+  MPI_Datatype type = types[c->type], out = element_type(c);
+  const void* in = c->in_place ? MPI_IN_PLACE : c->in;
+  if (unequal && c->nonblocking)
+    MPI_Ialltoallv(in, sends, to, type, c->out, c->counts, c->places, out, c->comm, &c->request);
+  else if (unequal)
+    MPI_Alltoallv(in, sends, to, type, c->out, c->counts, c->places, out, c->comm);
+  else if (c->nonblocking)
+    MPI_Ialltoall(in, c->count, type, c->out, c->count, out, c->comm, &c->request);
+  else
+    MPI_Alltoall(in, c->count, type, c->out, c->count, out, c->comm);
+  c->sends = sends;
+}
+
+static const char* const names[kCalls] = {"bcast",     "reduce",   "allreduce", "barrier",
+                                          "allgather", "gather",   "scatter",   "allgatherv",
+                                          "gatherv",   "scatterv", "alltoall",  "alltoallv"};
 
 static void begin(Case* c) {
   doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
@@ -252,6 +297,7 @@ static void begin(Case* c) {
   c->request = MPI_REQUEST_NULL;
   c->made = MPI_DATATYPE_NULL;
   c->in = c->out = NULL;
+  c->sends = NULL;
   c->counts = calloc((size_t)c->size * 2, sizeof *c->counts);
   require(c->counts != NULL, "no memory");
   c->places = c->counts + c->size;
@@ -265,6 +311,8 @@ static void begin(Case* c) {
     case kGatherv: begin_gather(c); break;
     case kScatter:
     case kScatterv: begin_scatter(c); break;
+    case kAlltoall:
+    case kAlltoallv: begin_alltoall(c); break;
     default:
       if (c->nonblocking)
         MPI_Ibarrier(c->comm, &c->request);
@@ -310,6 +358,13 @@ static void check_result(const Case* c) {
       for (int i = 0; !(c->in_place && c->rank == c->root) && i < c->counts[c->rank]; ++i)
         expect(c, i, element(c->key, c->rank, i, c->op));
       break;
+    case kAlltoall:
+    case kAlltoallv:
+      for (int from = 0; from < c->size; ++from)
+        for (int i = 0; i < c->counts[from]; ++i)
+          expect(c, (c->places[from] + i) * stride(c),
+                 element(pair_key(c, from), c->rank, i, c->op));
+      break;
     default: break;
   }
 }
@@ -323,6 +378,7 @@ static void end(Case* c) {
   free(c->in);
   free(c->out);
   free(c->counts);
+  free(c->sends);
 }
 
 static int draw_count(void) {

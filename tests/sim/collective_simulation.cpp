@@ -25,6 +25,13 @@ std::size_t size_near(Random& random, std::size_t limit, std::size_t most) {
   return std::min(base > 0 ? base - 1 : 0, most);
 }
 
+bool is_gather(const lfc_coll_call& call) noexcept {
+  return call.kind == LFC_COLL_GATHER || call.kind == LFC_COLL_GATHERV;
+}
+bool is_scatter(const lfc_coll_call& call) noexcept {
+  return call.kind == LFC_COLL_SCATTER || call.kind == LFC_COLL_SCATTERV;
+}
+
 }  // namespace
 
 struct CollectiveSimulation::Group {
@@ -40,6 +47,10 @@ struct CollectiveSimulation::Call {
   std::uint32_t group = 0;
   lfc_coll_call call{};
   std::vector<lfc_coll_block> blocks;
+  bool unequal = false;  // what goes from one to the other is as large as those two say
+  std::size_t between(std::uint32_t from, std::uint32_t to) const noexcept {
+    return unequal ? (number * 7 + from * 13 + to * 29) % (call.bytes + 1) : call.bytes;
+  }
 };
 
 // A call at one rank.
@@ -47,6 +58,7 @@ struct CollectiveSimulation::Part {
   const Call* call = nullptr;
   std::uint32_t rank = 0;  // in the communicator
   std::vector<std::byte> in, out;
+  std::vector<lfc_coll_block> blocks, in_blocks;  // of unequal ones: from each rank, and to each
   std::unique_ptr<CollOperation> operation;
   bool over = false;
   lfc_coll_status status = LFC_COLL_OK;
@@ -76,6 +88,11 @@ struct CollectiveSimulation::Host final : Surroundings {
     return made;
   }
   PeerId peer(ProcessName name) override { return simulation.world_.peer(node, name.rank); }
+  bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override {
+    if (has_ended(owner)) return false;
+    std::memcpy(to, reinterpret_cast<const std::byte*>(from), size);
+    return true;
+  }
   bool has_ended(ProcessName name) override { return simulation.hosts_[name.rank]->dead; }
   Communicator& communicator(const Part& part) { return *communicators.at(part.call->group); }
 };
@@ -202,7 +219,8 @@ void CollectiveSimulation::make_call() {
   call.bytes = size_near(random_, limits[random_.below(std::size(limits))],
                          group.one_node ? 4 * most : most);
   if (call.kind <= LFC_COLL_ALLREDUCE) call.bytes = call.bytes / 8 * 8;
-  if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || call.kind >= LFC_COLL_GATHER)
+  if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_GATHER ||
+      call.kind == LFC_COLL_SCATTER || call.kind >= LFC_COLL_GATHERV)
     call.root = static_cast<int>(random_.below(size));
   if (call.kind == LFC_COLL_ALLREDUCE && random_.chance(300)) call.bytes = 0;  // a barrier
   if (call.kind != LFC_COLL_ALLREDUCE && call.bytes == 0) call.bytes = 8;
@@ -215,6 +233,8 @@ void CollectiveSimulation::make_call() {
     }
     call.blocks = made.blocks.data();
   }
+  made.unequal =
+      call.kind > LFC_COLL_ALLTOALL || (call.kind == LFC_COLL_ALLTOALL && random_.chance(500));
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     Part& part = hosts_[group.ranks[rank]]->parts.emplace_back();
     part.call = &made;
@@ -228,14 +248,24 @@ void CollectiveSimulation::begin(Host& host, Part& part) {
   lfc_coll_call call = part.call->call;
   const auto size = static_cast<std::uint32_t>(groups_[part.call->group]->ranks.size());
   const bool is_root = call.root == static_cast<int>(part.rank);
-  const bool gets_all =
-      call.kind == LFC_COLL_ALLGATHER || (call.kind == LFC_COLL_GATHER && is_root);
-  const bool gives_all = call.kind == LFC_COLL_SCATTER && is_root;
+  const bool gets_all = call.kind == LFC_COLL_ALLGATHER || call.kind == LFC_COLL_ALLTOALL ||
+                        (is_gather(call) && is_root);
+  const bool gives_all = call.kind == LFC_COLL_ALLTOALL || (is_scatter(call) && is_root);
+  const std::size_t slot = call.bytes;
   const std::size_t own = call.blocks == nullptr ? call.bytes : call.blocks[part.rank].bytes;
   part.in.resize(gives_all ? size * call.bytes : own);
+  for (std::uint32_t rank = 0; part.call->unequal && rank < size; ++rank) {
+    part.blocks.push_back({rank * slot, part.call->between(rank, part.rank)});
+    part.in_blocks.push_back({rank * slot, part.call->between(part.rank, rank)});
+  }
+  if (gets_all && part.call->unequal) call.blocks = part.blocks.data();
+  if (gives_all && part.call->unequal) call.in_blocks = part.in_blocks.data();
+  const auto root = static_cast<std::uint32_t>(call.root);
+  if (call.kind == LFC_COLL_GATHERV) call.bytes = part.call->between(part.rank, root);
+  if (call.kind == LFC_COLL_SCATTERV) call.bytes = part.call->between(root, part.rank);
   for (std::size_t at = 0; at < part.in.size(); ++at)
     part.in[at] = given(part.call->number, part.rank, at);
-  part.out.assign((gets_all ? size * call.bytes : call.bytes) + kGuard, kUntouched);
+  part.out.assign((gets_all ? size * slot : call.bytes) + kGuard, kUntouched);
   call.in = part.in.data();
   call.out = part.out.data();
   Communicator& communicator = host.communicator(part);
@@ -292,6 +322,14 @@ void CollectiveSimulation::check(const Part& part) {
       }
       break;
     }
+    case LFC_COLL_ALLTOALL:
+      for (std::uint32_t rank = 0; rank < size; ++rank)
+        put(rank * call.bytes, rank, part.rank * call.bytes, of.between(rank, part.rank));
+      break;
+    case LFC_COLL_GATHERV:
+      for (std::uint32_t rank = 0; is_root && rank < size; ++rank)
+        put(rank * call.bytes, rank, 0, of.between(rank, part.rank));
+      break;
     case LFC_COLL_GATHER:
       if (!is_root) break;
       [[fallthrough]];
@@ -303,7 +341,7 @@ void CollectiveSimulation::check(const Part& part) {
         put(block.offset, rank, 0, block.bytes);
       }
       break;
-    default: put(0, root, part.rank * call.bytes, call.bytes);
+    default: put(0, root, part.rank * call.bytes, of.between(root, part.rank));
   }
   if (part.out != right)
     fail("call " + std::to_string(of.number) + " of kind " + std::to_string(call.kind) + ", " +

@@ -23,6 +23,13 @@ enum lfc_coll_kind {
   LFC_COLL_ALLGATHER,
   LFC_COLL_GATHER,
   LFC_COLL_SCATTER,
+  /* Where all ranks may read each other's memory. Of an alltoall `in_blocks` go to the ranks, and `blocks` come
+   * from them; if both are NULL all are of `bytes`, in order. Of a gatherv `blocks` matter at the root only, of
+   * a scatterv `in_blocks`; elsewhere `bytes` is the own block. `in` of a gatherv, `out` of a scatterv NULL at
+   * the root: not touched. */
+  LFC_COLL_ALLTOALL,
+  LFC_COLL_GATHERV,
+  LFC_COLL_SCATTERV,
   LFC_COLL_KINDS /* how many */
 };
 /* Where the block of a rank lies, if they are not all alike: bytes. */
@@ -41,6 +48,8 @@ struct lfc_coll_call {
   enum lfc_element type;
   /* Of an allgather of unequal blocks, by rank; `bytes` is the largest. Lives as long as the call. */
   const struct lfc_coll_block* blocks;
+  /* Likewise what goes to each rank. */
+  const struct lfc_coll_block* in_blocks;
   /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with
    * no buffer for one of them, and the call fails here, and where its block is read. */
   bool mismatch;

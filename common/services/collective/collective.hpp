@@ -1,5 +1,5 @@
 // Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
-// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp).
+// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp).
 //
 //   const Collective& collective = collective_of(operation.kind);
 //   while (!collective.walk(site, operation)) ...;     // again when something may have moved
@@ -19,6 +19,9 @@
 //   allgather  | 1, one node          | all
 //   gather     | 1, one node          | all but the root
 //   scatter    | 1, one node          | the root, for all
+//   alltoall   | 2 in all, one node   | all: where their blocks lie; then who has read all
+//   gatherv    | the same             | all but the root; then the root
+//   scatterv   | the same             | the root; then all but the root
 //
 // Another collective: a value of lfc_coll_kind (call.h), a file like gathers.cpp, a row here, and the
 // MPI call (mca/coll). Threads: the caller serialises each Site.
@@ -42,12 +45,15 @@ struct Collective {
   bool synchronises = false;
   // One room holds a chunk for each rank.
   bool shares_room = false;
+  // It takes so many steps, whatever its size; 0: as many as it has chunks.
+  std::uint64_t whole = 0;
 };
 
-extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter;
+extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter, kAlltoall,
+    kGatherv, kScatterv;
 // By lfc_coll_kind.
-inline constexpr std::array kCollectives{&kBcast,     &kReduce, &kAllreduce,
-                                         &kAllgather, &kGather, &kScatter};
+inline constexpr std::array kCollectives{&kBcast,   &kReduce,   &kAllreduce, &kAllgather, &kGather,
+                                         &kScatter, &kAlltoall, &kGatherv,   &kScatterv};
 static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }
@@ -61,6 +67,8 @@ bool read_results(Site& site, CollOperation& operation, std::uint32_t lane);
 // This rank's and its neighbours' parts of one chunk, combined; in `target`, unless there is nothing to combine.
 const std::byte* combine_local(Site& site, const CollOperation& operation, std::uint64_t index,
                                std::uint64_t step, std::byte* target);
+// Of how many ranks blocks can be told on a board.
+std::uint32_t most_in_row() noexcept;
 // Waits a little for a lane's flag.
 inline bool await_at_once(const Board& board, std::uint32_t lane, std::uint64_t step,
                           std::uint64_t flag, unsigned& looks) noexcept {

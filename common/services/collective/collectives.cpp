@@ -142,10 +142,13 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
     const std::lock_guard guard(mutex_);
     roll.key = names_.next(roll.key);
   }
-  unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES;
+  unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;
   const Membership& members = roll.members;
   if (!processes_.reaches_boards(members.name(members.first(members.node(roll.self)))))
     found &= ~unsigned{LFC_COLL_BOARDS};
+  for (std::uint32_t member = 0; member < members.size(); ++member)
+    if (members.node(member) == members.node(roll.self) && !processes_.reads(members.name(member)))
+      found &= ~unsigned{LFC_COLL_MEMORY};
   std::unique_ptr<TreeNode> tree = plant(roll, found);
   auto site = std::make_unique<Site>(members, roll.self, std::move(roll.ranks), roll.key,
                                      std::move(tree), processes_);
@@ -181,6 +184,16 @@ void Collectives::sweep() {
     old->leave();
     return true;
   });
+}
+
+// The ranks of one job have agreed on it, in MPI_Init.
+bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const noexcept {
+  const Membership& members = communicator.communicator.members();
+  if (members.nodes() != 1 || (agreed_ & LFC_COLL_MEMORY) == 0 || members.size() > most_in_row())
+    return false;
+  for (std::uint32_t member = 1; member < members.size(); ++member)
+    if (members.name(member).job != members.name(0).job) return false;
+  return true;
 }
 
 // --- Operations ---

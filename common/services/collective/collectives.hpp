@@ -54,6 +54,8 @@ class Collectives {
   // What all ranks have found in reach.
   void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_communicator* communicator);
+  // Whether all its ranks share a node and may read each other's memory.
+  bool reads_memory(const lfc_coll_communicator& communicator) const noexcept;
 
   lfc_coll_status run(lfc_coll_communicator& communicator, const lfc_coll_call& call);
   // Begins it, and puts the communicator among those that progress() advances.
@@ -93,8 +95,9 @@ class Collectives {
   std::mutex active_mutex_;
   std::vector<lfc_coll_communicator*> active_;
   std::atomic<std::uint32_t> running_ = 0;
-  unsigned agreed_ = LFC_COLL_BOARDS | LFC_COLL_NODES;  // set before there is a second thread
-  std::atomic<std::uint64_t> operations_ = 0;           // but those done at once, which are visits
+  unsigned agreed_ =
+      LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;  // set before there is a second thread
+  std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits
 };
 
 }  // namespace lfc

@@ -14,7 +14,7 @@ lfc::Collectives* engine = nullptr;  // of this process
 // Nobody has to be asked for nothing: `status` is how it ends.
 bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
   status = call.mismatch ? LFC_COLL_MISMATCH : LFC_COLL_OK;
-  return call.bytes == 0 && call.kind != LFC_COLL_ALLREDUCE;
+  return call.bytes == 0 && call.kind != LFC_COLL_ALLREDUCE && call.kind < LFC_COLL_ALLTOALL;
 }
 
 // A CollOperation in the caller's room, with the caller's way to be told.
@@ -113,6 +113,10 @@ int lfc_coll_progress(void) { return engine == nullptr ? 0 : engine->progress();
 
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator) {
   return communicator->communicator.members().nodes();
+}
+
+bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
+  return engine->reads_memory(*communicator);
 }
 
 void lfc_coll_describe(char* text, size_t size) {

@@ -61,8 +61,8 @@ lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process
                                      int count, int self, char* why, size_t why_size);
 /* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
  * is told to all of them before there are other groups: without the boards none is served, without
- * the nodes those on one node only. */
-enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2 };
+ * the nodes those on one node only, without the neighbours' memory no rows. */
+enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4 };
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */
@@ -81,6 +81,8 @@ int lfc_coll_progress(void);
 
 /* How many nodes the group's ranks are on. */
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
+/* Whether it does alltoall, gatherv and scatterv: all ranks share a node and may read each other's memory. */
+bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
 /* One line of counters, key=value. */
 void lfc_coll_describe(char* text, size_t size);
 

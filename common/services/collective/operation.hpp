@@ -37,7 +37,7 @@ struct CollOperation : lfc_coll_call {
   Combiner combine = nullptr;
   bool begun = false;
   bool moved = false;     // something has happened in this turn
-  bool direct = false;    // everybody reads everybody's lane
+  bool direct = false;    // everybody reads everybody's lane; of a row: this rank's memory
   std::uint32_t top = 0;  // member at the top of its tree
   TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
@@ -88,7 +88,8 @@ struct CollOperation : lfc_coll_call {
   // Allreduces of one and of two steps for each chunk are not alike.
   static constexpr std::uint8_t kTwoSteps = Label::kKinds - 1;
   static std::uint8_t label_kind(lfc_coll_kind kind, std::uint64_t per_chunk) noexcept {
-    return per_chunk == 2 ? kTwoSteps : static_cast<std::uint8_t>(kind);
+    return kind == LFC_COLL_ALLREDUCE && per_chunk == 2 ? kTwoSteps
+                                                        : static_cast<std::uint8_t>(kind);
   }
   // Of what elements are combined how. (No bytes: nothing is.)
   static std::uint8_t label_what(const lfc_coll_call& call) noexcept {

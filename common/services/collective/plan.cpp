@@ -62,6 +62,12 @@ void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions&
   if (operation.reduces() && operation.bytes > 0)
     operation.combine = number_combiner(
         {static_cast<Accumulate>(operation.op), static_cast<Element>(operation.type)});
+  if (const std::uint64_t whole = collective_of(operation.kind).whole; whole != 0) {
+    operation.chunk = operation.bytes;
+    operation.chunks = 1;
+    operation.steps = operation.per_chunk = whole;
+    return;
+  }
   operation.chunk = chunk_of(operation, facts, options.packet);
   operation.chunks = operation.bytes <= operation.chunk
                          ? 1

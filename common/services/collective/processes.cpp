@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "machine/cma.hpp"
 #include "services/collective/names.hpp"
 
 namespace lfc {
@@ -18,6 +19,7 @@ Processes::Processes(std::uint64_t parameters) {
   std::string why_not;
   arena_ = OwnArena::create(why_not);
   if (arena_ != nullptr) facts_.arena = arena_->name();
+  facts_.probe = reinterpret_cast<std::uintptr_t>(&facts_.arena.memory.cookie[0]);
 }
 
 // --- What they have published ---
@@ -69,6 +71,27 @@ NeighbourArena& Processes::neighbour(ProcessName name) {
 bool Processes::reaches_boards(ProcessName first) {
   const std::lock_guard guard(mutex_);
   return is_self(first) ? arena_ != nullptr : neighbour(first).reachable();
+}
+
+bool Processes::reads(ProcessName name) {
+  if (is_self(name)) return true;
+  const std::lock_guard guard(mutex_);
+  Process& known = process(name);
+  if (!known.readable) {
+    const SharedMemoryName& memory = known.facts->arena.memory;
+    std::string why_not;
+    known.readable = cma_permitted(memory.pid, known.facts->probe, memory.cookie[0], why_not);
+  }
+  return *known.readable;
+}
+
+bool Processes::read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) {
+  std::uint32_t pid = 0;
+  {
+    const std::lock_guard guard(mutex_);
+    pid = process(owner).facts->arena.memory.pid;
+  }
+  return cma_read(pid, to, from, size);
 }
 
 std::size_t Processes::boards() {

@@ -29,10 +29,11 @@ namespace lfc {
 
 // What each process publishes. All members of a communicator must agree on `parameters`.
 struct Facts {
-  std::uint32_t version = 3;
+  std::uint32_t version = 4;
   std::uint32_t unused = 0;
   std::uint64_t parameters = 0;
   ArenaName arena;
+  std::uint64_t probe = 0;  // address of a word that holds arena.memory.cookie[0]
 };
 
 class Processes final : public Surroundings {
@@ -52,12 +53,15 @@ class Processes final : public Surroundings {
   std::size_t max_message(ProcessName name);
   // Whether the boards that this process makes can be reached.
   bool reaches_boards(ProcessName first);
+  // Whether this process may read that one's memory.
+  bool reads(ProcessName name);
   // Boards of this process.
   std::size_t boards();
 
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                    bool& failed) override;
   PeerId peer(ProcessName name) override;
+  bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override;
   bool has_ended(ProcessName name) override;
 
  private:
@@ -67,6 +71,7 @@ class Processes final : public Surroundings {
     std::unique_ptr<NeighbourArena> arena;
     std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
     bool reported = false;                // that it cannot be reached
+    std::optional<bool> readable;         // none: not tried yet
   };
 
   bool is_self(ProcessName name) const noexcept { return name == ni_->identity().name; }

@@ -69,6 +69,10 @@ class Site {
     board_.finish(step + 1);
     operation.moved = true;
   }
+  // Copies from the memory of the rank that has this lane. False: that is lost.
+  bool read(std::uint32_t lane, std::byte* to, std::uint64_t from, std::size_t size) {
+    return surroundings_.read(members_.name(local_[lane]), to, from, size);
+  }
   // Room for one chunk.
   std::byte* scratch();
 

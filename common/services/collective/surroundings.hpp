@@ -1,7 +1,8 @@
-// Surroundings: what a communicator asks of the process that it is in: the boards of its node, and how other
-// processes are reached.
+// Surroundings: what a communicator asks of the process that it is in: the boards of its node, its neighbours'
+// memory, and how other processes are reached.
 //
 //   std::byte* memory = surroundings.board(first, key, lanes, failed);
+//   if (!surroundings.read(name, to, address, size)) ...
 //   PeerId peer = surroundings.peer(name);
 //
 // processes.hpp is the one of MPI processes; simulated ranks have their own (tests/sim).
@@ -25,6 +26,8 @@ class Surroundings {
                            bool& failed) = 0;
   // kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;
+  // Copies from the memory of a process of this node. False: not all of it; it may be dead.
+  virtual bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) = 0;
   // Whether a process of this node is dead.
   virtual bool has_ended(ProcessName name) = 0;
 };

@@ -1,0 +1,29 @@
+/* Opening: a call of the engine that is made ready: MPI's buffers become bytes, and go back to what they were at the end.
+ *
+ *   lfc_coll_opening it;
+ *   lfc_coll_open_nothing(&it, LFC_COLL_GATHER, root);
+ *   bool opened = lfc_coll_buffer_open(&it.operands.in, address, count, type, true) && ...;
+ *   return lfc_coll_run_opened(&it, opened, module);       // or lfc_coll_start_opened()
+ *
+ * Threads: values.
+ */
+#ifndef LFC_COLL_OPENING_H
+#define LFC_COLL_OPENING_H
+
+#include "request.h"
+
+typedef struct lfc_coll_opening {
+  struct lfc_coll_call call;
+  lfc_coll_operands operands;
+} lfc_coll_opening;
+
+void lfc_coll_open_nothing(lfc_coll_opening* it, enum lfc_coll_kind kind, int root);
+/* Whether this rank's own block, so many elements, is as large as those that the call counts in. If not, the
+ * call goes on without it, so that nobody waits, and fails. */
+bool lfc_coll_own_fits(lfc_coll_opening* it, int count, const ompi_datatype_t* type, size_t block);
+/* Either closes the operands; not `opened`: there was no memory. */
+int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module);
+int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module, ompi_request_t** request);
+
+#endif
