@@ -54,15 +54,15 @@ bool lfc_coll_buffer_open(lfc_coll_buffer* buffer, void* address, size_t count,
     buffer->bytes = (char*)address + gap;
     return true;
   }
-  return open_copy(buffer, bytes) &&
-         (!pack || copy_packed(address, count, type, buffer->packed, true));
+  buffer->packs = pack ? LFC_COLL_ALL_PIECES : LFC_COLL_NO_PIECE;
+  return open_copy(buffer, bytes) && lfc_coll_buffer_fill(buffer);
 }
 
 bool lfc_coll_buffer_copy(lfc_coll_buffer* buffer, void* address, size_t count,
                           ompi_datatype_t* type) {
-  *buffer = (lfc_coll_buffer){.address = address, .type = type, .count = count};
-  return open_copy(buffer, count * type->super.size) &&
-         copy_packed(address, count, type, buffer->packed, true);
+  *buffer = (lfc_coll_buffer){
+      .address = address, .type = type, .count = count, .packs = LFC_COLL_ALL_PIECES};
+  return open_copy(buffer, count * type->super.size) && lfc_coll_buffer_fill(buffer);
 }
 
 static char* place_of(const lfc_coll_buffer* buffer, ptrdiff_t displacement) {
@@ -89,13 +89,8 @@ static bool copy_pieces(lfc_coll_buffer* buffer, const int* counts, const int* d
     buffer->pieces = NULL;
     return false;
   }
-  bool ok = true;
-  for (int i = 0; i < pieces; ++i)
-    if (i == packs || packs == LFC_COLL_ALL_PIECES)
-      ok = copy_packed(place_of(buffer, displacements[i]), (size_t)counts[i], buffer->type,
-                       (char*)buffer->packed + blocks[i].offset, true) &&
-           ok;
-  return ok;
+  buffer->packs = packs;
+  return lfc_coll_buffer_fill(buffer);
 }
 
 bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
@@ -120,19 +115,31 @@ bool lfc_coll_buffer_copy_pieces(lfc_coll_buffer* buffer, void* address, const i
   return copy_pieces(buffer, counts, displacements, pieces, LFC_COLL_ALL_PIECES, blocks);
 }
 
-bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
+/* Between the buffer and its copy; of pieces those only that `packs` says if it is packed. */
+static bool copy_all(const lfc_coll_buffer* buffer, bool pack) {
+  if (buffer->packed == NULL) return true;
+  const bool all = !pack || buffer->packs == LFC_COLL_ALL_PIECES;
+  if (buffer->pieces == NULL)
+    return !all || copy_packed(buffer->address, buffer->count, buffer->type, buffer->packed, pack);
   bool ok = true;
-  if (buffer->packed != NULL) {
-    char* from = buffer->packed;
-    if (unpack && buffer->pieces == NULL)
-      ok = copy_packed(buffer->address, buffer->count, buffer->type, from, false);
-    for (size_t i = 0; unpack && buffer->pieces != NULL && i < buffer->count; ++i) {
-      const lfc_coll_piece* piece = &buffer->pieces[i];
-      ok = copy_packed(place_of(buffer, piece->displacement), piece->count, buffer->type, from,
-                       false) &&
+  char* packed = buffer->packed;
+  for (size_t i = 0; i < buffer->count; ++i) {
+    const lfc_coll_piece* piece = &buffer->pieces[i];
+    if (all || (int)i == buffer->packs)
+      ok = copy_packed(place_of(buffer, piece->displacement), piece->count, buffer->type, packed,
+                       pack) &&
            ok;
-      from += piece->count * buffer->type->super.size;
-    }
+    packed += piece->count * buffer->type->super.size;
+  }
+  return ok;
+}
+
+bool lfc_coll_buffer_fill(const lfc_coll_buffer* buffer) { return copy_all(buffer, true); }
+bool lfc_coll_buffer_spill(const lfc_coll_buffer* buffer) { return copy_all(buffer, false); }
+
+bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
+  const bool ok = !unpack || lfc_coll_buffer_spill(buffer);
+  if (buffer->packed != NULL) {
     free(buffer->packed);
     free(buffer->pieces);
     OBJ_RELEASE(buffer->type);
@@ -143,6 +150,14 @@ bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
 
 void lfc_coll_operands_none(lfc_coll_operands* operands) {
   *operands = (lfc_coll_operands){.gets = false};
+}
+
+bool lfc_coll_operands_fill(const lfc_coll_operands* operands) {
+  return lfc_coll_buffer_fill(&operands->in) && lfc_coll_buffer_fill(&operands->out);
+}
+
+bool lfc_coll_operands_spill(const lfc_coll_operands* operands) {
+  return !operands->gets || lfc_coll_buffer_spill(&operands->out);
 }
 
 bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack) {

@@ -3,6 +3,7 @@
  *   lfc_coll_buffer buffer;
  *   if (!lfc_coll_buffer_open(&buffer, address, count, type, true)) return OMPI_ERR_OUT_OF_RESOURCE;
  *   work(buffer.bytes);
+ *   lfc_coll_buffer_spill(&buffer), lfc_coll_buffer_fill(&buffer);   // and again
  *   ok = lfc_coll_buffer_close(&buffer, gets);    // unpacks if `gets`, frees the copy
  *
  * Layouts are each rank's own business: what a call does must not depend on them. The type stays alive
@@ -31,6 +32,7 @@ typedef struct lfc_coll_buffer {
   ompi_datatype_t* type;
   lfc_coll_piece* pieces; /* owned; NULL: one, from the start */
   size_t count;           /* of elements, or of pieces */
+  int packs;              /* which pieces a copy is filled with, or, of one run, all or none */
 } lfc_coll_buffer;
 
 /* A buffer of nothing: closing it does nothing. */
@@ -51,6 +53,9 @@ bool lfc_coll_buffer_open_pieces(lfc_coll_buffer* buffer, void* address, const i
 bool lfc_coll_buffer_copy_pieces(lfc_coll_buffer* buffer, void* address, const int* counts,
                                  const int* displacements, int pieces, ompi_datatype_t* type,
                                  struct lfc_coll_block* blocks);
+/* Of a call that is made again and again: the copy, if there is one, is filled, or unpacked. */
+bool lfc_coll_buffer_fill(const lfc_coll_buffer* buffer);
+bool lfc_coll_buffer_spill(const lfc_coll_buffer* buffer);
 bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack);
 
 /* What a call works on. */
@@ -62,6 +67,8 @@ typedef struct lfc_coll_operands {
 } lfc_coll_operands;
 
 void lfc_coll_operands_none(lfc_coll_operands* operands);
+bool lfc_coll_operands_fill(const lfc_coll_operands* operands);
+bool lfc_coll_operands_spill(const lfc_coll_operands* operands);
 /* `unpack`: if this rank gets something. False: that did not work. */
 bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack);
 

@@ -4,6 +4,7 @@
  * module.c       one communicator: whether LFC serves it, what it falls back to
  * collectives.c  the blocking and nonblocking calls, translated
  * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
+ * persistent.c   persistent broadcasts, barriers and reductions
  * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
  *
@@ -40,6 +41,10 @@ struct lfc_coll_below {
   mca_coll_base_module_t* ireduce_module;
   mca_coll_base_module_iallreduce_fn_t iallreduce;
   mca_coll_base_module_t* iallreduce_module;
+  mca_coll_base_module_reduce_init_fn_t reduce_init;
+  mca_coll_base_module_t* reduce_init_module;
+  mca_coll_base_module_allreduce_init_fn_t allreduce_init;
+  mca_coll_base_module_t* allreduce_init_module;
 };
 
 typedef struct lfc_coll_module {
@@ -81,6 +86,11 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module);
 
+/* Fills in operation and type of a reduction; false: not one of ours. */
+bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
+                                 struct lfc_coll_call* call);
+/* Where the component below has persistent reductions, too. */
+void lfc_coll_offer_persistent(mca_coll_base_module_t* module);
 /* What is served only where all ranks share a node. */
 void lfc_coll_offer_gathers(mca_coll_base_module_t* module);
 /* And may read each other's memory. */

@@ -6,9 +6,8 @@
 #include "mpi_types.h"
 #include "request.h"
 
-/* Fills in operation and type of a reduction; false: not one of ours. */
-static bool describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
-                               struct lfc_coll_call* call) {
+bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
+                                 struct lfc_coll_call* call) {
   call->op = lfc_op_of(op);
   call->type = lfc_element_of(type);
   call->bytes = (size_t)count * type->super.size;
@@ -72,7 +71,7 @@ int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type,
                     int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
-  if (!describe_reduction(op, type, count, &call))
+  if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.reduce(in, out, count, type, op, root, comm, own->below.reduce_module);
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_run_call(module, &call);
@@ -83,7 +82,7 @@ int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type
                      mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
-  if (!describe_reduction(op, type, count, &call))
+  if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.ireduce(in, out, count, type, op, root, comm, request,
                               own->below.ireduce_module);
   lfc_coll_request* made = lfc_coll_request_new();
@@ -96,7 +95,7 @@ int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* ty
                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
-  if (!describe_reduction(op, type, count, &call))
+  if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.allreduce(in, out, count, type, op, comm, own->below.allreduce_module);
   if (call.bytes == 0) return OMPI_SUCCESS;
   call.in = in == MPI_IN_PLACE ? out : in;
@@ -115,7 +114,8 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
                         mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
-  if (may_be_internal(count, type) || count == 0 || !describe_reduction(op, type, count, &call))
+  if (may_be_internal(count, type) || count == 0 ||
+      !lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.iallreduce(in, out, count, type, op, comm, request,
                                  own->below.iallreduce_module);
   lfc_coll_request* made = lfc_coll_request_new();

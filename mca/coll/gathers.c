@@ -38,6 +38,16 @@ static int call_iallgather(const void* in, int count, ompi_datatype_t* type, voi
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_allgather_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                               struct ompi_info_t* info, ompi_request_t** request,
+                               mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
                             void* out, const int* counts, const int* displacements,
                             ompi_datatype_t* out_type, ompi_communicator_t* comm) {
@@ -78,6 +88,18 @@ static int call_iallgatherv(const void* in, int count, ompi_datatype_t* type, vo
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                                const int* counts, const int* displacements,
+                                ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                                struct ompi_info_t* info, ompi_request_t** request,
+                                mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened =
+      open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 /* --- Gather --- */
 
 static bool open_gather(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -111,6 +133,16 @@ static int call_igather(const void* in, int count, ompi_datatype_t* type, void* 
   lfc_coll_opening it;
   const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
   return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_gather_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                            int out_count, ompi_datatype_t* out_type, int root,
+                            ompi_communicator_t* comm, struct ompi_info_t* info,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
 }
 
 /* --- Scatter --- */
@@ -147,13 +179,27 @@ static int call_iscatter(const void* in, int count, ompi_datatype_t* type, void*
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_scatter_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                             int out_count, ompi_datatype_t* out_type, int root,
+                             ompi_communicator_t* comm, struct ompi_info_t* info,
+                             ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 void lfc_coll_offer_gathers(mca_coll_base_module_t* module) {
   module->coll_allgather = call_allgather;
   module->coll_allgatherv = call_allgatherv;
   module->coll_gather = call_gather;
   module->coll_scatter = call_scatter;
   module->coll_iallgather = call_iallgather;
+  module->coll_allgather_init = call_allgather_init;
   module->coll_iallgatherv = call_iallgatherv;
+  module->coll_allgatherv_init = call_allgatherv_init;
   module->coll_igather = call_igather;
+  module->coll_gather_init = call_gather_init;
   module->coll_iscatter = call_iscatter;
+  module->coll_scatter_init = call_scatter_init;
 }

@@ -19,6 +19,8 @@ static void destruct(lfc_coll_module* module) {
   release(module->below.allreduce_module);
   release(module->below.ireduce_module);
   release(module->below.iallreduce_module);
+  release(module->below.reduce_init_module);
+  release(module->below.allreduce_init_module);
 }
 
 OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
@@ -90,6 +92,11 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   TAKE(allreduce);
   TAKE(ireduce);
   TAKE(iallreduce);
+  if (comm->c_coll->coll_reduce_init != NULL && comm->c_coll->coll_allreduce_init != NULL) {
+    TAKE(reduce_init);
+    TAKE(allreduce_init);
+    lfc_coll_offer_persistent(module);
+  }
   if (comm == &ompi_mpi_comm_world.comm && !agree(own, comm)) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;

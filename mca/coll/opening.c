@@ -28,14 +28,28 @@ int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_
   return status == OMPI_SUCCESS && !closed ? OMPI_ERROR : status;
 }
 
-int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
-                          mca_coll_base_module_t* module, ompi_request_t** request) {
+/* A request that has taken over the operands; NULL: no memory. */
+static lfc_coll_request* request_of(lfc_coll_opening* it, bool opened) {
   lfc_coll_request* made = opened ? lfc_coll_request_new() : NULL;
   if (made == NULL) {
     (void)lfc_coll_operands_close(&it->operands, false);
-    return OMPI_ERR_OUT_OF_RESOURCE;
+    return NULL;
   }
   settle(it);
   made->operands = it->operands;
-  return lfc_coll_request_start(made, comm, module, &it->call, request);
+  return made;
+}
+
+int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module, ompi_request_t** request) {
+  lfc_coll_request* made = request_of(it, opened);
+  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
+                      : lfc_coll_request_start(made, comm, module, &it->call, request);
+}
+
+int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module, ompi_request_t** request) {
+  lfc_coll_request* made = request_of(it, opened);
+  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
+                      : lfc_coll_request_keep(made, comm, module, &it->call, request);
 }

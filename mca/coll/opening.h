@@ -3,7 +3,7 @@
  *   lfc_coll_opening it;
  *   lfc_coll_open_nothing(&it, LFC_COLL_GATHER, root);
  *   bool opened = lfc_coll_buffer_open(&it.operands.in, address, count, type, true) && ...;
- *   return lfc_coll_run_opened(&it, opened, module);       // or lfc_coll_start_opened()
+ *   return lfc_coll_run_opened(&it, opened, module);       // or lfc_coll_start_opened(), lfc_coll_keep_opened()
  *
  * Threads: values.
  */
@@ -25,5 +25,8 @@ bool lfc_coll_own_fits(lfc_coll_opening* it, int count, const ompi_datatype_t* t
 int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module);
 int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, ompi_request_t** request);
+/* For MPI_Start: the request closes the operands when it is freed. */
+int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module, ompi_request_t** request);
 
 #endif

@@ -49,35 +49,88 @@ static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, constr
 
 lfc_coll_request* lfc_coll_request_new(void) { return OBJ_NEW(lfc_coll_request); }
 
+/* What the call has brought goes to its buffers. */
+static int close_result(lfc_coll_request* request, enum lfc_coll_status status) {
+  const int result = mpi_status(status);
+  bool ok = true;
+  if (!request->base.super.req_persistent)
+    ok = lfc_coll_operands_close(&request->operands, status == LFC_COLL_OK);
+  else if (status == LFC_COLL_OK)
+    ok = lfc_coll_operands_spill(&request->operands);
+  return ok || result != OMPI_SUCCESS ? result : OMPI_ERROR;
+}
+
 static void finish(lfc_coll_operation* operation, enum lfc_coll_status status) {
   lfc_coll_request* request =
       (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
   ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
-  int result = mpi_status(status);
-  if (!lfc_coll_operands_close(&request->operands, status == LFC_COLL_OK) && result == OMPI_SUCCESS)
-    result = OMPI_ERROR;
-  request->base.super.req_status.MPI_ERROR = result;
+  request->base.super.req_status.MPI_ERROR = close_result(request, status);
   ompi_request_complete(&request->base.super, true);
   OBJ_RELEASE(comm);
 }
 
-int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
-                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
-                           ompi_request_t** out) {
+static void prepare(lfc_coll_request* request, ompi_communicator_t* comm, bool persistent) {
   static bool registered = false; /* twice does no harm */
   if (!registered) {
     registered = true;
     opal_progress_register(lfc_coll_progress);
   }
-  OMPI_REQUEST_INIT(&request->base.super, false);
-  request->base.super.req_state = OMPI_REQUEST_ACTIVE;
+  OMPI_REQUEST_INIT(&request->base.super, persistent);
   request->base.super.req_mpi_object.comm = comm;
   request->base.super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
   request->base.super.req_status.MPI_TAG = MPI_ANY_TAG;
   request->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
   request->base.super.req_status._ucount = 0;
-  OBJ_RETAIN(comm); /* it may be freed before the operation has finished */
+}
+
+static void begin(lfc_coll_request* request, lfc_coll_communicator* communicator,
+                  const struct lfc_coll_call* call) {
+  OBJ_RETAIN(request->base.super.req_mpi_object
+                 .comm); /* it may be freed before the operation has finished */
+  lfc_coll_start(communicator, call, &request->operation, finish);
+}
+
+int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
+                           ompi_request_t** out) {
+  prepare(request, comm, false);
+  request->base.super.req_state = OMPI_REQUEST_ACTIVE;
   *out = &request->base.super;
-  lfc_coll_start(communicator_of(module), call, &request->operation, finish);
+  begin(request, communicator_of(module), call);
+  return OMPI_SUCCESS;
+}
+
+/* --- Persistent ones --- */
+
+static int start_again(lfc_coll_request* request) {
+  ompi_request_t* super = &request->base.super;
+  if (!lfc_coll_operands_fill(&request->operands)) return OMPI_ERROR;
+  super->req_state = OMPI_REQUEST_ACTIVE;
+  enum lfc_coll_status status;
+  if (lfc_coll_try(request->communicator, &request->call, &status)) {
+    super->req_status.MPI_ERROR = close_result(request, status);
+    return OMPI_SUCCESS; /* it has been complete all the time */
+  }
+  super->req_complete = REQUEST_PENDING;
+  begin(request, request->communicator, &request->call);
+  return OMPI_SUCCESS;
+}
+
+static int start_all(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    const int status = start_again((lfc_coll_request*)requests[i]);
+    if (status != OMPI_SUCCESS) return status;
+  }
+  return OMPI_SUCCESS;
+}
+
+int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module, const struct lfc_coll_call* call,
+                          ompi_request_t** out) {
+  prepare(request, comm, true);
+  request->base.super.req_start = start_all;
+  request->communicator = communicator_of(module);
+  request->call = *call;
+  *out = &request->base.super;
   return OMPI_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* Request: a call of the engine as MPI sees it, blocking or not.
+/* Request: a call of the engine as MPI sees it, blocking, nonblocking or persistent.
  *
  *   lfc_coll_request* request = lfc_coll_request_new();
  *   ... open request->operands ...
@@ -16,6 +16,9 @@ typedef struct lfc_coll_request {
   ompi_coll_base_nbc_request_t base;
   lfc_coll_operation operation;
   lfc_coll_operands operands;
+  /* Of a persistent one: */
+  lfc_coll_communicator* communicator;
+  struct lfc_coll_call call;
 } lfc_coll_request;
 
 /* NULL: no memory. Released by OBJ_RELEASE if it is not started. */
@@ -23,6 +26,10 @@ lfc_coll_request* lfc_coll_request_new(void);
 int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
                            mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                            ompi_request_t** out);
+/* The persistent form: each MPI_Start does the call anew. */
+int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module, const struct lfc_coll_call* call,
+                          ompi_request_t** out);
 /* The blocking form. */
 int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call* call);
 

@@ -44,6 +44,16 @@ static int call_ialltoall(const void* in, int count, ompi_datatype_t* type, void
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                              int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                              struct ompi_info_t* info, ompi_request_t** request,
+                              mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
                            const int* places, ompi_datatype_t* type, void* out,
                            const int* out_counts, const int* out_places, ompi_datatype_t* out_type,
@@ -85,6 +95,18 @@ static int call_ialltoallv(const void* in, const int* counts, const int* places,
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_alltoallv_init(const void* in, const int* counts, const int* places,
+                               ompi_datatype_t* type, void* out, const int* out_counts,
+                               const int* out_places, ompi_datatype_t* out_type,
+                               ompi_communicator_t* comm, struct ompi_info_t* info,
+                               ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened =
+      open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places, out_type, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 /* --- Gather of unequal blocks --- */
 
 static bool open_gatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -121,6 +143,16 @@ static int call_igatherv(const void* in, int count, ompi_datatype_t* type, void*
   lfc_coll_opening it;
   const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
   return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_gatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                             const int* counts, const int* places, ompi_datatype_t* out_type,
+                             int root, ompi_communicator_t* comm, struct ompi_info_t* info,
+                             ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
 }
 
 /* --- Scatter of unequal blocks --- */
@@ -163,13 +195,29 @@ static int call_iscatterv(const void* in, const int* counts, const int* places,
   return lfc_coll_start_opened(&it, opened, comm, module, request);
 }
 
+static int call_scatterv_init(const void* in, const int* counts, const int* places,
+                              ompi_datatype_t* type, void* out, int out_count,
+                              ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
+                              struct ompi_info_t* info, ompi_request_t** request,
+                              mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened =
+      open_scatterv(&it, in, counts, places, type, out, out_count, out_type, root, comm);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
 void lfc_coll_offer_rows(mca_coll_base_module_t* module) {
   module->coll_alltoall = call_alltoall;
   module->coll_alltoallv = call_alltoallv;
   module->coll_gatherv = call_gatherv;
   module->coll_scatterv = call_scatterv;
   module->coll_ialltoall = call_ialltoall;
+  module->coll_alltoall_init = call_alltoall_init;
   module->coll_ialltoallv = call_ialltoallv;
+  module->coll_alltoallv_init = call_alltoallv_init;
   module->coll_igatherv = call_igatherv;
+  module->coll_gatherv_init = call_gatherv_init;
   module->coll_iscatterv = call_iscatterv;
+  module->coll_scatterv_init = call_scatterv_init;
 }

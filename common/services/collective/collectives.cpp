@@ -199,10 +199,7 @@ bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const 
 // --- Operations ---
 
 lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
-  if (communicator.communicator.try_at_once(call, patience_.looks())) {
-    patience_.visit();
-    return LFC_COLL_OK;
-  }
+  if (try_run(communicator, call)) return LFC_COLL_OK;
   CollOperation operation(call);
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);

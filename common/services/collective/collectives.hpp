@@ -58,6 +58,13 @@ class Collectives {
   bool reads_memory(const lfc_coll_communicator& communicator) const noexcept;
 
   lfc_coll_status run(lfc_coll_communicator& communicator, const lfc_coll_call& call);
+  // Does it if it is short, and the others are there. False: nothing has been done that run() or start() would not do
+  // again.
+  bool try_run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
+    if (!communicator.communicator.try_at_once(call, patience_.looks())) return false;
+    patience_.visit();
+    return true;
+  }
   // Begins it, and puts the communicator among those that progress() advances.
   void start(lfc_coll_communicator& communicator, CollOperation& operation);
   // One that was started has ended.

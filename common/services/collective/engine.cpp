@@ -95,6 +95,13 @@ lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator, const lfc_coll
   return is_nothing(*call, status) ? status : engine->run(*communicator, *call);
 }
 
+bool lfc_coll_try(lfc_coll_communicator* communicator, const lfc_coll_call* call,
+                  lfc_coll_status* status) {
+  if (is_nothing(*call, *status)) return true;
+  *status = LFC_COLL_OK;
+  return engine->try_run(*communicator, *call);
+}
+
 void lfc_coll_start(lfc_coll_communicator* communicator, const lfc_coll_call* call,
                     lfc_coll_operation* room, lfc_coll_done done) {
   lfc_coll_status status;

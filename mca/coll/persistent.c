@@ -1,0 +1,66 @@
+/* Persistent broadcasts, barriers and reductions: the call is translated once, and each MPI_Start does it. (Gathers,
+ * scatters and alltoalls have theirs in gathers.c and rows.c.) */
+#include "coll_lfc.h"
+#include "opening.h"
+
+static int bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
+                      ompi_communicator_t* comm, struct ompi_info_t* info, ompi_request_t** request,
+                      mca_coll_base_module_t* module) {
+  (void)info;
+  const bool is_root = ompi_comm_rank(comm) == root;
+  lfc_coll_opening it;
+  lfc_coll_open_nothing(&it, LFC_COLL_BCAST, root);
+  it.call.bytes = (size_t)count * type->super.size;
+  lfc_coll_buffer* own = is_root ? &it.operands.in : &it.operands.out;
+  it.operands.gets = !is_root;
+  const bool opened = lfc_coll_buffer_open(own, buffer, (size_t)count, type, is_root);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+static int barrier_init(ompi_communicator_t* comm, struct ompi_info_t* info,
+                        ompi_request_t** request, mca_coll_base_module_t* module) {
+  (void)info;
+  lfc_coll_opening it;
+  lfc_coll_open_nothing(&it, LFC_COLL_ALLREDUCE, 0);
+  return lfc_coll_keep_opened(&it, true, comm, module, request);
+}
+
+/* Types of reductions lie as the program has them: there is nothing to open. */
+static int keep_reduction(struct lfc_coll_call* call, const void* in, void* out,
+                          ompi_communicator_t* comm, mca_coll_base_module_t* module,
+                          ompi_request_t** request) {
+  lfc_coll_request* made = lfc_coll_request_new();
+  if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
+  call->out = out;
+  call->in = in == MPI_IN_PLACE ? out : in;
+  return lfc_coll_request_keep(made, comm, module, call, request);
+}
+
+static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                       int root, ompi_communicator_t* comm, struct ompi_info_t* info,
+                       ompi_request_t** request, mca_coll_base_module_t* module) {
+  const lfc_coll_module* own = (lfc_coll_module*)module;
+  struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root};
+  if (!lfc_coll_describe_reduction(op, type, count, &call))
+    return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
+                                  own->below.reduce_init_module);
+  return keep_reduction(&call, in, out, comm, module, request);
+}
+
+static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t* type,
+                          ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
+                          ompi_request_t** request, mca_coll_base_module_t* module) {
+  const lfc_coll_module* own = (lfc_coll_module*)module;
+  struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
+  if (count == 0 || !lfc_coll_describe_reduction(op, type, count, &call))
+    return own->below.allreduce_init(in, out, count, type, op, comm, info, request,
+                                     own->below.allreduce_init_module);
+  return keep_reduction(&call, in, out, comm, module, request);
+}
+
+void lfc_coll_offer_persistent(mca_coll_base_module_t* module) {
+  module->coll_bcast_init = bcast_init;
+  module->coll_barrier_init = barrier_init;
+  module->coll_reduce_init = reduce_init;
+  module->coll_allreduce_init = allreduce_init;
+}

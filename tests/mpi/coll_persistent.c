@@ -1,0 +1,164 @@
+// Persistent collectives: started again and again, with other bytes each time, several at a time, in plain and other
+// layouts, in place, with no bytes at all; each result against what this rank works out for itself.
+#include "check.h"
+
+#if MPI_VERSION < 4
+#include <mpi-ext.h>
+#define INIT(call) MPIX_##call##_init
+#else
+#define INIT(call) MPI_##call##_init
+#endif
+
+enum { kOps = 10, kMost = 12000 };
+static const char* const names[kOps] = {"bcast",     "barrier",   "allreduce", "reduce",
+                                        "allgather", "gather",    "scatter",   "alltoall",
+                                        "alltoallv", "allgatherv"};
+static int count;
+
+typedef struct Op {
+  int kind, root, layout;
+  MPI_Datatype type;  // an element of the receiving side, in this rank's layout
+  int64_t *in, *out;
+  int *counts, *places;
+  MPI_Request request;
+} Op;
+
+static int64_t value(int round, int kind, int from, int to, int i) {
+  return (int64_t)round * 1000003 + kind * 7919 + from * 101 + to * 13 + i;
+}
+static int stride(const Op* op) { return op->layout == 0 ? 1 : 2; }
+
+static void make(Op* op, int kind, int layout) {
+  const size_t all = (size_t)ranks * (size_t)(count + 1) * 2;
+  *op = (Op){.kind = kind, .root = (kind + count) % ranks, .layout = layout, .type = MPI_INT64_T};
+  op->in = calloc(all, sizeof *op->in);
+  op->out = calloc(all, sizeof *op->out);
+  op->counts = calloc((size_t)ranks * 2, sizeof *op->counts);
+  require(op->in != NULL && op->out != NULL && op->counts != NULL, "no memory");
+  op->places = op->counts + ranks;
+  for (int r = 0; r < ranks; r++) op->counts[r] = count, op->places[r] = r * count;
+  if (layout != 0) {
+    MPI_Type_create_resized(MPI_INT64_T, 0, 16, &op->type);
+    MPI_Type_commit(&op->type);
+  }
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Datatype plain = MPI_INT64_T;
+  MPI_Request* r = &op->request;
+  switch (kind) {
+    case 0: INIT(Bcast)(op->out, count, op->type, op->root, comm, MPI_INFO_NULL, r); break;
+    case 1: INIT(Barrier)(comm, MPI_INFO_NULL, r); break;
+    case 2: INIT(Allreduce)(op->in, op->out, count, plain, MPI_SUM, comm, MPI_INFO_NULL, r); break;
+    case 3:
+      INIT(Reduce)(op->in, op->out, count, plain, MPI_SUM, op->root, comm, MPI_INFO_NULL, r);
+      break;
+    case 4:
+      INIT(Allgather)(op->in, count, plain, op->out, count, op->type, comm, MPI_INFO_NULL, r);
+      break;
+    case 5:
+      INIT(Gather)
+      (op->in, count, plain, op->out, count, op->type, op->root, comm, MPI_INFO_NULL, r);
+      break;
+    case 6:
+      INIT(Scatter)
+      (op->in, count, plain, op->out, count, op->type, op->root, comm, MPI_INFO_NULL, r);
+      break;
+    case 7:
+      INIT(Alltoall)
+      (layout ? MPI_IN_PLACE : op->in, count, plain, op->out, count, op->type, comm, MPI_INFO_NULL,
+       r);
+      break;
+    case 8:
+      INIT(Alltoallv)
+      (op->in, op->counts, op->places, plain, op->out, op->counts, op->places, op->type, comm,
+       MPI_INFO_NULL, r);
+      break;
+    default:
+      INIT(Allgatherv)
+      (op->in, count, plain, op->out, op->counts, op->places, op->type, comm, MPI_INFO_NULL, r);
+      break;
+  }
+}
+
+static void fill_in(Op* op, int round) {
+  const bool all = op->kind == 6 || op->kind == 7 || op->kind == 8;
+  for (int to = 0; to < (all ? ranks : 1); to++)
+    for (int i = 0; i < count; i++) op->in[to * count + i] = value(round, op->kind, me, to, i);
+  for (int i = 0; i < ranks * count; i++) op->out[i * stride(op)] = -1;
+  if (op->kind == 0)
+    for (int i = 0; i < count; i++) op->out[i * stride(op)] = value(round, 0, me, 0, i);
+  if (op->kind == 7 && op->layout)
+    for (int i = 0; i < ranks * count; i++) op->out[i * stride(op)] = op->in[i];
+}
+
+static void expect(const Op* op, int round, int at, int64_t right) {
+  require(op->out[at * stride(op)] == right,
+          "%s of %d elements, round %d, layout %d, rank %d of %d: element %d is %lld, not %lld",
+          names[op->kind], count, round, op->layout, me, ranks, at,
+          (long long)op->out[at * stride(op)], (long long)right);
+}
+
+static void check_result(const Op* op, int round) {
+  for (int i = 0; i < count; i++) {
+    int64_t sum = 0;
+    for (int from = 0; from < ranks; from++) sum += value(round, op->kind, from, 0, i);
+    if (op->kind == 0) expect(op, round, i, value(round, 0, op->root, 0, i));
+    if (op->kind == 2 || (op->kind == 3 && me == op->root))
+      require(op->out[i] == sum, "%s, round %d: wrong at %d", names[op->kind], round, i);
+    if (op->kind == 6) expect(op, round, i, value(round, 6, op->root, me, i));
+    for (int from = 0; from < ranks; from++) {
+      const int at = from * count + i;
+      if (op->kind == 4 || op->kind == 9 || (op->kind == 5 && me == op->root))
+        expect(op, round, at, value(round, op->kind, from, 0, i));
+      if (op->kind == 7 || op->kind == 8)
+        expect(op, round, at, value(round, op->kind, from, me, i));
+    }
+  }
+}
+
+static void rounds(int elements, int many) {
+  count = elements;
+  Op ops[2 * kOps];
+  MPI_Request requests[2 * kOps];
+  for (int k = 0; k < 2 * kOps; k++) {
+    const int kind = k % kOps;
+    make(&ops[k], kind, kind == 2 || kind == 3 ? 0 : k / kOps);
+    requests[k] = ops[k].request;
+  }
+  for (int round = 0; round < many; round++) {
+    doing("%d elements, round %d", elements, round);
+    for (int k = 0; k < 2 * kOps; k++) fill_in(&ops[k], round);
+    if (round % 3 == 0) {
+      for (int k = 0; k < 2 * kOps; k++) {
+        MPI_Start(&requests[k]);
+        MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
+      }
+    } else if (round % 3 == 1) {
+      MPI_Startall(2 * kOps, requests);
+      MPI_Waitall(2 * kOps, requests, MPI_STATUSES_IGNORE);
+    } else {  // with others between, and the last one waited for first
+      MPI_Startall(kOps, requests);
+      MPI_Barrier(MPI_COMM_WORLD);
+      MPI_Startall(kOps, requests + kOps);
+      for (int k = 2 * kOps - 1; k >= 0; k--) MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
+    }
+    for (int k = 0; k < 2 * kOps; k++) check_result(&ops[k], round);
+  }
+  for (int k = 0; k < 2 * kOps; k++) {
+    MPI_Request_free(&requests[k]);
+    if (ops[k].type != MPI_INT64_T) MPI_Type_free(&ops[k].type);
+    free(ops[k].in);
+    free(ops[k].out);
+    free(ops[k].counts);
+  }
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  const int many = long_run ? 300 : 12;
+  rounds(1, many);
+  rounds(0, 3);
+  rounds(7, many);
+  rounds(900, many);
+  rounds(kMost, 3);
+  return check_end();
+}
