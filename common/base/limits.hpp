@@ -70,6 +70,8 @@ inline const std::uint32_t kTcpOperations = limit("tcp_operations", 1, 1024);
 inline const std::uint32_t kTcpGets = limit("tcp_gets", 1, 64);
 // Until a backlog has so many bytes, small frames may join it.
 inline const std::size_t kTcpBacklog = limit("tcp_backlog", 1, 16 * 1024);
+// Bytes of frames that a connection keeps back, so that they leave together.
+inline const std::size_t kTcpKept = limit("tcp_kept", 1, 48 * 1024);
 // For each connection and poll: frames delivered, bytes read and written.
 inline const int kTcpFramesPerPoll = limit("tcp_frames_per_poll", 1, 64);
 inline const std::size_t kTcpBulkPerPoll = limit("tcp_bulk_per_poll", 1, 1024 * 1024);

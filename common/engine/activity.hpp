@@ -4,14 +4,18 @@
 //   activity.note_use();       // somebody talks: from now on links are polled in every pass
 //   activity.leave_over();     // nothing will arrive for this: it has to be tried again in the next pass
 //   if (activity.take_left_over()) retry();                   // Turn
+//   switch (activity.may_keep(stream)) ...                    // a link: may a frame wait for the next one?
 //
-// Invariant: what is left over while the thread sleeps with armed links wakes it (tests/unit/engine/ni_thread_test.cpp).
-// Threads: under the NI's lock, but is_unused(), note_use(), and those of attendance.
+// Invariants: what is left over while the thread sleeps with armed links wakes it; who sends gets `watched`
+// only while the thread looks every kKeptFor at what links keep (tests/unit/engine/ni_thread_test.cpp).
+// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, and those of the watch.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <utility>
+
+#include "link/link.hpp"
 
 namespace lfc {
 
@@ -19,7 +23,11 @@ class NiThread;
 
 class Activity {
  public:
-  void set_thread(NiThread* thread) noexcept { thread_ = thread; }
+  // `watches`: the thread can watch what links keep.
+  void set_thread(NiThread* thread, bool watches) noexcept {
+    thread_ = thread;
+    if (watches) watch_.store(Watch::off, std::memory_order_relaxed);
+  }
 
   void note_use() noexcept { used_.store(true, std::memory_order_relaxed); }
   // Nobody has talked yet, and no service has anything to do.
@@ -38,7 +46,40 @@ class Activity {
       wake_thread();
   }
   bool left_over() const noexcept { return left_over_; }
+  // Something is left over, or links keep frames back until the end of this turn.
+  bool has_afterwork() const noexcept { return left_over_ || kept_; }
   bool take_left_over() noexcept { return left_over_ && std::exchange(left_over_, false); }
+
+  // --- Frames that links keep back ---
+
+  Keep may_keep(bool stream) noexcept {
+    if (driven_) {
+      kept_ = true;
+      return Keep::turn;
+    }
+    const Watch watch = watch_.load(std::memory_order_relaxed);
+    if (watch == Watch::never) return Keep::never;
+    streams_.store(streams_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (watch == Watch::on) return Keep::watched;
+    if (stream && watch == Watch::off) ask_for_watch();
+    return Keep::no;
+  }
+  bool take_kept() noexcept { return std::exchange(kept_, false); }
+  // The thread, before each rest: whether it has to watch what links keep, for that has been asked for.
+  bool watches() noexcept {
+    Watch asked = Watch::asked;
+    return watch_.compare_exchange_strong(asked, Watch::on, std::memory_order_relaxed) ||
+           asked == Watch::on;
+  }
+  // With the NI's lock, and after everything that is kept has been written.
+  void end_watch() noexcept {
+    Watch on = Watch::on;
+    watch_.compare_exchange_strong(on, Watch::off, std::memory_order_relaxed);
+  }
+  // Changes with every frame that may be kept, and so tells that the host is there.
+  std::uint64_t streams() const noexcept { return streams_.load(std::memory_order_relaxed); }
+
+  // --- The turn ---
 
   // Somebody drives the control program.
   bool is_driven() const noexcept { return driven_; }
@@ -49,9 +90,18 @@ class Activity {
   [[gnu::noinline]] void wake_thread() noexcept;
 
  private:
+  enum class Watch : std::uint8_t { never, off, asked, on };
+  [[gnu::noinline]] void ask_for_watch() noexcept {
+    watch_.store(Watch::asked, std::memory_order_relaxed);
+    wake_thread();
+  }
+
   std::atomic<bool> used_{false};
   std::atomic<std::uint32_t> attended_{0};
+  std::atomic<Watch> watch_{Watch::never};
+  std::atomic<std::uint64_t> streams_{0};
   bool left_over_ = false;
+  bool kept_ = false;
   bool driven_ = false;
   bool armed_ = false;
   NiThread* thread_ = nullptr;

@@ -36,8 +36,8 @@ Ni::Ni(const Config& config)
       sender_(peers_, counters_, turn_.activity(), outcomes_, remote_),
       remote_(lock_, peers_, sender_, counters_, outcomes_),
       services_(lock_, peers_, sender_, counters_, turn_.activity(), outcomes_),
-      receiver_(lock_, peers_, sender_, remote_, services_, counters_, delivery(config_),
-                config_.queue_memory) {}
+      receiver_(lock_, peers_, sender_, remote_, services_, counters_, turn_.activity(),
+                delivery(config_), config_.queue_memory) {}
 
 // The thread and the links end before what they use.
 Ni::~Ni() {

@@ -38,6 +38,8 @@ constexpr nanoseconds kBusyWakeUp = 80us;
 // Whether the machine is crowded is asked so often; one answer costs about as much as a look.
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
+// Looks at what links keep back, which find that nothing was sent, until there are no more.
+constexpr int kFruitlessWatches = 10;
 constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
 
 // `fixed`: passes in vain before a thread that sleeps between two, sleeps; and its sleeps.
@@ -197,7 +199,7 @@ void NiThread::float_around() noexcept {
   while (!stop_.load(std::memory_order_acquire)) {
     switch (step.action) {
       case Watchdog::Action::rest:
-        if (wait(fault(Fault::thread_wakes) ? 0ns : step.time, false) == Woken::by_time)
+        if (rest(fault(Fault::thread_wakes) ? 0ns : step.time) == Woken::by_time)
           counters.add(Counter::thread_looks);
         if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
           asked = time;
@@ -219,6 +221,24 @@ void NiThread::float_around() noexcept {
       }
     }
   }
+}
+
+NiThread::Woken NiThread::rest(nanoseconds time) noexcept {
+  Activity& activity = turn_.activity();
+  const nanoseconds begun = now();
+  nanoseconds left = time;
+  nanoseconds look = kKeptFor;
+  while (activity.watches()) {
+    const Woken woken = wait(std::min(left, look), false);
+    const std::uint64_t streams = activity.streams();
+    fruitless_watches_ = streams == streams_ ? fruitless_watches_ + 1 : 0;
+    streams_ = streams;
+    look = turn_.push_kept(fruitless_watches_ >= kFruitlessWatches);
+    left = time - (now() - begun);
+    if (woken == Woken::by_wake || left <= 0ns || stop_.load(std::memory_order_acquire))
+      return woken;
+  }
+  return wait(left, false);
 }
 
 // --- fixed ---

@@ -52,6 +52,8 @@ class NiThread {
   std::chrono::nanoseconds longest_rest() const noexcept;
   void own() noexcept;
   void be_idle(int fruitless) noexcept;
+  // Waits for wake() or the time, and meanwhile watches what links keep back, if that has been asked for.
+  Woken rest(std::chrono::nanoseconds time) noexcept;
   // Waits for wake(), for the time, and, with `links`, for what they were armed for.
   Woken wait(std::chrono::nanoseconds time, bool links) noexcept;
 
@@ -59,7 +61,9 @@ class NiThread {
   std::vector<pollfd> fds_;  // wake() first, then the links
   std::chrono::nanoseconds wake_up_cost_{0};
   std::chrono::nanoseconds delay_;
-  Linger linger_;  // how long it looks for more before it goes to sleep again
+  Linger linger_;              // how long it looks for more before it goes to sleep again
+  std::uint64_t streams_ = 0;  // seen lately
+  int fruitless_watches_ = 0;  // since they have changed
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> woken_at_{0};  // while measuring
   std::atomic<bool> measured_{false};

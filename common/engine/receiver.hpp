@@ -29,13 +29,15 @@ namespace lfc {
 class Receiver final : public FrameSink {
  public:
   Receiver(SendLock& lock, PeerTable& peers, Sender& sender, RemoteOrigin& remote,
-           ServicePort& services, Counters& counters, HostQueue::Mode mode, std::size_t limit)
+           ServicePort& services, Counters& counters, Activity& activity, HostQueue::Mode mode,
+           std::size_t limit)
       : lock_(lock),
         peers_(peers),
         sender_(sender),
         remote_(remote),
         services_(services),
         counters_(counters),
+        activity_(activity),
         host_(mode, limit) {}
 
   HostQueue& host() noexcept { return host_; }
@@ -51,6 +53,7 @@ class Receiver final : public FrameSink {
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& said) const override { return peers_.published(said); }
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
+  Keep may_keep(bool stream) noexcept override { return activity_.may_keep(stream); }
 
   bool arrived(Peer& peer, FrameType type, std::uint32_t credits);
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
@@ -63,6 +66,7 @@ class Receiver final : public FrameSink {
   RemoteOrigin& remote_;
   ServicePort& services_;
   Counters& counters_;
+  Activity& activity_;
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   HostQueue host_;
 };

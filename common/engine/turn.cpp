@@ -15,6 +15,12 @@ using Clock = std::chrono::steady_clock;
 
 // How long a turn may last before the thread looks up: it may have been asked to end.
 constexpr std::chrono::milliseconds kLongestTurn{1};
+// How often links without connections are polled.
+constexpr unsigned kPassesPerIdlePoll = 256;
+
+void push(const std::vector<std::unique_ptr<Link>>& links) noexcept {
+  for (const auto& link : links) link->push();
+}
 
 }  // namespace
 
@@ -29,7 +35,8 @@ void Turn::start() {
   for (const auto& link : links()) all_wake_ &= link->traits().wakes;
   if (config_.policy == Policy::single) return;
   thread_ = std::make_unique<NiThread>(*this);
-  activity_.set_thread(thread_.get());
+  // With upcalls it may be away for long.
+  activity_.set_thread(thread_.get(), config_.policy == Policy::floating && !config_.upcalls);
 }
 
 void Turn::end() { thread_.reset(); }
@@ -57,15 +64,17 @@ int Turn::look(bool all_links) noexcept {
     const std::vector<Link*>& busy = parts_.peers.busy_links();
     for (std::size_t i = 0; i < busy.size(); ++i) events += busy[i]->poll();
   }
-  if (activity_.left_over()) [[unlikely]]
-    retry_left_over();
+  if (activity_.has_afterwork()) [[unlikely]]
+    do_afterwork();
   return events;
 }
 
-void Turn::retry_left_over() noexcept {
-  activity_.take_left_over();
-  parts_.sender.retry_all();
-  parts_.services.run();
+void Turn::do_afterwork() noexcept {
+  if (activity_.take_left_over()) {
+    parts_.sender.retry_all();
+    parts_.services.run();
+  }
+  if (activity_.take_kept()) push(links());
 }
 
 // --- The host ---
@@ -211,9 +220,26 @@ int Turn::take_short_turn() noexcept {
   return events + serve_host_if_asked();
 }
 
+std::chrono::nanoseconds Turn::push_kept(bool last) noexcept {
+  const std::chrono::nanoseconds now = Clock::now().time_since_epoch();
+  std::chrono::nanoseconds rest = last ? std::chrono::nanoseconds(0) : kKeptFor;
+  for (const auto& link : links()) {
+    const std::chrono::nanoseconds since = link->kept_since();
+    if (since.count() != 0) rest = std::min(rest, since + kKeptFor - now);
+  }
+  if (rest.count() > 0) return rest;
+  if (lock_.try_claim()) {
+    push(links());
+    if (last) activity_.end_watch();
+    lock_.release_claim();
+  }
+  return kKeptFor;
+}
+
 // Busy when one link is: then none is armed.
 Link::Armed Turn::arm_links() noexcept {
   activity_.set_armed(true);
+  activity_.end_watch();  // it will sleep
   Link::Armed least = activity_.left_over() ? Link::Armed::partly : Link::Armed::fully;
   for (const auto& link : links()) {
     const Link::Armed armed = link->arm();

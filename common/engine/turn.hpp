@@ -76,21 +76,21 @@ class Turn {
   // Changes with every poll of the host, and with every look while somebody attends.
   std::uint64_t presence() noexcept {
     if (activity_.is_attended()) ++looks_;
-    return lock_.visits() + (looks_ << 40);
+    return lock_.visits() + (looks_ << 40) + (activity_.streams() << 20);
   }
+  // Writes what links have kept back for long enough, unless the host is inside, who does so himself; `last`: nothing is
+  // kept from now on. Returns how long that will do.
+  std::chrono::nanoseconds push_kept(bool last) noexcept;
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
   const Config& config() const noexcept { return config_; }
   Counters& counters() noexcept { return counters_; }
   const std::vector<std::unique_ptr<Link>>& links() const noexcept;
 
  private:
-  // How often links without connections are polled.
-  static constexpr unsigned kPassesPerIdlePoll = 256;
-
   bool may_skip() noexcept;
   int pass_and_serve() noexcept;
   int look(bool all_links) noexcept;
-  [[gnu::noinline]] void retry_left_over() noexcept;
+  [[gnu::noinline]] void do_afterwork() noexcept;
   Watchdog::Outcome claim() noexcept;
   void release_claim() noexcept;
   int serve_host_if_asked() noexcept;

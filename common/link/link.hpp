@@ -27,6 +27,7 @@
 // Threads: none of its own that call the sink; the NI lets one thread at a time into its links.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71,6 +72,17 @@ struct LinkRegion {
 
 class RingReader;
 
+// For how long a link may keep frames back, to let them leave together with those that follow.
+enum class Keep : std::uint8_t {
+  never,    // they leave at once, and there is no need to ask again soon
+  no,       // likewise, this time
+  turn,     // until push(), which ends the turn of the control program that is under way
+  watched,  // until push(), which somebody calls soon after the time that kept_since() tells
+};
+
+// What is watched is written when it is older, at the next opportunity.
+inline constexpr std::chrono::microseconds kKeptFor{20};
+
 // Receives what links deliver. Implemented by the NI and by test fixtures.
 class FrameSink {
  public:
@@ -86,6 +98,8 @@ class FrameSink {
   // The address, with its key, that the process has published which says of itself that it has this
   // one; null when it is not known.
   virtual const Address* published(const Address& /*said*/) const { return nullptr; }
+  // Asked before a frame is kept back. `stream`: there have been many in a row, so it would be worth watching.
+  virtual Keep may_keep(bool /*stream*/) noexcept { return Keep::never; }
   // The channel to or from `peer` is gone and stays so.
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
@@ -131,6 +145,16 @@ class Link {
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
+
+  // --- Frames kept back (Keep). Optional. ---
+
+  // Writes what is kept back, as poll() does first of all.
+  virtual void push() noexcept {}
+  // Since when the oldest of it is, by steady_clock; 0: nothing is. May be called by any thread.
+  virtual std::chrono::nanoseconds kept_since() const noexcept {
+    return std::chrono::nanoseconds(0);
+  }
+
   // --- Waiting without polling (for engine/ni_thread.hpp). Optional. ---
 
   enum class Armed : std::uint8_t {

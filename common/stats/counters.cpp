@@ -6,6 +6,8 @@ const std::array<CounterInfo, kCounters>& counter_info() noexcept {
   static constexpr std::array<CounterInfo, kCounters> info{{
       {"frames_sent", "frames given to links, control frames included"},
       {"frames_received", "frames delivered by links, control frames included"},
+      {"writes_saved", "frames that did not need a system call of their own to leave by tcp"},
+      {"reads_saved", "frames that came by tcp together with one before"},
       {"bytes_sent", "payload bytes sent in frames and by native puts"},
       {"bytes_received", "payload bytes received in frames and by native gets"},
       {"messages_sent", "host messages sent"},

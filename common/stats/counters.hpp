@@ -17,6 +17,8 @@ namespace lfc {
 enum class Counter : std::uint8_t {
   frames_sent,
   frames_received,
+  writes_saved,
+  reads_saved,
   bytes_sent,
   bytes_received,
   messages_sent,

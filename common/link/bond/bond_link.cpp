@@ -276,7 +276,10 @@ int BondLink::poll() noexcept {
   int events = 0;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     Rail& rail = rails_[i];
-    if (rail.quiet >= kAttentive && (ticks_ + i) % kQuietPeriod != 0) continue;
+    if (rail.quiet >= kAttentive && (ticks_ + i) % kQuietPeriod != 0) {
+      rail.link->push();
+      continue;
+    }
     const int found = rail.link->poll();
     rail.quiet = found != 0 ? 0 : std::min(rail.quiet + 1, kAttentive);
     events += found;
@@ -291,6 +294,19 @@ int BondLink::poll() noexcept {
   if (ticks_ % kTimePeriod == 0) check_time();
   if (over_) bury();
   return events;
+}
+
+void BondLink::push() noexcept {
+  for (const Rail& rail : rails_) rail.link->push();
+}
+
+std::chrono::nanoseconds BondLink::kept_since() const noexcept {
+  std::chrono::nanoseconds oldest{0};
+  for (const Rail& rail : rails_) {
+    const std::chrono::nanoseconds since = rail.link->kept_since();
+    if (since.count() != 0 && (oldest.count() == 0 || since < oldest)) oldest = since;
+  }
+  return oldest;
 }
 
 // The session wants something done outside of any rail's poll().

@@ -38,6 +38,8 @@ class BondLink final : public Bond {
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
+  void push() noexcept override;
+  std::chrono::nanoseconds kept_since() const noexcept override;
   void wait_fds(std::vector<int>& out) const override;
   Armed arm() noexcept override;
   void disarm() noexcept override;
@@ -60,6 +62,7 @@ class BondLink final : public Bond {
       bond.frame_on_rail(rail, id, meta, payload);
     }
     PeerId on_connect(Link&, const Address& from) override { return bond.caller(rail, from); }
+    Keep may_keep(bool stream) noexcept override { return bond.sink_.may_keep(stream); }
     void on_broken(PeerId id, Link&, std::string_view why) override {
       bond.rail_broken(rail, id, why);
     }

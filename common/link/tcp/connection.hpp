@@ -5,7 +5,7 @@
 //   established -> closing -> dead                 we closed the peer; goodbye is on its way
 //
 // `waiting` ends at once unless an older connection to the same process has not ended yet.
-// Which thread touches what: `out`, `error`, `operations` and `gets` are guarded by the link's
+// Which thread touches what: `out`, `burst`, `error`, `operations` and `gets` are guarded by the link's
 // lock; `state` is written under that lock and read anywhere; the rest is the poller's, once the
 // connection is in the epoll set.
 #pragma once
@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "link/tcp/burst.hpp"
 #include "link/tcp/inbox.hpp"
 #include "link/tcp/memory.hpp"
 #include "link/tcp/outbox.hpp"
@@ -72,6 +73,7 @@ struct Connection {
   int error = 0;                 // errno of a failed send; the poller ends the connection
   std::uint32_t operations = 0;  // ours, under way
   std::uint32_t gets = 0;        // among them
+  Burst burst;                   // since the last poll
   bool unsent = false;           // in the link's list of outboxes to flush
   bool shut = false;             // closing: nothing more to send
   std::uint32_t stuck = 0;       // flushes in a row that moved nothing

@@ -65,49 +65,89 @@ bool Outbox::refuses(std::size_t size, Class what) const noexcept {
   return waiting != 0 && (size > kSmall || waiting >= limits::kTcpBacklog);
 }
 
-SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, Class what) {
+SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, Class what,
+                        bool keep) {
   std::size_t size = 0;
   for (int i = 0; i < count; ++i) size += slices[i].size;
-  if (refuses(size, what)) return SendStatus::again;
   prefix.length = static_cast<std::uint32_t>(size);
-  const std::uint64_t word = encode_prefix(prefix, sequence_);
-  const std::size_t total = kPrefix + padded(size);
+  const Frame frame{encode_prefix(prefix, sequence_), slices, count, size};
+  if (keep || backlog_size() != 0 || segment_.open || count > kMaxSlices) [[unlikely]]
+    return send_behind(fd, frame, what, keep);
 
   ssize_t written = 0;
-  const bool direct = backlog_size() == 0 && !segment_.open;
-  if (direct && size <= kGather) {
-    alignas(8) std::byte frame[kPrefix + kGather];
-    gather(frame, word, slices, count, size);
-    written = write_some(fd, frame, total);
-  } else if (direct && count <= kMaxSlices) {
-    std::array<iovec, kMaxSlices + 2> pieces;
-    std::size_t used = 0;
-    pieces[used++] = {const_cast<std::uint64_t*>(&word), kPrefix};
-    for (int i = 0; i < count; ++i)
-      pieces[used++] = {const_cast<void*>(slices[i].data), slices[i].size};
-    pieces[used++] = {const_cast<std::byte*>(kPadding.data()), padded(size) - size};
-    written = write_some(fd, pieces.data(), used);
+  if (size <= kGather) {
+    alignas(8) std::byte bytes[kPrefix + kGather];
+    gather(bytes, frame.word, slices, count, size);
+    written = write_some(fd, bytes, frame.total());
+  } else {
+    written = write_frame(fd, {}, frame);
   }
   if (written < 0) return SendStatus::broken;
-  if (direct && written == 0 && what == Class::data && count <= kMaxSlices)
-    return SendStatus::again;
+  if (written == 0 && what == Class::data) return SendStatus::again;
   ++sequence_;
-  if (static_cast<std::size_t>(written) < total) [[unlikely]]
-    append_frame(word, slices, count, size, static_cast<std::size_t>(written));
+  if (static_cast<std::size_t>(written) < frame.total()) [[unlikely]]
+    append_frame(frame, static_cast<std::size_t>(written));
   return SendStatus::sent;
 }
 
+// A frame that is to be kept, or finds others waiting: it leaves together with those that were kept
+// back, or waits behind what the socket has not taken.
+SendStatus Outbox::send_behind(int fd, const Frame& frame, Class what, bool keep) {
+  const std::size_t before = backlog_size();
+  const bool room = !segment_.open && (before == 0 || kept_);  // in the socket, as far as is known
+  if (keep && room && before + frame.total() <= limits::kTcpKept) {
+    ++sequence_;
+    append_frame(frame, 0);
+    kept_ = true;
+    return SendStatus::sent;
+  }
+  std::size_t written = 0;
+  bool full = false;
+  if (room && frame.count <= kMaxSlices) {
+    const ssize_t moved = write_frame(fd, {backlog_.data() + backlog_sent_, before}, frame);
+    if (moved < 0) return SendStatus::broken;
+    written = static_cast<std::size_t>(moved);
+    const std::size_t earlier = std::min(written, before);
+    written_of_backlog(earlier);
+    written -= earlier;
+    full = written == 0 && what == Class::data && backlog_size() == 0;
+  }
+  if (full || (written == 0 && refuses(frame.size, what))) return SendStatus::again;
+  ++sequence_;
+  if (written < frame.total()) append_frame(frame, written);
+  return SendStatus::sent;
+}
+
+// One system call for the bytes `before` and the frame, straight from where its bytes are.
+std::ptrdiff_t Outbox::write_frame(int fd, std::span<std::byte> before, const Frame& frame) {
+  std::array<iovec, kMaxSlices + 3> pieces;
+  std::size_t used = 0;
+  if (!before.empty()) pieces[used++] = {before.data(), before.size()};
+  pieces[used++] = {const_cast<std::uint64_t*>(&frame.word), kPrefix};
+  for (int i = 0; i < frame.count; ++i)
+    pieces[used++] = {const_cast<void*>(frame.slices[i].data), frame.slices[i].size};
+  pieces[used++] = {const_cast<std::byte*>(kPadding.data()), padded(frame.size) - frame.size};
+  return write_some(fd, pieces.data(), used);
+}
+
 // Appends the frame without its first `skip` bytes, which went into the socket just now.
-void Outbox::append_frame(std::uint64_t word, const Slice* slices, int count, std::size_t size,
-                          std::size_t skip) {
+void Outbox::append_frame(const Frame& frame, std::size_t skip) {
   if (backlog_sent_ >= limits::kTcpBacklog) {
     backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(backlog_sent_));
     backlog_sent_ = 0;
   }
   const std::size_t begin = backlog_.size();
-  backlog_.resize(begin + kPrefix + padded(size));
-  gather(backlog_.data() + begin, word, slices, count, size);
+  backlog_.resize(begin + frame.total());
+  gather(backlog_.data() + begin, frame.word, frame.slices, frame.count, frame.size);
   backlog_sent_ += skip;
+}
+
+void Outbox::written_of_backlog(std::size_t size) noexcept {
+  kept_ = false;
+  backlog_sent_ += size;
+  if (backlog_size() != 0) return;
+  backlog_.clear();
+  backlog_sent_ = 0;
 }
 
 void Outbox::append_raw(const void* data, std::size_t size) {
@@ -137,6 +177,7 @@ void Outbox::abandon_bulk() {
   backlog_.insert(backlog_.begin() + static_cast<std::ptrdiff_t>(backlog_sent_), rest.begin(),
                   rest.end());
   segment_.open = false;
+  kept_ = false;
 }
 
 std::ptrdiff_t Outbox::flush(int fd) {
@@ -163,12 +204,7 @@ std::ptrdiff_t Outbox::flush(int fd) {
 
 std::ptrdiff_t Outbox::write_backlog(int fd) {
   const ssize_t written = write_some(fd, backlog_.data() + backlog_sent_, backlog_size());
-  if (written < 0) return written;
-  backlog_sent_ += static_cast<std::size_t>(written);
-  if (backlog_size() == 0) {
-    backlog_.clear();
-    backlog_sent_ = 0;
-  }
+  if (written >= 0) written_of_backlog(static_cast<std::size_t>(written));
   return written;
 }
 
@@ -189,8 +225,9 @@ void Outbox::start_segment() {
     if (gone) {
       const Answer answer{bulk.operation, static_cast<std::uint32_t>(Result::bad_address), 0};
       const Slice slice{&answer, sizeof answer};
-      append_frame(encode_prefix({sizeof answer, kAnswer, 0, 0}, sequence_++), &slice, 1,
-                   sizeof answer, 0);
+      append_frame(
+          {encode_prefix({sizeof answer, kAnswer, 0, 0}, sequence_++), &slice, 1, sizeof answer},
+          0);
       finish_bulk();
       return;
     }

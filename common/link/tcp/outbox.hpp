@@ -1,9 +1,11 @@
 // Outbox: the sending half of one connection. Frames go straight from the caller's memory into the
 // socket; what the socket does not take is kept in a bounded backlog. Puts and answers to gets
 // are sent in segments straight from registered memory; between two segments the backlog goes
-// first, so that a small frame waits for at most one segment.
+// first, so that a small frame waits for at most one segment. Frames that follow each other may be
+// kept back in the backlog, so that one system call takes many.
 //
 //   if (outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data) == SendStatus::again) ...
+//   outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data, true);     // may be kept, to leave with the next
 //   outbox.push({kPut, operation, region, address, size, source});
 //   outbox.flush(fd);            // from poll(), until outbox.idle()
 //
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -41,8 +44,10 @@ class Outbox {
 
   explicit Outbox(RegisteredMemory& memory) noexcept : memory_(memory) {}
 
-  // `prefix.length` is set here. `broken`: the socket failed, errno says how.
-  SendStatus send(int fd, Prefix prefix, const Slice* slices, int count, Class what);
+  // `prefix.length` is set here. `keep`: the frame may be kept back, if it is small, until flush() or the next that
+  // is not. `broken`: the socket failed, errno says how.
+  SendStatus send(int fd, Prefix prefix, const Slice* slices, int count, Class what,
+                  bool keep = false);
   // Queues raw bytes that belong to no frame (the hello).
   void append_raw(const void* data, std::size_t size);
   void push(const Bulk& bulk);
@@ -53,6 +58,8 @@ class Outbox {
   // of bytes, or -1: the socket failed, errno says how.
   std::ptrdiff_t flush(int fd);
 
+  // Frames that no write has been tried for.
+  bool keeps() const noexcept { return kept_; }
   bool idle() const noexcept { return backlog_.empty() && !segment_.open && bulk_.empty(); }
   // Answers to gets that have not been sent whole.
   std::uint32_t serving() const noexcept { return serving_; }
@@ -70,10 +77,21 @@ class Outbox {
     bool open = false;
   };
 
+  // A frame on its way out.
+  struct Frame {
+    std::uint64_t word;
+    const Slice* slices;
+    int count;
+    std::size_t size;  // of the slices
+    std::size_t total() const noexcept { return kPrefix + padded(size); }
+  };
+
   std::size_t backlog_size() const noexcept { return backlog_.size() - backlog_sent_; }
   bool refuses(std::size_t size, Class what) const noexcept;
-  void append_frame(std::uint64_t word, const Slice* slices, int count, std::size_t size,
-                    std::size_t skip);
+  SendStatus send_behind(int fd, const Frame& frame, Class what, bool keep);
+  static std::ptrdiff_t write_frame(int fd, std::span<std::byte> before, const Frame& frame);
+  void append_frame(const Frame& frame, std::size_t skip);
+  void written_of_backlog(std::size_t size) noexcept;
   void start_segment();
   void finish_bulk();
   std::ptrdiff_t write_backlog(int fd);
@@ -82,6 +100,8 @@ class Outbox {
   RegisteredMemory& memory_;
   std::vector<std::byte> backlog_;
   std::size_t backlog_sent_ = 0;
+  bool kept_ =
+      false;  // the backlog is frames kept back, and the socket has room as far as is known
   Segment segment_;
   std::deque<Bulk> bulk_;
   std::uint32_t serving_ = 0;

@@ -206,11 +206,36 @@ SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
     return SendStatus::broken;
   const Prefix prefix{0, static_cast<Kind>(meta.type), meta.tag, meta.credits};
   const auto what = is_data(meta.type) ? Outbox::Class::data : Outbox::Class::control;
-  const SendStatus status = connection->out.send(connection->fd(), prefix, slices, count, what);
-  if (status == SendStatus::broken) [[unlikely]]
-    fail(*connection, errno);
-  sent_something(*connection);
+  return send_frame(*connection, prefix, slices, count, what);
+}
+
+// Those that follow may be kept back.
+SendStatus TcpLink::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
+                            Outbox::Class what) noexcept {
+  const Keep answer = armed_ ? Keep::no : sink_.may_keep(connection.burst.is_stream());
+  if (answer == Keep::never) connection.burst.pause();
+  const bool timed = answer == Keep::watched;
+  const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
+  const bool keep = answer == Keep::turn || (timed && is_worth_keeping(connection, now));
+  const bool joins = connection.out.keeps();
+  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what, keep);
+  if (status == SendStatus::broken) fail(connection, errno);
+  sent_something(connection);
+  if (joins && status == SendStatus::sent) counters_.add(Counter::writes_saved);
+  if (!timed) return status;
+  if (connection.out.keeps()) {
+    if (kept_since().count() == 0) kept_since_.store(now, std::memory_order_relaxed);
+    return status;
+  }
+  connection.burst.wrote(now, Clock::now().time_since_epoch());
+  // Others may have kept some for longer.
+  if (unsent_.size() <= 1) kept_since_.store({}, std::memory_order_relaxed);
   return status;
+}
+
+bool TcpLink::is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept {
+  const std::chrono::nanoseconds since = kept_since();
+  return connection.burst.follow(now) && (since.count() == 0 || now - since < kKeptFor);
 }
 
 // After each use of an outbox: the rest is for poll() to write.

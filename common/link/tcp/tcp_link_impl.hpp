@@ -38,6 +38,10 @@ class TcpLink final : public Link {
   void abandon(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
+  void push() noexcept override;
+  std::chrono::nanoseconds kept_since() const noexcept override {
+    return kept_since_.load(std::memory_order_relaxed);
+  }
   void wait_fds(std::vector<int>& out) const override { out.push_back(epoll_.fd()); }
   Armed arm() noexcept override;
   void disarm() noexcept override;
@@ -66,6 +70,11 @@ class TcpLink final : public Link {
   bool setting_up(PeerId peer) const noexcept;
   Connection& adopt(Socket socket, State state);
   void watch(Connection& connection, std::uint32_t events) noexcept;
+  [[gnu::noinline]] SendStatus send_on(Connection& connection, Prefix prefix, const Slice* slices,
+                                       int count, Outbox::Class what) noexcept;
+  bool is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept;
+  SendStatus send_frame(Connection& connection, Prefix prefix, const Slice* slices, int count,
+                        Outbox::Class what) noexcept;
   void sent_something(Connection& connection) noexcept;
   void fail(Connection& connection, int error) noexcept;
   Connection* release(PeerId peer) noexcept;
@@ -74,6 +83,11 @@ class TcpLink final : public Link {
   // tcp_poll.cpp
   int service(Connection& connection);
   int flush_unsent() noexcept;
+  void begin_burst() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  bool flush(Connection& connection, int& events) noexcept;
+  void push_kept(Connection& connection) noexcept;
   int poll_hot();
   int poll_cold();
   int attend();
@@ -143,6 +157,8 @@ class TcpLink final : public Link {
   OperationTable operations_;
   std::vector<Connection*> unsent_;
   std::vector<Operation*> cancelled_;  // to be completed by poll(): their peer was closed
+  std::atomic<std::chrono::nanoseconds> kept_since_{};  // read by any thread
+  std::atomic<std::uint32_t> polls_ = 1;                // begun, and ended
   // Hints for poll(), read without the lock; it is taken before anything is believed.
   std::atomic<bool> any_unsent_ = false;
   std::atomic<bool> attention_ = false;  // a failed send, a closed peer, a dead connection
@@ -160,5 +176,18 @@ class TcpLink final : public Link {
   // With the lock: nobody else is accepted before.
   Clock::time_point listen_again_ = Clock::time_point::max();
 };
+
+// The first frame since a poll goes at once, and nothing is asked before.
+[[gnu::always_inline]] inline SendStatus TcpLink::send_frame(Connection& connection, Prefix prefix,
+                                                             const Slice* slices, int count,
+                                                             Outbox::Class what) noexcept {
+  if (!connection.burst.is_first(polls_.load(std::memory_order_relaxed))) [[unlikely]]
+    return send_on(connection, prefix, slices, count, what);
+  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what);
+  if (status == SendStatus::broken) [[unlikely]]
+    fail(connection, errno);
+  sent_something(connection);
+  return status;
+}
 
 }  // namespace lfc::tcp

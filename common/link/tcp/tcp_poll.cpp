@@ -27,6 +27,7 @@ constexpr int kEvents = 32;
 
 int TcpLink::poll() noexcept {
   ++ticks_;
+  begin_burst();
   int events = 0;
   // The three flags are hints: what they announce is read under the lock, now or one poll later.
   if (any_unsent_.load(std::memory_order_relaxed)) events += flush_unsent();
@@ -35,27 +36,49 @@ int TcpLink::poll() noexcept {
   if (attention_.load(std::memory_order_relaxed)) events += attend();
   if (ticks_ % kTimePeriod == 0 && timed_.load(std::memory_order_relaxed))
     events += check_time(Clock::now());
+  begin_burst();  // what is sent from here on does not follow what was sent in it
   return events;
+}
+
+void TcpLink::push() noexcept {
+  if (any_unsent_.load(std::memory_order_relaxed)) flush_unsent();
 }
 
 int TcpLink::flush_unsent() noexcept {
   const SendLock::Guard guard(lock_);
   int events = 0;
   std::erase_if(unsent_, [&](Connection* connection) {
-    const bool rest = connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0;
-    if (connection->error != 0 || connection->is(State::dead) || rest) return false;
-    const std::ptrdiff_t moved = connection->out.flush(connection->fd());
-    if (moved < 0) fail(*connection, errno);
-    connection->stuck = moved > 0 ? 0 : connection->stuck + 1;
-    if (moved > 0) ++events;
-    if (!connection->out.idle()) return false;
-    connection->unsent = false;
-    if (armed_ && !connection->hot) watch(*connection, EPOLLIN);
-    if (connection->is(State::closing)) attention_.store(true, std::memory_order_relaxed);
-    return true;
+    const bool rest =
+        connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0 && !connection->out.keeps();
+    return !rest && flush(*connection, events);
   });
   any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
+  kept_since_.store({}, std::memory_order_relaxed);
   return events;
+}
+
+// With lock_; true: nothing is left.
+bool TcpLink::flush(Connection& connection, int& events) noexcept {
+  if (connection.error != 0 || connection.is(State::dead)) return false;
+  const std::ptrdiff_t moved = connection.out.flush(connection.fd());
+  if (moved < 0) fail(connection, errno);
+  connection.stuck = moved > 0 ? 0 : connection.stuck + 1;
+  if (moved > 0) ++events;
+  if (!connection.out.idle()) return false;
+  connection.unsent = false;
+  if (armed_ && !connection.hot) watch(connection, EPOLLIN);
+  if (connection.is(State::closing)) attention_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+// What the frames that have come have caused does not wait for those of others.
+void TcpLink::push_kept(Connection& connection) noexcept {
+  const SendLock::Guard guard(lock_);
+  int events = 0;
+  if (!connection.out.keeps() || !flush(connection, events)) return;
+  std::erase(unsent_, &connection);
+  any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
+  if (unsent_.empty()) kept_since_.store({}, std::memory_order_relaxed);
 }
 
 int TcpLink::service(Connection& connection) {
@@ -64,7 +87,11 @@ int TcpLink::service(Connection& connection) {
     case State::hello_sent: return await_ack(connection);
     case State::greeting:
     case State::waiting: return greet(connection);
-    case State::established: return receive(connection);
+    case State::established: {
+      const int events = receive(connection);
+      if (events != 0 && any_unsent_.load(std::memory_order_relaxed)) push_kept(connection);
+      return events;
+    }
     case State::closing: return drain(connection);
     case State::dead: return 0;
   }

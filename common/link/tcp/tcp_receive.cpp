@@ -35,7 +35,9 @@ int TcpLink::receive(Connection& connection) {
   int events = 0;
   std::size_t bytes = 0;
   for (;;) {
-    events += deliver(connection, limits::kTcpFramesPerPoll - events);
+    const int frames = deliver(connection, limits::kTcpFramesPerPoll - events);
+    if (frames > 1) counters_.add(Counter::reads_saved, static_cast<std::uint64_t>(frames - 1));
+    events += frames;
     if (!connection.is(State::established)) return events;
     if (events >= limits::kTcpFramesPerPoll || bytes >= limits::kTcpBulkPerPoll) {
       promote(connection);  // the epoll set does not know of frames in our buffer
@@ -219,11 +221,8 @@ bool TcpLink::answer(Connection& connection, OpRef operation, Result result) {
   if (!connection.is(State::established)) return true;
   const Answer payload{operation, static_cast<std::uint32_t>(result), 0};
   const Slice slice{&payload, sizeof payload};
-  const SendStatus status =
-      connection.out.send(connection.fd(), {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer);
-  if (status == SendStatus::broken) fail(connection, errno);
-  sent_something(connection);
-  return status != SendStatus::again;
+  return send_frame(connection, {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer) !=
+         SendStatus::again;
 }
 
 // --- Remote memory: the origin ---
