@@ -48,11 +48,11 @@ void gather(std::byte* out, std::uint64_t word, const Slice* slices, int count,
             std::size_t size) noexcept {
   std::memcpy(out, &word, kPrefix);
   out += kPrefix;
+  if (padded(size) != size) std::memset(out + padded(size) - 8, 0, 8);  // a single store
   for (int i = 0; i < count; ++i) {
     if (slices[i].size != 0) std::memcpy(out, slices[i].data, slices[i].size);
     out += slices[i].size;
   }
-  std::memset(out, 0, padded(size) - size);
 }
 
 }  // namespace
