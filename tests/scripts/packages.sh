@@ -14,6 +14,10 @@ for component in 'btl: lfc' 'coll: lfc' 'osc: neon'; do
 done
 expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
 
+named=$(sed -nE 's/.*(version\("|^version = .|^Version: +|lfc\/|eb LFC-)([0-9]+\.[0-9]+\.[0-9]+).*/\2/p' "$tree"/scripts/packages/{spack/package.py,rpm/lfc.spec,modulefile/lfc.lua,README.md} \
+  "$tree"/scripts/packages/easybuild/*.eb | sort -u)
+[[ $named == "$version" ]] || fail "recipes in scripts/packages name the version(s) ${named//$'\n'/ }, not $version"
+
 # --- texts of errors: each that the components tell is in the catalogue beside them, and no other ---
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
