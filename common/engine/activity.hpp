@@ -90,6 +90,8 @@ class Activity {
   [[gnu::noinline]] void wake_thread() noexcept;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   enum class Watch : std::uint8_t { never, off, asked, on };
   [[gnu::noinline]] void ask_for_watch() noexcept {
     watch_.store(Watch::asked, std::memory_order_relaxed);

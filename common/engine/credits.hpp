@@ -46,6 +46,8 @@ class SendCredits {
   std::uint32_t available() const noexcept { return available_; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   std::uint32_t available_;
 };
 
@@ -91,6 +93,8 @@ class ReceiveWindow {
   std::uint32_t refresh() const noexcept { return std::max(1u, window_ / 2); }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   // Those that change together are no neighbours: to pair them costs more instructions than it saves.
   std::uint32_t until_growth_;  // buffers still to be released
   std::uint32_t promised_;      // credits at the peer, in its frames under way, or on the way back
@@ -122,6 +126,8 @@ class WindowBudget {
   std::uint32_t maximum_window() const noexcept { return maximum_window_; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   std::uint32_t maximum_window_;
   std::uint64_t cap_;
   std::uint64_t granted_ = 0;

@@ -72,6 +72,8 @@ class Flow {
   const ReceiveWindow& window() const noexcept { return window_; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   [[gnu::noinline]] bool grow(WindowBudget& budget, Counters& counters) noexcept {
     const std::uint32_t extra = budget.growth(window_.window());
     budget.charge(extra);

@@ -105,6 +105,8 @@ class HostQueue {
   std::size_t memory() const;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   struct Item {
     PeerId peer = kNoPeer;
     void* peer_context = nullptr;

@@ -27,7 +27,8 @@ Identity make_identity(const Config& config) {
 }  // namespace
 
 Ni::Ni(const Config& config)
-    : config_(config),
+    : Published(ni_schema(), this),
+      config_(config),
       identity_(make_identity(config)),
       lock_(lock_kind(config)),
       outcomes_(lock_),

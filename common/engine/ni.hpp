@@ -51,13 +51,16 @@
 #include "engine/service_port.hpp"
 #include "engine/turn.hpp"
 #include "link/link.hpp"
+#include "look/published.hpp"
 #include "stats/counters.hpp"
 #include "sync/send_lock.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
 
-class Ni final {
+const look::Schema& ni_schema() noexcept;  // of what is shown from outside
+
+class Ni final : private look::Published {
  public:
   explicit Ni(const Config& config);
   ~Ni();
@@ -152,6 +155,8 @@ class Ni final {
   void describe(std::string& out) const;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   const Config config_;
   const Identity identity_;
   std::vector<std::byte> address_;

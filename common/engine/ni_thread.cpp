@@ -191,12 +191,22 @@ nanoseconds NiThread::longest_rest() const noexcept {
                                                                    : config.longest_rest;
 }
 
+std::uint64_t NiThread::presence() noexcept {
+  const std::uint64_t presence = turn_.presence();
+  if (presence != presence_.load(std::memory_order_relaxed)) {
+    presence_.store(presence, std::memory_order_relaxed);
+    presence_changed_.store(now().count(), std::memory_order_relaxed);
+  }
+  return presence;
+}
+
 void NiThread::float_around() noexcept {
   Counters& counters = turn_.counters();
   Watchdog dog({delay_, turn_.config().longest_rest, turn_.config().patience});
-  Watchdog::Step step = dog.begin(turn_.presence());
+  Watchdog::Step step = dog.begin(presence());
   nanoseconds asked{0};
   while (!stop_.load(std::memory_order_acquire)) {
+    action_.store(step.action, std::memory_order_relaxed);
     switch (step.action) {
       case Watchdog::Action::rest:
         if (rest(fault(Fault::thread_wakes) ? 0ns : step.time) == Woken::by_time)
@@ -206,17 +216,17 @@ void NiThread::float_around() noexcept {
           dog.set_longest_rest(longest_rest());
         }
         step = fault(Fault::thread_runs) ? Watchdog::Step{Watchdog::Action::serve}
-                                         : dog.rested(turn_.presence());
+                                         : dog.rested(presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
-        step = dog.woken(now(), turn_.presence());
+        step = dog.woken(now(), presence());
         break;
       case Watchdog::Action::serve: {
         int events = 0;
         const Watchdog::Outcome outcome = turn_.take_turn(linger_, events);
         if (events > 0) counters.add(Counter::thread_turns);
-        step = dog.served(now(), turn_.presence(), outcome, events > 0);
+        step = dog.served(now(), presence(), outcome, events > 0);
         break;
       }
     }

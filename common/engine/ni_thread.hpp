@@ -41,6 +41,8 @@ class NiThread {
   std::chrono::nanoseconds delay() const noexcept { return delay_; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   enum class Woken { by_time, by_wake, by_link };
 
   void run() noexcept;
@@ -48,6 +50,7 @@ class NiThread {
   void answer_measurement() noexcept;
   void measure();
   void float_around() noexcept;
+  std::uint64_t presence() noexcept;
   // By what the machine is like now.
   std::chrono::nanoseconds longest_rest() const noexcept;
   void own() noexcept;
@@ -67,6 +70,10 @@ class NiThread {
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> woken_at_{0};  // while measuring
   std::atomic<bool> measured_{false};
+  // For who looks from outside: what it is about, and when the host's presence has last changed as far as it knows.
+  std::atomic<Watchdog::Action> action_{Watchdog::Action::rest};
+  std::atomic<std::uint64_t> presence_{0};
+  std::atomic<std::int64_t> presence_changed_{0};  // steady clock
   std::thread thread_;
 };
 

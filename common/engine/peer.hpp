@@ -16,10 +16,14 @@
 #include "engine/waiting.hpp"
 #include "link/link.hpp"
 #include "link/ring.hpp"
+#include "look/published.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {
+
+template <>
+const look::Schema Insight<struct Peer>::kSchema;  // engine/shown.cpp
 
 // The fields that every message touches come first and share a line or two.
 struct alignas(kCacheLine) Peer {
@@ -61,6 +65,7 @@ struct alignas(kCacheLine) Peer {
   std::deque<ControlFrame> control;
   std::vector<IncomingPut> incoming_puts;  // of which some bytes are still missing
   Address address;
+  const look::Published shown{Insight<Peer>::kSchema, this};
 };
 
 }  // namespace lfc

@@ -78,6 +78,8 @@ class PeerTable {
   void describe(std::string& out) const;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   Peer& insert(const Address& address);
   void charge(Peer& peer, Link& link);
   bool connect_anew(Peer& peer);

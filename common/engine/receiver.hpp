@@ -48,6 +48,8 @@ class Receiver final : public FrameSink {
   [[gnu::noinline]] int serve_host() noexcept;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;

@@ -87,6 +87,8 @@ class Turn {
   const std::vector<std::unique_ptr<Link>>& links() const noexcept;
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   bool may_skip() noexcept;
   int pass_and_serve() noexcept;
   int look(bool all_links) noexcept;

@@ -82,6 +82,8 @@ class WaitingQueue {
   }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   Waiting* head_ = nullptr;
   Waiting* tail_ = nullptr;
   std::size_t size_ = 0;

@@ -202,6 +202,8 @@ class Link {
   }
 
  protected:
+  template <class>
+  friend struct Insight;  // lfc-look
   LinkTraits traits_;
 };
 

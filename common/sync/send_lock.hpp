@@ -123,6 +123,8 @@ class SendLock {
   bool is_wanted() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   Entry enter() noexcept {
     const std::uint64_t visits = visits_.load(std::memory_order_relaxed);
     if (visits % 2 != 0) return visits;

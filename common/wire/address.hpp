@@ -67,6 +67,8 @@ class Address {
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   Identity identity_;
   std::vector<std::byte> bytes_;
 };

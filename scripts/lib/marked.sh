@@ -29,10 +29,20 @@ marked_kill() { # marked_kill MARK: until none is left that could start another
   done
 }
 
+# What LFC in those that have loaded it waits for.
+marked_look() { # marked_look MARK
+  local look=${LFC_BUILD-}/default/bin/lfc-look pids
+  mapfile -t pids < <(marked_pids "$1")
+  if [[ ! -x $look || ${#pids[@]} == 0 ]]; then return; fi
+  echo "--- what lfc-look sees"
+  timeout -s KILL 30 "$look" "${pids[@]}" 2>/dev/null | cut -c1-400 || true
+}
+
 marked_show() { # marked_show MARK: the state and the stacks of all
   local pid name shown=0
   echo "--- state of its processes"
   marked_list "$1"
+  marked_look "$1"
   if ! command -v gdb >/dev/null; then
     echo "(no gdb here, so no stacks: scripts/setup test)"
     return

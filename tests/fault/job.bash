@@ -34,7 +34,7 @@ seconds=0
 rank_pids() { # the ranks
   local pid
   for pid in $(marked_pids "$LFC_TEST_MARK"); do
-    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | neon_*) echo "$pid" ;; esac
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in mpi_* | ordered_* | neon_* | fault_*) echo "$pid" ;; esac
   done
 }
 

@@ -21,11 +21,15 @@
 #include <utility>
 #include <vector>
 
+#include "look/published.hpp"
 #include "services/collective/collective.hpp"
 #include "services/collective/plan.hpp"
 #include "services/collective/site.hpp"
 
 namespace lfc {
+
+template <>
+const look::Schema Insight<class Communicator>::kSchema;  // shown.cpp
 
 class Communicator {
  public:
@@ -62,6 +66,8 @@ class Communicator {
   void ask();
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   // One thread at a time, and no operation from inside another.
   bool enter() noexcept {
     if (options_.threads) return !busy_.test_and_set(std::memory_order_acquire);
@@ -87,6 +93,7 @@ class Communicator {
   CollOperation** tail_ = &queue_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   bool inside_ = false;
+  const look::Published shown_{Insight<Communicator>::kSchema, this};
 };
 
 }  // namespace lfc

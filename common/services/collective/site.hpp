@@ -98,6 +98,8 @@ class Site {
   void ask(CollOperation& operation);
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   const Membership members_;
   const std::uint32_t self_;
   const std::vector<std::uint32_t> ranks_;  // by member

@@ -115,6 +115,7 @@ void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uin
     if (peers[rank] >= ranks_.size()) ranks_.resize(peers[rank] + 1, kNoRank);
     ranks_[peers[rank]] = rank;
   }
+  show_members();
 }
 
 neon::Rank NeonWindow::rank_of(PeerId peer) const noexcept {
@@ -274,6 +275,7 @@ void NeonWindow::start_writes() {
 }
 
 void NeonWindow::publish(neon::Announcement& buffer) {
+  buffer.shown.emplace(Insight<neon::Announcement>::kSchema, &buffer, 1, 0, this);
   RegionHandle region;
   if (buffer.size == 0 ||
       !ni().remote().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
@@ -283,6 +285,7 @@ void NeonWindow::publish(neon::Announcement& buffer) {
 }
 
 void NeonWindow::withdraw(neon::Announcement& buffer) {
+  buffer.shown.reset();
   if (buffer.token.size == 0) return;
   RegionHandle region;
   std::memcpy(&region, buffer.token.bytes, sizeof region);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@
 namespace lfc {
 
 class NeonWindow;
+template <>
+const look::Schema Insight<neon::Announcement>::kSchema;  // shown.cpp
 
 class NeonService final : public Service {
  public:
@@ -99,8 +102,10 @@ class NeonWindow final : private neon::Carrier {
 
  private:
   friend class NeonService;
-  struct Waiting;  // a frame that waits for a credit
-  struct Write;    // a put straight into memory
+  template <class>
+  friend struct Insight;  // lfc-look
+  struct Waiting;         // a frame that waits for a credit
+  struct Write;           // a put straight into memory
   struct Peer {
     PeerId id = kNoPeer;
     std::uint32_t window = 0;  // its name there
@@ -125,6 +130,7 @@ class NeonWindow final : private neon::Carrier {
   Service::Verdict receive(PeerId from, const neon::Header& header, const std::byte* payload,
                            std::size_t size);
   void lost(PeerId peer);
+  void show_members();
   void deliver_own();
   neon::Rank rank_of(PeerId peer) const noexcept;
   void written(neon::Operation& op, Result result);
@@ -145,6 +151,7 @@ class NeonWindow final : private neon::Carrier {
   bool closing_ = false;
   bool has_lost_ = false;
   neon::Neon neon_;
+  std::optional<look::Published> shown_;  // its members
 };
 
 }  // namespace lfc

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "look/published.hpp"
 #include "services/neon/frame.hpp"
 #include "services/neon/slot.hpp"
 
@@ -95,7 +97,8 @@ struct Announcement {
   std::vector<Rank> notified;  // in this announcement, in the order of arrival
   bool live = false;
   Status status = Status::ok;
-  Token token;  // what the carrier lets origins write through
+  Token token;                           // what the carrier lets origins write through
+  std::optional<look::Published> shown;  // while a carrier knows of it
 };
 
 }  // namespace lfc::neon

@@ -109,6 +109,8 @@ class HoldBack {
   }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   struct Place {
     std::atomic<bool> filled = false;
     std::uint32_t origin = 0;

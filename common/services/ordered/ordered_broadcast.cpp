@@ -27,6 +27,7 @@ OrderedBroadcast::~OrderedBroadcast() = default;
 void OrderedBroadcast::join(std::uint64_t key, std::vector<ProcessName> names, std::uint32_t self,
                             std::vector<PeerId> peers) {
   self_ = self;
+  key_ = key;
   if (is_sequencer()) sequencer_.emplace(static_cast<std::uint32_t>(names.size()), options_.window);
   // All members take part in the trees, also those that share a node: each has its own copy.
   std::vector<std::uint64_t> nodes(names.size());

@@ -29,11 +29,15 @@
 
 #include "base/limits.hpp"
 #include "engine/host_call.hpp"
+#include "look/published.hpp"
 #include "services/multicast/multicast.hpp"
 #include "services/ordered/hold_back.hpp"
 #include "services/ordered/sequencer.hpp"
 
 namespace lfc {
+
+template <>
+const look::Schema Insight<class OrderedBroadcast>::kSchema;  // shown.cpp
 
 class OrderedBroadcast final : private Multicast::Receiver {
  public:
@@ -105,6 +109,8 @@ class OrderedBroadcast final : private Multicast::Receiver {
   Fault fault() const noexcept { return fault_.load(std::memory_order_acquire); }
 
  private:
+  template <class>
+  friend struct Insight;  // lfc-look
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { multicast_.release(packet); }
   void lost(Multicast::Reason) override { fail(Fault::lost); }
@@ -124,6 +130,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
   Multicast::Group* group_ = nullptr;
   HostCall* call_ = nullptr;
   std::uint32_t self_ = 0;
+  std::uint64_t key_ = 0;
   HoldBack held_;
   std::optional<Sequencer> sequencer_;  // the sequencer's
   std::span<const std::byte> bytes_;    // of what is being sent
@@ -132,6 +139,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
   std::uint64_t number_ = 0;
   std::uint64_t reported_ = 0;
   std::atomic<Fault> fault_ = Fault::none;
+  const look::Published shown_{Insight<OrderedBroadcast>::kSchema, this};
 };
 
 }  // namespace lfc

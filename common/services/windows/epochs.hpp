@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "look/records.hpp"
 #include "services/windows/origin.hpp"
 #include "services/windows/target.hpp"
 
@@ -75,6 +76,8 @@ class Epochs {
   }
 
  private:
+  template <class>
+  friend struct lfc::Insight;  // lfc-look
   const Rank self_;
   Origin& origin_;
   Target& target_;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "look/records.hpp"
 #include "services/windows/carrier.hpp"
 #include "services/windows/window_memory.hpp"
 #include "services/windows/window_op.hpp"
@@ -155,6 +156,8 @@ class Origin {
   const Trouble& trouble() const noexcept { return trouble_; }
 
  private:
+  template <class>
+  friend struct lfc::Insight;  // lfc-look
   bool permitted(OriginPeer& peer);
   bool send_whole(OriginPeer& peer, const WindowCall& call);
   std::uint64_t cut(const WindowCall& call, Walk& walk);

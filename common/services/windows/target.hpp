@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "look/records.hpp"
 #include "services/windows/carrier.hpp"
 #include "services/windows/window_memory.hpp"
 
@@ -61,6 +62,8 @@ class Target {
   }
 
  private:
+  template <class>
+  friend struct lfc::Insight;  // lfc-look
   struct PendingComplete {
     Rank rank;
     std::uint64_t count;

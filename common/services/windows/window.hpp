@@ -23,6 +23,7 @@
 
 #include "link/region.hpp"
 #include "machine/shared_memory.hpp"
+#include "services/windows/shown.hpp"
 #include "services/windows/window_epochs.hpp"
 
 namespace lfc {
@@ -140,6 +141,8 @@ class Window final : private rma::Carrier, public WindowEpochs {
 
  private:
   friend class Windows;
+  template <class>
+  friend struct Insight;  // lfc-look
 
   Window(Windows& windows, Shape shape, const Placement& placement);
 
@@ -177,6 +180,7 @@ class Window final : private rma::Carrier, public WindowEpochs {
   std::optional<SharedMemory> segment_;
   std::vector<WindowRoute> routes_;
   bool all_mapped_ = false;
+  const WindowShown shown_{*this};
 };
 
 // A word in one instruction, whatever the compiler knows of the size.

@@ -1,0 +1,52 @@
+// Fields: the members of a class as fields of a schema (records.hpp), made by the compiler.
+//
+//   template <>
+//   const look::Field Insight<Peer>::kFields[] = {
+//       look::number<std::uint32_t>("owed", {offsetof(Peer, flow.window_)}),
+//       look::number<Waiting::Kind>("head", {offsetof(Peer, queue.head_), offsetof(Waiting, kind)}),   // queue.head_->kind
+//   };
+//   template <>
+//   const look::Schema Insight<Peer>::kSchema = look::schema("peer", kFields);
+//
+// The classes are not of standard layout, so offsetof() is what GCC and Clang make of it, which is right for all that has
+// no virtual bases: a file that uses it says so with LFC_LOOK_OFFSETS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "look/records.hpp"
+
+#define LFC_LOOK_OFFSETS _Pragma("GCC diagnostic ignored \"-Winvalid-offsetof\"")
+
+namespace lfc::look {
+
+constexpr Field field(const char* name, Kind kind, std::size_t size,
+                      std::initializer_list<std::size_t> path) {
+  Field made{name, {}, static_cast<std::uint16_t>(size), kind, 0};
+  std::size_t length = 0;
+  for (const std::size_t offset : path) made.path[length++] = static_cast<std::uint32_t>(offset);
+  made.hops = static_cast<std::uint8_t>(length - 1);
+  return made;
+}
+template <class T>
+constexpr Field number(const char* name, std::initializer_list<std::size_t> path) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  return field(name, Kind::number, sizeof(T), path);
+}
+constexpr Field text(const char* name, std::size_t size, std::initializer_list<std::size_t> path) {
+  return field(name, Kind::text, size, path);
+}
+// Of a vector, which the standard libraries begin with the addresses of its first element and of its end.
+template <class T>
+constexpr Field list(const char* name, std::initializer_list<std::size_t> path) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  return field(name, Kind::list, sizeof(T), path);
+}
+template <std::size_t N>
+constexpr Schema schema(const char* name, const Field (&fields)[N]) {
+  return {name, fields, N};
+}
+
+}  // namespace lfc::look

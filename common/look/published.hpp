@@ -1,0 +1,43 @@
+// Published: objects that are shown (records.hpp) from construction to destruction. A base or a member of
+// what is shown: before and after that lives, its memory is there.
+//
+//   class Window {
+//     ...
+//     const look::Published shown_{Insight<Window>::kSchema, this};
+//   };
+//   look::Published rows(Insight<Peer>::kSchema, peers.data(), peers.size(), sizeof(Peer), window);
+//
+// Threads: any. Allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "look/records.hpp"
+
+namespace lfc::look {
+
+class Published {
+ public:
+  // One object, its own owner.
+  Published(const Schema& kind, const void* object) noexcept
+      : Published(kind, object, 1, 0, object) {}
+  // `belongs_to`: an address that says which of them belong together.
+  Published(const Schema& kind, const void* first, std::size_t number, std::size_t bytes_apart,
+            const void* belongs_to) noexcept;
+  ~Published();
+  Published(const Published&) = delete;
+  Published& operator=(const Published&) = delete;
+
+ private:
+  static Published* of(const Shown* shown) noexcept;
+
+  static Published* last_;
+  Shown shown_;  // first: a pointer to it is one to the whole
+  Published* before_ = nullptr;
+};
+
+// Where a reader begins.
+const Root& root() noexcept;
+
+}  // namespace lfc::look

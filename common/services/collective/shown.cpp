@@ -1,0 +1,33 @@
+// What is shown of a communicator from outside (look/records.hpp).
+#include <cstddef>
+
+#include "look/fields.hpp"
+#include "services/collective/communicator.hpp"
+
+LFC_LOOK_OFFSETS
+
+namespace lfc {
+
+using look::list;
+using look::number;
+
+template <>
+const look::Field Insight<Communicator>::kFields[] = {
+    number<std::uint64_t>("key", {offsetof(Communicator, site_), offsetof(Site, key_)}),
+    number<std::uint32_t>("member", {offsetof(Communicator, site_), offsetof(Site, self_)}),
+    list<std::uint32_t>("ranks", {offsetof(Communicator, site_), offsetof(Site, ranks_)}),
+    // Of which step the next operation will be, and the operation that goes on, if there is one.
+    number<std::uint64_t>("next_step", {offsetof(Communicator, next_step_)}),
+    number<CollOperation*>("operation", {offsetof(Communicator, queue_)}),
+    number<lfc_coll_kind>("kind", {offsetof(Communicator, queue_), offsetof(CollOperation, kind)}),
+    number<std::uint64_t>("first_step",
+                          {offsetof(Communicator, queue_), offsetof(CollOperation, first)}),
+    number<std::uint64_t>("steps",
+                          {offsetof(Communicator, queue_), offsetof(CollOperation, steps)}),
+    number<std::size_t>("bytes", {offsetof(Communicator, queue_), offsetof(CollOperation, bytes)}),
+    number<int>("root", {offsetof(Communicator, queue_), offsetof(CollOperation, root)}),
+};
+template <>
+const look::Schema Insight<Communicator>::kSchema = look::schema("communicator", kFields);
+
+}  // namespace lfc

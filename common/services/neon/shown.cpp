@@ -1,0 +1,40 @@
+// What is shown of NEON from outside (look/records.hpp): buffers that are announced, and who their origins are.
+#include <cstddef>
+
+#include "look/fields.hpp"
+#include "services/neon/neon_service.hpp"
+
+LFC_LOOK_OFFSETS
+
+namespace lfc {
+
+using look::list;
+using look::number;
+using neon::Announcement;
+
+template <>
+const look::Field Insight<Announcement>::kFields[] = {
+    number<std::uint32_t>("tag", {offsetof(Announcement, tag)}),
+    number<std::uint64_t>("size", {offsetof(Announcement, size)}),
+    number<bool>("persistent", {offsetof(Announcement, persistent)}),
+    number<bool>("live", {offsetof(Announcement, live)}),
+    list<neon::Rank>("origins", {offsetof(Announcement, origins)}),
+    list<neon::Rank>("notified", {offsetof(Announcement, notified)}),
+};
+template <>
+const look::Schema Insight<Announcement>::kSchema = look::schema("announced", kFields);
+
+template <>
+struct Insight<NeonWindow> {
+  using Peer = NeonWindow::Peer;
+  static const look::Field kFields[];
+  static const look::Schema kSchema;
+};
+const look::Field Insight<NeonWindow>::kFields[] = {number<PeerId>("peer", {offsetof(Peer, id)})};
+const look::Schema Insight<NeonWindow>::kSchema = look::schema("neon_route", kFields);
+
+void NeonWindow::show_members() {
+  shown_.emplace(Insight<NeonWindow>::kSchema, peers_.data(), peers_.size(), sizeof(Peer), this);
+}
+
+}  // namespace lfc

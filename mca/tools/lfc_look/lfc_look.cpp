@@ -1,0 +1,148 @@
+// lfc-look: what the ranks of a job on this node are doing, and who holds it up, from outside: nothing is stopped, and
+// nothing runs in them for it (common/look/records.hpp).
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job.hpp"
+#include "print.hpp"
+#include "process.hpp"
+#include "verdict.hpp"
+
+namespace {
+
+constexpr const char* kHelp =
+    "lfc-look PID ... | --job [NUMBER]: what ranks that use LFC are doing, and who holds up the "
+    "job\n"
+    "\n"
+    "  PID ...         the ranks that are these processes\n"
+    "  --job           all ranks on this node, job by job\n"
+    "  --job NUMBER    those of one job\n"
+    "  --verdict       only the verdict: who waits for what, and whose turn it is\n"
+    "  --wait SECONDS  how long to watch whether something moves (0.3)\n"
+    "  --version       LFC's version\n"
+    "\n"
+    "Nothing is stopped, and no debugger is needed: the ranks may be running, hung or stopped. It "
+    "reads their\n"
+    "memory, which the job's user may, and root; where kernel.yama.ptrace_scope is 1 or more, "
+    "perhaps only root.\n"
+    "The verdict regards all ranks of a job on this node; those on other nodes are seen by "
+    "lfc-look there.\n"
+    "\n"
+    "Of each rank it prints what it does; LFC's counters; of each peer that it has talked to the "
+    "link, credits\n"
+    "(messages that it may send), window (how many the peer may), owed (credits to be returned) "
+    "and what waits;\n"
+    "windows, collectives, announced buffers and ordered broadcasts; connections with bytes on the "
+    "way. The\n"
+    "verdict says in sentences what holds up whom: \"rank 3 waits for a credit of rank 5; rank 5 "
+    "has not called\n"
+    "MPI for 12 s: it computes\". The page 'When a program hangs' (docs of LFC) has an example of "
+    "each kind.\n"
+    "\n"
+    "Exit status: 0; 1 when no rank was seen; 2 for a wrong word.\n";
+
+struct Wish {
+  std::vector<int> pids;
+  bool all = false;
+  std::uint32_t job = 0;  // 0: any
+  bool only_verdict = false;
+  double seconds = 0.3;
+
+  bool names(int pid) const {
+    return pids.empty() || std::find(pids.begin(), pids.end(), pid) != pids.end();
+  }
+};
+
+[[noreturn]] void refuse(const char* word) {
+  std::fprintf(stderr, "lfc-look: '%s'? (see --help)\n", word);
+  std::exit(2);
+}
+
+double number_or_refuse(const char* word, double most) {
+  char* end = nullptr;
+  const double number = std::strtod(word, &end);
+  if (end == word || *end != '\0' || !(number > 0) || number > most) refuse(word);
+  return number;
+}
+
+bool is_number(const char* word) { return word != nullptr && *word >= '0' && *word <= '9'; }
+
+Wish read_words(int argc, char** argv) {
+  Wish wish;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h") {
+      std::fputs(kHelp, stdout);
+      std::exit(0);
+    } else if (word == "--version") {
+      std::puts("lfc-look " LFC_VERSION);
+      std::exit(0);
+    } else if (word == "--verdict") {
+      wish.only_verdict = true;
+    } else if (word == "--wait") {
+      if (i + 1 == argc) refuse(argv[i]);
+      wish.seconds = number_or_refuse(argv[++i], 3600);
+    } else if (word == "--job") {
+      wish.all = true;
+      if (is_number(argv[i + 1]))
+        wish.job = static_cast<std::uint32_t>(number_or_refuse(argv[++i], 4294967295.0));
+    } else {
+      if (!is_number(argv[i])) refuse(argv[i]);
+      wish.pids.push_back(static_cast<int>(number_or_refuse(argv[i], 1 << 30)));
+    }
+  }
+  if (wish.all != wish.pids.empty()) refuse(argc > 1 ? argv[argc - 1] : "");
+  return wish;
+}
+
+bool concerns(const look::Job& job, const Wish& wish) {
+  if (wish.job != 0) return job.front().job() == wish.job;
+  return std::any_of(job.begin(), job.end(),
+                     [&](const look::Rank& rank) { return wish.names(rank.pid); });
+}
+
+void show(std::uint32_t number, const look::Job& job, const Wish& wish) {
+  if (!wish.only_verdict) {
+    std::printf("job %u, %zu %s on this node\n", number, job.size(),
+                job.size() == 1 ? "rank" : "ranks");
+    for (const look::Rank& rank : job)
+      if (wish.names(rank.pid)) look::print(rank);
+    std::putchar('\n');
+  }
+  for (const std::string& line : look::verdict(job)) std::printf("verdict: %s\n", line.c_str());
+}
+
+// Why a process that was named is not among those seen; others' refusals are none of its business.
+void explain(int pid, const std::vector<std::string>& problems) {
+  const std::string who = "process " + std::to_string(pid) + " ";
+  const auto own = std::find_if(problems.begin(), problems.end(),
+                                [&](const std::string& line) { return line.rfind(who, 0) == 0; });
+  const std::string text = own != problems.end() ? *own : who + "has not opened LFC";
+  std::fprintf(stderr, "lfc-look: %s\n", text.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Wish wish = read_words(argc, argv);
+  const look::Found found = look::look_at(look::processes(), wish.seconds);
+  bool any = false;
+  for (const auto& [number, job] : found.jobs) {
+    if (!concerns(job, wish)) continue;
+    if (any && !wish.only_verdict) std::putchar('\n');
+    show(number, job, wish);
+    any = true;
+  }
+  if (any) return 0;
+  for (const int pid : wish.pids) explain(pid, found.problems);
+  if (!wish.pids.empty()) return 1;
+  std::fprintf(stderr, "lfc-look: no rank on this node has opened LFC%s\n",
+               wish.job != 0 ? " in that job" : "");
+  for (const std::string& line : found.problems)
+    std::fprintf(stderr, "lfc-look: %s\n", line.c_str());
+  return 1;
+}

@@ -1,0 +1,15 @@
+// What ranks wait for in services: windows, collectives, NEON, ordered broadcast (waits.hpp has the rest).
+#pragma once
+
+#include <vector>
+
+#include "waits.hpp"
+
+namespace look {
+
+void add_window_waits(const Job& job, const Rank& rank, std::vector<Wait>& to);
+void add_collective_waits(const Job& job, const Rank& rank, std::vector<Wait>& to);
+void add_neon_waits(const Job& job, const Rank& rank, std::vector<Wait>& to);
+void add_ordered_waits(const Job& job, const Rank& rank, std::vector<Wait>& to);
+
+}  // namespace look

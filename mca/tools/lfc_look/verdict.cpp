@@ -1,0 +1,172 @@
+#include "verdict.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "waits.hpp"
+
+namespace look {
+namespace {
+
+constexpr std::uint64_t kSingle = 0;  // Policy
+// Credits and signs of life go to and fro in a job that hangs, too.
+constexpr std::uint64_t kFewFrames = 16;
+
+std::string seconds(double time) {
+  char text[32];
+  std::snprintf(text, sizeof text, time < 10 ? "%.1f s" : "%.0f s", time);
+  return text;
+}
+
+bool is_stopped(const Rank& rank) { return rank.state == 'T' || rank.state == 't'; }
+
+// Why nothing is done for others in a rank that is not inside MPI.
+std::string unserved(const Rank& rank) {
+  if (rank.ni("policy") == kSingle) return ", and LFC has no thread there (policy single)";
+  if (rank.ni("masks") != 0) return ", and LFC's thread there waits to be unmasked";
+  const bool unread = std::any_of(rank.sockets.begin(), rank.sockets.end(),
+                                  [](const Socket& socket) { return socket.unread != 0; });
+  if (unread && rank.thread_state.rfind('S', 0) == 0)
+    return ", and LFC's thread there sleeps though something has come for it";
+  return "";
+}
+
+// "rank 1", "ranks 1 and 3", "ranks 0 to 3 and 7"
+std::string names(const std::set<std::uint32_t>& ranks) {
+  std::vector<std::string> parts;
+  for (auto first = ranks.begin(); first != ranks.end();) {
+    auto last = first;
+    while (std::next(last) != ranks.end() && *std::next(last) == *last + 1) ++last;
+    const bool range = *last - *first > 1;
+    if (range) parts.push_back(std::to_string(*first) + " to " + std::to_string(*last));
+    for (auto rank = first; !range && rank != std::next(last); ++rank)
+      parts.push_back(std::to_string(*rank));
+    first = std::next(last);
+  }
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+// Whose waits are told: of ranks that cannot go on. (Who computes may have begun what waits.)
+bool is_held_up(const Rank& rank) { return rank.polled && !is_stopped(rank); }
+
+class Sentences {
+ public:
+  explicit Sentences(const Job& job) : job_(job) {
+    for (const Rank& rank : job) waits_[rank.rank()] = waits_of(job, rank);
+  }
+
+  std::vector<std::string> all() {
+    if (moves()) return lines_;
+    tell_waits();
+    tell_the_rest();
+    return lines_;
+  }
+
+ private:
+  bool moves() {
+    std::uint64_t frames = 0;
+    for (const Rank& rank : job_) frames += rank.frames;
+    if (frames <= kFewFrames * job_.size()) return false;
+    lines_.push_back("the job is at work: " + std::to_string(frames) +
+                     " frames came and went within " + seconds(job_.front().looked));
+    return true;
+  }
+
+  // What a rank that others wait for does, and whom it waits for itself in turn.
+  std::string culprit(const Wait& awaited, std::set<std::uint32_t> before) {
+    const std::uint32_t number = *awaited.on;
+    told_.insert(number);
+    const Rank* const rank = find_rank(job_, number);
+    if (rank == nullptr) return called(number) + " is not on this node: lfc-look there says more";
+    if (!before.insert(number).second) return "which closes the circle";
+    const std::vector<Wait>& waits = waits_[number];
+    if (is_held_up(*rank) && !waits.empty()) {
+      const Wait& wait = waits.front();
+      const std::string itself = called(number) + " waits for " + wait.what;
+      return wait.on ? itself + "; " + culprit(wait, before) : itself;
+    }
+    return called(number) + " " + doing(*rank) +
+           (rank->polled || !awaited.by_engine ? "" : unserved(*rank));
+  }
+
+  void tell_waits() {
+    // Those that wait for the same, together.
+    std::vector<std::pair<Wait, std::set<std::uint32_t>>> groups;
+    for (const bool inside : {true, false}) {
+      if (!inside && !groups.empty()) break;
+      for (const Rank& rank : job_) {
+        if (is_held_up(rank) != inside) continue;
+        for (const Wait& wait : waits_[rank.rank()]) {
+          auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+            return group.first.what == wait.what;
+          });
+          if (same == groups.end()) same = groups.insert(same, {wait, {}});
+          same->second.insert(rank.rank());
+        }
+      }
+    }
+    for (const auto& [wait, ranks] : groups) {
+      std::string line =
+          names(ranks) + (ranks.size() == 1 ? " waits for " : " wait for ") + wait.what;
+      if (wait.on)
+        line += "; " + culprit(wait, ranks.size() == 1 ? ranks : std::set<std::uint32_t>{});
+      lines_.push_back(line);
+      told_.insert(ranks.begin(), ranks.end());
+    }
+  }
+
+  void tell_the_rest() {
+    std::set<std::uint32_t> inside;
+    std::map<std::string, std::set<std::uint32_t>> outside;
+    for (const Rank& rank : job_) {
+      if (told_.count(rank.rank()) != 0) continue;
+      if (is_held_up(rank)) {
+        inside.insert(rank.rank());
+      } else {
+        outside[doing(rank)].insert(rank.rank());
+      }
+    }
+    if (!inside.empty()) {
+      lines_.push_back(
+          names(inside) + (inside.size() == 1 ? " waits" : " wait") +
+          " inside MPI for what nobody has sent" +
+          (inside.size() == job_.size() ? ": a send or a receive is missing in the program" : ""));
+    }
+    for (const auto& [what, ranks] : outside) lines_.push_back(names(ranks) + " " + what);
+  }
+
+  const Job& job_;
+  std::map<std::uint32_t, std::vector<Wait>> waits_;
+  std::set<std::uint32_t> told_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::string doing(const Rank& rank) {
+  const std::string since = rank.silent ? " for " + seconds(*rank.silent) : std::string();
+  if (rank.state == 'T') return "is stopped" + since + " (by a signal; SIGCONT lets it go on)";
+  if (rank.state == 't') return "is held by a debugger" + since;
+  if (rank.state == 'Z' || rank.state == 'X') return "has ended";
+  if (rank.polled)
+    return "waits inside MPI for messages, and nobody owes it anything that has been sent";
+  std::string text = "has not called MPI";
+  if (!rank.silent) {
+    text += " while it was watched (" + seconds(rank.looked) + ")";
+  } else {
+    text += (rank.exact ? " for " : " for at least ") + seconds(*rank.silent);
+  }
+  if (rank.state == 'R') return text + ": it computes";
+  return text + (rank.sleeps_in.empty() ? "" : ": it sleeps in " + rank.sleeps_in);
+}
+
+std::vector<std::string> verdict(const Job& job) { return Sentences(job).all(); }
+
+}  // namespace look

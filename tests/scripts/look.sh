@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# lfc-look sees the ranks of a running job, and says of a rank that is stopped that the others wait for it; refusals are one line.
+set -euo pipefail
+. "$(dirname "$0")/expect.bash"
+look=$LFC_BUILD/default/bin/lfc-look
+job=
+end() {
+  [[ -z $job ]] || kill -KILL "$job" $(pgrep -P "$job") 2>/dev/null || true
+  rm -rf "$scratch"
+}
+trap end EXIT
+
+expect 0 '^lfc-look [0-9.]+$' "$look" --version
+expect 2 "lfc-look: '--nonsense'" "$look" --nonsense
+expect 2 "lfc-look: ''" "$look"
+expect 2 "lfc-look: '-1'" "$look" --job --wait -1
+expect 1 "^lfc-look: process $$ has not opened LFC$" "$look" $$
+expect 1 '^lfc-look: no rank on this node has opened LFC in that job' "$look" --job 4294967295
+
+mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc --mca btl_lfc_links loop,shm \
+  "$LFC_BUILD/default/tests/mpi/mpi_random_traffic" --events 100000000 --limit 60 >"$scratch/output" 2>&1 &
+job=$!
+ranks=()
+for ((tries = 0; tries < 200 && ${#ranks[@]} < 2; ++tries)); do
+  sleep 0.1
+  mapfile -t ranks < <(pgrep -P "$job" mpi_random_tra)
+done
+((${#ranks[@]} == 2)) || fail "the job has not begun: $(cat "$scratch/output")"
+for ((tries = 0; tries < 100; ++tries)); do
+  "$look" "${ranks[0]}" --wait 0.1 >"$scratch/seen" 2>&1 && grep -q '^verdict: the job is at work' "$scratch/seen" && break
+  sleep 0.1
+done
+expect 0 "^rank [01], process ${ranks[0]} \(mpi_random_traf\): " "$look" "${ranks[0]}"
+grep -qE '^  rank [01] +shm, connected, credits [0-9]+, window [0-9]+, owed [0-9]+' <<<"$output" || fail "its peer is not shown: $output"
+grep -qE '^  counters +frames_sent [0-9]+, ' <<<"$output" || fail "its counters are not shown: $output"
+grep -qE '^verdict: the job is at work: [0-9]+ frames' <<<"$output" || fail "a running job is not told from one that hangs: $output"
+
+kill -STOP "${ranks[1]}"
+sleep 1
+expect 0 "^verdict: .*rank [01] is stopped for [0-9.]+ s" "$look" --job --verdict
+if as_nobody true 2>/dev/null; then
+  expect 1 "^lfc-look: process ${ranks[0]} may not be looked into: its user may, or root" \
+    as_nobody "$look" "${ranks[0]}"
+fi
+echo ok
