@@ -18,8 +18,7 @@ namespace {
 bool open_loop(CableOpening& opening) {
   LoopOptions loop;
   loop.bell = opening.policy != Policy::single;
-  return opening.add(
-      make_loop_link(loop, opening.ni.identity(), opening.ni.sink(), opening.why_not));
+  return opening.add(make_loop_link(loop, opening.ni.identity(), opening.sink(), opening.why_not));
 }
 
 std::size_t choose_single_copy(CableOpening& opening) {
@@ -43,7 +42,7 @@ bool open_shm(CableOpening& opening) {
   shm.bell = opening.policy != Policy::single;
   if (shm.cma) shm.single_copy_from = choose_single_copy(opening);
   shm.notice = opening.options.notice;
-  return opening.add(make_shm_link(shm, opening.ni.sink(), opening.why_not));
+  return opening.add(make_shm_link(shm, opening.sink(), opening.why_not));
 }
 
 std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
@@ -70,8 +69,7 @@ bool open_tcp(CableOpening& opening) {
   BondOptions options;
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
-  auto bond =
-      make_bond_link(options, opening.ni.identity(), opening.ni.sink(), opening.ni.counters());
+  auto bond = make_bond_link(options, opening.ni.identity(), opening.sink(), opening.ni.counters());
   const Interface* last = nullptr;
   std::string rails;
   for (const Interface& interface : chosen) {
@@ -94,7 +92,7 @@ bool open_tcp(CableOpening& opening) {
   }
   bond.reset();
   return opening.add(
-      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.ni.sink(), opening));
+      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.sink(), opening));
 }
 
 bool open_ofi(CableOpening& opening) {
@@ -103,7 +101,7 @@ bool open_ofi(CableOpening& opening) {
   ofi.interface = said(opening.options.interfaces);
   if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
   if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
-  return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.ni.sink(),
+  return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.sink(),
                                    opening.ni.counters(), opening.why_not));
 }
 
@@ -120,8 +118,14 @@ constexpr Cable kCables[] = {
 bool CableOpening::add(std::unique_ptr<Link> link, const std::string& parts) {
   if (link == nullptr) return false;
   open.push_back(std::string(link->name()) + (parts.empty() ? "" : "(" + parts + ")"));
-  ni.add_link(std::move(link));
+  ni.add_link(trace == nullptr ? std::move(link) : trace->around(std::move(link)));
   return true;
+}
+
+FrameSink& CableOpening::sink() {
+  if (options.trace == 0) return ni.sink();
+  if (trace == nullptr) trace = std::make_shared<Trace>(ni.sink(), options.trace);
+  return trace->sink();
 }
 
 std::span<const Cable> cables() noexcept { return kCables; }

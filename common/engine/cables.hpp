@@ -13,6 +13,7 @@
 
 #include "engine/ni.hpp"
 #include "engine/open.hpp"
+#include "engine/trace.hpp"
 #include "link/ring.hpp"
 
 namespace lfc {
@@ -28,6 +29,10 @@ struct CableOpening {
   std::string notes{};   // how the links were opened, for the user
   std::string memory{};  // what bounds their memory
 
+  std::shared_ptr<Trace> trace{};  // of all links, if that is asked for
+
+  // Where links deliver.
+  FrameSink& sink();
   // Adds the link to the NI, unless it is null: then why_not says why. `parts`: what it is made of.
   bool add(std::unique_ptr<Link> link, const std::string& parts = {});
   bool full() const noexcept { return open.size() == kMaxLinks; }

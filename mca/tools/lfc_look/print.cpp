@@ -1,8 +1,10 @@
 #include "print.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "verdict.hpp"
 
@@ -87,6 +89,40 @@ void print_other(const Row& row) {
     line((row.kind + (of_member ? " " + std::to_string(row.index) : "")).c_str(), text);
 }
 
+constexpr std::array kEvents{"",    "sent",      "no room for", "received", "put",
+                             "got", "connected", "met",         "closed",   "lost"};
+constexpr std::array kFrames{"",        "hello",        "hello answer", "goodbye",
+                             "credits", "message",      "put",          "put ack",
+                             "get",     "get data",     "atomic",       "atomic reply",
+                             "service", "service data", "service ack",  "rail"};
+
+std::string event_in_words(const Rank& rank, const Row& event) {
+  std::string peer = "?";
+  for (const Row& row : rank.rows)
+    if (row.kind == "peer" && row["id"] == event["peer"]) peer = std::to_string(row["rank"]);
+  const bool frame = event["type"] != 0;
+  return std::string(name_of(kEvents, event["what"])) + (frame ? " " : "") +
+         name_of(kFrames, event["type"]) + ", rank " + peer +
+         (frame || event["bytes"] != 0 ? ", " + std::to_string(event["bytes"]) + " B" : "") +
+         (frame ? ", tag " + std::to_string(event["tag"]) : "") +
+         number(event, "credits", "credits");
+}
+
+// In the order in which they happened, with the time before the last one.
+void print_events(const Rank& rank) {
+  std::vector<const Row*> events;
+  for (const Row& row : rank.rows)
+    if (row.kind == "event" && row["what"] != 0) events.push_back(&row);
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Row* a, const Row* b) { return (*a)["time"] < (*b)["time"]; });
+  for (const Row* event : events) {
+    char time[32];
+    std::snprintf(time, sizeof time, "%+.6f s ",
+                  -static_cast<double>((*events.back())["time"] - (*event)["time"]) / 1e9);
+    line("event", time + event_in_words(rank, *event));
+  }
+}
+
 void print_socket(const Socket& socket) {
   if (socket.unsent + socket.unread == 0) return;
   line("socket", socket.local + " to " + socket.remote + ": " + std::to_string(socket.unsent) +
@@ -104,12 +140,12 @@ void print(const Rank& rank) {
       print_engine(rank, row);
     } else if (row.kind == "peer") {
       print_peer(row);
-    } else {
+    } else if (row.kind != "event") {
       print_other(row);
     }
   }
   for (const Socket& socket : rank.sockets) print_socket(socket);
-  for (const std::string& event : rank.events) line("event", event);
+  print_events(rank);
 }
 
 }  // namespace look

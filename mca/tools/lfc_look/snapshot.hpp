@@ -71,7 +71,6 @@ struct Rank {
   std::uint64_t frames = 0;        // that it has sent and received meanwhile
   std::vector<Row> rows{};
   std::vector<Socket> sockets{};
-  std::vector<std::string> events{};
 
   // The first row of a kind.
   const Row* find(std::string_view kind) const noexcept {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "../../../mca/tools/lfc_look/reader.hpp"
 #include "catch.hpp"
 #include "engine/ni.hpp"
+#include "engine/trace.hpp"
+#include "link/loop/loop_link.hpp"
 #include "look/fields.hpp"
 
 LFC_LOOK_OFFSETS
@@ -123,6 +126,42 @@ TEST_CASE("look: an engine shows its name, its counters, and what it has of each
   CHECK(rows[0]["frames_sent"] == 0);
   CHECK(rows[0].has("passes"));
   CHECK_FALSE(rows[0].has("presence"));  // no thread
+}
+
+TEST_CASE("look: a trace shows the last frames, and changes nothing else") {
+  lfc::Config config;
+  config.name = {3, 14};
+  lfc::Ni ni(config);
+  const auto trace = std::make_shared<lfc::Trace>(ni.sink(), 4);
+  std::string why_not;
+  ni.add_link(trace->around(lfc::make_loop_link({}, ni.identity(), trace->sink(), why_not)));
+  const auto address = lfc::Address::parse(ni.open());
+  REQUIRE(address);
+  const lfc::PeerId self = ni.add_peer(*address, why_not);
+  REQUIRE(self != lfc::kNoPeer);
+  const std::uint64_t word = 1;
+  lfc::Message message;
+  message.slices[0] = {&word, sizeof word};
+  message.slice_count = 1;
+  message.tag = 77;
+  message.done = [](lfc::Message*, lfc::Result) {};
+  ni.post(self, message);
+  for (int i = 0; i < 3; ++i) ni.progress();
+  REQUIRE(ni.counters().get(lfc::Counter::messages_received) == 1);
+
+  const std::vector<look::Row> rows = shown("event");
+  REQUIRE(rows.size() == 4);
+  const auto is = [&](std::size_t index, lfc::Trace::What what, lfc::FrameType type) {
+    return rows[index]["what"] == static_cast<std::uint64_t>(what) &&
+           rows[index]["type"] == static_cast<std::uint64_t>(type) && rows[index]["peer"] == self;
+  };
+  CHECK(is(0, lfc::Trace::What::connected, {}));
+  CHECK(is(1, lfc::Trace::What::sent, lfc::FrameType::message));
+  CHECK(is(2, lfc::Trace::What::received, lfc::FrameType::message));
+  CHECK(rows[1]["tag"] == 77);
+  CHECK(rows[1]["bytes"] == sizeof word);
+  CHECK(rows[2]["time"] >= rows[1]["time"]);
+  CHECK(rows[3]["what"] == 0);
 }
 
 TEST_CASE(

@@ -117,4 +117,100 @@ TEST_CASE("verdict: a job that goes on is not said to hang") {
   check({busy, rank(1)}, {"the job is at work: 4000 frames came and went within 0.3 s"});
 }
 
+// --- Services ---
+
+constexpr const char* kAsleep = " has not called MPI for 12 s: it sleeps in do_nanosleep";
+
+// A window of three members, which are ranks 0 to 2, as one of them sees it. Its peers have the ids 10 to 12.
+std::vector<Row> window(std::uint32_t member, std::vector<Row::Value> values = {}) {
+  Row self{"window", {{"id", 70 + member}, {"member", member}}, 500};
+  self.values.insert(self.values.end(), values.begin(), values.end());
+  std::vector<Row> rows{self};
+  for (std::uint32_t other = 0; other < 3; ++other) {
+    rows.push_back({"window_route", {{"peer", 10 + other}, {"id", 70 + other}}, 500, other});
+    rows.push_back(peer(other, {{"id", 10 + other}}));
+  }
+  return rows;
+}
+std::vector<Row> with(std::vector<Row> rows, Row row) {
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+TEST_CASE("verdict: a lock that another rank holds") {
+  const Row wants{"window_target", {{"lock", 1}, {"mapped_lock", 4096}}, 500, 2};
+  const Row holds{"window_target", {{"lock", 3}}, 500, 2};
+  check(
+      {rank(0, with(window(0), wants)), away(rank(1, with(window(1), holds))), rank(2, window(2))},
+      {"rank 0 waits for the lock of a window at rank 2, which rank 1 holds; rank 1" +
+           std::string(kAsleep),
+       "rank 2 waits inside MPI for what nobody has sent"});
+}
+TEST_CASE("verdict: a lock that was asked for in a frame, and who holds another one") {
+  const Row wants{"window_target", {{"lock", 2}, {"waiting", 4096}}, 500, 2};
+  const Row holds{"window_target", {{"lock", 3}}, 500, 1};
+  CHECK(verdict({rank(0, with(window(0), wants)), rank(1, with(window(1), holds)),
+                 away(rank(2, window(2)))})[0] ==
+        "rank 0 waits for the lock of a window at rank 2; rank 2" + std::string(kAsleep));
+}
+TEST_CASE("verdict: a lock that nobody has asked for yet is no wait") {
+  const Row wants{"window_target", {{"lock", 1}}, 500, 2};
+  CHECK(verdict({rank(0, with(window(0), wants))})[0].find("rank 0 waits inside MPI") == 0);
+}
+TEST_CASE("verdict: an access that has not ended") {
+  std::vector<Row> rows = window(0, {{"exposed", 1}, {"exposed_to", 2, "", {1, 2}}});
+  rows.push_back({"window_origin", {{"completes", 4}, {"completes_used", 4}}, 500, 1});
+  rows.push_back({"window_origin", {{"completes", 3}, {"completes_used", 4}}, 500, 2});
+  check({rank(0, rows), away(rank(2))},
+        {"rank 0 waits for rank 2 to end its access to a window (MPI_Win_complete); rank 2" +
+         std::string(kAsleep)});
+}
+TEST_CASE("verdict: a window that is not opened, and operations that are not answered") {
+  const Row access{"window_target",
+                   {{"in_access", 1}, {"posts", 1}, {"posts_used", 2}, {"waiting", 4096}},
+                   500,
+                   1};
+  const Row sent{"window_target", {{"wanted", 5}, {"counted", 4}}, 500, 1};
+  check({rank(0, with(window(0), access)), away(rank(1))},
+        {"rank 0 waits for rank 1 to open its window to it (MPI_Win_post); rank 1" +
+         std::string(kAsleep)});
+  check({rank(0, with(window(0), sent)), away(rank(1, {}, kSingle))},
+        {"rank 0 waits for LFC in rank 1 to answer operations on a window; rank 1" +
+         std::string(kAsleep) + ", and LFC has no thread there (policy single)"});
+}
+
+Row communicator(std::uint64_t next_step, bool waits) {
+  Row made{"communicator", {{"key", 99}, {"ranks", 3, "", {0, 1, 2}}, {"next_step", next_step}}};
+  if (waits)
+    made.values.insert(made.values.end(), {{"operation", 4096}, {"kind", 0}, {"first_step", 7}});
+  return made;
+}
+TEST_CASE("verdict: a collective that a rank has not called") {
+  const Row in = communicator(8, true), out = communicator(7, false);
+  check({rank(0, {in}), rank(1, {in}), away(rank(2, {out}))},
+        {"ranks 0 and 1 wait for rank 2 to call the bcast of a communicator of 3 ranks; rank 2" +
+         std::string(kAsleep)});
+  check({rank(0, {in}), rank(1, {in})},
+        {"ranks 0 and 1 wait for the bcast of a communicator of 3 ranks, which ranks on other "
+         "nodes have to call or pass on"});
+}
+TEST_CASE("verdict: an announced buffer that is not filled") {
+  std::vector<Row> rows{peer(5, {{"id", 3}}), {"neon_route", {{"peer", 3}}, 600, 1}};
+  rows.push_back({"announced",
+                  {{"tag", 7}, {"live", 1}, {"origins", 2, "", {0, 1}}, {"notified", 1, "", {0}}},
+                  600});
+  check({rank(0, rows), away(rank(5))},
+        {"rank 0 waits for rank 5 to fill the buffer announced to it with tag 7; rank 5" +
+         std::string(kAsleep)});
+}
+TEST_CASE("verdict: ordered broadcasts that are not taken") {
+  const auto ordered = [](std::uint64_t taken, std::uint64_t asking) {
+    return Row{"ordered", {{"key", 4}, {"taken", taken}, {"asking", asking}}};
+  };
+  check({rank(0, {ordered(24, 1)}), rank(1, {ordered(20, 1)}), away(rank(2, {ordered(16, 0)}))},
+        {"ranks 0 and 1 wait for rank 2 to take ordered broadcasts, of which it has taken 16; rank "
+         "2" +
+         std::string(kAsleep)});
+}
+
 }  // namespace

@@ -1,0 +1,66 @@
+// Trace: the last events of an NI, for those who look from outside (lfc-look): a ring of plain records that each frame
+// passes, sent or received, and each connection. It stands between the NI and its links, as a link around each link and
+// as their sink, so that without it nothing is there that could cost anything. With it rings are not written to directly.
+//
+//   auto trace = std::make_shared<Trace>(ni.sink(), 1000);       // events
+//   ni.add_link(trace->around(make_shm_link(options, trace->sink(), why_not)));
+//
+// Threads: under the NI's lock, as links.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "link/link.hpp"
+#include "look/published.hpp"
+
+namespace lfc {
+
+class Trace final : public std::enable_shared_from_this<Trace>, private FrameSink {
+ public:
+  enum class What : std::uint8_t {
+    none,
+    sent,
+    refused,  // the link has no room for a frame
+    received,
+    put,
+    got,
+    connected,  // by us
+    met,        // by the peer
+    closed,
+    broken,
+  };
+  struct Event {
+    std::int64_t time = 0;  // ns of the steady clock
+    std::uint64_t bytes = 0;
+    PeerId peer = kNoPeer;
+    What what = What::none;
+    FrameType type{};
+    std::uint8_t tag = 0;
+    std::uint8_t credits = 0;
+  };
+
+  Trace(FrameSink& to, std::size_t events);
+  FrameSink& sink() noexcept { return *this; }
+  std::unique_ptr<Link> around(std::unique_ptr<Link> link);
+
+  void note(What what, PeerId peer, Meta meta = {}, std::size_t bytes = 0) noexcept;
+
+ private:
+  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
+  PeerId on_connect(Link& link, const Address& from) override;
+  const Address* published(const Address& said) const override { return to_.published(said); }
+  void on_broken(PeerId peer, Link& link, std::string_view why) override;
+  Link& outer(Link& link) const noexcept;
+
+  FrameSink& to_;
+  std::vector<Event> events_;
+  std::size_t next_ = 0;
+  std::vector<std::pair<Link*, Link*>> links_;  // as they are, and as the NI has them
+  const look::Published shown_;
+};
+
+}  // namespace lfc
