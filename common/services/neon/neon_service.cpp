@@ -275,7 +275,7 @@ void NeonWindow::start_writes() {
 }
 
 void NeonWindow::publish(neon::Announcement& buffer) {
-  buffer.shown.emplace(Insight<neon::Announcement>::kSchema, &buffer, 1, 0, this);
+  show(buffer);
   RegionHandle region;
   if (buffer.size == 0 ||
       !ni().remote().register_memory(buffer.address, buffer.size, kRemoteWrite, region))
@@ -285,7 +285,10 @@ void NeonWindow::publish(neon::Announcement& buffer) {
 }
 
 void NeonWindow::withdraw(neon::Announcement& buffer) {
-  buffer.shown.reset();
+  {
+    const Ni::Access access(ni());
+    shown_buffers_.erase(&buffer);
+  }
   if (buffer.token.size == 0) return;
   RegionHandle region;
   std::memcpy(&region, buffer.token.bytes, sizeof region);

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,14 +26,13 @@
 #include "base/limits.hpp"
 #include "engine/ni.hpp"
 #include "engine/service.hpp"
+#include "look/published.hpp"
 #include "services/neon/exposure.hpp"
 #include "services/neon/neon.hpp"
 
 namespace lfc {
 
 class NeonWindow;
-template <>
-const look::Schema Insight<neon::Announcement>::kSchema;  // shown.cpp
 
 class NeonService final : public Service {
  public:
@@ -131,6 +131,7 @@ class NeonWindow final : private neon::Carrier {
                            std::size_t size);
   void lost(PeerId peer);
   void show_members();
+  void show(const neon::Announcement& buffer);
   void deliver_own();
   neon::Rank rank_of(PeerId peer) const noexcept;
   void written(neon::Operation& op, Result result);
@@ -152,6 +153,7 @@ class NeonWindow final : private neon::Carrier {
   bool has_lost_ = false;
   neon::Neon neon_;
   std::optional<look::Published> shown_;  // its members
+  std::map<const neon::Announcement*, look::Published> shown_buffers_;
 };
 
 }  // namespace lfc

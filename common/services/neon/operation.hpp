@@ -4,10 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "look/published.hpp"
 #include "services/neon/frame.hpp"
 #include "services/neon/slot.hpp"
 
@@ -97,8 +95,7 @@ struct Announcement {
   std::vector<Rank> notified;  // in this announcement, in the order of arrival
   bool live = false;
   Status status = Status::ok;
-  Token token;                           // what the carrier lets origins write through
-  std::optional<look::Published> shown;  // while a carrier knows of it
+  Token token;  // what the carrier lets origins write through
 };
 
 }  // namespace lfc::neon

@@ -45,6 +45,9 @@ constexpr const char* kHelp =
     "\n"
     "Exit status: 0; 1 when no rank was seen; 2 for a wrong word.\n";
 
+// Where nothing was seen, that many processes that may not be seen are told.
+constexpr std::size_t kMostRefusals = 3;
+
 struct Wish {
   std::vector<int> pids;
   bool all = false;
@@ -142,7 +145,9 @@ int main(int argc, char** argv) {
   if (!wish.pids.empty()) return 1;
   std::fprintf(stderr, "lfc-look: no rank on this node has opened LFC%s\n",
                wish.job != 0 ? " in that job" : "");
-  for (const std::string& line : found.problems)
-    std::fprintf(stderr, "lfc-look: %s\n", line.c_str());
+  for (std::size_t i = 0; i < std::min(found.problems.size(), kMostRefusals); ++i)
+    std::fprintf(stderr, "lfc-look: %s\n", found.problems[i].c_str());
+  if (found.problems.size() > kMostRefusals)
+    std::fprintf(stderr, "lfc-look: (likewise %zu more)\n", found.problems.size() - kMostRefusals);
   return 1;
 }

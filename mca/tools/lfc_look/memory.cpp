@@ -50,7 +50,7 @@ std::vector<Mapping> Memory::mappings(std::string& problem) const {
     mapping.writable = permissions.size() > 1 && permissions[1] == 'w';
     found.push_back(std::move(mapping));
   }
-  if (found.empty()) problem = refusal(pid_, errno);
+  if (found.empty() && errno != 0) problem = refusal(pid_, errno);
   return found;
 }
 

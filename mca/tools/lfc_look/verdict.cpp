@@ -155,8 +155,7 @@ std::string doing(const Rank& rank) {
   if (rank.state == 'T') return "is stopped" + since + " (by a signal; SIGCONT lets it go on)";
   if (rank.state == 't') return "is held by a debugger" + since;
   if (rank.state == 'Z' || rank.state == 'X') return "has ended";
-  if (rank.polled)
-    return "waits inside MPI for messages, and nobody owes it anything that has been sent";
+  if (rank.polled) return "waits inside MPI for what nobody has sent";
   std::string text = "has not called MPI";
   if (!rank.silent) {
     text += " while it was watched (" + seconds(rank.looked) + ")";

@@ -107,6 +107,11 @@ TEST_CASE("verdict: a rank that is busy with something else than MPI") {
   other.silent.reset();
   CHECK(doing(other) == "has not called MPI while it was watched (0.3 s): it computes");
 }
+TEST_CASE("verdict: who is waited for is inside MPI, and waits for nobody") {
+  check({rank(0, {peer(1, {{"outstanding", 1}})}), rank(1)},
+        {"rank 0 waits for LFC in rank 1 to answer 1 put, get or atomic operation; rank 1 waits "
+         "inside MPI for what nobody has sent"});
+}
 TEST_CASE("verdict: a rank elsewhere") {
   check({rank(0, {peer(7, {{"waiting", 1}})})}, {"rank 0 waits for a credit of rank 7; rank 7 is "
                                                  "not on this node: lfc-look there says more"});

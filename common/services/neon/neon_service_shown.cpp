@@ -33,6 +33,11 @@ struct Insight<NeonWindow> {
 const look::Field Insight<NeonWindow>::kFields[] = {number<PeerId>("peer", {offsetof(Peer, id)})};
 const look::Schema Insight<NeonWindow>::kSchema = look::schema("neon_route", kFields);
 
+void NeonWindow::show(const neon::Announcement& buffer) {
+  const Ni::Access access(ni());
+  shown_buffers_.try_emplace(&buffer, Insight<Announcement>::kSchema, &buffer, 1, 0, this);
+}
+
 void NeonWindow::show_members() {
   shown_.emplace(Insight<NeonWindow>::kSchema, peers_.data(), peers_.size(), sizeof(Peer), this);
 }
