@@ -90,8 +90,10 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 
 // --- Collectives ---
 
-constexpr std::array kCollectives{"bcast",     "reduce", "allreduce or barrier",
-                                  "allgather", "gather", "scatter"};
+// By lfc_coll_kind (common/services/collective/call.h).
+constexpr std::array kCollectives{"bcast",     "reduce",  "allreduce or barrier",
+                                  "allgather", "gather",  "scatter",
+                                  "alltoall",  "gatherv", "scatterv"};
 
 }  // namespace
 
