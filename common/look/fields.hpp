@@ -1,12 +1,16 @@
 // Fields: the members of a class as fields of a schema (records.hpp), made by the compiler.
 //
-//   template <>
-//   const look::Field Insight<Peer>::kFields[] = {
-//       look::number<std::uint32_t>("owed", {offsetof(Peer, flow.window_)}),
-//       look::number<Waiting::Kind>("head", {offsetof(Peer, queue.head_), offsetof(Waiting, kind)}),   // queue.head_->kind
+//   struct Flow {
+//     std::uint32_t owed;
+//     Flow* next;
 //   };
 //   template <>
-//   const look::Schema Insight<Peer>::kSchema = look::schema("peer", kFields);
+//   const look::Field Insight<Flow>::kFields[] = {
+//       look::number<std::uint32_t>("owed", {offsetof(Flow, owed)}),
+//       look::number<std::uint32_t>("then", {offsetof(Flow, next), offsetof(Flow, owed)}),   // next->owed
+//   };
+//   template <>
+//   const look::Schema Insight<Flow>::kSchema = look::schema("flow", kFields);
 //
 // The classes are not of standard layout, so offsetof() is what GCC and Clang make of it, which is right for all that has
 // no virtual bases: a file that uses it says so with LFC_LOOK_OFFSETS.

@@ -5,7 +5,7 @@
 //     ...
 //     const look::Published shown_{Insight<Window>::kSchema, this};
 //   };
-//   look::Published rows(Insight<Peer>::kSchema, peers.data(), peers.size(), sizeof(Peer), window);
+//   look::Published all(Insight<Window>::kSchema, windows.data(), windows.size(), sizeof(Window), this);
 //
 // Threads: any. Allocates nothing.
 #pragma once

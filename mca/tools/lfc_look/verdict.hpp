@@ -1,6 +1,6 @@
 // Verdict: who holds up a job, and what the others wait for, in sentences: a function of the snapshot alone.
 //
-//   for (const std::string& line : verdict(job)) std::puts(line.c_str());
+//   const std::vector<std::string> lines = verdict(job);
 //   // rank 3 waits for a credit of rank 5; rank 5 has not called MPI for 12 s: it sleeps in do_nanosleep
 //
 // Tests: tests/unit/look/verdict_test.cpp (snapshots made up).
