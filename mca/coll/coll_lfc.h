@@ -4,6 +4,7 @@
  * module.c       one communicator: whether LFC serves it, what it falls back to
  * collectives.c  the blocking and nonblocking calls, translated
  * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
+ * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
  * persistent.c   persistent broadcasts, barriers and reductions
  * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
@@ -45,6 +46,14 @@ struct lfc_coll_below {
   mca_coll_base_module_t* reduce_init_module;
   mca_coll_base_module_allreduce_init_fn_t allreduce_init;
   mca_coll_base_module_t* allreduce_init_module;
+  mca_coll_base_module_allgather_fn_t allgather;
+  mca_coll_base_module_t* allgather_module;
+  mca_coll_base_module_allgatherv_fn_t allgatherv;
+  mca_coll_base_module_t* allgatherv_module;
+  mca_coll_base_module_alltoall_fn_t alltoall;
+  mca_coll_base_module_t* alltoall_module;
+  mca_coll_base_module_reduce_scatter_block_fn_t reduce_scatter_block;
+  mca_coll_base_module_t* reduce_scatter_block_module;
 };
 
 typedef struct lfc_coll_module {
@@ -89,6 +98,17 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
 /* Fills in operation and type of a reduction; false: not one of ours. */
 bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
                                  struct lfc_coll_call* call);
+int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                       mca_coll_base_module_t* module);
+int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                        const int* counts, const int* displacements, ompi_datatype_t* out_type,
+                        ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                      ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                      mca_coll_base_module_t* module);
+/* Small ones among nodes, and reduce-scatters. */
+void lfc_coll_offer_exchanges(mca_coll_base_module_t* module);
 /* Where the component below has persistent reductions, too. */
 void lfc_coll_offer_persistent(mca_coll_base_module_t* module);
 /* What is served only where all ranks share a node. */

@@ -22,9 +22,9 @@ static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
 
-static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
-                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                          mca_coll_base_module_t* module) {
+int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                       mca_coll_base_module_t* module) {
   lfc_coll_opening it;
   const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
   return lfc_coll_run_opened(&it, opened, module);
@@ -69,9 +69,9 @@ static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, omp
   return true;
 }
 
-static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                           const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                        const int* counts, const int* displacements, ompi_datatype_t* out_type,
+                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   lfc_coll_opening it;
   const bool opened =
       open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
@@ -190,8 +190,8 @@ static int call_scatter_init(const void* in, int count, ompi_datatype_t* type, v
 }
 
 void lfc_coll_offer_gathers(mca_coll_base_module_t* module) {
-  module->coll_allgather = call_allgather;
-  module->coll_allgatherv = call_allgatherv;
+  module->coll_allgather = lfc_coll_allgather;
+  module->coll_allgatherv = lfc_coll_allgatherv;
   module->coll_gather = call_gather;
   module->coll_scatter = call_scatter;
   module->coll_iallgather = call_iallgather;

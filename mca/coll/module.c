@@ -21,6 +21,10 @@ static void destruct(lfc_coll_module* module) {
   release(module->below.iallreduce_module);
   release(module->below.reduce_init_module);
   release(module->below.allreduce_init_module);
+  release(module->below.allgather_module);
+  release(module->below.allgatherv_module);
+  release(module->below.alltoall_module);
+  release(module->below.reduce_scatter_block_module);
 }
 
 OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
@@ -92,6 +96,11 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   TAKE(allreduce);
   TAKE(ireduce);
   TAKE(iallreduce);
+  TAKE(allgather);
+  TAKE(allgatherv);
+  TAKE(alltoall);
+  TAKE(reduce_scatter_block);
+  lfc_coll_offer_exchanges(module);
   if (comm->c_coll->coll_reduce_init != NULL && comm->c_coll->coll_allreduce_init != NULL) {
     TAKE(reduce_init);
     TAKE(allreduce_init);

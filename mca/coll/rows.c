@@ -28,9 +28,9 @@ static bool open_alltoall(lfc_coll_opening* it, const void* in, int count, ompi_
          lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count * size, type, true);
 }
 
-static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                         ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                         mca_coll_base_module_t* module) {
+int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                      ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                      mca_coll_base_module_t* module) {
   lfc_coll_opening it;
   const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
   return lfc_coll_run_opened(&it, opened, module);
@@ -208,7 +208,7 @@ static int call_scatterv_init(const void* in, const int* counts, const int* plac
 }
 
 void lfc_coll_offer_rows(mca_coll_base_module_t* module) {
-  module->coll_alltoall = call_alltoall;
+  module->coll_alltoall = lfc_coll_alltoall;
   module->coll_alltoallv = call_alltoallv;
   module->coll_gatherv = call_gatherv;
   module->coll_scatterv = call_scatterv;

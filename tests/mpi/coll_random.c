@@ -98,6 +98,7 @@ typedef struct Case {
     kScatterv,
     kAlltoall,
     kAlltoallv,
+    kReduceScatter,
     kCalls
   } call;
   uint64_t key;
@@ -245,6 +246,19 @@ static void begin_scatter(Case* c) {
     MPI_Scatter(c->in, c->count, in, out, c->count, type, c->root, c->comm);
 }
 
+static void begin_reduce_scatter(Case* c) {
+  c->in = memory(bytes_of(c, c->count * c->size));
+  c->out = memory(bytes_of(c, c->count * c->size));
+  for (int i = 0; i < c->count * c->size; ++i)
+    put(c->in_place ? c->out : c->in, c->type, i, element(c->key, c->rank, i, c->op));
+  const void* in = c->in_place ? MPI_IN_PLACE : c->in;
+  if (c->nonblocking)
+    MPI_Ireduce_scatter_block(in, c->out, c->count, types[c->type], op_of(c->op), c->comm,
+                              &c->request);
+  else
+    MPI_Reduce_scatter_block(in, c->out, c->count, types[c->type], op_of(c->op), c->comm);
+}
+
 // What goes from one rank to another: elements, with gaps between them.
 static int between(const Case* c, int from, int to) {
   if (c->call == kAlltoall) return c->count;
@@ -286,9 +300,10 @@ static void begin_alltoall(Case* c) {
   c->sends = sends;
 }
 
-static const char* const names[kCalls] = {"bcast",     "reduce",   "allreduce", "barrier",
-                                          "allgather", "gather",   "scatter",   "allgatherv",
-                                          "gatherv",   "scatterv", "alltoall",  "alltoallv"};
+static const char* const names[kCalls] = {
+    "bcast",    "reduce",    "allreduce",           "barrier", "allgather",
+    "gather",   "scatter",   "allgatherv",          "gatherv", "scatterv",
+    "alltoall", "alltoallv", "reduce_scatter_block"};
 
 static void begin(Case* c) {
   doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
@@ -313,6 +328,7 @@ static void begin(Case* c) {
     case kScatterv: begin_scatter(c); break;
     case kAlltoall:
     case kAlltoallv: begin_alltoall(c); break;
+    case kReduceScatter: begin_reduce_scatter(c); break;
     default:
       if (c->nonblocking)
         MPI_Ibarrier(c->comm, &c->request);
@@ -365,6 +381,10 @@ static void check_result(const Case* c) {
           expect(c, (c->places[from] + i) * stride(c),
                  element(pair_key(c, from), c->rank, i, c->op));
       break;
+    case kReduceScatter:
+      for (int i = 0; i < c->count; ++i)
+        expect(c, i, combined(c->key, c->size, c->rank * c->count + i, c->op));
+      break;
     default: break;
   }
 }
@@ -400,7 +420,7 @@ static bool draw_case(Case* c, uint64_t key) {
   if (c->call >= kAllgather) c->count /= 8;
   c->type = (int)draw(kTypes);
   c->op = (int)draw(is_float(c->type) ? 4 : kOps);
-  if (c->call == kReduce || c->call == kAllreduce) {
+  if (c->call == kReduce || c->call == kAllreduce || c->call == kReduceScatter) {
     if (c->type == 5 && c->op == 3) c->op = 2;
   }
   c->in_place = draw(4) == 0;

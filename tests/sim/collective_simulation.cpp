@@ -1,6 +1,9 @@
 #include "sim/collective_simulation.hpp"
 
+#include "services/collective/exchange.hpp"
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <new>
@@ -204,8 +207,10 @@ void CollectiveSimulation::make_call() {
   const Group& group = *groups_[made.group];
   const auto size = static_cast<std::uint32_t>(group.ranks.size());
   lfc_coll_call& call = made.call;
-  call.kind = static_cast<lfc_coll_kind>(
-      random_.below(group.one_node ? LFC_COLL_KINDS : LFC_COLL_ALLGATHER));
+  constexpr std::array kAmongNodes{LFC_COLL_BCAST,     LFC_COLL_REDUCE,   LFC_COLL_ALLREDUCE,
+                                   LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER};
+  call.kind = group.one_node ? static_cast<lfc_coll_kind>(random_.below(LFC_COLL_KINDS))
+                             : kAmongNodes[random_.below(kAmongNodes.size())];
   call.op = random_.chance(500) ? LFC_OP_SUM : LFC_OP_BXOR;
   call.type = static_cast<lfc_element>(random_.between(LFC_ELEMENT_I8, LFC_ELEMENT_U64));
   const std::size_t limits[] = {1,
@@ -220,10 +225,19 @@ void CollectiveSimulation::make_call() {
                          group.one_node ? 4 * most : most);
   if (call.kind <= LFC_COLL_ALLREDUCE) call.bytes = call.bytes / 8 * 8;
   if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_GATHER ||
-      call.kind == LFC_COLL_SCATTER || call.kind >= LFC_COLL_GATHERV)
+      call.kind == LFC_COLL_SCATTER || call.kind == LFC_COLL_GATHERV ||
+      call.kind == LFC_COLL_SCATTERV)
     call.root = static_cast<int>(random_.below(size));
   if (call.kind == LFC_COLL_ALLREDUCE && random_.chance(300)) call.bytes = 0;  // a barrier
   if (call.kind != LFC_COLL_ALLREDUCE && call.bytes == 0) call.bytes = 8;
+  const std::size_t exchanged = most_exchanged(group.members, coll_.packet, call.kind);
+  if (call.kind == LFC_COLL_REDUCE_SCATTER ||
+      (call.kind >= LFC_COLL_ALLGATHER && !group.one_node)) {
+    const bool fits = exchanged >= 8;
+    if (fits) call.bytes = std::min(call.bytes / 8 * 8, exchanged / 8 * 8);
+    if (fits && call.bytes == 0) call.bytes = 8;
+    if (!fits) call.kind = LFC_COLL_BCAST;
+  }
   if (call.kind == LFC_COLL_ALLGATHER && random_.chance(500)) {
     std::size_t offset = 0;
     for (std::uint32_t rank = 0; rank < size; ++rank) {
@@ -233,8 +247,8 @@ void CollectiveSimulation::make_call() {
     }
     call.blocks = made.blocks.data();
   }
-  made.unequal =
-      call.kind > LFC_COLL_ALLTOALL || (call.kind == LFC_COLL_ALLTOALL && random_.chance(500));
+  made.unequal = call.kind > LFC_COLL_ALLTOALL ||
+                 (call.kind == LFC_COLL_ALLTOALL && group.one_node && random_.chance(500));
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     Part& part = hosts_[group.ranks[rank]]->parts.emplace_back();
     part.call = &made;
@@ -250,7 +264,8 @@ void CollectiveSimulation::begin(Host& host, Part& part) {
   const bool is_root = call.root == static_cast<int>(part.rank);
   const bool gets_all = call.kind == LFC_COLL_ALLGATHER || call.kind == LFC_COLL_ALLTOALL ||
                         (is_gather(call) && is_root);
-  const bool gives_all = call.kind == LFC_COLL_ALLTOALL || (is_scatter(call) && is_root);
+  const bool gives_all = call.kind == LFC_COLL_ALLTOALL || call.kind == LFC_COLL_REDUCE_SCATTER ||
+                         (is_scatter(call) && is_root);
   const std::size_t slot = call.bytes;
   const std::size_t own = call.blocks == nullptr ? call.bytes : call.blocks[part.rank].bytes;
   part.in.resize(gives_all ? size * call.bytes : own);
@@ -309,14 +324,16 @@ void CollectiveSimulation::check(const Part& part) {
       if (!is_root) put(0, root, 0, call.bytes);
       break;
     case LFC_COLL_REDUCE:
+    case LFC_COLL_REDUCE_SCATTER:
     case LFC_COLL_ALLREDUCE: {
       if (call.kind == LFC_COLL_REDUCE && !is_root) break;
-      put(0, 0, 0, call.bytes);
+      const std::size_t first = call.kind == LFC_COLL_REDUCE_SCATTER ? part.rank * call.bytes : 0;
+      put(0, 0, first, call.bytes);
       const Combiner combine =
           number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)});
       std::vector<std::byte> other(call.bytes);
       for (std::uint32_t rank = 1; rank < size; ++rank) {
-        for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, i);
+        for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, first + i);
         combine(right.data(), other.data(), right.data(),
                 call.bytes / size_of(static_cast<Element>(call.type)));
       }

@@ -18,7 +18,7 @@ enum lfc_coll_kind {
   LFC_COLL_BCAST,
   LFC_COLL_REDUCE,
   LFC_COLL_ALLREDUCE,
-  /* On one node only. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
+  /* On one node only, but for small allgathers and alltoalls. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
    * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
   LFC_COLL_ALLGATHER,
   LFC_COLL_GATHER,
@@ -30,6 +30,8 @@ enum lfc_coll_kind {
   LFC_COLL_ALLTOALL,
   LFC_COLL_GATHERV,
   LFC_COLL_SCATTERV,
+  /* `in` holds a block of `bytes` for each rank. */
+  LFC_COLL_REDUCE_SCATTER,
   LFC_COLL_KINDS /* how many */
 };
 /* Where the block of a rank lies, if they are not all alike: bytes. */

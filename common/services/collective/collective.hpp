@@ -1,5 +1,5 @@
 // Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
-// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp).
+// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp, exchange.cpp).
 //
 //   const Collective& collective = collective_of(operation.kind);
 //   while (!collective.walk(site, operation)) ...;     // again when something may have moved
@@ -20,6 +20,8 @@
 //   gather     | 1, one node          | all but the root
 //   scatter    | 1, one node          | the root, for all
 //   alltoall   | 2 in all, one node   | all: where their blocks lie; then who has read all
+//   the same   | 2, several nodes     | all; then the head, what has come from other nodes
+//   reduce-sc. | 2 in all             | all; then, of several nodes, the head: what has come from them
 //   gatherv    | the same             | all but the root; then the root
 //   scatterv   | the same             | the root; then all but the root
 //
@@ -47,13 +49,16 @@ struct Collective {
   bool shares_room = false;
   // It takes so many steps, whatever its size; 0: as many as it has chunks.
   std::uint64_t whole = 0;
+  // The same of several nodes.
+  std::uint64_t exchange = 0;
 };
 
 extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter, kAlltoall,
-    kGatherv, kScatterv;
+    kGatherv, kScatterv, kReduceScatter;
 // By lfc_coll_kind.
-inline constexpr std::array kCollectives{&kBcast,   &kReduce,   &kAllreduce, &kAllgather, &kGather,
-                                         &kScatter, &kAlltoall, &kGatherv,   &kScatterv};
+inline constexpr std::array kCollectives{&kBcast,    &kReduce,       &kAllreduce, &kAllgather,
+                                         &kGather,   &kScatter,      &kAlltoall,  &kGatherv,
+                                         &kScatterv, &kReduceScatter};
 static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "services/collective/exchange.hpp"
+
 namespace lfc {
 namespace {
 
@@ -20,6 +22,8 @@ Communicator::Communicator(std::unique_ptr<Site> site, const CollOptions& option
     : site_(std::move(site)), options_(options), pace_(options.window, options.packet) {
   const Membership& all = site_->members();
   facts_ = {all.nodes(), site_->lanes(), all.first(all.nodes() / 2)};
+  for (const lfc_coll_kind kind : {LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER})
+    most_exchanged_[kind] = most_exchanged(all, options.packet, kind);
 }
 
 // --- Issuing ---

@@ -14,6 +14,7 @@
 // Threads: any, one at a time gets in; others find it busy.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,10 @@ class Communicator {
   // The NI's part may be needed longer: until it is drained(), then leave() it.
   std::unique_ptr<TreeNode> take_tree() noexcept { return site_->take_tree(); }
 
+  // Whether blocks of so many bytes are exchanged in one packet between two nodes (exchange.hpp).
+  bool exchanges(lfc_coll_kind kind, std::size_t bytes) const noexcept {
+    return bytes <= most_exchanged_[kind];
+  }
   // Does a small operation among the ranks of one node if nothing is in its way and the others are
   // there within so many looks. False: nothing has been done that submit() would not do again.
   bool try_at_once(const lfc_coll_call& call, unsigned looks);
@@ -88,6 +93,7 @@ class Communicator {
   const CollOptions options_;
   CommonFacts facts_;
   Pace pace_;
+  std::array<std::size_t, LFC_COLL_KINDS> most_exchanged_{};
   std::uint64_t next_step_ = 0;
   CollOperation* queue_ = nullptr;
   CollOperation** tail_ = &queue_;

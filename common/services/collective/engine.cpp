@@ -126,6 +126,11 @@ bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
   return engine->reads_memory(*communicator);
 }
 
+bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, lfc_coll_kind kind,
+                        size_t bytes) {
+  return communicator->communicator.exchanges(kind, bytes);
+}
+
 void lfc_coll_describe(char* text, size_t size) {
   *text = '\0';
   if (engine != nullptr) engine->describe(text, size);

@@ -86,6 +86,10 @@ int lfc_coll_progress(void);
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
 /* Whether it does alltoall, gatherv and scatterv: all ranks share a node and may read each other's memory. */
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
+/* Whether it does an allgather, alltoall or reduce-scatter of such blocks among its nodes, or, of a reduce-scatter,
+ * on its only one. All ranks find the same. */
+bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, enum lfc_coll_kind kind,
+                        size_t bytes);
 /* One line of counters, key=value. */
 void lfc_coll_describe(char* text, size_t size);
 

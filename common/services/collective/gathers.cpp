@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "services/collective/collective.hpp"
+#include "services/collective/exchange.hpp"
 
 namespace lfc {
 namespace {
@@ -73,6 +73,7 @@ bool allgather_at_once(Site& site, const lfc_coll_call& call, std::uint64_t step
 }
 
 bool walk_allgather(Site& site, CollOperation& operation) {
+  if (site.tree() != nullptr) return walk_exchange(site, operation);
   const auto own = block_of(site, operation, site.lane());
   while (operation.read < operation.chunks) {
     for (; operation.written < operation.chunks; ++operation.written) {
@@ -138,7 +139,8 @@ bool walk_scatter(Site& site, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kAllgather{.walk = walk_allgather, .at_once = allgather_at_once};
+constinit const Collective kAllgather{
+    .walk = walk_allgather, .at_once = allgather_at_once, .synchronises = true, .exchange = 2};
 constinit const Collective kGather{.walk = walk_gather};
 constinit const Collective kScatter{.walk = walk_scatter, .shares_room = true};
 

@@ -18,6 +18,15 @@
 
 namespace lfc {
 
+// Kinds that combine elements.
+constexpr bool combines(lfc_coll_kind kind) noexcept {
+  return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_REDUCE_SCATTER;
+}
+// Kinds in which, among nodes, each head gets a block from each other one.
+constexpr bool exchanges(lfc_coll_kind kind) noexcept {
+  return kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_ALLTOALL || kind == LFC_COLL_REDUCE_SCATTER;
+}
+
 struct CollOperation : lfc_coll_call {
   using Block = lfc_coll_block;
 
@@ -94,11 +103,9 @@ struct CollOperation : lfc_coll_call {
   // Of what elements are combined how. (No bytes: nothing is.)
   static std::uint8_t label_what(const lfc_coll_call& call) noexcept {
     constexpr unsigned kTypes = static_cast<unsigned>(LFC_ELEMENT_F64) + 1;
-    const bool combines =
-        (call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_ALLREDUCE) && call.bytes > 0;
-    return combines ? static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +
-                                                static_cast<unsigned>(call.type))
-                    : std::uint8_t{0};
+    if (!combines(call.kind) || call.bytes == 0) return 0;
+    return static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +
+                                     static_cast<unsigned>(call.type));
   }
   // Of a step of this chunk, in which so many bytes lie in a lane or packet.
   Label label(std::uint64_t index, std::size_t size) const noexcept {

@@ -59,10 +59,13 @@ std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
 }  // namespace
 
 void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept {
-  if (operation.reduces() && operation.bytes > 0)
+  if (combines(operation.kind) && operation.bytes > 0)
     operation.combine = number_combiner(
         {static_cast<Accumulate>(operation.op), static_cast<Element>(operation.type)});
-  if (const std::uint64_t whole = collective_of(operation.kind).whole; whole != 0) {
+  const Collective& collective = collective_of(operation.kind);
+  if (const std::uint64_t whole = facts.nodes > 1 ? collective.exchange : collective.whole;
+      whole != 0) {
+    if (facts.nodes > 1) operation.top = facts.middle;
     operation.chunk = operation.bytes;
     operation.chunks = 1;
     operation.steps = operation.per_chunk = whole;

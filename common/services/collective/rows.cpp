@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/limits.hpp"
-#include "services/collective/collective.hpp"
+#include "services/collective/exchange.hpp"
 
 namespace lfc {
 namespace {
@@ -186,11 +186,16 @@ bool walk(Site& site, CollOperation& operation) {
   return site.failure() == LFC_COLL_OK;
 }
 
+bool walk_alltoall(Site& site, CollOperation& operation) {
+  return site.tree() != nullptr ? walk_exchange(site, operation) : walk(site, operation);
+}
+
 }  // namespace
 
 std::uint32_t most_in_row() noexcept { return Board::kRoom / 2 / sizeof(Entry); }
 
-constinit const Collective kAlltoall{.walk = walk, .whole = 2};
+constinit const Collective kAlltoall{
+    .walk = walk_alltoall, .synchronises = true, .whole = 2, .exchange = 2};
 constinit const Collective kGatherv{.walk = walk, .whole = 2};
 constinit const Collective kScatterv{.walk = walk, .whole = 2};
 

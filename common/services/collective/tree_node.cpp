@@ -9,7 +9,7 @@ namespace lfc {
 namespace {
 
 // MulticastHeader::tag.
-enum : std::uint8_t { kResult, kContribution, kQuestion, kAnswer, kPresent };
+enum : std::uint8_t { kResult, kContribution, kQuestion, kAnswer, kPresent, kBlock };
 
 }  // namespace
 
@@ -51,7 +51,9 @@ void TreeNode::leave() noexcept {
   {
     const Ni::Access access(multicast_.ni());
     for (auto& [step, packet] : kept_) multicast_.release(*packet);
+    for (auto& [step, packet] : blocks_) multicast_.release(*packet);
     kept_.clear();
+    blocks_.clear();
     multicast_.forget(*this);
   }
   multicast_.leave(group_);
@@ -113,6 +115,8 @@ Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
     kept_step_ = header.number;
     return Answer::keep;
   }
+  if (header.tag == kBlock && header.kind == MulticastHeader::Kind::direct)
+    return take_block(header);
   const auto up = std::bit_cast<Up>(header.word);
   const Membership::Shape shape{header.shape, header.fan};
   if (header.kind != MulticastHeader::Kind::direct || !up.sound(members()) || header.fan == 0 ||
@@ -130,6 +134,44 @@ Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
     case kAnswer: on_answer(header.number, up, shape, header.origin); return Answer::taken;
     default: return Answer::malformed;
   }
+}
+
+void TreeNode::keep(Multicast::Packet& packet) {
+  if (Multicast::header(packet).tag != kBlock) {
+    kept_.insert({kept_step_, &packet});
+    return;
+  }
+  const std::uint64_t step = Multicast::header(packet).number;
+  blocks_.insert({step, &packet});
+  if (current_ != nullptr && current_->first == step)
+    current_->arrived.fetch_add(1, std::memory_order_release);
+}
+
+// --- Exchanges ---
+
+void TreeNode::send_block(const CollOperation& operation, std::uint32_t member, Label label,
+                          std::span<const std::byte> bytes) {
+  MulticastHeader header;
+  header.number = operation.first;
+  header.tag = kBlock;
+  header.word = label.word();
+  const Ni::Access access(multicast_.ni());
+  multicast_.send_direct(*group_, member, header, bytes);
+}
+
+// Whoever stands for its node says one thing to each step.
+Multicast::Receiver::Answer TreeNode::take_block(const MulticastHeader& header) {
+  if (members().first(members().node(header.origin)) != header.origin) return Answer::malformed;
+  const auto [first, last] = blocks_.equal_range(header.number);
+  for (auto entry = first; entry != last; ++entry)
+    if (Multicast::header(*entry->second).origin == header.origin) return Answer::malformed;
+  const bool another = current_ != nullptr && current_->covers(header.number) &&
+                       (!exchanges(current_->kind) || current_->first != header.number);
+  if (another || header.number < own_next_) {
+    disagree();
+    return Answer::taken;
+  }
+  return Answer::keep;
 }
 
 // True: it is where the ranks of this node look for it.
@@ -166,6 +208,12 @@ void TreeNode::begin(CollOperation& operation) {
   if (!ahead_.empty() &&
       (*ahead_.begin() < own_next_ || (!operation.reduces() && operation.covers(*ahead_.begin()))))
     disagree();
+  if (!blocks_.empty()) {
+    const std::uint64_t step = blocks_.begin()->first;
+    const bool own = exchanges(operation.kind) && step == operation.first;
+    if (step < operation.first || (operation.covers(step) && !own)) disagree();
+    if (own) operation.arrived.store(blocks_.count(step), std::memory_order_release);
+  }
   if (!kept_.empty() || !own_results_.empty()) work();
 }
 

@@ -55,6 +55,22 @@ class TreeNode final : public Multicast::Receiver {
                  std::span<const std::byte> bytes);
   void contribute(const CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
+  // Of an exchange: what this node has for another's head.
+  void send_block(const CollOperation& operation, std::uint32_t member, Label label,
+                  std::span<const std::byte> bytes);
+  // What has come for it from others' heads, operation.arrived of them: each(member, label, bytes).
+  template <class Each>
+  void take_blocks(const CollOperation& operation, Each each) {
+    const Ni::Access access(multicast_.ni());
+    const auto [first, last] = blocks_.equal_range(operation.first);
+    for (auto entry = first; entry != last; ++entry) {
+      Multicast::Packet& packet = *entry->second;
+      const std::span<const std::byte> bytes = Multicast::bytes(packet);
+      each(Multicast::header(packet).origin, label_of(Multicast::header(packet), bytes), bytes);
+      multicast_.release(packet);
+    }
+    blocks_.erase(first, last);
+  }
   // What this node has waited for: asks those who have not sent it.
   void ask();
   // Whether it has a connection; kNoPeer: it is lost.
@@ -98,9 +114,10 @@ class TreeNode final : public Multicast::Receiver {
   };
 
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
-  void keep(Multicast::Packet& packet) override { kept_.insert({kept_step_, &packet}); }
+  void keep(Multicast::Packet& packet) override;
   void lost(Multicast::Reason reason) override;
 
+  Answer take_block(const MulticastHeader& header);
   bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
   bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
   static Up up_of(const CollOperation& operation, std::uint64_t step) noexcept;
@@ -132,8 +149,9 @@ class TreeNode final : public Multicast::Receiver {
   Board board_;  // the NI's own view: it writes while the host reads
   CollOperation* current_ = nullptr;
   std::uint64_t kept_step_ = 0;
-  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
-  std::map<std::uint64_t, Pending> pending_;               // by step
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;    // by step
+  std::multimap<std::uint64_t, Multicast::Packet*> blocks_;  // likewise: of exchanges
+  std::map<std::uint64_t, Pending> pending_;                 // by step
   std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from
   std::uint64_t own_next_ = 0;     // of lower steps this node has said all that it has to say
   std::vector<std::pair<std::uint64_t, Pending*>> results_;  // sent, but perhaps not to all

@@ -17,10 +17,7 @@ struct Calls {
   explicit Calls(CollWorld& of, std::uint32_t ranks)
       : world(of), operations(ranks), memory(ranks) {}
   void call(std::uint32_t rank, Kind kind, std::size_t bytes, std::uint32_t root = 0) {
-    const std::size_t blocks =
-        kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_GATHER || kind == LFC_COLL_SCATTER
-            ? operations.size()
-            : 1;
+    const std::size_t blocks = kind >= LFC_COLL_ALLGATHER ? operations.size() : 1;
     memory[rank].assign(2 * bytes * blocks + kGuard, std::byte{0x5a});
     CollOperation& operation = operations[rank];
     operation.kind = kind;
@@ -152,6 +149,40 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   REQUIRE(calls.guarded());
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     REQUIRE(barriers.operations[rank].status != LFC_COLL_OK);
+}
+
+TEST_CASE("blocks of different sizes in an exchange among nodes are an error for all", "[coll]") {
+  const std::uint32_t per_node = GENERATE(1u, 2u);
+  const Kind kind = GENERATE(LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER);
+  const std::size_t there = GENERATE(std::size_t{8}, std::size_t{16}, std::size_t{64});
+  constexpr std::uint32_t kRanks = 4;
+  constexpr std::size_t kHere = 16;
+  CAPTURE(per_node, static_cast<int>(kind), there);
+  CollWorld world({.ranks = kRanks, .per_node = per_node});
+  Calls calls(world, kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    REQUIRE(world.communicator(rank).exchanges(kind, 64));
+    calls.call(rank, kind, rank == 2 ? there : kHere);
+  }
+  REQUIRE(calls.run());
+  REQUIRE(calls.guarded());
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    REQUIRE(barrier(world, kRanks, rank) == (there == kHere ? LFC_COLL_OK : LFC_COLL_MISMATCH));
+}
+
+TEST_CASE("an exchange and another call among nodes are an error for all", "[coll]") {
+  const std::uint32_t per_node = GENERATE(1u, 2u);
+  const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_ALLREDUCE, LFC_COLL_ALLGATHER);
+  CAPTURE(per_node, static_cast<int>(kind));
+  constexpr std::uint32_t kRanks = 4;
+  CollWorld world({.ranks = kRanks, .per_node = per_node});
+  Calls calls(world, kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    calls.call(rank, rank / per_node == 1 ? kind : LFC_COLL_ALLTOALL, 16);
+  REQUIRE(calls.run());
+  REQUIRE(calls.guarded());
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    REQUIRE(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
 }
 
 TEST_CASE("another operation or type of the same size is noticed", "[coll]") {

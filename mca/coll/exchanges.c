@@ -1,0 +1,70 @@
+/* Allgathers, alltoalls and reduce-scatters of few bytes among several nodes, and reduce-scatters on one. What is larger
+ * goes below: there each byte goes from rank to rank once, without a stop at the heads of nodes. */
+#include "coll_lfc.h"
+#include "opening.h"
+
+static const lfc_coll_module* own_of(mca_coll_base_module_t* module) {
+  return (const lfc_coll_module*)module;
+}
+
+static bool serves(mca_coll_base_module_t* module, enum lfc_coll_kind kind, int count,
+                   const ompi_datatype_t* type) {
+  return lfc_coll_exchanges(own_of(module)->communicator, kind, (size_t)count * type->super.size);
+}
+
+static int largest(const int* counts, ompi_communicator_t* comm) {
+  int most = 0;
+  for (int rank = 0; rank < ompi_comm_size(comm); ++rank)
+    if (counts[rank] > most) most = counts[rank];
+  return most;
+}
+
+static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
+                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  if (!serves(module, LFC_COLL_ALLGATHER, out_count, out_type))
+    return below->allgather(in, count, type, out, out_count, out_type, comm,
+                            below->allgather_module);
+  return lfc_coll_allgather(in, count, type, out, out_count, out_type, comm, module);
+}
+
+static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                           const int* counts, const int* displacements, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  if (!serves(module, LFC_COLL_ALLGATHER, largest(counts, comm), out_type))
+    return below->allgatherv(in, count, type, out, counts, displacements, out_type, comm,
+                             below->allgatherv_module);
+  return lfc_coll_allgatherv(in, count, type, out, counts, displacements, out_type, comm, module);
+}
+
+static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                         ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  if (!serves(module, LFC_COLL_ALLTOALL, out_count, out_type))
+    return below->alltoall(in, count, type, out, out_count, out_type, comm, below->alltoall_module);
+  return lfc_coll_alltoall(in, count, type, out, out_count, out_type, comm, module);
+}
+
+static int call_reduce_scatter_block(const void* in, void* out, int count, ompi_datatype_t* type,
+                                     ompi_op_t* op, ompi_communicator_t* comm,
+                                     mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE_SCATTER, .out = out};
+  if (!lfc_coll_describe_reduction(op, type, count, &call) ||
+      !serves(module, LFC_COLL_REDUCE_SCATTER, count, type))
+    return below->reduce_scatter_block(in, out, count, type, op, comm,
+                                       below->reduce_scatter_block_module);
+  call.in = in == MPI_IN_PLACE ? out : in;
+  return lfc_coll_run_call(module, &call);
+}
+
+void lfc_coll_offer_exchanges(mca_coll_base_module_t* module) {
+  module->coll_reduce_scatter_block = call_reduce_scatter_block;
+  if (lfc_coll_nodes(own_of(module)->communicator) == 1) return;
+  module->coll_allgather = call_allgather;
+  module->coll_allgatherv = call_allgatherv;
+  module->coll_alltoall = call_alltoall;
+}
