@@ -258,9 +258,11 @@ void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
 
 void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
-                     lfc_operation* operation) {
-  adapter->ni->remote().get(peer, destination, handle_of(local), address, received_handle(remote),
-                            size, hold(adapter, operation));
+                     bool announced, lfc_operation* operation) {
+  lfc::RemoteOrigin& origin = adapter->ni->remote();
+  (origin.*(announced ? &lfc::RemoteOrigin::fetch : &lfc::RemoteOrigin::get))(
+      peer, destination, handle_of(local), address, received_handle(remote), size,
+      hold(adapter, operation));
 }
 
 uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region* region) {

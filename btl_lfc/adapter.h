@@ -118,13 +118,13 @@ bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, voi
                        const void* remote, size_t size, lfc_operation* operation);
 /* Whether a link pins or maps memory to register it, so that a registration is worth keeping. */
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter);
-/* `local` may be NULL. `remote` need not be aligned. */
+/* `local` may be NULL. `remote` need not be aligned. `announced`: of a message, by whichever way is faster. */
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation);
 void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
-                     lfc_operation* operation);
+                     bool announced, lfc_operation* operation);
 /* width is 4 or 8; the old value goes to `result` unless that is NULL. */
 void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, enum lfc_atomic op, int width,
                         uint64_t operand, uint64_t compare, uint64_t address, const void* remote,

@@ -51,7 +51,8 @@ struct mca_btl_base_endpoint_t {
 };
 
 /* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1 and
- * osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. */
+ * osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. The receiver sees in `self` that it
+ * gets a message, which has a sender that waits for its end. */
 struct mca_btl_base_registration_handle_t {
   lfc_region region;
   uint64_t pushed;

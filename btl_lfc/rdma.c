@@ -63,14 +63,13 @@ int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
   (void)order;
   lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
-  uint64_t pushed;
-  memcpy(&pushed, (const char*)remote_handle + offsetof(mca_btl_base_registration_handle_t, pushed),
-         sizeof pushed);
-  if (pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, pushed, local_address,
-                                       remote_handle, size, &own->operation))
+  mca_btl_base_registration_handle_t remote;
+  memcpy(&remote, remote_handle, sizeof remote); /* it may lie unaligned */
+  if (remote.pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, remote.pushed,
+                                              local_address, &remote.region, size, &own->operation))
     return OPAL_SUCCESS;
   lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
-                  remote_address, remote_handle, size, &own->operation);
+                  remote_address, &remote.region, size, remote.self != NULL, &own->operation);
   return OPAL_SUCCESS;
 }
 

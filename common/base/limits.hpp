@@ -55,6 +55,8 @@ inline const std::uint32_t kRingPayload =
 inline const int kShmFramesPerPoll = limit("shm_frames_per_poll", 1, 64);
 // Before the next place has its turn.
 inline const int kShmFramesPerPlace = limit("shm_frames_per_place", 1, 16);
+// Of a get that is answered in frames: the smallest piece that is worth a frame.
+inline const std::size_t kGetPiece = limit("get_piece", 64, 8 * 1024);
 inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 
 // --- Link tcp ---

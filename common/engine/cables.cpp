@@ -8,7 +8,6 @@
 #include "link/interfaces.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
-#include "link/shm/calibration.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/tcp_link.hpp"
 
@@ -21,26 +20,17 @@ bool open_loop(CableOpening& opening) {
   return opening.add(make_loop_link(loop, opening.ni.identity(), opening.sink(), opening.why_not));
 }
 
-std::size_t choose_single_copy(CableOpening& opening) {
-  std::size_t from = opening.options.single_copy_from;
-  std::string how = "asked for";
-  if (from == 0) {
-    const Calibration calibration = calibrate();
-    from = calibration.single_copy_from;
-    how = calibration.how;
-  }
-  opening.notes += "; single copy in shm ";
-  opening.notes += from == Calibration::kNever ? "never" : "from " + std::to_string(from) + " B on";
-  opening.notes += " (" + how + ")";
-  return from;
-}
-
 bool open_shm(CableOpening& opening) {
   ShmOptions shm;
   shm.ring = ring_shape(opening.options);
   shm.cma = opening.options.cma;
   shm.bell = opening.policy != Policy::single;
-  if (shm.cma) shm.single_copy_from = choose_single_copy(opening);
+  shm.single_copy_from = opening.options.single_copy_from;
+  if (shm.cma)
+    opening.notes += "; single copy in shm " +
+                     (shm.single_copy_from == 0
+                          ? std::string("where it is found faster")
+                          : "from " + std::to_string(shm.single_copy_from) + " B on (asked for)");
   shm.notice = opening.options.notice;
   return opening.add(make_shm_link(shm, opening.sink(), opening.why_not));
 }

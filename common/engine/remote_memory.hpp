@@ -21,10 +21,12 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/waiting.hpp"
+#include "engine/way_chooser.hpp"
 #include "link/link.hpp"
 #include "wire/frame.hpp"
 
@@ -143,6 +145,10 @@ struct RemoteOp : Waiting {
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  // put: bytes sent; get: bytes arrived
   AtomicRequest request;
+  // Of a message whose way was open (engine/message_ways.hpp).
+  std::optional<WayChooser::Choice> choice;
+  std::uint64_t began = 0;   // ns
+  std::uint64_t copies = 0;  // that this process had made by then
 };
 
 class RemoteOpTable {

@@ -64,6 +64,12 @@ void RemoteOrigin::get(PeerId peer, void* destination, const RegionHandle* local
   transfer(peer, RemoteOp::Type::get, destination, local, address, remote, size, operation);
 }
 
+void RemoteOrigin::fetch(PeerId peer, void* destination, const RegionHandle* local,
+                         std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  transfer(peer, RemoteOp::Type::get, destination, local, address, remote, size, operation, true);
+}
+
 void RemoteOrigin::atomic(PeerId id, const AtomicRequest& request, std::uint64_t address,
                           const RegionHandle& remote, void* result, Operation* operation) noexcept {
   {
@@ -84,11 +90,12 @@ void RemoteOrigin::atomic(PeerId id, const AtomicRequest& request, std::uint64_t
 
 void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHandle* local,
                             std::uint64_t address, const RegionHandle& remote, std::size_t size,
-                            Operation* operation) {
+                            Operation* operation, bool announced) {
   {
     const SendLock::Guard guard(lock_);
     Peer& peer = peers_.at(id);
     RemoteOp& op = begin(peer, type, memory, address, remote, size, operation);
+    op.choice.reset();
     if (!is_inside(remote, address, size)) {
       finish(op, Result::bad_address);
     } else if (size == 0) {
@@ -98,6 +105,7 @@ void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const 
         op.native = true;
         op.remote_link = remote.links[peer.link_index];
         op.local_link = local != nullptr ? local->links[peer.link_index] : LinkRegion{};
+        if (announced && peer.link->traits().either_way) ways_.choose(op);
       }
       sender_.post(peer, peer.waiting, op);
     }
@@ -205,6 +213,7 @@ Sender::Attempt RemoteOrigin::send_put(Peer& peer, RemoteOp& op) {
 
 Sender::Step RemoteOrigin::send_native(Peer& peer, RemoteOp& op) {
   if (fault(Fault::copy_refused)) return sender_.wait(peer, Sender::Attempt::no_room);
+  const std::uint64_t began = op.choice ? MessageWays::now() : 0;
   const Link::Start start = op.type == RemoteOp::Type::put
                                 ? peer.link->put(peer.id, op.local, op.local_link, op.address,
                                                  op.remote_link, op.size, &op.link_operation)
@@ -212,7 +221,10 @@ Sender::Step RemoteOrigin::send_native(Peer& peer, RemoteOp& op) {
                                                  op.remote_link, op.size, &op.link_operation);
   switch (start) {
     case Link::Start::again: return sender_.wait(peer, Sender::Attempt::no_room);
-    case Link::Start::failed: op.native = false; return Sender::Step::progressed;
+    case Link::Start::failed:
+      op.native = false;
+      op.choice.reset();  // there is none any more
+      return Sender::Step::progressed;
     case Link::Start::started:
       peer.waiting.pop();
       count_native(op.type, op.size);
@@ -222,6 +234,7 @@ Sender::Step RemoteOrigin::send_native(Peer& peer, RemoteOp& op) {
   }
   peer.waiting.pop();
   count_native(op.type, op.size);
+  if (op.choice) ways_.copied(op, began);
   finish(op, Result::ok);
   return Sender::Step::finished;
 }
@@ -288,7 +301,9 @@ bool RemoteOrigin::accept_get_data(Peer& peer, std::span<const std::byte> payloa
   std::memcpy(op->local + op->offset, bytes.data(), bytes.size());
   op->offset += bytes.size();
   counters_.add(Counter::get_frames_bytes, bytes.size());
-  if (op->offset == op->size) finish(*op, Result::ok);
+  if (op->offset < op->size) return true;
+  if (op->choice) ways_.streamed(*op);
+  finish(*op, Result::ok);
   return true;
 }
 

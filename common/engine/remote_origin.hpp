@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/message_ways.hpp"
 #include "engine/outcomes.hpp"
 #include "engine/remote_memory.hpp"
 #include "engine/remote_target.hpp"
@@ -32,6 +33,7 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
         sender_(sender),
         counters_(counters),
         outcomes_(outcomes),
+        ways_(counters),
         target_(regions_, sender) {
     peers.add_watcher(*this);
   }
@@ -49,7 +51,11 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
   void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
-  // The same, finished on return, where the link copies within the call and nothing waits before it. False: nothing was
+  // The same as get(), of a message that its sender has announced and lets go when it has come: by whichever way is
+  // faster, also one on which the sender's NI has to work.
+  void fetch(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
+             const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
+  // put() and get(), finished on return, where the link copies within the call and nothing waits before it. False: nothing was
   // done, and what is wrong, if anything, put() and get() tell.
   bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
                    const RegionHandle& remote, std::size_t size) noexcept;
@@ -83,7 +89,7 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
                   const RegionHandle& remote, std::size_t size, Operation* operation);
   void transfer(PeerId peer, RemoteOp::Type type, void* memory, const RegionHandle* local,
                 std::uint64_t address, const RegionHandle& remote, std::size_t size,
-                Operation* operation);
+                Operation* operation, bool announced = false);
   bool transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uint64_t address,
                         const RegionHandle& remote, std::size_t size) noexcept;
   Sender::Step send_native(Peer& peer, RemoteOp& op);
@@ -100,6 +106,7 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
   Sender& sender_;
   Counters& counters_;
   Outcomes& outcomes_;
+  MessageWays ways_;
   RegionTable regions_;
   RemoteTarget target_;
   RemoteOpTable operations_;

@@ -1,11 +1,23 @@
 #include "engine/remote_target.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/bytes.hpp"
+#include "base/limits.hpp"
 
 namespace lfc {
+namespace {
+
+// Where both sides copy by processor, the receiver's copy of one piece overlaps with the sender's of the next.
+std::size_t fragment_of(const Peer& peer, const GetService& get) noexcept {
+  if (!peer.link->traits().copies_at_once) return SIZE_MAX;
+  constexpr std::uint64_t kPieces = 8;
+  return std::max<std::uint64_t>(limits::kGetPiece, get.size / kPieces);
+}
+
+}  // namespace
 
 bool RemoteTarget::serve(Peer& peer, FrameType type, std::span<const std::byte> payload) {
   switch (type) {
@@ -67,7 +79,7 @@ bool RemoteTarget::serve_get(Peer& peer, std::span<const std::byte> payload) {
 
 Sender::Step RemoteTarget::send_data(Peer& peer, GetService& get) {
   AckPayload head{get.operation, wire(Result::ok), 0, get.offset};
-  const std::size_t room = peer.link->max_payload() - sizeof head;
+  const std::size_t room = std::min(peer.link->max_payload() - sizeof head, fragment_of(peer, get));
   std::size_t size = std::min<std::uint64_t>(get.size - get.offset, room);
   // Checked for each frame: the region may have been deregistered meanwhile.
   const std::byte* source = regions_.resolve(get.region.id, get.region.generation,

@@ -29,6 +29,8 @@ struct LinkTraits {
   bool one_sided = false;
   // The size in bytes from which on fetching a message by get() is faster than frames.
   std::size_t remote_memory_from = 1;
+  // An announced message may as well come in frames, which may be faster: found out while messages come.
+  bool either_way = false;
   // Registering memory pins or maps pages: a registration is worth keeping for the next use.
   bool registration_costs = false;
 };

@@ -329,8 +329,9 @@ static void help(void) {
       "tracing\n"
       "  --spread          each message in flight has a buffer of its own (default: they share "
       "one)\n"
-      "  --rewrite         messages: write anew what is sent before each one (default: the same "
-      "bytes again)\n"
+      "  --rewrite         messages: write anew what is sent before each one, each in flight in a "
+      "buffer of its own "
+      "(default: the same bytes again)\n"
       "  --allocate        windows by MPI_Win_allocate, not MPI_Win_create\n",
       budget, wanted_repeats, limit, least_pause);
   for (int b = 0; b < kBenches; b++)
@@ -369,7 +370,7 @@ int main(int argc, char** argv) {
       continue;
     }
     if (strcmp(word, "--rewrite") == 0) {
-      rewrite_sent = 1;
+      rewrite_sent = spread = 1;  // what is still being sent may not be written
       continue;
     }
     if (strcmp(word, "--allocate") == 0) {

@@ -12,6 +12,7 @@
 #include "engine/flow.hpp"
 #include "engine/host_call.hpp"
 #include "engine/host_queue.hpp"
+#include "engine/message_ways.hpp"
 #include "engine/ni.hpp"
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
@@ -27,6 +28,7 @@
 #include "engine/service_port.hpp"
 #include "engine/turn.hpp"
 #include "engine/waiting.hpp"
+#include "engine/way_chooser.hpp"
 
 namespace lfc {
 
@@ -112,6 +114,15 @@ void receiver(Receiver& receiver, MessageHandler handler) {
 void remote_origin(Ni& ni, PeerId peer, void* buffer, const void* source, std::uint64_t address,
                    std::size_t size, Operation& operation) {
 #include "common/engine/remote_origin.hpp.example"
+}
+
+void message_ways(MessageWays& ways, RemoteOp& op, std::uint64_t began) {
+#include "common/engine/message_ways.hpp.example"
+}
+
+void way_chooser(std::size_t size, double began, double ended, bool undisturbed,
+                 const std::byte* data) {
+#include "common/engine/way_chooser.hpp.example"
 }
 
 void remote_target(RegionTable& regions, Sender& sender, Peer& peer, Meta meta,

@@ -18,7 +18,6 @@
 #include "link/ofi/peer_probe.hpp"
 #include "link/region.hpp"
 #include "link/ring.hpp"
-#include "link/shm/calibration.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/sim/random.hpp"
@@ -64,10 +63,6 @@ void shm(FrameSink& sink) {
 void segment(RingShape shape, std::uint32_t places, std::span<const std::byte> address,
              std::string& why_not) {
 #include "common/link/shm/segment.hpp.example"
-}
-
-void calibration(std::size_t size) {
-#include "common/link/shm/calibration.hpp.example"
 }
 
 void tcp_link(const std::vector<Interface>& rails, const Identity& identity, FrameSink& sink,

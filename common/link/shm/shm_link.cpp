@@ -85,7 +85,8 @@ class ShmLink final : public Link {
               .remote_memory = options.cma,
               .copies_at_once = options.cma,
               .one_sided = options.cma,  // one copy by the kernel
-              .remote_memory_from = options.single_copy_from}),
+              .remote_memory_from = std::max<std::size_t>(options.single_copy_from, 1),
+              .either_way = options.cma && options.single_copy_from == 0}),
         options_(options),
         segment_(std::move(segment)),
         sink_(sink),

@@ -31,7 +31,8 @@ struct ShmOptions {
   std::uint32_t places = 256;  // processes that can be connected to this one at the same time
   bool cma = true;             // use single copy where it is permitted
   bool bell = false;           // wait_fds() and arm(): the owner may sleep, and senders wake it
-  std::size_t single_copy_from = 1;  // bytes of a message from which on it is the faster way
+  std::size_t single_copy_from =
+      0;  // bytes of a message from which on it is taken; 0: where it is faster
   // Receives one line for the user, at most once per link: why there is no single copy.
   void (*notice)(std::string_view line) = nullptr;
 };

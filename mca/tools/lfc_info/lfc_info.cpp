@@ -22,7 +22,6 @@
 #include "engine/open.hpp"
 #include "lfc/parameters.h"
 #include "link/interfaces.hpp"
-#include "link/shm/calibration.hpp"
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
@@ -212,7 +211,6 @@ void show_kernel() {
 // --- messages ---
 
 std::string bytes(std::size_t count) {
-  if (count == lfc::Calibration::kNever) return "never";
   if (count >= 1024 && count % 1024 == 0) return std::to_string(count / 1024) + " KiB";
   return std::to_string(count) + " B";
 }
@@ -222,8 +220,7 @@ void show_messages(const std::vector<Opened>& links) {
   const std::string eager = "up to " + bytes(lfc::limits::kEagerMessage);
   for (const Opened& link : links) {
     const bool on_node = link.traits.copies_at_once;
-    const bool fetched =
-        link.traits.remote_memory && link.traits.remote_memory_from != lfc::Calibration::kNever;
+    const bool fetched = link.traits.remote_memory;
     row(link.name.c_str(), "%s: at once, with one credit; %s", eager.c_str(),
         on_node ? "2 copies: into shared memory and out of it"
                 : "1 copy at the receiver, beside the link's own");
@@ -235,9 +232,12 @@ void show_messages(const std::vector<Opened>& links) {
     const std::size_t from = link.traits.remote_memory_from;
     if (from > lfc::limits::kEagerMessage)
       row("", "from there to %s: fragments when the receiver has asked", bytes(from).c_str());
+    const char* copies = link.traits.either_way
+                             ? "1 copy by the kernel or 2 that overlap, whichever is found faster"
+                         : on_node ? "1 copy, by the kernel"
+                                   : "no copy beside the link's own";
     row("", "above%s: fetched by the receiver into its place; %s",
-        from > lfc::limits::kEagerMessage ? (" " + bytes(from)).c_str() : "",
-        on_node ? "1 copy, by the kernel" : "no copy beside the link's own");
+        from > lfc::limits::kEagerMessage ? (" " + bytes(from)).c_str() : "", copies);
   }
 }
 
