@@ -9,6 +9,7 @@
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
 #include "link/shm/shm_link.hpp"
+#include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link.hpp"
 
 namespace lfc {
@@ -36,10 +37,13 @@ bool open_shm(CableOpening& opening) {
 }
 
 std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
-                                  FrameSink& sink, CableOpening& opening) {
+                                  FrameSink& sink, const std::vector<Interface>& all,
+                                  CableOpening& opening) {
   TcpOptions tcp;
   tcp.name = name;
   tcp.interface = interface;
+  tcp.other = other_family(said(opening.options.interfaces), all, interface);
+  if (opening.options.verbose > 0) tcp.notice = opening.options.notice;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
   tcp.peer_timeout = std::chrono::seconds(opening.options.peer_timeout);
@@ -51,21 +55,22 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
 // One link for each interface; several are bonded.
 bool open_tcp(CableOpening& opening) {
   std::vector<Interface> chosen;
-  if (!select_interfaces(said(opening.options.interfaces), list_interfaces(), chosen,
-                         opening.why_not)) {
+  const std::vector<Interface> all = list_interfaces();
+  if (!select_interfaces(said(opening.options.interfaces), all, chosen, opening.why_not)) {
     opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
   BondOptions options;
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
+  options.pair = tcp::pair_addresses;
   auto bond = make_bond_link(options, opening.ni.identity(), opening.sink(), opening.ni.counters());
   const Interface* last = nullptr;
   std::string rails;
   for (const Interface& interface : chosen) {
     if (chosen.size() == 1 || bond->rails() == kMostRails) break;
-    const std::string number = bond->rails() == 0 ? "" : std::to_string(bond->rails());
-    auto rail = open_tcp_on(interface, "tcp" + number, bond->rail_sink(), opening);
+    auto rail =
+        open_tcp_on(interface, tcp::rail_name(bond->rails()), bond->rail_sink(), all, opening);
     if (rail != nullptr) {
       last = &interface;
       rails += (rails.empty() ? "" : ",") + interface.name;
@@ -82,7 +87,7 @@ bool open_tcp(CableOpening& opening) {
   }
   bond.reset();
   return opening.add(
-      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.sink(), opening));
+      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.sink(), all, opening));
 }
 
 bool open_ofi(CableOpening& opening) {

@@ -12,9 +12,13 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <span>
+#include <sstream>
 
 #include "base/bytes.hpp"
 #include "machine/file_descriptor.hpp"
@@ -42,6 +46,36 @@ unsigned megabits_of(int socket, const char* name) noexcept {
   if (::ioctl(socket, SIOCETHTOOL, &request) != 0) return 0;
   const std::uint32_t speed = ethtool_cmd_speed(&command);
   return speed == static_cast<std::uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
+}
+
+// The devices from which routes lead to gateways; and to any destination, by the default route.
+struct Routes {
+  std::vector<std::string> gateway, standard;
+};
+
+// A line of /proc/net/route: device destination gateway flags refs use metric mask ...
+// Of /proc/net/ipv6_route: destination prefix source prefix gateway metric refs use flags device
+Routes read_routes(sa_family_t family) {
+  Routes routes;
+  std::ifstream file(family == AF_INET ? "/proc/net/route" : "/proc/net/ipv6_route");
+  constexpr unsigned long kUpToGateway = 3;  // RTF_UP | RTF_GATEWAY
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+    const bool four = family == AF_INET;
+    if (word.size() < (four ? 8 : 10)) continue;
+    const std::string& device = word[four ? 0 : 9];
+    const unsigned long flags = std::strtoul(word[four ? 3 : 8].c_str(), nullptr, 16);
+    const std::string& mask = word[four ? 7 : 1];
+    if ((flags & kUpToGateway) == kUpToGateway) routes.gateway.push_back(device);
+    const bool any = mask.find_first_not_of('0') == std::string::npos;
+    if ((flags & 1) != 0 && any && device != "lo") routes.standard.push_back(device);
+  }
+  return routes;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string_view trimmed(std::string_view text) noexcept {
@@ -95,6 +129,12 @@ bool covers(const Item& item, const Interface& interface) noexcept {
          (item.family == AF_UNSPEC || item.family == interface.address.family);
 }
 
+// Whether the item is the beginning of the device's name.
+bool begins(const Item& item, const Interface& interface) noexcept {
+  return !item.name.empty() && interface.name.starts_with(item.name) &&
+         (item.family == AF_UNSPEC || item.family == interface.address.family);
+}
+
 // The address a device's name stands for, among those `covered` by the item.
 const Interface* representative(const std::vector<const Interface*>& covered) noexcept {
   const auto find = [&](auto matches) {
@@ -137,6 +177,9 @@ bool choose(const Item& item, const std::vector<Interface>& all, std::vector<Int
   std::vector<const Interface*> covered;
   for (const Interface& interface : all)
     if (covers(item, interface)) covered.push_back(&interface);
+  if (covered.empty())
+    for (const Interface& interface : all)
+      if (begins(item, interface)) covered.push_back(&interface);
   if (covered.empty()) {
     problem = item.name.empty() ? "no address of this host is in " + item.text +
                                       " (there are: " + addresses_of(all) + ")"
@@ -153,13 +196,18 @@ bool choose(const Item& item, const std::vector<Interface>& all, std::vector<Int
     for (const Interface* interface : covered) add_unique(chosen, *interface);
     return true;
   }
-  const Interface* one = representative(covered);
-  if (one == nullptr) {
-    problem = "interface \"" + item.name + "\" has only link-local addresses";
-    return false;
+  bool any = false;
+  for (const Interface* first : covered) {
+    std::vector<const Interface*> device;
+    for (const Interface* interface : covered)
+      if (interface->name == first->name) device.push_back(interface);
+    const Interface* one = representative(device);
+    if (one == nullptr) continue;
+    add_unique(chosen, *one);
+    any = true;
   }
-  add_unique(chosen, *one);
-  return true;
+  if (!any) problem = "interface \"" + item.name + "\" has only link-local addresses";
+  return any;
 }
 
 // Chooses one address of each running device that no item excludes.
@@ -180,6 +228,28 @@ void choose_all_but(const std::vector<Item>& excluded, const std::vector<Interfa
     }
     if (const Interface* one = representative(usable)) add_unique(chosen, *one);
   }
+  const auto made_up = [](const Interface& interface) { return is_virtual(interface.name); };
+  if (!std::all_of(chosen.begin(), chosen.end(), made_up)) std::erase_if(chosen, made_up);
+}
+
+// The user's list as items; false: one is malformed.
+bool parse_selection(std::string_view selection, bool& exclude, std::vector<Item>& items,
+                     std::string& problem) {
+  selection = trimmed(selection);
+  exclude = selection.starts_with('^');
+  if (exclude) selection.remove_prefix(1);
+  while (!selection.empty()) {
+    const std::size_t comma = std::min(selection.find(','), selection.size());
+    const std::string_view text = trimmed(selection.substr(0, comma));
+    selection.remove_prefix(std::min(comma + 1, selection.size()));
+    if (text.empty()) continue;
+    if (text.starts_with('^')) {
+      problem = "'^' must come first: it turns the whole list around";
+      return false;
+    }
+    if (!parse_item(text, items.emplace_back(), problem)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -264,13 +334,17 @@ std::vector<Interface> list_interfaces() {
   if (::getifaddrs(&list) != 0) return found;
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> guard(list, ::freeifaddrs);
   const FileDescriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Routes routes = read_routes(AF_INET);
+  const Routes routes6 = read_routes(AF_INET6);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     const std::optional<IpAddress> address = IpAddress::from(entry->ifa_addr);
     if (!address) continue;
     constexpr unsigned kRunning = IFF_UP | IFF_RUNNING;
-    found.push_back({entry->ifa_name, *address, prefix_of(entry->ifa_netmask),
-                     megabits_of(probe.get(), entry->ifa_name),
-                     (entry->ifa_flags & kRunning) == kRunning});
+    const Routes& known = address->family == AF_INET ? routes : routes6;
+    found.push_back(
+        {entry->ifa_name, *address, prefix_of(entry->ifa_netmask),
+         megabits_of(probe.get(), entry->ifa_name), (entry->ifa_flags & kRunning) == kRunning,
+         contains(known.gateway, entry->ifa_name), contains(known.standard, entry->ifa_name)});
   }
   return found;
 }
@@ -278,21 +352,9 @@ std::vector<Interface> list_interfaces() {
 bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
                        std::vector<Interface>& chosen, std::string& problem) {
   chosen.clear();
-  selection = trimmed(selection);
-  const bool exclude = selection.starts_with('^');
-  if (exclude) selection.remove_prefix(1);
+  bool exclude = false;
   std::vector<Item> items;
-  while (!selection.empty()) {
-    const std::size_t comma = std::min(selection.find(','), selection.size());
-    const std::string_view text = trimmed(selection.substr(0, comma));
-    selection.remove_prefix(std::min(comma + 1, selection.size()));
-    if (text.empty()) continue;
-    if (text.starts_with('^')) {
-      problem = "'^' must come first: it turns the whole list around";
-      return false;
-    }
-    if (!parse_item(text, items.emplace_back(), problem)) return false;
-  }
+  if (!parse_selection(selection, exclude, items, problem)) return false;
   // Excluding what does not exist is no mistake: one list serves hosts that differ.
   if (items.empty() || exclude) {
     choose_all_but(items, all, chosen);
@@ -307,6 +369,34 @@ bool select_interfaces(std::string_view selection, const std::vector<Interface>&
     return false;
   }
   return true;
+}
+
+std::optional<Interface> other_family(std::string_view selection, const std::vector<Interface>& all,
+                                      const Interface& chosen) {
+  bool exclude = false;
+  std::vector<Item> items;
+  std::string problem;
+  if (!parse_selection(selection, exclude, items, problem)) return std::nullopt;
+  const bool by_name = std::any_of(items.begin(), items.end(), [&](const Item& item) {
+    return item.family == AF_UNSPEC && begins(item, chosen);
+  });
+  if (!items.empty() && !exclude && !by_name) return std::nullopt;
+  for (const Interface& interface : all) {
+    const bool unwanted = exclude && std::any_of(items.begin(), items.end(), [&](const Item& item) {
+                            return covers(item, interface);
+                          });
+    if (interface.name == chosen.name && interface.running && !unwanted &&
+        interface.address.family != chosen.address.family && !interface.address.is_link_local())
+      return interface;
+  }
+  return std::nullopt;
+}
+
+bool is_virtual(std::string_view device) noexcept {
+  constexpr std::string_view kBeginnings[] = {"docker",  "virbr", "br-", "veth", "cni",
+                                              "flannel", "cali",  "lxc", "tun"};
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [device](std::string_view each) { return device.starts_with(each); });
 }
 
 std::uint64_t host_tag() noexcept {

@@ -53,6 +53,8 @@ struct Interface {
   unsigned prefix = 0;    // bits of the network part
   unsigned megabits = 0;  // speed the device claims; 0: it does not say
   bool running = false;   // up, and its cable is in
+  bool gateway = false;   // a route of this family leads from it to a gateway
+  bool standard = false;  // the default route of this family does
 };
 
 // Every address of every device, in the kernel's order, also of devices that are down.
@@ -63,13 +65,22 @@ std::vector<Interface> list_interfaces();
 // "fd00::/8"). A leading '^' turns the list around: everything but those. Empty: everything.
 //
 // A name stands for one address of the device: its first IPv4 address, else its first IPv6 address
-// that is not link-local. An address or CIDR stands for every address it contains. Loopback is
-// chosen only when an item of a list without '^' asks for it. The result keeps the order of the
+// that is not link-local; a name that no device has stands for all devices whose names begin so. An
+// address or CIDR stands for every address it contains. Loopback is chosen only when an item of a
+// list without '^' asks for it, and a device that containers, virtual machines or tunnels make
+// (docker0, virbr0, ...) only then, or when nothing else is left. The result keeps the order of the
 // user's list, without duplicates.
 //
 // False: an item matches nothing or is malformed, or nothing is left; `problem` is one line.
 bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
                        std::vector<Interface>& chosen, std::string& problem);
+
+// The chosen device's address of the other family, unless the list asks for one family, an address or a CIDR.
+std::optional<Interface> other_family(std::string_view selection, const std::vector<Interface>& all,
+                                      const Interface& chosen);
+
+// Whether such devices are usually made by software, and lead to no other node.
+bool is_virtual(std::string_view device) noexcept;
 
 // A number that is the same for all processes that share this host's network (loopback included)
 // and differs between hosts and between network namespaces. Publish it beside an address: with it

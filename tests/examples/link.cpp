@@ -89,9 +89,8 @@ void timers(std::chrono::milliseconds period, void (*complain)(const char*),
 #include "common/link/tcp/timer.hpp.example"
 }
 
-void endpoints(AddressWriter& writer, const IpAddress& ip, std::uint16_t port,
-               std::uint32_t megabits, const Address& peer_address,
-               void (*complain)(const std::string&)) {
+void endpoints(AddressWriter& writer, const std::vector<tcp::Endpoint>& endpoints,
+               const Address& peer_address, void (*complain)(const std::string&)) {
   using namespace tcp;
 #include "common/link/tcp/endpoint.hpp.example"
 }

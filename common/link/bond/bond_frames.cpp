@@ -20,7 +20,7 @@ constexpr int kMaxSlices = 15;
 // The rail for a frame of this size: the lead; for a large one the rail with the least under way.
 std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexcept {
   if (session.usable == 1) return session.lead;
-  if (fault(Fault::rail_strays)) return lowest_usable(session);
+  if (fault(Fault::rail_strays)) return session.best_usable();
   if (size < limits::kBondSpread) return session.lead;
   std::uint8_t best = session.lead;
   for (std::uint8_t i = 0; i < rail_count(); ++i)
@@ -40,7 +40,7 @@ SendStatus BondLink::send_numbered(Session& session, Meta meta, const Slice* sli
   if (retained.unsent() != 0 && !control) return SendStatus::again;
   if (!alone && !retained.has_room(size, control)) return SendStatus::again;
   if (session.lead == kNoRail) [[unlikely]]
-    session.lead = lowest_usable(session);
+    session.lead = session.best_usable();
   std::uint8_t rail = rail_for(session, size);
   const std::uint32_t number = session.next_number;
   SendStatus status = transmit(session, rail, number, meta, slices, count, size);
@@ -83,7 +83,8 @@ SendStatus BondLink::transmit(Session& session, std::uint8_t rail, std::uint32_t
   if (status == SendStatus::broken) [[unlikely]]
     suspect(session, rail, "closed by the peer");
   if (status != SendStatus::sent) return status;
-  state.state = RailState::State::up;
+  if (state.state != RailState::State::up) [[unlikely]]
+    session.came_up(rail);
   session.told = head.acknowledged;
   session.untold_bytes = 0;
   counters_.add(rail_bytes(rail), size);
@@ -97,7 +98,8 @@ SendStatus BondLink::transmit(Session& session, std::uint8_t rail, std::uint32_t
 // A note without a number, on the rail that it is about.
 SendStatus BondLink::send_note(Session& session, std::uint8_t rail, const Note& note) noexcept {
   const Head head{0, session.arrivals.complete()};
-  const Slice slices[] = {{&head, sizeof head}, {&note, sizeof note}};
+  const Note named{note.kind, session.rails[rail].theirs, 0, note.value};
+  const Slice slices[] = {{&head, sizeof head}, {&named, sizeof named}};
   const SendStatus status = rails_[rail].link->send(session.id, {FrameType::rail}, slices, 2);
   if (status == SendStatus::broken) suspect(session, rail, "closed by the peer");
   if (status == SendStatus::sent) {
@@ -111,7 +113,7 @@ SendStatus BondLink::send_note(Session& session, std::uint8_t rail, const Note& 
 bool BondLink::send_unsent(Session& session) noexcept {
   Retained& retained = session.retained;
   while (Retained::Frame* frame = retained.first_unsent()) {
-    if (session.lead == kNoRail) session.lead = lowest_usable(session);
+    if (session.lead == kNoRail) session.lead = session.best_usable();
     if (session.lead == kNoRail) return false;
     const std::uint8_t rail = session.lead;
     const Slice slice{retained.bytes(*frame), frame->size};

@@ -20,6 +20,7 @@ BondLink::BondLink(const BondOptions& options, const Identity& identity, FrameSi
                    Counters& counters)
     : Bond({.name = options.name, .wakes = true, .remote_memory = true}),
       options_(options),
+      choice_(options.pair),
       identity_(identity),
       sink_(sink),
       counters_(counters) {
@@ -51,6 +52,7 @@ void BondLink::publish(AddressWriter& writer) const {
 }
 
 void BondLink::set_own_address(std::span<const std::byte> address) {
+  choice_.set_own(address);
   for (const Rail& rail : rails_) rail.link->set_own_address(address);
 }
 
@@ -65,6 +67,7 @@ bool BondLink::reach(const Address& peer, std::string& why_not) {
 
 // --- Sessions ---
 
+// Our rails that pair with one of the peer's, the best first; the user learns of each that does not, and why.
 Session& BondLink::begin(const Address& address, PeerId peer) {
   Session& session = *sessions_.emplace_back(std::make_unique<Session>(address));
   session.id = static_cast<PeerId>(sessions_.size() - 1);
@@ -75,14 +78,24 @@ Session& BondLink::begin(const Address& address, PeerId peer) {
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1);
   by_peer_[peer] = &session;
   by_name_[address.identity().name.packed()] = &session;
-  std::string why;
-  for (std::uint8_t i = 0; i < kMaxRails; ++i) {
-    if (i < rails_.size() && rails_[i].link->reach(address, why)) {
+  for (RailState& rail : session.rails) rail.state = RailState::State::lost;
+  Pairing pairing = choice_.pairs_with(address, rail_count());
+  for (const RailPair& pair : pairing.pairs) {
+    std::string why;
+    if (pair.ours >= rail_count()) continue;
+    RailState& rail = session.rails[pair.ours];
+    rail.theirs = pair.theirs;
+    rail.rank = static_cast<std::uint8_t>(session.order.size());
+    session.order.push_back(pair.ours);
+    if (rails_[pair.ours].link->reach(address, why)) {
+      rail.state = RailState::State::none;
       ++session.live;
     } else {
-      session.rails[i].state = RailState::State::lost;
+      pairing.left_out.push_back({pair.ours, why});
     }
   }
+  for (const RailLeftOut& each : pairing.left_out)
+    if (choice_.is_news(each.ours, each.why)) tell_user(session, each.ours, each.why);
   return session;
 }
 
@@ -119,7 +132,7 @@ bool BondLink::connect_rails(Session& session, std::string& why_not) {
     if (published == nullptr) return session.usable != 0;
     session.address = *published;
   }
-  for (std::uint8_t i = 0; i < rail_count(); ++i) {
+  for (const std::uint8_t i : session.order) {
     RailState& rail = session.rails[i];
     if (rail.state != RailState::State::none) continue;
     if (session.plain && session.usable != 0) break;
@@ -164,12 +177,17 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
     finish(*session, Session::State::over);
     session = nullptr;
   }
+  if (session == nullptr && !choice_.may_call(from, rail, rail_count())) return kNoPeer;
   if (session == nullptr || !session->announced) {
     const PeerId peer = sink_.on_connect(*this, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
     if (session == nullptr) {
       if (Session* earlier = of(peer)) forget(*earlier);
       session = &begin(from, peer);
+      if (!session->rails[rail].live()) {  // but there the peer is
+        session->rails[rail].state = RailState::State::none;
+        ++session->live;
+      }
     }
     session->announced = true;
   }
@@ -376,14 +394,14 @@ bool BondLink::settle(Session& session) {
       rest |= state.answer_due != 0;
     }
     if (state.leave_due) {
-      const Note note{NoteKind::leave, rail, 0, 0};
+      const Note note{NoteKind::leave, state.theirs, 0, 0};
       const Slice slice{&note, sizeof note};
       state.leave_due = send_numbered(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;
       rest |= state.leave_due;
     }
   }
   if (session.tell_due) {
-    tell(session, lowest_usable(session));
+    tell(session, session.best_usable());
     rest |= session.tell_due;
   }
   if (session.goodbye_due) rest |= !say_goodbye(session);
@@ -395,15 +413,6 @@ bool BondLink::settle(Session& session) {
   rest |= feed(session);
   for (const RailState& rail : session.rails) rest |= rail.close_due;
   return rest;
-}
-
-std::uint8_t BondLink::lowest_usable(const Session& session) const noexcept {
-  std::uint8_t joining = kNoRail;
-  for (std::uint8_t i = 0; i < rail_count(); ++i) {
-    if (session.rails[i].state == RailState::State::up) return i;
-    if (joining == kNoRail && session.rails[i].usable()) joining = i;
-  }
-  return joining;
 }
 
 bool BondLink::drained() const noexcept {

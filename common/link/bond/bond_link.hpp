@@ -16,7 +16,7 @@
 //   late byte of theirs can land on newer data.
 // - With one rail left for a peer nothing is kept; the peer is broken when that one is.
 // - A peer without a bond has one rail; its frames pass unchanged.
-// Rails pair by their position. They must give equal keys for the same registrations, one after the
+// Which rails of two processes pair is decided by BondOptions::pair. They must give equal keys for the same registrations, one after the
 // other, as tcp and sim do.
 // Source: MP_Lite's channel bonding (Chen 2001, ch. 5; design B), with failover.
 // Tests: tests/unit/link/bond_test.cpp, tests/conformance, tests/fault/rails.sh.
@@ -29,6 +29,7 @@
 #include <string_view>
 
 #include "link/link.hpp"
+#include "link/pairing.hpp"
 #include "stats/counters.hpp"
 
 namespace lfc {
@@ -38,7 +39,9 @@ struct BondOptions {
   // Without progress for this long, while another rail answers, a rail is given up.
   std::chrono::milliseconds rail_timeout{1500};
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
-  // Receives one line for the user when a rail is lost.
+  // Which of our rails belongs to which of a peer's, the best first; null: each to that of its position.
+  PairRails pair = nullptr;
+  // Receives one line for the user when a rail is lost, or left out from the start.
   void (*notice)(std::string_view line) = nullptr;
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "link/bond/bond_link.hpp"
+#include "link/bond/rail_choice.hpp"
 #include "link/bond/session.hpp"
 
 namespace lfc::bond {
@@ -94,7 +95,6 @@ class BondLink final : public Bond {
   int attend();
   bool settle(Session& session);
   bool say_goodbye(Session& session);
-  std::uint8_t lowest_usable(const Session& session) const noexcept;
 
   // bond_frames.cpp
   void frame_on_rail(std::uint8_t rail, PeerId id, Meta meta, std::span<const std::byte> payload);
@@ -137,6 +137,7 @@ class BondLink final : public Bond {
   void tell_user(const Session& session, std::uint8_t rail, std::string_view why) const;
 
   const BondOptions options_;
+  RailChoice choice_;
   const Identity identity_;
   FrameSink& sink_;
   Counters& counters_;

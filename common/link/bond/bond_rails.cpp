@@ -35,7 +35,7 @@ void BondLink::leave_rail(Session& session, std::uint8_t rail) {
   session.retained.forsake(rail);
   state.in_flight.clear();
   state.in_flight_bytes = 0;
-  if (session.lead == rail) session.lead = lowest_usable(session);
+  if (session.lead == rail) session.lead = session.best_usable();
   if (session.state != Session::State::open || session.usable == 0) return;
   counters_.add(Counter::rails_lost);
   tell_user(session, rail, state.why);
@@ -63,10 +63,7 @@ void BondLink::peer_left(Session& session, std::uint8_t rail) {
 void BondLink::life(Session& session, std::uint8_t rail) noexcept {
   RailState& state = session.rails[rail];
   ++state.progress;
-  if (state.state == RailState::State::joining) {
-    state.state = RailState::State::up;
-    if (session.lead == kNoRail) session.lead = rail;
-  }
+  if (state.state == RailState::State::joining) session.came_up(rail);
 }
 
 bool BondLink::has_work(const Session& session, std::uint8_t rail) const noexcept {

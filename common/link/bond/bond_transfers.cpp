@@ -23,7 +23,7 @@ bool BondLink::remote_memory(PeerId peer) const noexcept {
   if (session == nullptr) return false;
   if (session->plain)
     return session->lead != kNoRail && rails_[session->lead].link->remote_memory(session->id);
-  const std::uint8_t rail = lowest_usable(*session);
+  const std::uint8_t rail = session->best_usable();
   return session->connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session->id));
 }
 

@@ -35,7 +35,7 @@ enum class NoteKind : std::uint8_t { arrived = 1, probe, answer, leave, goodbye 
 
 struct Note {
   NoteKind kind;
-  std::uint8_t rail;  // leave: which
+  std::uint8_t rail;  // which, as the receiver counts them
   std::uint16_t reserved;
   std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, answer: the round
 };

@@ -70,12 +70,14 @@ struct RailState {
   // Whether it still works: see bond_rails.cpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
-  Clock::time_point since{};     // that number was seen first, or there was nothing to do
-  std::uint32_t asked = 0;       // the round in which it has to answer; 0: none
-  Clock::time_point limit{};     // to make progress, since another rail has answered that round
-  std::uint32_t probed = 0;      // the last round whose probe was sent on it
-  std::uint32_t answer_due = 0;  // the round of the peer's probe that we owe an answer
-  std::string why;               // it was lost
+  Clock::time_point since{};      // that number was seen first, or there was nothing to do
+  std::uint32_t asked = 0;        // the round in which it has to answer; 0: none
+  Clock::time_point limit{};      // to make progress, since another rail has answered that round
+  std::uint32_t probed = 0;       // the last round whose probe was sent on it
+  std::uint32_t answer_due = 0;   // the round of the peer's probe that we owe an answer
+  std::string why;                // it was lost
+  std::uint8_t theirs = kNoRail;  // what the peer calls this rail
+  std::uint8_t rank = kNoRail;    // among the pairs: 0 is the best
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
@@ -114,8 +116,24 @@ struct Session {
   std::uint32_t witnessed = 0;  // the latest round that any rail has answered
 
   std::array<RailState, kMaxRails> rails;
+  std::vector<std::uint8_t> order;  // those that pair with one of the peer's, the best first
 
   explicit Session(const Address& address_) : address(address_) {}
+
+  // That is up, else that may soon be.
+  std::uint8_t best_usable() const noexcept {
+    std::uint8_t joining = kNoRail;
+    for (const std::uint8_t i : order) {
+      if (rails[i].state == RailState::State::up) return i;
+      if (joining == kNoRail && rails[i].usable()) joining = i;
+    }
+    return joining;
+  }
+  // It carries something: the best such rail leads.
+  void came_up(std::uint8_t rail) noexcept {
+    rails[rail].state = RailState::State::up;
+    if (lead == kNoRail || rails[rail].rank < rails[lead].rank) lead = rail;
+  }
 };
 
 }  // namespace lfc::bond

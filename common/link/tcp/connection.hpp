@@ -59,14 +59,20 @@ struct Connection {
       : socket(std::move(socket_)), state(state_), out(memory) {}
 
   int fd() const noexcept { return socket.fd(); }
+  std::string ends() const {
+    const auto host = address ? address->section("host") : std::span<const std::byte>{};
+    const std::string name(reinterpret_cast<const char*>(host.data()), host.size());
+    return to + (name.empty() ? "" : " of " + name) + " from " + from;
+  }
   bool is(State which) const noexcept { return state.load(std::memory_order_acquire) == which; }
 
   Socket socket;
-  std::atomic<State> state;              // release on writing, pairs with the acquire in is()
-  PeerId peer = kNoPeer;                 // set before `established`
-  std::optional<Address> address;        // the peer's, once known
-  std::string ends = "unknown address";  // both, for the user
-  Key nonce;                             // of the hello
+  std::atomic<State> state;        // release on writing, pairs with the acquire in is()
+  PeerId peer = kNoPeer;           // set before `established`
+  std::optional<Address> address;  // the peer's, once known
+  std::string link;                // the peer's link that listens, if we connect
+  std::string to, from;            // addresses, for the user
+  Key nonce;                       // of the hello
   Clock::time_point deadline = Clock::time_point::max();
 
   Outbox out;
@@ -90,9 +96,8 @@ struct Connection {
 
 // Why a connection could not be made, and what to do.
 inline std::string no_connection(const Connection& connection, int error) {
-  const std::string& ends = connection.ends;
-  return ends + ": " + std::strerror(error) + " (firewall? LFC listens on " +
-         ends.substr(0, ends.find(' ')) + "; btl_lfc_ports limits it to ports that are open)";
+  return connection.ends() + ": " + std::strerror(error) + " (firewall? LFC listens on " +
+         connection.to + "; btl_lfc_ports limits it to ports that are open)";
 }
 
 }  // namespace lfc::tcp

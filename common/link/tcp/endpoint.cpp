@@ -6,14 +6,19 @@
 namespace lfc::tcp {
 namespace {
 
-struct SectionHead {
+constexpr std::uint8_t kSixteen = 1;  // an IPv6 address follows, else four bytes
+constexpr std::uint8_t kGateway = 2;
+constexpr std::uint8_t kStandard = 4;
+constexpr std::size_t kMostEndpoints = 2;
+
+struct Head {
   std::uint16_t port;
-  std::uint8_t address_size;  // 4 or 16; the address follows
-  std::uint8_t reserved;
+  std::uint8_t flags;
+  std::uint8_t prefix;
   std::uint32_t megabits;
   std::uint64_t host;
 };
-static_assert(sizeof(SectionHead) == 16);
+static_assert(sizeof(Head) == 16);
 
 }  // namespace
 
@@ -22,28 +27,44 @@ std::string Endpoint::text() const {
   return ip.family == AF_INET6 ? "[" + ip.text() + "]:" + number : ip.text() + ":" + number;
 }
 
-std::vector<std::byte> section_of(const Endpoint& endpoint) {
-  const std::size_t size = endpoint.ip.size();
-  const SectionHead head{endpoint.port, static_cast<std::uint8_t>(size), 0, endpoint.megabits,
-                         endpoint.host};
-  std::vector<std::byte> bytes(sizeof head + size);
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, endpoint.ip.bytes.data(), size);
+std::vector<std::byte> section_of(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::byte> bytes;
+  for (const Endpoint& endpoint : endpoints) {
+    const int flags = (endpoint.ip.family == AF_INET6 ? kSixteen : 0) |
+                      (endpoint.gateway ? kGateway : 0) | (endpoint.standard ? kStandard : 0);
+    const Head head{endpoint.port, static_cast<std::uint8_t>(flags),
+                    static_cast<std::uint8_t>(endpoint.prefix), endpoint.megabits, endpoint.host};
+    const auto fixed = std::as_bytes(std::span(&head, 1));
+    const auto ip = std::as_bytes(std::span(endpoint.ip.bytes)).first(endpoint.ip.size());
+    bytes.insert(bytes.end(), fixed.begin(), fixed.end());
+    bytes.insert(bytes.end(), ip.begin(), ip.end());
+  }
   return bytes;
 }
 
-std::optional<Endpoint> endpoint_of(const Address& address, std::string_view link) {
-  const std::span<const std::byte> section = address.section(link);
-  SectionHead head;
-  if (section.size() < sizeof head) return std::nullopt;
-  std::memcpy(&head, section.data(), sizeof head);
-  const bool known_size = head.address_size == 4 || head.address_size == 16;
-  if (!known_size || section.size() != sizeof head + head.address_size || head.port == 0)
-    return std::nullopt;
-  Endpoint endpoint{{}, head.port, head.megabits, head.host};
-  endpoint.ip.family = head.address_size == 4 ? AF_INET : AF_INET6;
-  std::memcpy(endpoint.ip.bytes.data(), section.data() + sizeof head, head.address_size);
-  return endpoint;
+std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link) {
+  std::span<const std::byte> rest = address.section(link);
+  std::vector<Endpoint> endpoints;
+  while (!rest.empty()) {
+    Head head;
+    if (rest.size() < sizeof head || endpoints.size() == kMostEndpoints) return {};
+    std::memcpy(&head, rest.data(), sizeof head);
+    Endpoint& endpoint = endpoints.emplace_back();
+    endpoint.ip.family = (head.flags & kSixteen) != 0 ? AF_INET6 : AF_INET;
+    const std::size_t size = endpoint.ip.size();
+    if (rest.size() < sizeof head + size || head.port == 0 || head.prefix > size * 8 ||
+        head.flags > (kSixteen | kGateway | kStandard))
+      return {};
+    std::memcpy(endpoint.ip.bytes.data(), rest.data() + sizeof head, size);
+    endpoint.port = head.port;
+    endpoint.prefix = head.prefix;
+    endpoint.megabits = head.megabits;
+    endpoint.gateway = (head.flags & kGateway) != 0;
+    endpoint.standard = (head.flags & kStandard) != 0;
+    endpoint.host = head.host;
+    rest = rest.subspan(sizeof head + size);
+  }
+  return endpoints;
 }
 
 }  // namespace lfc::tcp

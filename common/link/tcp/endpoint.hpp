@@ -1,13 +1,13 @@
-// Endpoint: what a process publishes of one rail of the link tcp: where it listens, and on which host.
+// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which host, and what
+// decides with which of a peer's it pairs (pairs.hpp). A rail has an IPv4 address, an IPv6 address, or one of each.
 //
-//   writer.add("tcp1", section_of({ip, port, megabits, host_tag()}));
-//   std::optional<Endpoint> endpoint = endpoint_of(peer_address, "tcp1");    // empty: it has none, or it makes no sense
-//   complain("cannot reach " + endpoint->text());                            // "10.77.0.1:5000", "[fd00::1]:5000"
+//   writer.add("tcp1", section_of(endpoints));
+//   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: it has no such rail, or it makes no sense
+//     complain("cannot reach " + endpoint.text());                       // "10.77.0.1:5000", "[fd00::1]:5000"
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,18 +20,16 @@ namespace lfc::tcp {
 struct Endpoint {
   IpAddress ip;
   std::uint16_t port = 0;
+  unsigned prefix = 0;         // bits of the network part
   std::uint32_t megabits = 0;  // the interface's speed, 0 when unknown
+  bool gateway = false;        // the interface leads to some gateway
+  bool standard = false;       // it has the default route
   std::uint64_t host = 0;      // host_tag()
 
   std::string text() const;
 };
 
-// A connection with it, in words.
-inline std::string ends_of(const Endpoint& peer, const IpAddress& from) {
-  return peer.text() + " from " + from.text();
-}
-
-std::vector<std::byte> section_of(const Endpoint& endpoint);
-std::optional<Endpoint> endpoint_of(const Address& address, std::string_view link);
+std::vector<std::byte> section_of(const std::vector<Endpoint>& endpoints);
+std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link);
 
 }  // namespace lfc::tcp

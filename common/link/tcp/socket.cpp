@@ -118,6 +118,15 @@ int Socket::pending_error() const noexcept {
   return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
+std::string Socket::peer_address() const {
+  sockaddr_storage name{};
+  socklen_t length = sizeof name;
+  const auto* const address = reinterpret_cast<sockaddr*>(&name);
+  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&name), &length) != 0) return "unknown";
+  const std::optional<IpAddress> ip = IpAddress::from(address);
+  return ip ? ip->text() : "unknown";
+}
+
 VitalSigns Socket::vital_signs() const noexcept {
   tcp_info info{};
   socklen_t length = sizeof info;

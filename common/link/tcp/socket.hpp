@@ -50,6 +50,8 @@ class Socket {
   // The error that ended a connection attempt, or 0.
   int pending_error() const noexcept;
   VitalSigns vital_signs() const noexcept;
+  // The other end's, in words.
+  std::string peer_address() const;
 
  private:
   int fd_ = -1;

@@ -38,11 +38,10 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
 }
 
 // Whether the proof comes from the process whose key our hello was made with.
-bool is_answer(const Connection& connection, std::string_view link,
-               std::span<const std::byte> proof) {
+bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
   Key given;
   std::memcpy(&given, proof.data(), sizeof given);
-  return given == ack_proof(connection.address->identity(), link, connection.nonce);
+  return given == ack_proof(connection.address->identity(), connection.link, connection.nonce);
 }
 
 }  // namespace
@@ -53,10 +52,13 @@ int TcpLink::accept_strangers() {
   const auto is_room = [this] {
     return strangers_ < limits::kTcpStrangers && strangers_ + failed_ < kFailures;
   };
-  for (; is_room(); ++accepted) {
-    Socket socket = listener_.accepted(socket_options_);
+  std::size_t which = 0;
+  while (is_room()) {
+    Socket socket = listeners_[which].accepted(socket_options_);
+    if (!socket && !lacks_resources(errno) && ++which < listeners_.size()) continue;
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
+    ++accepted;
     const SendLock::Guard guard(lock_);
     Connection& connection = adopt(std::move(socket), State::greeting);
     connection.stranger = true;
@@ -91,7 +93,8 @@ int TcpLink::make_room() {
 void TcpLink::listen(bool on) noexcept {
   epoll_event event{};
   event.events = on ? EPOLLIN : 0u;
-  static_cast<void>(::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, listener_.fd(), &event));
+  for (const Socket& listener : listeners_)
+    static_cast<void>(::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, listener.fd(), &event));
 }
 
 void TcpLink::drop_stranger(Connection& connection) noexcept {
@@ -135,7 +138,7 @@ int TcpLink::finish_connect(Connection& connection) {
   const Identity& target = connection.address->identity();
   connection.nonce = random_key();
   const HelloHead head{connection.nonce,
-                       hello_proof(target, name(), connection.nonce, own_address_)};
+                       hello_proof(target, connection.link, connection.nonce, own_address_)};
   std::vector<std::byte> hello(sizeof head);
   std::memcpy(hello.data(), &head, sizeof head);
   hello.insert(hello.end(), own_address_.begin(), own_address_.end());
@@ -148,7 +151,7 @@ int TcpLink::finish_connect(Connection& connection) {
 int TcpLink::await_ack(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::closed) {
-    end(connection, connection.ends + ": closed the connection instead of answering hello");
+    end(connection, connection.ends() + ": closed the connection instead of answering hello");
     return 1;
   }
   if (got == Inbox::Got::error) {
@@ -167,9 +170,9 @@ int TcpLink::await_ack(Connection& connection) {
   const bool is_ack =
       fault == HeaderFault::none && header.length == sizeof(Key) && type == FrameType::hello_ack;
   if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
-  if (!is_ack || !is_answer(connection, name(), bytes.subspan(sizeof header, sizeof(Key)))) {
+  if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
     counters_.add(Counter::frames_dropped);
-    end(connection, connection.ends + ": answered hello with something else");
+    end(connection, connection.ends() + ": answered hello with something else");
     return 1;
   }
   connection.in.consume(sizeof header + sizeof(Key));
@@ -237,8 +240,8 @@ void TcpLink::believe(Connection& connection, std::span<const std::byte> hello) 
   if (!address || address->has_key() || address->identity().name == identity_.name) return;
   heard_.push_back(head.nonce);
   connection.nonce = head.nonce;
-  if (const auto endpoint = endpoint_of(*address, name()))
-    connection.ends = ends_of(*endpoint, options_.interface.address);
+  connection.from = options_.interface.address.text();
+  connection.to = connection.socket.peer_address();
   connection.address = std::move(address);
 }
 

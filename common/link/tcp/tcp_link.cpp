@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -40,15 +41,24 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       options_(resolved(options)),
       socket_options_(socket_options(options_)),
       identity_(identity),
-      host_tag_(host_tag()),
       sink_(sink),
       counters_(counters),
       memory_(options.threads),
       lock_(options.threads) {}
 
 bool TcpLink::open(std::string& why_not) {
-  listener_ = Socket::listening(options_.interface.address, options_.ports, port_, why_not);
-  if (!listener_) return false;
+  std::vector<Interface> addresses{options_.interface};
+  if (options_.other) addresses.push_back(*options_.other);
+  for (const Interface& each : addresses) {
+    Endpoint endpoint{
+        each.address,  0,         each.prefix, options_.interface.megabits, each.gateway,
+        each.standard, host_tag()};
+    Socket listener = Socket::listening(each.address, options_.ports, endpoint.port, why_not);
+    if (!listener && listeners_.empty()) return false;
+    if (!listener) break;
+    listeners_.push_back(std::move(listener));
+    endpoints_.push_back(endpoint);
+  }
   epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
   const auto watch_for = [this](int fd, void* what) {
     epoll_event event{};
@@ -56,9 +66,10 @@ bool TcpLink::open(std::string& why_not) {
     event.data.ptr = what;
     return ::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0;
   };
-  if (epoll_ && timer_.open() && watch_for(listener_.fd(), nullptr) &&
-      watch_for(timer_.fd(), &timer_))
-    return true;
+  const bool listens =
+      std::all_of(listeners_.begin(), listeners_.end(),
+                  [&](const Socket& listener) { return watch_for(listener.fd(), nullptr); });
+  if (epoll_ && timer_.open() && listens && watch_for(timer_.fd(), &timer_)) return true;
   why_not = std::string("epoll: ") + std::strerror(errno);
   return false;
 }
@@ -78,25 +89,49 @@ TcpLink::~TcpLink() {
 }
 
 void TcpLink::publish(AddressWriter& writer) const {
-  const Interface& interface = options_.interface;
-  writer.add(name(), section_of({interface.address, port_, interface.megabits, host_tag_}));
+  writer.add(name(), section_of(endpoints_));
+  if (rail_number(name()) != 0) return;
+  std::array<char, 32> host{};  // for people to read
+  ::gethostname(host.data(), host.size() - 1);
+  writer.add("host", std::as_bytes(std::span(host).first(std::strlen(host.data()))));
 }
 
 void TcpLink::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
 }
 
-bool TcpLink::reach(const Address& peer, std::string& why_not) {
-  const std::optional<Endpoint> endpoint = endpoint_of(peer, name());
-  if (!endpoint) {
-    why_not = "the peer has no " + options_.name + " address";
-    return false;
+// Between this rail and one of the peer's.
+std::optional<TcpLink::Route> TcpLink::route_to(const Address& peer, std::string& why_not) const {
+  const std::size_t number = rail_number(name());
+  const auto own = Address::parse(own_address_);
+  Rails ours = own ? published_rails(*own) : Rails{};
+  if (ours.size() <= number) ours.resize(number + 1);
+  ours[number] = endpoints_;
+  const Rails theirs = published_rails(peer);
+  if (theirs.empty()) {
+    why_not = "the peer has no tcp address";
+    return std::nullopt;
   }
+  const Pairs found = pair_rails(ours, theirs);
+  for (const Pair& pair : found.pairs)
+    if (pair.ours == number)
+      return Route{endpoints_[pair.from].ip, theirs[pair.theirs][pair.to], rail_name(pair.theirs),
+                   pair.why};
+  for (const RailLeftOut& each : found.left_out)
+    if (each.ours == number) why_not = options_.interface.address.text() + ": " + each.why;
+  return std::nullopt;
+}
+
+bool TcpLink::reach(const Address& peer, std::string& why_not) {
   if (peer.identity().name == identity_.name) {
     why_not = "it is this process itself";
     return false;
   }
-  return can_reach(options_.interface, endpoint->ip, endpoint->host, why_not);
+  const std::optional<Route> route = route_to(peer, why_not);
+  if (!route) return false;
+  const bool second = options_.other && !(route->from == options_.interface.address);
+  return can_reach(second ? *options_.other : options_.interface, route->to.ip, route->to.host,
+                   why_not);
 }
 
 // --- Connections ---
@@ -143,20 +178,24 @@ bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not)
     why_not = "the connection was lost before";
     return false;
   }
-  const std::optional<Endpoint> endpoint = endpoint_of(address, name());
-  if (!endpoint || !address.has_key() || own_address_.empty()) {
-    why_not = !endpoint            ? "the peer has no " + options_.name + " address"
-              : !address.has_key() ? "the peer's key is not known"
-                                   : "the link does not know its own process's address yet";
+  if (!address.has_key() || own_address_.empty()) {
+    why_not = !address.has_key() ? "the peer's key is not known"
+                                 : "the link does not know its own process's address yet";
     return false;
   }
-  Socket socket = Socket::connecting(options_.interface.address, endpoint->ip, endpoint->port,
-                                     socket_options_, why_not);
+  const std::optional<Route> route = route_to(address, why_not);
+  if (!route) return false;
+  Socket socket =
+      Socket::connecting(route->from, route->to.ip, route->to.port, socket_options_, why_not);
   if (!socket) return false;
   Connection& connection = adopt(std::move(socket), State::connecting);
   connection.peer = peer;
   connection.address = address;
-  connection.ends = ends_of(*endpoint, options_.interface.address);
+  connection.link = route->link;
+  connection.to = route->to.text();
+  connection.from = route->from.text();
+  if (options_.notice != nullptr)
+    options_.notice("connecting to " + connection.ends() + ": " + route->why);
   connection.deadline = Clock::now() + options_.connect_timeout;
   timed_.store(true, std::memory_order_relaxed);
   target = {Slot::Status::live, &connection, {}};

@@ -20,7 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "link/interfaces.hpp"
 #include "link/link.hpp"
@@ -30,9 +32,12 @@
 namespace lfc {
 
 struct TcpOptions {
-  std::string name = "tcp";  // section of the address
-  Interface interface;       // the local address to listen on and to connect from
-  PortRange ports;           // to listen on
+  std::string name = "tcp";        // section of the address
+  Interface interface;             // the local address to listen on and to connect from
+  std::optional<Interface> other;  // the same device's address of the other family
+  PortRange ports;                 // to listen on
+  void (*notice)(std::string_view line) =
+      nullptr;  // receives a line about each connection that it begins
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
   std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's host
   // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:

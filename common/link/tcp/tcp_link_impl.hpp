@@ -16,6 +16,7 @@
 #include "link/tcp/connection.hpp"
 #include "link/tcp/endpoint.hpp"
 #include "link/tcp/operations.hpp"
+#include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link.hpp"
 #include "link/tcp/timer.hpp"
 #include "sync/send_lock.hpp"
@@ -63,6 +64,16 @@ class TcpLink final : public Link {
     Connection* connection = nullptr;  // with `live`
     Clock::time_point deadline{};      // with `crossed`
   };
+
+  // How this rail talks to a peer.
+  struct Route {
+    IpAddress from;
+    Endpoint to;
+    std::string link;  // the peer's, that listens there
+    std::string why;
+  };
+
+  std::optional<Route> route_to(const Address& peer, std::string& why_not) const;
 
   // tcp_link.cpp; the lock is held
   Slot& slot(PeerId peer);
@@ -140,15 +151,14 @@ class TcpLink final : public Link {
   const TcpOptions options_;
   const SocketOptions socket_options_;
   const Identity identity_;
-  const std::uint64_t host_tag_;
   FrameSink& sink_;
   Counters& counters_;
   std::vector<std::byte> own_address_;
   std::vector<Key> heard_;  // nonces of the hellos that were believed
-  Socket listener_;
-  Socket epoll_;  // not a socket, but a descriptor to own
-  Timer timer_;   // in the epoll set: it is time to look after the peers
-  std::uint16_t port_ = 0;
+  std::vector<Socket> listeners_;
+  std::vector<Endpoint> endpoints_;  // of these
+  Socket epoll_;                     // not a socket, but a descriptor to own
+  Timer timer_;                      // in the epoll set: it is time to look after the peers
   RegisteredMemory memory_;
 
   mutable SendLock lock_;  // guards what follows, and parts of each connection

@@ -295,7 +295,7 @@ int TcpLink::check_time(Clock::time_point now) {
 }
 
 void TcpLink::end_with_errno(Connection& connection, int error) {
-  end(connection, connection.ends + ": " + std::strerror(error));
+  end(connection, connection.ends() + ": " + std::strerror(error));
 }
 
 void TcpLink::end(Connection& connection, std::string_view why) {

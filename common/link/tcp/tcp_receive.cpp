@@ -55,7 +55,7 @@ int TcpLink::receive(Connection& connection) {
     bytes += connection.in.last_read();
     if (got == Inbox::Got::nothing) return events;
     if (got == Inbox::Got::closed) {
-      end(connection, connection.ends + ": the peer ended without a goodbye");
+      end(connection, connection.ends() + ": the peer ended without a goodbye");
       return events + 1;
     }
     if (got == Inbox::Got::error) {
@@ -117,7 +117,7 @@ bool TcpLink::handle(Connection& connection, const Prefix& prefix,
 
 void TcpLink::violation(Connection& connection, std::string_view what) {
   counters_.add(Counter::frames_dropped);
-  end(connection, connection.ends + ": the peer sent " + std::string(what));
+  end(connection, connection.ends() + ": the peer sent " + std::string(what));
 }
 
 // --- Remote memory: the target ---

@@ -26,7 +26,7 @@ int TcpLink::look_after_peers() {
     if (connections_.empty()) timer_.run(Silence::Duration(0));
   }
   for (Connection* connection : silent)
-    end(*connection, connection->ends + ": its host has not answered for " +
+    end(*connection, connection->ends() + ": its host has not answered for " +
                          seconds(connection->silence.lasts()) +
                          " s, although data is on its way to it (is it down, or the cable cut, or "
                          "does a firewall drop packets?)");

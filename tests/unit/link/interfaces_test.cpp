@@ -75,7 +75,11 @@ TEST_CASE("addresses: parse, text, subnets", "[interfaces]") {
 }
 
 TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
-  CHECK(select("").text == "eth0=10.77.0.1 eth1=10.78.0.1 docker0=172.17.0.1");
+  CHECK(select("").text == "eth0=10.77.0.1 eth1=10.78.0.1");
+  CHECK(select("docker0").text == "docker0=172.17.0.1");
+  CHECK(select("^eth0,eth1").text == "docker0=172.17.0.1");  // nothing else is left
+  CHECK(select("eth").text == "eth0=10.77.0.1 eth1=10.78.0.1");
+  CHECK(select("doc,eth1").text == "docker0=172.17.0.1 eth1=10.78.0.1");
   CHECK(select("eth1,eth0").text == "eth1=10.78.0.1 eth0=10.77.0.1");
   CHECK(select(" eth1 , eth1,10.78.0.0/20 ").text == "eth1=10.78.0.1");
   CHECK(select("10.77.0.0/24").text == "eth0=10.77.0.1 eth0=10.77.0.9");
@@ -86,6 +90,22 @@ TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
   CHECK(select("lo:6").text == "lo=::1");
   CHECK(select("^docker0,lo").text == "eth0=10.77.0.1 eth1=10.78.0.1");
   CHECK(select("^10.77.0.1,docker0,not-here").text == "eth0=10.77.0.9 eth1=10.78.0.1");
+}
+
+TEST_CASE("a device has an address of the other family, unless one is asked for", "[interfaces]") {
+  const Interface four = make("eth0", "10.77.0.1", 24);
+  const Interface six = make("eth0", "fd00::1", 64);
+  for (const char* list : {"", "eth0", "eth", "^eth1", "eth1,eth0"}) {
+    INFO(list);
+    REQUIRE(lfc::other_family(list, host(), four));
+    CHECK(lfc::other_family(list, host(), four)->address == six.address);
+    CHECK(lfc::other_family(list, host(), six)->address == four.address);
+  }
+  for (const char* list : {"eth0:4", "10.77.0.0/24", "^fd00::/8"}) {
+    INFO(list);
+    CHECK_FALSE(lfc::other_family(list, host(), four));
+  }
+  CHECK_FALSE(lfc::other_family("", host(), make("eth1", "10.78.0.1", 20)));
 }
 
 TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {

@@ -1,0 +1,53 @@
+// RailChoice: which rails of a bond are for a peer, as both publish, and what the user has been told of the others.
+//
+//   RailChoice choice(options.pair);
+//   choice.set_own(address);
+//   for (const RailPair& pair : choice.pairs_with(peer, rails).pairs) connect(pair.ours);
+//   if (choice.is_news(rail, why)) tell_user(rail, why);   // once for each reason, not once for each peer
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "link/pairing.hpp"
+
+namespace lfc::bond {
+
+class RailChoice {
+ public:
+  explicit RailChoice(PairRails pair) : pair_(pair) {}
+
+  void set_own(std::span<const std::byte> address) { own_ = Address::parse(address); }
+  // Where nobody says which belong together: each of our `rails` and the peer's of that position.
+  Pairing pairs_with(const Address& peer, std::uint8_t rails) const {
+    if (pair_ != nullptr && own_) return pair_(*own_, peer);
+    Pairing by_position;
+    for (std::uint8_t i = 0; i < rails; ++i) by_position.pairs.push_back({i, i, {}});
+    return by_position;
+  }
+  // Whether it may begin to talk to us over this rail.
+  bool may_call(const Address& peer, std::uint8_t rail, std::uint8_t rails) const {
+    const Pairing pairing = pairs_with(peer, rails);
+    return std::any_of(pairing.pairs.begin(), pairing.pairs.end(),
+                       [rail](const RailPair& pair) { return pair.ours == rail; });
+  }
+  bool is_news(std::uint8_t rail, const std::string& why) {
+    if (pair_ == nullptr) return false;
+    std::string text = std::to_string(rail) + why;
+    if (std::find(told_.begin(), told_.end(), text) != told_.end()) return false;
+    told_.push_back(std::move(text));
+    return true;
+  }
+
+ private:
+  PairRails pair_;
+  std::optional<Address> own_;
+  std::vector<std::string> told_;
+};
+
+}  // namespace lfc::bond
