@@ -53,6 +53,7 @@ class Trace final : public std::enable_shared_from_this<Trace>, private FrameSin
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& said) const override { return to_.published(said); }
+  Keep may_keep(bool stream) noexcept override { return to_.may_keep(stream); }
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
   Link& outer(Link& link) const noexcept;
 
