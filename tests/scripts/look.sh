@@ -17,7 +17,7 @@ expect 2 "lfc-look: '-1'" "$look" --job --wait -1
 expect 1 "^lfc-look: process $$ has not opened LFC$" "$look" $$
 expect 1 '^lfc-look: no rank on this node has opened LFC in that job' "$look" --job 4294967295
 
-mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc --mca btl_lfc_links loop,shm \
+mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc --mca btl_lfc_links loop,shm --mca btl_lfc_trace 32 \
   "$LFC_BUILD/default/tests/mpi/mpi_random_traffic" --events 100000000 --limit 60 >"$scratch/output" 2>&1 &
 job=$!
 ranks=()
@@ -33,6 +33,7 @@ done
 expect 0 "^rank [01], process ${ranks[0]} \(mpi_random_traf\): " "$look" "${ranks[0]}"
 grep -qE '^  rank [01] +shm, connected, credits [0-9]+, window [0-9]+, owed [0-9]+' <<<"$output" || fail "its peer is not shown: $output"
 grep -qE '^  counters +frames_sent [0-9]+, ' <<<"$output" || fail "its counters are not shown: $output"
+(($(grep -cE '^  event +-[0-9.]+ s (sent|received) [a-z ]+, rank [01], [0-9]+ B, tag ' <<<"$output") > 20)) || fail "the trace is not shown: $output"
 grep -qE '^verdict: the job is at work: [0-9]+ frames' <<<"$output" || fail "a running job is not told from one that hangs: $output"
 
 kill -STOP "${ranks[1]}"

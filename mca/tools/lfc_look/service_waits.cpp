@@ -91,9 +91,9 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 // --- Collectives ---
 
 // By lfc_coll_kind (common/services/collective/call.h).
-constexpr std::array kCollectives{"bcast",     "reduce",  "allreduce or barrier",
-                                  "allgather", "gather",  "scatter",
-                                  "alltoall",  "gatherv", "scatterv"};
+constexpr std::array kCollectives{
+    "bcast",   "reduce",   "allreduce or barrier", "allgather", "gather", "scatter", "alltoall",
+    "gatherv", "scatterv", "reduce_scatter"};
 
 }  // namespace
 

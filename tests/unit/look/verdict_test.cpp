@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "services/collective/call.h"
 
 namespace {
 
@@ -198,6 +199,14 @@ TEST_CASE("verdict: a collective that a rank has not called") {
   check({rank(0, {in}), rank(1, {in})},
         {"ranks 0 and 1 wait for the bcast of a communicator of 3 ranks, which ranks on other "
          "nodes have to call or pass on"});
+}
+TEST_CASE("verdict: each kind of collective has its name") {
+  for (std::uint64_t kind = 0; kind < LFC_COLL_KINDS; ++kind) {
+    const Row waits{
+        "communicator",
+        {{"key", 1}, {"ranks", 2}, {"operation", 4096}, {"kind", kind}, {"next_step", 1}}};
+    CHECK(verdict({rank(0, {waits})})[0].find("the collective of") == std::string::npos);
+  }
 }
 TEST_CASE("verdict: an announced buffer that is not filled") {
   std::vector<Row> rows{peer(5, {{"id", 3}}), {"neon_route", {{"peer", 3}}, 600, 1}};
