@@ -21,6 +21,7 @@ inside() {
     shift 4
     mkdir -p "$root/lfc" "$root/out"
     mount -t proc proc "$root/proc"
+    mount --rbind /sys "$root/sys"
     mount --rbind /dev "$root/dev"
     mount --bind /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || cp -L /etc/resolv.conf "$root/etc"
     mount --bind "$tree" "$root/lfc"
@@ -47,7 +48,7 @@ quietly inside build apt-get update
 install build dpkg-dev lintian
 quietly inside build sh -c "cp -r /lfc/scripts/packages/debian /tmp && cd /tmp && apt-get build-dep -y --no-install-recommends ./"
 quietly inside build /lfc/scripts/packages/build-deb /out
-expect 0 '' inside build lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs --profile debian \
+expect 0 '' inside build lintian --allow-root --fail-on error,warning --profile debian \
   "/out/$(basename "$scratch"/out/*.changes)"
 rm -rf "$scratch/build"
 
