@@ -15,6 +15,8 @@
 namespace lfc::tcp {
 namespace {
 
+// Larger frames gain less by company than their copy costs.
+constexpr std::size_t kKeptFrame = 20 * 1024;
 constexpr std::chrono::milliseconds kLinger{1000};  // for frames not yet written, at the very end
 
 SocketOptions socket_options(const TcpOptions& options) noexcept {
@@ -251,7 +253,8 @@ SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
 // Those that follow may be kept back.
 SendStatus TcpLink::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what) noexcept {
-  const Keep answer = armed_ ? Keep::no : sink_.may_keep(connection.burst.is_stream());
+  const bool large = total_size(slices, count) > kKeptFrame;
+  const Keep answer = armed_ || large ? Keep::no : sink_.may_keep(connection.burst.is_stream());
   if (answer == Keep::never) connection.burst.pause();
   const bool timed = answer == Keep::watched;
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};

@@ -492,7 +492,7 @@ TEST_CASE("ni thread: streams and polls of several threads lose nothing") {
   CHECK(pair.target.in_order);
 }
 
-TEST_CASE("ni thread: the answers to what one pass finds leave together, under every policy") {
+TEST_CASE("ni thread: the answers to what one pass finds leave together under every policy") {
   Station target(1, "tcp", "single");
   Station origin(0, "tcp", "single");
   const PeerId peer = origin.meet(target);
@@ -519,6 +519,45 @@ TEST_CASE("ni thread: the answers to what one pass finds leave together, under e
   CHECK(target.count(Counter::writes_saved) >= 2);
   while (adds[kAdds - 1].result < 0 && steady_clock::now() < deadline) origin.ni->progress();
   for (const Add& add : adds) CHECK(add.result == static_cast<int>(Result::ok));
+}
+
+// Sends each message on, three times.
+struct Forwarder {
+  static void forward(void* context, const Delivery& delivery) {
+    auto& self = *static_cast<Forwarder*>(context);
+    for (int i = 0; i < 3; ++i, ++self.sent) {
+      const Slice slices[2] = {{&self.sent, sizeof self.sent}, {nullptr, 0}};
+      self.refused += self.ni.try_send(self.to, delivery.tag, slices, 2) ? 0 : 1;
+    }
+  }
+  Ni& ni;
+  PeerId to;
+  std::uint32_t sent;
+  int refused = 0;
+};
+
+TEST_CASE("ni thread: what a callback sends to another peer leaves in the same pass") {
+  Streamed onward("single");  // from the one in the middle
+  Station& middle = onward.origin;
+  Station origin(2, "tcp", "single");
+  const PeerId peer = origin.meet(middle);
+  Forwarder forwarder{*middle.ni, onward.peer, onward.sent};
+  middle.ni->set_message_handler(handler_of<Forwarder::forward>(&forwarder));
+  Message message;
+  message.done = [](Message*, Result) {};
+  message.slices[0] = {&peer, sizeof peer};
+  message.slice_count = 1;
+  message.tag = 1;
+  origin.ni->post(peer, message);
+  const auto deadline = steady_clock::now() + 10s;
+  while (forwarder.sent == onward.sent && steady_clock::now() < deadline) {
+    origin.ni->progress();
+    middle.ni->progress();
+  }
+  CHECK(forwarder.refused == 0);
+  onward.sent += 3;
+  CHECK(onward.takes());  // although nobody polls in the middle
+  CHECK(middle.count(Counter::writes_saved) > 0);
 }
 
 TEST_CASE("ni thread: upcalls reach a host that is away") {
