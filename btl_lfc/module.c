@@ -78,9 +78,10 @@ static void receive(void* endpoint, uint8_t tag, const void* data, size_t size) 
 static void broken(void* context, const char* why) {
   const struct mca_btl_base_endpoint_t* endpoint = context;
   if (endpoint == NULL) return; /* we never meant to talk to it */
-  lfc_help("lost process", opal_process_name_print(endpoint->proc->proc_name), why,
-           OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid), lfc_node_of(opal_proc_local_get()),
-           lfc_node_of(endpoint->proc));
+  const char* name = opal_process_name_print(endpoint->proc->proc_name);
+  if (!lfc_help("lost process", name, why, OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid),
+                lfc_node_of(opal_proc_local_get()), lfc_node_of(endpoint->proc)))
+    opal_output(0, "btl lfc: lost process %s: %s (no descriptor is left: ulimit -n)", name, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
     lfc_btl.error_callback(&lfc_btl.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);

@@ -55,12 +55,22 @@ static void tell(const char* topic, va_list texts) {
 }
 #endif
 
-void lfc_help(const char* topic, ...) {
+/* Not where no descriptor is left. */
+static bool can_open_catalogue(void) {
+  const int token = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (token < 0) return false;
+  (void)close(token);
+  return true;
+}
+
+bool lfc_help(const char* topic, ...) {
   va_list texts;
+  if (!can_open_catalogue()) return false;
   find_catalogue();
   va_start(texts, topic);
   tell(topic, texts);
   va_end(texts);
+  return true;
 }
 
 const char* lfc_node_of(const opal_proc_t* process) {

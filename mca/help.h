@@ -9,9 +9,12 @@
 #ifndef LFC_MCA_HELP_H
 #define LFC_MCA_HELP_H
 
+#include <stdbool.h>
+
 #include "ompi_version.h"
 
-void lfc_help(const char* topic, ...);
+/* False: nothing was told, no descriptor is left for the catalogue. */
+bool lfc_help(const char* topic, ...);
 
 /* The name of the node on which the process is; "?" if nobody knows. */
 const char* lfc_node_of(const opal_proc_t* process);

@@ -3,7 +3,7 @@
 // as their sink, so that without it nothing is there that could cost anything. With it rings are not written to directly.
 //
 //   auto trace = std::make_shared<Trace>(ni.sink(), 1000);       // events
-//   ni.add_link(trace->around(make_shm_link(options, trace->sink(), why_not)));
+//   std::unique_ptr<Link> traced = trace->around(make_shm_link(options, trace->sink(), why_not));     // for the NI
 //
 // Threads: under the NI's lock, as links.
 #pragma once

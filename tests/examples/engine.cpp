@@ -88,7 +88,7 @@ void config_of(std::uint32_t job, std::uint32_t rank) {
 #include "common/engine/config.hpp.example"
 }
 
-void activity(Activity& activity, void (*retry)()) {
+void activity(Activity& activity, void (*retry)(), bool stream) {
 #include "common/engine/activity.hpp.example"
 }
 
