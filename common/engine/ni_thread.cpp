@@ -61,9 +61,10 @@ void ask_for_short_slices() noexcept {
     std::uint64_t runtime, deadline, period;
   } attributes{};
   static_assert(sizeof attributes == 48);
-  attributes.size = sizeof attributes;
-  attributes.policy = SCHED_OTHER;
-  attributes.nice = 0;
+  // A job's own priority stays; a real-time one has no slices.
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
+      attributes.policy != SCHED_OTHER)
+    return;
   attributes.runtime = 100'000;
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
