@@ -51,7 +51,7 @@ end_job $((timeout + 20))
 ((code != 0)) || fail "the job says that it did well without a cable"
 limit=$((timeout + 5))
 ((SECONDS - from <= limit)) || fail "the job ended $((SECONDS - from)) s after the cut, not within $limit"
-grep -aEq 'lost process .*10\.77\.1\.[12]:[0-9]+ from 10\.77\.1\.[12]: .*not answered for [0-9.]+ s' "$output" ||
+grep -aEq 'lost process .*10\.77\.1\.[12]:[0-9]+ of [^ ]+ from 10\.77\.1\.[12]: .*not answered for [0-9.]+ s' "$output" ||
   fail "no line says which host is silent"
 nothing_left
 echo "cable cut: the job ended $((SECONDS - from)) s later"
