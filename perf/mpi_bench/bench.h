@@ -83,6 +83,19 @@ double run_gather(Point* p, long units);
 double run_scatter(Point* p, long units);
 double run_reduce_scatter(Point* p, long units);
 
+int begin_bcast_started(Point* p);
+int begin_allreduce_started(Point* p);
+int begin_allgather_started(Point* p);
+int begin_alltoall_started(Point* p);
+int begin_barrier_started(Point* p);
+double run_bcast_started(Point* p, long units);
+double run_allreduce_started(Point* p, long units);
+double run_allgather_started(Point* p, long units);
+double run_alltoall_started(Point* p, long units);
+double run_barrier_started(Point* p, long units);
+void end_started(Point* p);
+void end_bcast_started(Point* p);
+
 int begin_window(Point* p);
 void end_window(Point* p);
 double run_put(Point* p, long units);
