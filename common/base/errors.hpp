@@ -1,6 +1,6 @@
 // with_errno: what failed, and what the kernel says to it, for one line to the user.
 //
-//   if (fd < 0) why_not = with_errno("memfd");         // "memfd: Too many open files"
+//   if (fd < 0) why_not = with_errno("memfd");         // "memfd: Too many open files (ulimit -n)"
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,8 @@
 namespace lfc {
 
 inline std::string with_errno(std::string_view what, int error = errno) {
-  return std::string(what) + ": " + std::generic_category().message(error);
+  const char* const limit = error == EMFILE ? " (ulimit -n)" : error == EFBIG ? " (ulimit -f)" : "";
+  return std::string(what) + ": " + std::generic_category().message(error) + limit;
 }
 
 }  // namespace lfc

@@ -24,6 +24,8 @@ bool open_loop(CableOpening& opening) {
 bool open_shm(CableOpening& opening) {
   ShmOptions shm;
   shm.ring = ring_shape(opening.options);
+  // All of the node, and as many that they may spawn.
+  shm.places = std::max(shm.places, 2 * opening.options.neighbours);
   shm.cma = opening.options.cma;
   shm.bell = opening.policy != Policy::single;
   shm.single_copy_from = opening.options.single_copy_from;

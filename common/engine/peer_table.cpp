@@ -1,10 +1,20 @@
 #include "engine/peer_table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <utility>
 
+#include "machine/file_descriptor.hpp"
+
 namespace lfc {
+namespace {
+
+// Descriptors that a process may come to need: its own, and of each peer that talks one, or one for each rail.
+constexpr std::size_t kOwnDescriptors = 256;
+constexpr std::size_t kPeerDescriptors = 8;
+
+}  // namespace
 
 PeerTable::PeerTable(const Config& config, const Identity& identity, Counters& counters,
                      Activity& activity, Outcomes& outcomes)
@@ -27,6 +37,8 @@ PeerId PeerTable::find(ProcessName name) const noexcept {
 Peer& PeerTable::insert(const Address& address) {
   const auto id = static_cast<PeerId>(peers_.size());
   Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(id, address, window_));
+  if (const std::size_t count = peers_.size(); std::has_single_bit(count))
+    permit_descriptors(kOwnDescriptors + kPeerDescriptors * 2 * count);
   by_name_[address.identity().name.packed()] = id;
   return peer;
 }

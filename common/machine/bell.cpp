@@ -1,28 +1,103 @@
 #include "machine/bell.hpp"
 
 #include <fcntl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
 
 #include "base/errors.hpp"
 
 namespace lfc {
+namespace {
+
+constexpr int kDatagrams = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+// A name in no file system, which goes with its owner: the first byte is 0.
+struct SocketName {
+  explicit SocketName(const BellName& name) noexcept {
+    address.sun_family = AF_UNIX;
+    const std::size_t length = strnlen(name.data(), name.size());
+    std::memcpy(address.sun_path + 1, name.data(), length);
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  }
+  const sockaddr* data() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t size = 0;
+};
+
+}  // namespace
+
+// What all cords of a process ring with. Any thread.
+class Ringer {
+ public:
+  // The one there is, or a new one; null: errno says why.
+  static std::shared_ptr<const Ringer> of_process();
+  // False: nobody has been rung, errno says why.
+  bool ring(const BellName& name) const noexcept;
+
+ private:
+  bool renew() const noexcept;
+
+  FileDescriptor socket_;
+};
+
+std::shared_ptr<const Ringer> Ringer::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<const Ringer> only;
+  const std::lock_guard guard(mutex);
+  std::shared_ptr<const Ringer> ringer = only.lock();
+  if (ringer != nullptr) return ringer;
+  auto made = std::make_shared<Ringer>();
+  made->socket_ = FileDescriptor(::socket(AF_UNIX, kDatagrams, 0));
+  if (made->socket_.is_open()) only = ringer = made;
+  return ringer;
+}
+
+bool Ringer::ring(const BellName& name) const noexcept {
+  const SocketName to(name);
+  const char one = 1;
+  for (bool fresh = false;; fresh = true) {
+    if (::sendto(socket_.get(), &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL, to.data(), to.size) == 1)
+      return true;
+    if (errno != EAGAIN) return false;
+    if (fresh) return true;  // the owner's queue is full: it has been rung enough
+    if (!renew()) return false;
+  }
+}
+
+// Some hundreds of owners that have been rung and have not looked use up what one socket may have sent: the next one
+// takes its place, and its number.
+bool Ringer::renew() const noexcept {
+  const FileDescriptor next(::socket(AF_UNIX, kDatagrams, 0));
+  return next.is_open() && ::dup3(next.get(), socket_.get(), O_CLOEXEC) >= 0;
+}
 
 std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    why_not = with_errno("pipe");
-    return nullptr;
-  }
   std::unique_ptr<Bell> bell(new Bell(state));
-  bell->read_end_ = FileDescriptor(ends[0]);
-  bell->write_end_ = FileDescriptor(ends[1]);
-  state.is_heavy.store(bell->fence_.is_asymmetric() ? 1 : 0, std::memory_order_relaxed);
-  state.fd.store(static_cast<std::uint32_t>(ends[1]) + 1, std::memory_order_relaxed);
-  return bell;
+  std::uint64_t random = 0;
+  BellName name{};
+  bell->socket_ = FileDescriptor(::socket(AF_UNIX, kDatagrams, 0));
+  if (bell->socket_.is_open() && ::getrandom(&random, sizeof random, 0) == sizeof random) {
+    std::snprintf(name.data(), name.size(), "lfc-bell-%016llx",
+                  static_cast<unsigned long long>(random));
+    const SocketName own(name);
+    if (::bind(bell->socket_.get(), own.data(), own.size) == 0) {
+      state.is_heavy.store(bell->fence_.is_asymmetric() ? 1 : 0, std::memory_order_relaxed);
+      state.name = name;
+      return bell;
+    }
+  }
+  why_not = with_errno("socket to be woken by");
+  return nullptr;
 }
 
 void Bell::announce() noexcept {
@@ -32,29 +107,26 @@ void Bell::announce() noexcept {
 
 void Bell::withdraw() noexcept {
   state_.word.withdraw();
-  std::array<std::byte, 256> bytes;
-  while (::read(read_end_.get(), bytes.data(), bytes.size()) ==
-         static_cast<ssize_t>(bytes.size())) {
+  std::array<mmsghdr, 16> rung{};  // without room for the bytes
+  const auto most = static_cast<unsigned>(rung.size());
+  while (::recvmmsg(socket_.get(), rung.data(), most, MSG_DONTWAIT, nullptr) ==
+         static_cast<int>(most)) {
   }
 }
 
-BellCord::BellCord(BellState& state, std::uint32_t pid) noexcept {
-  const std::uint32_t fd = state.fd.load(std::memory_order_relaxed);
-  if (fd == 0) return;
-  std::string why_not;
-  // For reading as well: to a pipe without any reader a write would raise SIGPIPE.
-  pipe_ = open_of_process(pid, static_cast<int>(fd - 1), "pipe:", why_not);
-  if (!pipe_.is_open()) return;
+BellCord::BellCord(BellState& state) {
+  if (!state.is_there()) return;
+  name_ = state.name;
+  ringer_ = Ringer::of_process();
+  if (ringer_ == nullptr || !ringer_->ring(name_)) return;
   state_ = &state;
   cheap_ = state.is_heavy.load(std::memory_order_relaxed) != 0 &&
            AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric();
 }
 
 void BellCord::ring(std::uint32_t token) const noexcept {
-  const char one = 1;
-  // A full pipe has been rung enough.
-  if (::write(pipe_.get(), &one, 1) < 0 && errno != EAGAIN) return;
-  state_->word.answer(token);
+  // Of an owner that has gone nothing more is to be woken.
+  if (ringer_->ring(name_) || errno == ECONNREFUSED) state_->word.answer(token);
 }
 
 }  // namespace lfc

@@ -1,19 +1,20 @@
 // Bell: wakes a process that sleeps, from another process of the host.
 //
-// The owner of a segment sleeps on the reading end of a pipe; a neighbour opens the writing end as
-// /proc/PID/fd/FD (which the kernel permits for pipes) and writes a byte, but only when the owner
-// has said in the segment that it sleeps. A sender to an owner that is awake pays one load of a
-// line that hardly ever changes.
+// The owner of a segment sleeps on a datagram socket whose name is in no file system; a neighbour sends a byte there,
+// but only when the owner has said in the segment that it sleeps. A sender to an owner that is awake pays one load of a
+// line that hardly ever changes. All neighbours of a process are rung from one socket: no descriptor for each of them.
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
 //   bell->announce();                                              // I sleep ...
 //   if (work is there) bell->withdraw(); else poll(bell->fd());    // ... unless there is work
-//   BellCord cord(state, pid);                                     // neighbour
+//   BellCord cord(state);                                          // neighbour
 //   send(); if (cord) cord.pull();
 //
-// That no wake-up is lost: sync/sleep_word.hpp.
+// That no wake-up is lost: sync/sleep_word.hpp. Anybody in the network namespace may ring: the owner looks, and finds
+// nothing.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,13 +26,16 @@
 
 namespace lfc {
 
-// In the segment.
+using BellName = std::array<char, 32>;  // of the socket; empty: the owner never sleeps
+class Ringer;
+
+// In the segment. The name is there before the segment is published.
 struct BellState {
   SleepWord word;
-  std::atomic<std::uint32_t> fd;        // of the writing end, plus one; 0: the owner never sleeps
   std::atomic<std::uint32_t> is_heavy;  // the owner can fence its neighbours
+  BellName name;
 
-  bool is_there() const noexcept { return fd.load(std::memory_order_relaxed) != 0; }
+  bool is_there() const noexcept { return name[0] != '\0'; }
 };
 
 class Bell {
@@ -39,7 +43,7 @@ class Bell {
   static std::unique_ptr<Bell> create(BellState& state, std::string& why_not);
 
   // Readable once somebody has rung.
-  int fd() const noexcept { return read_end_.get(); }
+  int fd() const noexcept { return socket_.get(); }
   // From now on neighbours ring. What they sent before must be looked for after this.
   void announce() noexcept;
   // No longer, and forgets that they did.
@@ -50,16 +54,16 @@ class Bell {
 
   BellState& state_;
   AsymmetricFence fence_;
-  FileDescriptor read_end_;
-  FileDescriptor write_end_;
+  FileDescriptor socket_;
 };
 
 class BellCord {
  public:
   BellCord() = default;
-  // An owner without a bell gets no descriptor, and nothing is to be pulled. One that has a bell, and whose
-  // pipe cannot be opened, must not be sent to: it might sleep. Held by tests/unit/link/shm_test.cpp.
-  BellCord(BellState& state, std::uint32_t pid) noexcept;
+  // Rings once, to see whether it can. An owner without a bell gets no socket, and nothing is to be pulled. One that
+  // has a bell and cannot be rung (errno says why: no descriptor, or another network namespace) must not be sent to:
+  // it might sleep. Held by tests/unit/link/shm_test.cpp.
+  explicit BellCord(BellState& state);
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
   // After the work has been published.
@@ -74,7 +78,8 @@ class BellCord {
 
   BellState* state_ = nullptr;
   bool cheap_ = false;
-  FileDescriptor pipe_;
+  BellName name_{};
+  std::shared_ptr<const Ringer> ringer_;
 };
 
 }  // namespace lfc

@@ -1,6 +1,7 @@
 #include "machine/file_descriptor.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -44,6 +45,13 @@ FileDescriptor open_of_process(std::uint32_t pid, int fd, std::string_view expec
   FileDescriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!opened.is_open()) why_not = with_errno(path);
   return opened;
+}
+
+void permit_descriptors(std::size_t count) noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= count) return;
+  files.rlim_cur = files.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &files);  // who needs more than that is told when one lacks
 }
 
 }  // namespace lfc

@@ -1,10 +1,12 @@
 // FileDescriptor: closes a descriptor with its owner. open_of_process: the descriptor of another process of this host,
-// opened anew as /proc/PID/fd/FD, so that no message has to carry it.
+// opened anew as /proc/PID/fd/FD, so that no message has to carry it. permit_descriptors: how many there may be.
 //
-//   FileDescriptor pipe = open_of_process(pid, fd, "pipe:", why_not);
-//   if (pipe.is_open()) write(pipe.get(), ...);
+//   permit_descriptors(1024);                                      // if the limit is lower and may be raised
+//   FileDescriptor memory = open_of_process(pid, fd, "/memfd:", why_not);
+//   if (memory.is_open()) mmap(..., memory.get(), 0);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,5 +38,9 @@ std::string target_of(std::uint32_t pid, int fd);
 // target begins so. Not open: `why_not` says why, and errno, if the kernel refuses.
 FileDescriptor open_of_process(std::uint32_t pid, int fd, std::string_view expected,
                                std::string& why_not);
+
+// Raises the process's own limit of open files (`ulimit -n`) to what the kernel permits, where it is less than `count`.
+// Not where it suffices: programs that call select() take no descriptor above 1023.
+void permit_descriptors(std::size_t count) noexcept;
 
 }  // namespace lfc

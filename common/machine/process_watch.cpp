@@ -6,16 +6,46 @@
 
 #include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <unordered_map>
 
 namespace lfc {
+namespace {
 
-ProcessWatch::ProcessWatch(std::uint32_t pid) noexcept
-    : pid_(pid), fd_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+using Process = std::shared_ptr<const FileDescriptor>;
+
+bool has_ended(const FileDescriptor& process) noexcept {
+  pollfd question{process.get(), POLLIN, 0};
+  return ::poll(&question, 1, 0) > 0;
+}
+
+Process open_process(std::uint32_t pid) {
+  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return opened.is_open() ? std::make_shared<const FileDescriptor>(std::move(opened)) : nullptr;
+}
+
+// The one that others watch by, unless it is of an earlier process with this pid.
+Process shared_process(std::uint32_t pid) {
+  static std::mutex mutex;
+  static auto& watched =
+      *new std::unordered_map<std::uint32_t, std::weak_ptr<const FileDescriptor>>;
+  const std::lock_guard guard(mutex);
+  if (const auto known = watched.find(pid); known != watched.end())
+    if (Process process = known->second.lock(); process != nullptr && !has_ended(*process))
+      return process;
+  Process process = open_process(pid);
+  std::erase_if(watched, [](const auto& entry) { return entry.second.expired(); });
+  if (process != nullptr) watched[pid] = process;
+  return process;
+}
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(std::uint32_t pid) noexcept : pid_(pid), process_(shared_process(pid)) {}
 
 bool ProcessWatch::dead() const noexcept {
-  if (!fd_.is_open()) return kill(static_cast<pid_t>(pid_), 0) != 0 && errno == ESRCH;
-  pollfd question{fd_.get(), POLLIN, 0};
-  return poll(&question, 1, 0) > 0;
+  if (process_ != nullptr) return has_ended(*process_);
+  return ::kill(static_cast<pid_t>(pid_), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace lfc

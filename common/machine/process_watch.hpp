@@ -1,13 +1,17 @@
 // ProcessWatch: tells whether another process of this host still lives.
 //
 // By pidfd, which knows a zombie for dead and is not fooled by a pid that is used again; by
-// kill(pid, 0) where the kernel has no pidfd. One system call per question: for slow paths.
+// kill(pid, 0) where the kernel has no pidfd, or no descriptor is left. One system call per question: for slow paths.
+// However many watch a process, they share one descriptor.
 //
 //   ProcessWatch watch(pid);
 //   if (watch.dead()) ...
+//
+// Threads: any.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "machine/file_descriptor.hpp"
 
@@ -20,7 +24,7 @@ class ProcessWatch {
 
  private:
   std::uint32_t pid_;
-  FileDescriptor fd_;
+  std::shared_ptr<const FileDescriptor> process_;  // null: there is none
 };
 
 }  // namespace lfc

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/errors.hpp"
@@ -23,6 +25,16 @@ std::string file_name(const std::array<std::uint64_t, 2>& cookie) {
                 static_cast<unsigned long long>(cookie[0]),
                 static_cast<unsigned long long>(cookie[1]));
   return text.data();
+}
+
+// The kernel would not only refuse a file above the process's own limit, but end the process (SIGXFSZ).
+bool resize(int fd, std::size_t size) noexcept {
+  rlimit file{};
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < size) {
+    errno = EFBIG;
+    return false;
+  }
+  return ::ftruncate(fd, static_cast<off_t>(size)) == 0;
 }
 
 // Why what has been opened is not what is meant; empty: it is.
@@ -57,7 +69,7 @@ std::optional<SharedFile> SharedFile::create(std::size_t size, std::string& why_
   made.fd_ =
       FileDescriptor(memfd_create(file_name(name.cookie).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   struct stat facts {};
-  if (!made.fd_.is_open() || ftruncate(made.fd_.get(), static_cast<off_t>(name.size)) != 0 ||
+  if (!made.fd_.is_open() || !resize(made.fd_.get(), name.size) ||
       fcntl(made.fd_.get(), F_ADD_SEALS, kSeals) != 0 || fstat(made.fd_.get(), &facts) != 0) {
     why_not = with_errno("memfd of " + std::to_string(name.size) + " bytes");
     return std::nullopt;
@@ -96,9 +108,7 @@ Mapping SharedFile::map(std::size_t offset, std::size_t size) const noexcept {
   return {};
 }
 
-bool SharedFile::grow(std::size_t size) noexcept {
-  return ftruncate(fd_.get(), static_cast<off_t>(size)) == 0;
-}
+bool SharedFile::grow(std::size_t size) noexcept { return resize(fd_.get(), size); }
 
 bool SharedFile::discard(std::size_t offset, std::size_t size) noexcept {
   return fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

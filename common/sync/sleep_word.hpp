@@ -10,7 +10,7 @@
 //
 // Why no wake-up is lost: the fences order each side's store before its load, so the sleeper sees
 // the work or the waker sees the announcement (tests/unit/sync/handshake_test.cpp runs every
-// interleaving, store buffers included). The bell remembers that it was rung (a pipe), so it may
+// interleaving, store buffers included). The bell remembers that it was rung (a socket), so it may
 // ring before the sleeper waits. Each announcement has a number of its own: an answer that comes
 // late cannot take back a later announcement. The waker rings before it answers, so one that dies
 // in between leaves others to ring again.

@@ -1,10 +1,9 @@
 #include "link/loop/loop_link.hpp"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <new>
 
+#include "base/errors.hpp"
 #include "base/limits.hpp"
 
 namespace lfc {
@@ -32,9 +31,9 @@ class LoopLink final : public Link {
   bool hang_bell(std::string& why_not) {
     bell_ = Bell::create(bell_state_, why_not);
     if (bell_ == nullptr) return false;
-    cord_ = BellCord(bell_state_, static_cast<std::uint32_t>(getpid()));
+    cord_ = BellCord(bell_state_);
     if (cord_) writer_.set_cord(&cord_);
-    if (!cord_) why_not = "/proc does not show this process's own pipes";
+    if (!cord_) why_not = with_errno("socket to wake this process with");
     return traits_.wakes = static_cast<bool>(cord_);
   }
 

@@ -209,9 +209,9 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   }
   segment.file.reset();  // it may be the last one there is
   BellState& bell = head_of(remote.segment_).bell;
-  remote.cord_ = BellCord(bell, peer.memory.pid);
+  remote.cord_ = BellCord(bell);
   if (!remote.cord_ && bell.is_there()) {
-    why_not = with_errno("the peer could not be woken: its pipe");
+    why_not = with_errno("the peer could not be woken: its socket");
     claim_word.store(Claim{}.packed(), std::memory_order_release);  // likewise
     return std::nullopt;
   }

@@ -38,7 +38,7 @@ struct SegmentName {
   std::uint64_t version = 0;
 };
 static_assert(sizeof(SegmentName) == 88);
-inline constexpr std::uint64_t kSegmentVersion = 3;
+inline constexpr std::uint64_t kSegmentVersion = 4;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);

@@ -8,7 +8,7 @@
 // A sender connects by claiming a ring place in the receiver's segment (segment.hpp); the receiver
 // looks at places that have a sender only, so a silent peer costs a load of a line in its cache,
 // and a process that nobody talks to has no ring at all. Memory per active sender: the pages it
-// has used, at most RingShape::bytes().
+// has used, at most RingShape::bytes(). Descriptors: one for each peer that talks or is talked to.
 //
 // An orderly goodbye (close(), or the peer's link being destroyed) is silent until there is
 // something to send: then send() answers `broken` and on_broken() follows. A dead peer is noticed

@@ -582,9 +582,43 @@ TEST_CASE("shm: who has no descriptor to wake the owner with does not connect", 
       return RemotePlace::claim(name_in(b.address()), 0, a.blob, why);
     }();
     INFO(descriptors << " descriptors: " << why);
-    CHECK(place.has_value() == (descriptors > 0));  // one, first for the segment, then for the pipe
+    CHECK(place.has_value() ==
+          (descriptors > 0));  // one, first for the segment, then for the socket
     if (place) CHECK(place->cord() != nullptr);
   }
+}
+
+TEST_CASE("shm: a peer that talks and is talked to costs one descriptor", "[shm][process]") {
+  ShmOptions options;
+  options.bell = true;
+  SharedBoard mine, theirs[3];
+  End own(0, options);
+  mine->post(own.blob);
+  const std::size_t files = open_files();
+  std::vector<std::unique_ptr<Child>> children;
+  for (SharedBoard& board : theirs) {
+    const auto rank = static_cast<std::uint32_t>(&board - theirs + 1);
+    children.push_back(std::make_unique<Child>([&] {
+      End end(rank, options);
+      std::string why;
+      if (!end.link->connect(0, mine->address(), why) || end.send(0, "x") != SendStatus::sent)
+        return false;
+      board->post(end.blob);
+      board->step = 1;
+      return end.poll_until([&] { return !end.sink.frames.empty(); }) && board->wait_for(2);
+    }));
+  }
+  std::string why;
+  for (SharedBoard& board : theirs) {
+    const auto rank = static_cast<PeerId>(&board - theirs + 1);
+    REQUIRE(board->wait_for(1));
+    REQUIRE(own.link->connect(rank, board->address(), why));
+    REQUIRE(own.send(rank, "y") == SendStatus::sent);
+  }
+  REQUIRE(own.poll_until([&] { return own.sink.frames.size() == 3; }));
+  CHECK(open_files() == files + 3 + 1);  // and one to wake them all with
+  for (SharedBoard& board : theirs) board->step = 2;
+  for (const auto& child : children) CHECK(child->finished());
 }
 
 TEST_CASE("shm: nothing is left behind, not in /dev/shm and no open files", "[shm]") {

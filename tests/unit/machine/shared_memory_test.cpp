@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,24 @@ bool contains(const std::string& text, const char* part) {
 }
 
 }  // namespace
+
+TEST_CASE("shared memory: a limit of file sizes is told, and ends nobody", "[machine]") {
+  std::string why_not;
+  auto small = SharedFile::create(4096, why_not);
+  REQUIRE(small);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 8192;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &few) == 0);
+  const bool created = SharedMemory::create(8193, why_not).has_value();
+  const bool grew = small->grow(8193), fits = small->grow(8192);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK_FALSE(created);
+  CHECK(why_not == "memfd of 8193 bytes: File too large (ulimit -f)");
+  CHECK_FALSE(grew);
+  CHECK(fits);
+}
 
 TEST_CASE("shared memory: another process sees and changes the same bytes", "[machine]") {
   std::string why_not;

@@ -1,0 +1,135 @@
+// Bells: many owners that sleep are all woken, by one socket; and what a process may open is raised where it lacks.
+#include "machine/bell.hpp"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "machine/file_descriptor.hpp"
+#include "machine/process_watch.hpp"
+
+namespace lfc {
+namespace {
+
+struct Owner {
+  BellState state{};
+  std::unique_ptr<Bell> bell;
+  BellCord cord;
+
+  Owner() {
+    std::string why_not;
+    bell = Bell::create(state, why_not);
+    INFO(why_not);
+    REQUIRE(bell != nullptr);
+    cord = BellCord(state);
+    REQUIRE(cord);
+    bell->withdraw();
+  }
+  bool rung() const {
+    pollfd question{bell->fd(), POLLIN, 0};
+    return ::poll(&question, 1, 0) > 0;
+  }
+};
+
+int lowest_free() {
+  const int fd = ::dup(0);
+  ::close(fd);
+  return fd;
+}
+
+}  // namespace
+
+TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") {
+  Owner owner;
+  owner.cord.pull();
+  CHECK_FALSE(owner.rung());
+  for (int round = 0; round < 3; ++round) {
+    owner.bell->announce();
+    owner.cord.pull();
+    CHECK(owner.rung());
+    CHECK(owner.state.word.asleep() == 0);
+    owner.bell->withdraw();
+    CHECK_FALSE(owner.rung());
+  }
+}
+
+// One socket may have sent some hundreds of bytes that nobody has read.
+TEST_CASE("bell: many sleepers that have not looked yet are all woken", "[machine]") {
+  permit_descriptors(1024);
+  std::vector<std::unique_ptr<Owner>> owners;
+  for (int i = 0; i < 700; ++i) owners.push_back(std::make_unique<Owner>());
+  for (const auto& owner : owners) owner->bell->announce();
+  for (const auto& owner : owners) owner->cord.pull();
+  int woken = 0;
+  for (const auto& owner : owners) woken += owner->rung() && owner->state.word.asleep() == 0;
+  CHECK(woken == 700);
+}
+
+TEST_CASE("bell: who is rung often and does not look keeps nobody", "[machine]") {
+  Owner owner;
+  for (int i = 0; i < 2000; ++i) {
+    owner.state.word.announce();
+    owner.cord.pull();
+  }
+  CHECK(owner.rung());
+  owner.bell->withdraw();
+  CHECK_FALSE(owner.rung());
+}
+
+TEST_CASE("bell: an owner that cannot be rung gives no cord", "[machine]") {
+  BellState state{};
+  CHECK_FALSE(BellCord(state));
+  state.name = {"lfc-bell-of-nobody"};
+  CHECK_FALSE(BellCord(state));
+}
+
+TEST_CASE(
+    "process watch: one descriptor for all who watch; an earlier process is not taken for this one",
+    "[machine]") {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const int before = lowest_free();
+  {
+    const ProcessWatch first(static_cast<std::uint32_t>(pid));
+    const int with_one = lowest_free();
+    const ProcessWatch second(static_cast<std::uint32_t>(pid));
+    CHECK(lowest_free() == with_one);
+    CHECK_FALSE(second.dead());
+    ::kill(pid, SIGKILL);
+    siginfo_t ended{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) == 0);
+    CHECK(first.dead());
+    CHECK(second.dead());
+    ::waitpid(pid, nullptr, 0);
+    CHECK(ProcessWatch(static_cast<std::uint32_t>(pid)).dead());
+  }
+  CHECK(lowest_free() == before);
+}
+
+TEST_CASE("descriptors: the limit is raised where it is too low, and only there", "[machine]") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 100;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  rlimit now{};
+  permit_descriptors(100);
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  CHECK(now.rlim_cur == 100);
+  permit_descriptors(101);
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  CHECK(now.rlim_cur == before.rlim_max);
+  CHECK(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
+}  // namespace lfc
