@@ -5,7 +5,7 @@
 #   tests/fault/fat_node.sh [RANKS]
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 program=$LFC_BUILD/default/tests/fault/fault_fat_node
-ranks=${1:-48}
+ranks=${1:-24}
 
 run_job 550 "$ranks" --mca btl vader,self --mca coll ^lfc --mca osc ^neon "$program"
 job_is_ok "Open MPI's own"
