@@ -28,6 +28,7 @@
 #include "engine/ni.hpp"
 #include "link/ring.hpp"
 #include "link/shm/shm_link.hpp"
+#include "numbers.hpp"
 
 namespace {
 
@@ -290,6 +291,7 @@ void* shared(std::size_t bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lfc::numbers_or_usage(argc, argv, 1, "layers [seconds per point=0.05]");
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.05;
   if (argc > 2 || seconds <= 0) {
     std::fprintf(stderr,

@@ -23,6 +23,7 @@
 
 #include "link/ring.hpp"
 #include "link/shm/shm_link.hpp"
+#include "numbers.hpp"
 
 namespace {
 
@@ -195,6 +196,9 @@ int in_two_processes(const Plan& plan, Body body) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lfc::numbers_or_usage(
+      argc, argv, 2,
+      "ring_bench [repeats=9] [milliseconds per measurement=20] [first core=0] [second core=1]");
   Plan plan;
   if (argc > 1) plan.repeats = std::atoi(argv[1]);
   if (argc > 2) plan.seconds = std::atof(argv[2]) / 1000;

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "link/tcp/tcp_link.hpp"
+#include "numbers.hpp"
 
 namespace {
 
@@ -342,6 +343,9 @@ void pin(int core) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lfc::numbers_or_usage(
+      argc, argv, 2,
+      "tcp_bench [repeats=5] [milliseconds per measurement=100] [namespace namespace subnet]");
   const int repeats = argc > 1 ? std::atoi(argv[1]) : 5;
   const std::chrono::milliseconds least(argc > 2 ? std::atoi(argv[2]) : 100);
   int pipes[2];

@@ -13,7 +13,7 @@ PERF = Path(__file__).resolve().parents[2] / "perf"
 sys.path.insert(0, str(PERF))
 sys.dont_write_bytecode = True
 
-from measure import job, noise, plot, programs, report, statistics, switches, trace, transports  # noqa: E402
+from measure import build, job, noise, plot, programs, report, statistics, switches, trace, transports  # noqa: E402
 from measure.sitting import Sitting  # noqa: E402
 
 
@@ -440,6 +440,16 @@ class CommandLine(unittest.TestCase):
             wrong = subprocess.run([PERF / script, "--program", "true", "carrier-pigeon"], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(wrong.returncode, 2, wrong.stderr)
             self.assertIn("no transport 'carrier-pigeon'", wrong.stderr)
+
+    def test_benchmarks_of_the_library_say_how_they_are_called(self):
+        for name in ("ring_bench", "layers", "tcp_bench"):
+            program = build.find(name, "perf")
+            if program is None:
+                self.skipTest(f"{name} has not been built")
+            for word, code in (("--help", 0), ("quickly", 2), ("0", 2)):
+                told = subprocess.run([program, word], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(told.returncode, code, told.stderr)
+                self.assertIn(f"usage: {name}", told.stdout + told.stderr)
 
     def test_refuses_a_busy_machine(self):
         # Less than nothing is allowed, so any machine is too busy.

@@ -1,0 +1,24 @@
+// The command line of a benchmark that takes numbers: --help, and anything else that is no number above zero, prints
+// how it is called and ends the program.
+//
+//   numbers_or_usage(argc, argv, 2, "ring_bench [repeats=9] [milliseconds=20]");
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace lfc {
+
+// Of the first `most` arguments; what comes behind them is the caller's own.
+inline void numbers_or_usage(int argc, char** argv, int most, const char* usage) {
+  for (int i = 1; i < argc && i <= most; ++i) {
+    char* end = nullptr;
+    if (std::strtod(argv[i], &end) > 0 && *end == '\0') continue;
+    const bool asked = std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0;
+    std::fprintf(asked ? stdout : stderr, "usage: %s\n", usage);
+    std::exit(asked ? 0 : 2);
+  }
+}
+
+}  // namespace lfc
