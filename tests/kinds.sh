@@ -2,9 +2,10 @@
 # kinds.sh KIND ARGS...: how the tests of tests/suite.table are run, by scripts/test. A kind is a function that returns 0, or
 # 77 after printing why it cannot run here; its arguments are the columns behind `kind` in the table.
 #
-# Where MPI programs run (PLACE): on this host, or in the lab (scripts/lab), a rank on each of its four hosts in turn. What
-# they are asked to use (WITH): `-` for nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy;
-# the last is floating with upcalls), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
+# Where MPI programs run (PLACE): on this host; in the lab (scripts/lab), a rank on each of its four hosts in turn; in a
+# guest with an RDMA device (box), or in turn on two such (boxes; scripts/rdma-box). What they are asked to use (WITH): `-` for
+# nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy; the last is floating with upcalls),
+# NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -104,12 +105,33 @@ need_lab() {
   env -u LFC_TEST_MARK "$tree/scripts/lab" up 4 >/dev/null
 }
 
+# One box of one node, and one of two, for the whole run; scripts/test takes them down.
+need_box() { # need_box NODES
+  local said=$LFC_TEST_STATE/box$1 status=0
+  export LFC_RDMA_BOX=${LFC_LAB}n$1
+  [[ ! -e $said.impossible ]] || skip "$(tail -n 1 "$said")"
+  env -u LFC_TEST_MARK "$tree/scripts/rdma-box" up "$1" >"$said" 2>&1 || status=$?
+  if ((status)); then cat "$said"; fi
+  if ((status == 77)); then
+    touch "$said.impossible"
+    skip "$(tail -n 1 "$said")"
+  fi
+  return $status
+}
+
+# As long as the test has, less what it takes to show the state of its processes.
+in_box() { echo --limit $((LFC_TEST_LIMIT * 3 / 4)); }
+
 need_place() { # need_place PLACE: sets `launcher`
   case $1 in
     host) launcher=(mpirun --map-by slot:OVERSUBSCRIBE) ;;
     lab)
       need_lab
       launcher=("$tree/scripts/lab" mpirun)
+      ;;
+    box | boxes)
+      need_box "$([[ $1 == box ]] && echo 1 || echo 2)"
+      read -ra launcher <<<"$tree/scripts/rdma-box mpirun $(in_box)"
       ;;
     *) die "'$1' is no place to run at" ;;
   esac
@@ -182,6 +204,15 @@ mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc \
     "$LFC_BUILD/tsan/tests/$3/$3_$4" "${@:5}" --limit 240
+}
+
+# --- RDMA devices -------------------------------------------------------------------------------------------------
+
+box_program() { # box_program NODES NAME ARGS...: a test program of ours without MPI, on the first of so many nodes
+  need_box "$1"
+  build default
+  # shellcheck disable=SC2046
+  "$tree/scripts/rdma-box" run $(in_box) "$LFC_BUILD/default/tests/$2" "${@:3}"
 }
 
 # --- collectives: what their counters say ---------------------------------------------------------------------------

@@ -59,9 +59,10 @@ def on_signal(number: int, _frame: object) -> None:
 
 def run(tests: list[table.Test], kinds: Path, options: argparse.Namespace) -> bool:
     build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
-    # What one run shares: which builds are done. And its own lab, beside those of other runs.
+    # What one run shares: which builds are done. And its own lab and boxes, beside those of other runs.
     state = tempfile.mkdtemp(prefix="lfc-test.")
     os.environ |= {"LFC_TEST_STATE": state, "LFC_LAB": f"test{os.getpid()}"}
+    boxes = [f"test{os.getpid()}n{nodes}" for nodes in (1, 2)]
     signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     for number in signals:
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
@@ -74,6 +75,10 @@ def run(tests: list[table.Test], kinds: Path, options: argparse.Namespace) -> bo
             signal.signal(number, signal.SIG_IGN)
         runner.interrupt()
         subprocess.run([TREE / "scripts/lab", "down"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for box in boxes:
+            down = [TREE / "scripts/rdma-box", "down"]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            subprocess.run(down, env=os.environ | {"LFC_RDMA_BOX": box}, **quiet)
         shutil.rmtree(state, ignore_errors=True)
         print(runner.summary(), flush=True)
     return not runner.count["failed"]
@@ -93,7 +98,7 @@ def main() -> None:
         return
     ompi5 = "all" if options.with_ompi5 else "some" if options.smoke_ompi5 else ""
     if not options.no_setup:
-        groups = ["build", "test", "apps", "lab"] + (["chroot"] if ompi5 else [])
+        groups = ["build", "test", "apps", "lab", "rdma"] + (["chroot"] if ompi5 else [])
         if subprocess.run([TREE / "scripts/setup", *groups]).returncode:
             sys.exit(1)
     cores = len(os.sched_getaffinity(0))

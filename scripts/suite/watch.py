@@ -19,7 +19,7 @@ def watch(command: list[str], name: str, limit: int, mark: str, log: Path) -> in
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"LFC_TEST_MARK": mark},
+            env=os.environ | {"LFC_TEST_MARK": mark, "LFC_TEST_LIMIT": str(limit)},
             start_new_session=True,
         )
     try:
