@@ -222,6 +222,7 @@ void Collectives::start(lfc_coll_communicator& communicator, CollOperation& oper
   }
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
+  patience_.attend();  // who waits for one that has ended already drives nothing
 }
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {

@@ -1,6 +1,7 @@
 // MPIX_*_notify: operations on the window at large that increment a counter at the target, and the counters.
 #include <mutex>
 
+#include "base/every_moment.hpp"
 #include "calls.hpp"
 #include "mpix_neon.h"
 
@@ -112,12 +113,19 @@ int wait_for(MPI_Request request) {
   return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// Progress now and then; a neighbour's store is seen without. An MPI error code, which has been reported.
+// A neighbour's store is seen without progress, which others may need all the same.
+void serve_others() {
+  static EveryMoment moment;
+  if (moment.has_passed()) lfc_progress();
+}
+
+// Progress now and then. An MPI error code, which has been reported.
 template <class Condition>
 int wait_for_slots(Window& window, Condition condition) {
   constexpr int kLooks = 100;
   constexpr unsigned kWatchPasses = 1 << 13;  // some milliseconds
   const int looks = window.endpoint().has_neighbours() ? kLooks : 1;
+  serve_others();
   for (unsigned pass = 1;; ++pass) {
     for (int i = 0; i < looks; ++i)
       if (condition()) return MPI_SUCCESS;
@@ -304,7 +312,11 @@ int MPIX_Win_test_notify(MPI_Win win, int idx, uint64_t expected, int* flag) {
   int error = MPI_SUCCESS;
   const Slot* slot = own_slot(win, idx, error);
   if (slot == nullptr) return error;
-  if (slot->value() < expected) lfc_progress();
+  if (slot->value() < expected) {
+    lfc_progress();
+  } else {
+    lfc::neon::serve_others();
+  }
   *flag = slot->value() >= expected ? 1 : 0;
   return MPI_SUCCESS;
 }
