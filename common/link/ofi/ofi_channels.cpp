@@ -8,6 +8,7 @@
 #include "link/ofi/ofi_link_impl.hpp"
 
 #include "base/bytes.hpp"
+#include "link/proof.hpp"
 
 namespace lfc {
 namespace {
@@ -27,8 +28,10 @@ constexpr auto kGiveUpClosing = 1s;
 // How long a frame that others overtook may take, before it is lost.
 constexpr auto kGiveUpGap = 5s;
 
-struct HelloHead {
-  std::uint32_t slot;  // under which the sender of the hello knows the receiver
+// The payload of a hello_ack; that of a hello has the sender's address behind it. What a hello proves begins with the slot.
+struct Handshake {
+  HelloHead head;
+  std::uint32_t slot;  // under which the sender knows the receiver
   std::uint32_t reserved;
 };
 
@@ -136,6 +139,7 @@ OfiLink::Channel* OfiLink::make_channel(PeerId peer, const Address& address, std
   auto channel = std::make_unique<Channel>();
   if (!find_address(raw, channel->address, why_not)) return nullptr;
   channel->key = address.identity().tag;
+  channel->target = address.identity();
   channel->slot = static_cast<std::uint32_t>(channels_.size());
   channel->peer = peer;
   channel->raw_address = raw;
@@ -181,15 +185,24 @@ void OfiLink::close(PeerId peer) noexcept {
   transfers_.fail_channel(channel->slot);
 }
 
+// The sender's address, if the hello was made for us by who knows our key.
+std::optional<Address> OfiLink::believe(std::span<const std::byte> payload) const {
+  if (payload.size() <= sizeof(Handshake)) return std::nullopt;
+  const HelloHead head = load_pod<HelloHead>(payload.data());
+  if (!(head.proof == hello_proof(identity_, name(), head.nonce, payload.subspan(sizeof head))))
+    return std::nullopt;
+  std::optional<Address> from = Address::parse(payload.subspan(sizeof(Handshake)));
+  return from && !from->has_key() ? std::move(from) : std::nullopt;
+}
+
 void OfiLink::on_hello(std::span<const std::byte> payload) {
   using State = Channel::State;
-  HelloHead head{};
-  std::optional<Address> from;
-  if (payload.size() > sizeof head) {
-    head = load_pod<HelloHead>(payload.data());
-    from = Address::parse(payload.subspan(sizeof head));
-  }
-  const PeerId peer = from ? sink_.on_connect(*this, *from) : kNoPeer;
+  const std::optional<Address> from = believe(payload);
+  if (!from) return counters_.add(Counter::frames_dropped);
+  const auto said = load_pod<Handshake>(payload.data());
+  const auto heard = std::find(heard_.begin(), heard_.end(), said.head.nonce);
+  if (heard != heard_.end()) return answer_again(said.head.nonce);
+  const PeerId peer = sink_.on_connect(*this, *from);
   if (peer == kNoPeer) return counters_.add(Counter::frames_dropped);
 
   Channel* channel = channel_of(peer);
@@ -197,40 +210,73 @@ void OfiLink::on_hello(std::span<const std::byte> payload) {
     std::string why_not;
     channel = make_channel(peer, *from, why_not);
     if (channel == nullptr) return counters_.add(Counter::frames_dropped);
-    channel->state = State::open;
-    channel->remote_slot = head.slot;
-  } else if (channel->state == State::greeting) {  // the hellos crossed
-    channel->state = State::open;
-    channel->remote_slot = head.slot;
-  } else if (channel->state != State::open) {
-    return;
-  } else if (channel->remote_slot != head.slot) {
+  } else if (channel->state == State::open) {
     return break_channel(*channel, "the peer opened a second connection");
+  } else if (channel->state != State::greeting) {  // else the hellos crossed
+    return;
   }
+  heard_.push_back(said.head.nonce);
+  channel->state = State::open;
+  channel->remote_slot = said.slot;
+  channel->peer_nonce = said.head.nonce;
   channel->answer_due = true;
   channel->next_try = {};
   attend(*channel);
 }
 
+// A hello is repeated until it is answered; that of a channel that is no longer open was recorded by somebody.
+void OfiLink::answer_again(const Key& nonce) {
+  const auto channel = std::find_if(channels_.begin(), channels_.end(), [&](const auto& each) {
+    return each->state == Channel::State::open && each->peer_nonce == nonce;
+  });
+  if (channel == channels_.end()) return counters_.add(Counter::frames_dropped);
+  (*channel)->answer_due = true;
+  (*channel)->next_try = {};
+  attend(**channel);
+}
+
 void OfiLink::on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept {
   using State = Channel::State;
-  if (payload.size() != sizeof(HelloHead)) return counters_.add(Counter::frames_dropped);
-  const auto head = load_pod<HelloHead>(payload.data());
+  if (payload.size() != sizeof(Handshake)) return counters_.add(Counter::frames_dropped);
+  const auto said = load_pod<Handshake>(payload.data());
+  const bool proven =
+      channel.nonce && said.head.proof == ack_proof(channel.target, name(), channel.nonce);
+  if (!proven) return counters_.add(Counter::frames_dropped);
   if (channel.state != State::greeting && channel.state != State::closing) return;
-  channel.remote_slot = head.slot;
+  channel.remote_slot = said.slot;
   channel.next_try = {};
   if (channel.state == State::greeting) channel.state = State::open;
 }
 
 // --- Attention ---
 
+namespace {
+
+// Of the payload behind its head, all of which the proof is about.
+std::vector<std::byte> proven_part(const Handshake& said, std::span<const std::byte> address) {
+  std::vector<std::byte> bytes(sizeof said - sizeof said.head);
+  std::memcpy(bytes.data(), &said.slot, bytes.size());
+  bytes.insert(bytes.end(), address.begin(), address.end());
+  return bytes;
+}
+
+}  // namespace
+
 OfiLink::Sent OfiLink::send_handshake(Channel& channel, FrameType type,
                                       std::uint32_t sequence) noexcept {
   SendBuffer* buffer = sends_.take(false);
   if (buffer == nullptr) return Sent::no_room;
   buffer->handshake = true;
-  const HelloHead head{channel.slot, 0};
-  const Slice slices[] = {{&head, sizeof head}, {own_address_.data(), own_address_.size()}};
+  Handshake said{.head = {}, .slot = channel.slot, .reserved = 0};
+  if (type == FrameType::hello) {
+    if (!channel.nonce) channel.nonce = random_key();
+    said.head.nonce = channel.nonce;
+    said.head.proof =
+        hello_proof(channel.target, name(), channel.nonce, proven_part(said, own_address_));
+  } else if (type == FrameType::hello_ack) {
+    said.head.proof = ack_proof(identity_, name(), channel.peer_nonce);
+  }
+  const Slice slices[] = {{&said, sizeof said}, {own_address_.data(), own_address_.size()}};
   const int count = type == FrameType::hello ? 2 : type == FrameType::hello_ack ? 1 : 0;
   std::size_t payload = 0;
   for (int i = 0; i < count; ++i) payload += slices[i].size;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -73,6 +74,9 @@ class OfiLink final : public Link {
     PeerId peer = kNoPeer;
 
     // What only set-up and trouble touch.
+    Identity target;
+    Key nonce;                       // of our hello
+    Key peer_nonce;                  // of the peer's
     Clock::time_point next_try{};    // of a handshake frame
     Clock::duration pause{};         // between tries that find no room
     Clock::duration repeat_after{};  // of a hello that nobody answers
@@ -113,7 +117,9 @@ class OfiLink final : public Link {
   void accept(Channel& channel, std::span<const std::byte> frame) noexcept;
   // A frame that comes too soon, or after one that is lost.
   void keep(Channel& channel, std::uint32_t sequence, std::span<const std::byte> frame) noexcept;
+  std::optional<Address> believe(std::span<const std::byte> hello) const;
   void on_hello(std::span<const std::byte> payload);
+  void answer_again(const Key& nonce);
   void on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept;
 
   void attend(Channel& channel) noexcept;
@@ -147,6 +153,7 @@ class OfiLink final : public Link {
   std::vector<Channel*> pending_;
   std::vector<Channel*> attending_;
   std::unordered_map<std::string, fi_addr_t> addresses_;
+  std::vector<Key> heard_;  // nonces of hellos that were believed
 };
 
 }  // namespace lfc

@@ -17,9 +17,11 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "catch.hpp"
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/peer_probe.hpp"
+#include "link/proof.hpp"
 
 namespace lfc {
 namespace {
@@ -502,6 +504,76 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
     CHECK(pair.b.broken.empty());
     REQUIRE(send_all(pair.a, pair.a_to_b, pattern(10, 1), pair.both()));
     REQUIRE(run(pair.both(), 5s, [&] { return pair.b.frames.size() == 1; }));
+  });
+}
+
+namespace {
+
+// A frame of a handshake as somebody makes it up who has seen the address of its receiver, but perhaps not his key.
+Bytes made_up(const Identity& to, FrameType type, std::uint32_t slot, const HelloHead& head,
+              const Bytes& rest) {
+  Header header;
+  encode_header(header, to.tag, slot, 0, {type},
+                static_cast<std::uint32_t>(sizeof head + rest.size()));
+  Bytes frame(sizeof header + sizeof head);
+  std::memcpy(frame.data(), &header, sizeof header);
+  std::memcpy(frame.data() + sizeof header, &head, sizeof head);
+  frame.insert(frame.end(), rest.begin(), rest.end());
+  frame.resize(round_up(frame.size(), 8));
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "ofi: who does not know a process's key is not believed nor is who repeats another's words",
+    "[ofi]") {
+  for_each_provider([](const Candidate& candidate) {
+    Pair pair(candidate.provider);
+    Node third(3);
+    REQUIRE(third.open(candidate.provider));
+    Outsider outsider(candidate.provider, pair);
+    const Identity& target = pair.b.identity();
+    std::uint64_t wrong = 0;
+    const auto say = [&](FrameType type, std::uint32_t slot, const HelloHead& head,
+                         const Bytes& rest, bool refused = true) {
+      const Bytes frame = made_up(target, type, slot, head, rest);
+      outsider.send(frame.data(), frame.size());
+      wrong += refused ? 1 : 0;
+      REQUIRE(run(pair.both(), 10s, [&] {
+        outsider.poll();
+        return pair.b.counters().get(Counter::frames_dropped) >= wrong;
+      }));
+    };
+    Bytes rest(8);  // the slot, then the address
+    AddressWriter writer(third.identity());
+    third.link().publish(writer);
+    const Bytes address = without_key(std::move(writer).finish());
+    rest.insert(rest.end(), address.begin(), address.end());
+
+    Identity guess = target;
+    guess.key.high ^= 1;  // the tag, which anybody may know, is right
+    const Key nonce{1, 2};
+    say(FrameType::hello, kNoPeer, {nonce, hello_proof(guess, "ofi", nonce, rest)}, rest);
+    Bytes altered = rest;
+    altered[0] ^= std::byte{1};
+    say(FrameType::hello, kNoPeer, {nonce, hello_proof(target, "ofi", nonce, rest)}, altered);
+    CHECK(pair.b.connects == 0);
+
+    // b greets somebody who does not answer; nobody else answers for him.
+    const PeerId silent = pair.b.connect(third.address());
+    pair.b.link().poll();
+    say(FrameType::hello_ack, 0, {nonce, ack_proof(guess, "ofi", nonce)}, Bytes(8));
+    CHECK(send_bytes(pair.b, silent, {FrameType::message}, {}) == SendStatus::again);
+    pair.b.link().close(silent);
+
+    const HelloHead right{nonce, hello_proof(target, "ofi", nonce, rest)};
+    say(FrameType::hello, kNoPeer, right, rest, false);
+    REQUIRE(run(pair.both(), 10s, [&] { return pair.b.connects == 1; }));
+    pair.b.link().close(pair.b.id_of(third.identity().name));
+    say(FrameType::hello, kNoPeer, right, rest);
+    CHECK(pair.b.connects == 1);
+    CHECK(pair.b.frames.empty());
   });
 }
 

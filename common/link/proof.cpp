@@ -1,4 +1,4 @@
-#include "link/tcp/proof.hpp"
+#include "link/proof.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "wire/frame.hpp"
 
-namespace lfc::tcp {
+namespace lfc {
 namespace {
 
 // What every proof is about; all of a fixed size, so that no two messages have the same bytes.
@@ -44,4 +44,4 @@ Key ack_proof(const Identity& target, std::string_view link, const Key& nonce) {
   return prove("ack", target, link, nonce, {});
 }
 
-}  // namespace lfc::tcp
+}  // namespace lfc

@@ -14,7 +14,7 @@
 #include "wire/address.hpp"
 #include "wire/key.hpp"
 
-namespace lfc::tcp {
+namespace lfc {
 
 struct HelloHead {
   Key nonce;
@@ -22,9 +22,10 @@ struct HelloHead {
 };
 static_assert(sizeof(HelloHead) == 32);
 
-// Under the key of `target`, which listens by a link of that name; `from` is the sender's address.
+// Under the key of `target`, which listens by a link of that name; `from` is the sender's address, and whatever of the hello
+// comes before it.
 Key hello_proof(const Identity& target, std::string_view link, const Key& nonce,
                 std::span<const std::byte> from);
 Key ack_proof(const Identity& target, std::string_view link, const Key& nonce);
 
-}  // namespace lfc::tcp
+}  // namespace lfc
