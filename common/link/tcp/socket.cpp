@@ -118,6 +118,11 @@ int Socket::pending_error() const noexcept {
   return ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
+bool Socket::has_bytes() const noexcept {
+  char byte;
+  return ::recv(fd_, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 std::string Socket::peer_address() const {
   sockaddr_storage name{};
   socklen_t length = sizeof name;

@@ -49,6 +49,8 @@ class Socket {
   Socket accepted(const SocketOptions& options) const noexcept;
   // The error that ended a connection attempt, or 0.
   int pending_error() const noexcept;
+  // The other end has said something that has not been read.
+  bool has_bytes() const noexcept;
   VitalSigns vital_signs() const noexcept;
   // The other end's, in words.
   std::string peer_address() const;

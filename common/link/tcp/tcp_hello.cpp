@@ -12,7 +12,7 @@
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
-#include "link/tcp/proof.hpp"
+#include "link/proof.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
@@ -71,13 +71,14 @@ int TcpLink::accept_strangers() {
 }
 
 // For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
-// its time. Until then nobody listens, for there would be something to hear at every poll.
+// its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
+// and has not been heard because we were away, is not silent.
 int TcpLink::make_room() {
   const SendLock::Guard guard(lock_);
   const Clock::time_point now = Clock::now();
   Connection* oldest = nullptr;
   for (const auto& connection : connections_)
-    if (connection->is(State::greeting) &&
+    if (connection->is(State::greeting) && !connection->socket.has_bytes() &&
         (oldest == nullptr || connection->deadline < oldest->deadline))
       oldest = connection.get();
   if (oldest != nullptr && oldest->deadline - options_.connect_timeout + kGrace <= now) {

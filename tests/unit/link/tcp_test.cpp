@@ -20,7 +20,7 @@
 #include "base/limits.hpp"
 #include "catch.hpp"
 #include "descriptors.hpp"
-#include "link/tcp/proof.hpp"
+#include "link/proof.hpp"
 #include "link/tcp/stream.hpp"
 
 using namespace lfc;
@@ -215,7 +215,7 @@ Bytes with_header(std::uint32_t tag, FrameType type, const Bytes& payload) {
 // By one who knows the target's key.
 Bytes hello(const Identity& target, const Bytes& address, FrameType type = FrameType::hello) {
   const Key nonce = random_key();
-  const tcp::HelloHead head{nonce, tcp::hello_proof(target, "tcp", nonce, address)};
+  const HelloHead head{nonce, hello_proof(target, "tcp", nonce, address)};
   Bytes payload(sizeof head);
   std::memcpy(payload.data(), &head, sizeof head);
   payload.insert(payload.end(), address.begin(), address.end());
@@ -627,6 +627,24 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
   CHECK(a.connects == 1);
 }
 
+TEST_CASE("tcp: who has spoken while nobody listened is heard and not dropped for silence",
+          "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  const PeerId peer = b.connect(a);
+  pump_for({&a}, 5ms);  // takes the connection, on which b has not said anything
+  std::this_thread::sleep_for(150ms);
+  // They are seen first, and not all have a place.
+  for (std::size_t i = 0; i < limits::kTcpStrangers + 10; ++i)
+    strangers.push_back(std::make_unique<Stranger>(a));
+  pump_for({&b}, 20ms);  // b says hello
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 1 || !b.broken.empty(); });
+  CHECK(a.frames.size() == 1);
+  CHECK(b.broken.empty());
+}
+
 namespace {
 
 // Somebody who listens where a process has listened before him.
@@ -742,7 +760,7 @@ TEST_CASE("tcp: who does not know the key of the process that we connect to cann
   auto b = std::make_unique<Node>(1);
   const Address target = b->address();
   const Key earlier = random_key();  // of a hello of ours whose answer he has heard
-  const Key proof = replays ? tcp::ack_proof(b->identity, "tcp", earlier) : random_key();
+  const Key proof = replays ? ack_proof(b->identity, "tcp", earlier) : random_key();
   const std::uint16_t port = b->port();
   b.reset();
   Impostor impostor(port);
