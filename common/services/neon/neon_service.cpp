@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -36,17 +35,8 @@ struct NeonWindow::Write : Operation {
 // --- NeonService ---
 
 std::shared_ptr<NeonService> NeonService::of_process() {
-  static std::mutex mutex;
-  static std::weak_ptr<NeonService> shared;
-  const std::lock_guard guard(mutex);
-  std::shared_ptr<Ni> ni = process_ni();
-  if (ni == nullptr) return nullptr;
-  std::shared_ptr<NeonService> service = shared.lock();
-  if (service == nullptr) {
-    service = std::make_shared<NeonService>(std::move(ni));
-    shared = service;
-  }
-  return service;
+  static PerProcess<NeonService> shared;
+  return shared.get();
 }
 
 NeonService::NeonService(std::shared_ptr<Ni> ni) : ni_(std::move(ni)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -62,17 +61,8 @@ WindowStatus status_of(Result result) noexcept {
 // --- One for the process ---
 
 std::shared_ptr<Windows> Windows::of_process(const WindowsHost& host) {
-  static std::mutex mutex;
-  static std::weak_ptr<Windows> shared;
-  const std::lock_guard guard(mutex);
-  std::shared_ptr<Ni> ni = process_ni();
-  if (ni == nullptr) return nullptr;
-  std::shared_ptr<Windows> windows = shared.lock();
-  if (windows == nullptr) {
-    windows = std::make_shared<Windows>(std::move(ni), host);
-    shared = windows;
-  }
-  return windows;
+  static PerProcess<Windows> shared;
+  return shared.get(host);
 }
 
 Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)

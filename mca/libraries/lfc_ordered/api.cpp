@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <numeric>
 #include <string>
@@ -43,17 +42,8 @@ struct Service {
 };
 
 std::shared_ptr<Service> service() {
-  static std::mutex mutex;
-  static std::weak_ptr<Service> shared;
-  const std::lock_guard guard(mutex);
-  std::shared_ptr<Service> found = shared.lock();
-  if (found == nullptr) {
-    if (std::shared_ptr<lfc::Ni> ni = lfc::process_ni()) {
-      found = std::make_shared<Service>(std::move(ni));
-      shared = found;
-    }
-  }
-  return found;
+  static lfc::PerProcess<Service> shared;
+  return shared.get();
 }
 
 // What each rank tells the others at open().
