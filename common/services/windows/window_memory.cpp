@@ -12,7 +12,7 @@ constexpr std::uint64_t kMostPieces = 1 << 16;
 
 WindowStatus WindowMemory::attach(const void* base, std::uint64_t size) {
   const auto address = reinterpret_cast<std::uint64_t>(base);
-  if (size > UINT64_MAX - address) return WindowStatus::range;
+  if (size > UINT64_MAX - address || (base == nullptr && size != 0)) return WindowStatus::range;
   attached_.push_back({address, size});
   return WindowStatus::ok;
 }

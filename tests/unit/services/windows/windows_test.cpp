@@ -421,6 +421,19 @@ TEST_CASE("a target refuses what is outside of what it has attached", "[windows]
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
 }
 
+TEST_CASE("where nothing can lie nothing is attached", "[windows]") {
+  WindowControl control;
+  WindowMemory memory(Flavor::dynamic, nullptr, 0, &control);
+  CHECK(memory.attach(nullptr, 64) == WindowStatus::range);
+  CHECK(memory.attach(reinterpret_cast<void*>(UINT64_MAX - 63), 128) == WindowStatus::range);
+  CHECK(memory.attach(nullptr, 0) == WindowStatus::ok);
+  const Run at_null{0, 8, 0, 1};
+  std::int64_t base = 0;
+  CHECK(memory.resolve({&at_null, 1}, base) == nullptr);
+  CHECK(memory.detach(nullptr) == WindowStatus::ok);
+  CHECK(memory.detach(nullptr) == WindowStatus::invalid);
+}
+
 TEST_CASE("attached regions that touch each other are one", "[windows]") {
   Setting at(2, {.initial_window = 4}, Flavor::dynamic);
   std::array<std::uint64_t, 8> values{1, 2, 3, 4, 5, 6, 7, 8};
