@@ -246,6 +246,20 @@ coll_ahead() { # coll_ahead POLICY WINDOW
   [[ $(grep -c ' stored=0 most_stored=.* packets=0' "$output") == 3 ]] || { echo "packets are left"; return 1; }
 }
 
+# Trees that deadlock, and recover: by timer at most so many times slower than at once.
+recovery_factor() { # recovery_factor TIMES
+  local output=$LFC_TEST_STATE/together.$$ when took=()
+  for when in immediate timer; do
+    (mpi lab 4 "coll_lfc_tree=chain+coll_lfc_recovery=$when+coll_lfc_packet=4096+btl_lfc_initial_window=1+btl_lfc_max_window=1" \
+      mpi coll_together --rounds 20) | tee "$output"
+    took+=("$(sed -n 's/.* round_ms=//p' "$output")")
+  done
+  awk -v once="${took[0]}" -v timed="${took[1]}" -v times="$1" 'BEGIN {
+    printf "by timer %.1f times slower than at once\n", timed / once
+    exit !(once > 0 && timed <= times * once)
+  }'
+}
+
 # A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
 coll_fallback() {
   local launcher output=$LFC_TEST_STATE/fallback.$$ random
