@@ -185,54 +185,54 @@ void OfiLink::close(PeerId peer) noexcept {
   transfers_.fail_channel(channel->slot);
 }
 
-// The sender's address, if the hello was made for us by who knows our key.
-std::optional<Address> OfiLink::believe(std::span<const std::byte> payload) const {
+namespace {
+
+// The sender's address, if the hello was made for us, `own`, by who knows our key.
+std::optional<Address> believe(const Identity& own, std::string_view link,
+                               std::span<const std::byte> payload) {
   if (payload.size() <= sizeof(Handshake)) return std::nullopt;
-  const HelloHead head = load_pod<HelloHead>(payload.data());
-  if (!(head.proof == hello_proof(identity_, name(), head.nonce, payload.subspan(sizeof head))))
+  const auto head = load_pod<HelloHead>(payload.data());
+  if (!head.nonce ||
+      !(head.proof == hello_proof(own, link, head.nonce, payload.subspan(sizeof head))))
     return std::nullopt;
   std::optional<Address> from = Address::parse(payload.subspan(sizeof(Handshake)));
   return from && !from->has_key() ? std::move(from) : std::nullopt;
 }
 
+}  // namespace
+
 void OfiLink::on_hello(std::span<const std::byte> payload) {
   using State = Channel::State;
-  const std::optional<Address> from = believe(payload);
+  const std::optional<Address> from = believe(identity_, name(), payload);
   if (!from) return counters_.add(Counter::frames_dropped);
   const auto said = load_pod<Handshake>(payload.data());
-  const auto heard = std::find(heard_.begin(), heard_.end(), said.head.nonce);
-  if (heard != heard_.end()) return answer_again(said.head.nonce);
-  const PeerId peer = sink_.on_connect(*this, *from);
-  if (peer == kNoPeer) return counters_.add(Counter::frames_dropped);
-
-  Channel* channel = channel_of(peer);
-  if (channel == nullptr || channel->state == State::closed) {
-    std::string why_not;
-    channel = make_channel(peer, *from, why_not);
-    if (channel == nullptr) return counters_.add(Counter::frames_dropped);
-  } else if (channel->state == State::open) {
-    return break_channel(*channel, "the peer opened a second connection");
-  } else if (channel->state != State::greeting) {  // else the hellos crossed
-    return;
+  const auto heard = std::find_if(channels_.begin(), channels_.end(), [&](const auto& each) {
+    return each->peer_nonce == said.head.nonce;
+  });
+  Channel* channel = heard == channels_.end() ? nullptr : heard->get();
+  if (channel != nullptr) {
+    // A hello is repeated until it is answered; that of a channel that has ended was recorded by somebody.
+    if (channel->state != State::open) return counters_.add(Counter::frames_dropped);
+  } else {
+    const PeerId peer = sink_.on_connect(*this, *from);
+    if (peer == kNoPeer) return counters_.add(Counter::frames_dropped);
+    channel = channel_of(peer);
+    if (channel == nullptr || channel->state == State::closed) {
+      std::string why_not;
+      channel = make_channel(peer, *from, why_not);
+      if (channel == nullptr) return counters_.add(Counter::frames_dropped);
+    } else if (channel->state == State::open) {
+      return break_channel(*channel, "the peer opened a second connection");
+    } else if (channel->state != State::greeting) {  // else the hellos crossed
+      return;
+    }
+    channel->state = State::open;
+    channel->remote_slot = said.slot;
+    channel->peer_nonce = said.head.nonce;
   }
-  heard_.push_back(said.head.nonce);
-  channel->state = State::open;
-  channel->remote_slot = said.slot;
-  channel->peer_nonce = said.head.nonce;
   channel->answer_due = true;
   channel->next_try = {};
   attend(*channel);
-}
-
-// A hello is repeated until it is answered; that of a channel that is no longer open was recorded by somebody.
-void OfiLink::answer_again(const Key& nonce) {
-  const auto channel = std::find_if(channels_.begin(), channels_.end(), [&](const auto& each) {
-    return each->state == Channel::State::open && each->peer_nonce == nonce;
-  });
-  if (channel == channels_.end()) return counters_.add(Counter::frames_dropped);
-  (*channel)->answer_due = true;
-  (*channel)->next_try = {};
-  attend(**channel);
 }
 
 void OfiLink::on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept {

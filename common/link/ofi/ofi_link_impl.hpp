@@ -11,7 +11,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -117,16 +116,13 @@ class OfiLink final : public Link {
   void accept(Channel& channel, std::span<const std::byte> frame) noexcept;
   // A frame that comes too soon, or after one that is lost.
   void keep(Channel& channel, std::uint32_t sequence, std::span<const std::byte> frame) noexcept;
-  std::optional<Address> believe(std::span<const std::byte> hello) const;
   void on_hello(std::span<const std::byte> payload);
-  void answer_again(const Key& nonce);
   void on_hello_ack(Channel& channel, std::span<const std::byte> payload) noexcept;
 
   void attend(Channel& channel) noexcept;
   void attend_pending() noexcept;
   // One step; false when the channel needs no more attention.
   bool attend_to(Channel& channel, Clock::time_point now) noexcept;
-  void say_hello(Channel& channel, Clock::time_point now) noexcept;
   void watch(Channel& channel, Clock::time_point now);
   // Remembers a failure, for poll() to report.
   void fail(Channel& channel, std::string why) noexcept;
@@ -153,7 +149,6 @@ class OfiLink final : public Link {
   std::vector<Channel*> pending_;
   std::vector<Channel*> attending_;
   std::unordered_map<std::string, fi_addr_t> addresses_;
-  std::vector<Key> heard_;  // nonces of hellos that were believed
 };
 
 }  // namespace lfc
