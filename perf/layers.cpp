@@ -293,11 +293,6 @@ void* shared(std::size_t bytes) {
 int main(int argc, char** argv) {
   lfc::numbers_or_usage(argc, argv, 1, "layers [seconds per point=0.05]");
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.05;
-  if (argc > 2 || seconds <= 0) {
-    std::fprintf(stderr,
-                 "layers [seconds per point]: half round trip of a bare ring and of the NI\n");
-    return 2;
-  }
   const std::array<int, 2> places = cores();  // before this process is pinned to one of them
   std::signal(SIGALRM, on_alarm);
   std::signal(SIGCHLD, on_child);
