@@ -150,7 +150,11 @@ void cables(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni) {
 #include "common/engine/cables.hpp.example"
 }
 
-void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name) {
+struct Host {};
+struct Windows {
+  Windows(std::shared_ptr<Ni> ni, Host& host);
+};
+void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name, Host& host) {
 #include "common/engine/process_ni.hpp.example"
 }
 
