@@ -4,6 +4,7 @@
 
 #include "btl_lfc.h"
 #include "help.h"
+#include "modex.h"
 #include "parameters.h"
 #include "unknown_parameters.h"
 
@@ -47,7 +48,10 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
    * MPI 4.1 crashes instead of reporting that processes are unreachable. */
   mca_btl_base_module_t** modules = malloc(sizeof *modules); /* freed by the framework */
   if (modules == NULL) return NULL;
-  if (!lfc_btl_module_open(mpi_threads)) lfc_btl.super.btl_flags = MCA_BTL_FLAGS_SEND;
+  if (lfc_btl_module_open(mpi_threads))
+    lfc_modex_publish_part();
+  else
+    lfc_btl.super.btl_flags = MCA_BTL_FLAGS_SEND;
   modules[0] = &lfc_btl.super;
   *count = 1;
   return modules;

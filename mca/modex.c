@@ -26,6 +26,12 @@ bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t
   return status == OPAL_SUCCESS && *bytes != NULL;
 }
 
+void lfc_modex_publish_part(void) {
+  const char* chosen = getenv("OMPI_MCA_part");
+  if (LFC_HAS_PART && (chosen == NULL || lfc_chooses(chosen, "lfc")))
+    (void)lfc_modex_publish(LFC_MODEX_PART, "", 1);
+}
+
 bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
   uint8_t* bytes = NULL;
   size_t size = 0;

@@ -43,6 +43,7 @@
 typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#define LFC_HAS_PART 0 /* the framework of partitioned communication */
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
@@ -53,14 +54,17 @@ typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 typedef const char lfc_info_text;
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_3_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
+#define LFC_HAS_PART 1
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif
 
-/* These three work in any Open MPI version. */
+/* These four work in any Open MPI version. */
 
 /* Whether the running Open MPI is of the series this was compiled for. */
 bool lfc_ompi_is_ours(void);
+/* Whether a framework's selection (`lfc,self`, `^tcp`) admits the component. */
+bool lfc_chooses(const char* selection, const char* component);
 /* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
  * exclusions (`^tcp`) names nothing. */
 bool lfc_asked_for(const char* framework, const char* component);

@@ -52,5 +52,6 @@ bool lfc_unknown_parameters(char* text, size_t text_size) {
   add_unknown("btl_lfc_", lfc_btl_parameter_table(), text, text_size);
   add_unknown("coll_lfc_", lfc_coll_parameter_table(), text, text_size);
   add_unknown("osc_neon_", lfc_osc_parameter_table(), text, text_size);
+  add_unknown("part_lfc_", lfc_part_parameter_table(), text, text_size);
   return *text != '\0';
 }

@@ -34,7 +34,16 @@
 namespace lfc {
 
 // On the wire as Meta::tag.
-enum class ServiceId : std::uint8_t { multicast, windows, neon, ordered, push, test, count_ };
+enum class ServiceId : std::uint8_t {
+  multicast,
+  windows,
+  neon,
+  ordered,
+  push,
+  partitioned,
+  test,
+  count_
+};
 inline constexpr std::size_t kServices = static_cast<std::size_t>(ServiceId::count_);
 constexpr std::size_t service_index(ServiceId id) noexcept { return static_cast<std::size_t>(id); }
 // Bytes of a `service_ack`.

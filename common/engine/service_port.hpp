@@ -46,6 +46,8 @@ class ServicePort final : private PeerTable::Watcher {
   // Access without a scope, for who has it in one function and gives it up in another.
   SendLock::Entry begin_access() noexcept { return lock_.await_entry(); }
   void end_access(SendLock::Entry entry) noexcept { lock_.leave(entry); }
+  // SendLock::kRefused: somebody else has it.
+  SendLock::Entry try_access() noexcept { return lock_.try_enter(); }
 
   // Makes `service` the receiver of frames for `id`; null ends that, and frames for it are dropped.
   // The service outlives its time here.

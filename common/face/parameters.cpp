@@ -172,6 +172,15 @@ const lfc_parameter_table* lfc_osc_parameter_table() {
   static const lfc_parameter_table table{rows, std::size(rows)};
   return &table;
 }
+const lfc_parameter_table* lfc_part_parameter_table() {
+  using namespace lfc;
+  using Said = lfc_part_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/part_lfc.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
 
 #undef LFC_PARAMETER
 

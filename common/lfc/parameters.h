@@ -43,6 +43,9 @@ struct lfc_coll_parameters {
 struct lfc_osc_parameters {
 #include "lfc/parameters/osc_neon.def"
 };
+struct lfc_part_parameters {
+#include "lfc/parameters/part_lfc.def"
+};
 #undef LFC_PARAMETER
 
 enum lfc_parameter_type { LFC_UNSIGNED, LFC_SIZE, LFC_FLAG, LFC_TEXT };
@@ -66,6 +69,7 @@ struct lfc_parameter_table {
 const struct lfc_parameter_table* lfc_btl_parameter_table(void);
 const struct lfc_parameter_table* lfc_coll_parameter_table(void);
 const struct lfc_parameter_table* lfc_osc_parameter_table(void);
+const struct lfc_parameter_table* lfc_part_parameter_table(void);
 
 void lfc_parameters_reset(const struct lfc_parameter_table* table, void* said);
 /* False: `text` is one line that begins with the name of a parameter whose value is not accepted. */

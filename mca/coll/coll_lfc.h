@@ -15,6 +15,7 @@
 #ifndef LFC_COLL_LFC_H
 #define LFC_COLL_LFC_H
 
+#include "communicator_key.h"
 #include "ompi_version.h"
 #include "services/collective/engine.h"
 
@@ -64,17 +65,6 @@ typedef struct lfc_coll_module {
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
-
-/* The same number at all ranks of the communicator, and, with its members, nobody else's. */
-static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
-  return comm->c_contextid;
-#else
-  const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
-  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-  return (comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index;
-#endif
-}
 
 int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                    ompi_communicator_t* comm, mca_coll_base_module_t* module);

@@ -247,7 +247,8 @@ void show_parameters() {
     const lfc_parameter_table* table;
   } components[] = {{"btl_lfc", lfc_btl_parameter_table()},
                     {"coll_lfc", lfc_coll_parameter_table()},
-                    {"osc_neon", lfc_osc_parameter_table()}};
+                    {"osc_neon", lfc_osc_parameter_table()},
+                    {"part_lfc", lfc_part_parameter_table()}};
   for (const auto& [component, table] : components) {
     for (const lfc_parameter& row : std::span(table->rows, table->count)) {
       char accepted[256];

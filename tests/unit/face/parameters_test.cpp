@@ -40,7 +40,8 @@ std::string fault(const lfc_parameter_table& table, const Said& said) {
 }
 
 const lfc_parameter_table* const kTables[] = {lfc_btl_parameter_table(), lfc_coll_parameter_table(),
-                                              lfc_osc_parameter_table()};
+                                              lfc_osc_parameter_table(),
+                                              lfc_part_parameter_table()};
 
 }  // namespace
 

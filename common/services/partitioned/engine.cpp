@@ -1,0 +1,152 @@
+#include "services/partitioned/engine.h"
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "engine/process_ni.hpp"
+#include "services/partitioned/partitioned.hpp"
+
+// Only a name: what it points to is an lfc::partitioned::Request.
+struct lfc_part_request;
+
+namespace {
+
+using lfc::Partitioned;
+using Totals = lfc::partitioned::Totals;
+
+static_assert(LFC_PART_LOST == static_cast<int>(lfc::partitioned::Status::lost));
+static_assert(LFC_PART_NO_PEER == lfc::kNoPeer);
+
+Partitioned* engine = nullptr;  // of this process
+lfc_part_host host{};
+
+struct CounterRow {
+  const char *name, *help;
+  std::uint64_t Totals::*which;
+};
+constexpr std::array kCounters{
+    CounterRow{"sends", "partitioned sends made", &Totals::sends},
+    CounterRow{"receives", "partitioned receives made", &Totals::receives},
+    CounterRow{"sent_epochs", "starts of partitioned sends that have ended well",
+               &Totals::sent_epochs},
+    CounterRow{"received_epochs", "starts of partitioned receives that have ended well",
+               &Totals::received_epochs},
+    CounterRow{"frames", "frames that carried partitions, sent", &Totals::frames},
+    CounterRow{"bytes", "bytes of partitions, sent", &Totals::bytes},
+    CounterRow{"early", "frames that came before their receive was started", &Totals::early},
+};
+
+lfc::partitioned::Request& of(lfc_part_request* request) noexcept {
+  return *reinterpret_cast<lfc::partitioned::Request*>(request);
+}
+
+lfc_part_request* to_c(lfc::partitioned::Request& request) noexcept {
+  return reinterpret_cast<lfc_part_request*>(&request);
+}
+
+lfc::partitioned::Sending& sending(lfc_part_request* request) noexcept {
+  return static_cast<lfc::partitioned::Sending&>(of(request));
+}
+lfc::partitioned::Receiving& receiving(lfc_part_request* request) noexcept {
+  return static_cast<lfc::partitioned::Receiving&>(of(request));
+}
+
+lfc::partitioned::Key key_of(const lfc_part_shape& shape) noexcept {
+  return {shape.peer, shape.comm, shape.tag};
+}
+
+}  // namespace
+
+extern "C" {
+
+bool lfc_part_open(const lfc_part_host* from) try {
+  host = *from;
+  std::shared_ptr<lfc::Ni> ni = lfc::process_ni();
+  if (engine == nullptr && ni != nullptr)
+    engine = new Partitioned(
+        std::move(ni), lfc::partitioned::Host{
+                           [](void* owner, lfc::partitioned::Status status, std::uint64_t bytes) {
+                             host.done(owner, static_cast<lfc_part_status>(status), bytes);
+                           },
+                           host.dropped});
+  return engine != nullptr;
+} catch (const std::exception&) {
+  return false;
+}
+
+void lfc_part_close(void) {
+  delete engine;
+  engine = nullptr;
+}
+
+uint32_t lfc_part_peer(uint32_t job, uint32_t rank, const void* address, size_t size, char* why,
+                       size_t why_size) try {
+  lfc::Ni& ni = engine->ni();
+  {
+    const lfc::Ni::Access access(ni);
+    const lfc::PeerId known = ni.services().find({job, rank});
+    if (known != lfc::kNoPeer) return known;
+  }
+  const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
+  std::string why_not = "its address is malformed";
+  lfc::PeerId peer = lfc::kNoPeer;
+  if (parsed) peer = ni.add_peer(*parsed, why_not = {});
+  std::snprintf(why, why_size, "%s", why_not.c_str());
+  return peer;
+} catch (const std::exception& failure) {
+  std::snprintf(why, why_size, "%s", failure.what());
+  return LFC_PART_NO_PEER;
+}
+
+lfc_part_request* lfc_part_send(const lfc_part_shape* shape, const void* data, void* owner) try {
+  return to_c(engine->offer(key_of(*shape), owner, static_cast<const std::byte*>(data),
+                            shape->partitions, shape->bytes));
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+lfc_part_request* lfc_part_receive(const lfc_part_shape* shape, void* place, void* owner) try {
+  return to_c(engine->expect(key_of(*shape), owner, static_cast<std::byte*>(place),
+                             shape->partitions, shape->bytes));
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+bool lfc_part_start(lfc_part_request* request) try {
+  if (of(request).sends)
+    engine->start(sending(request));
+  else
+    engine->start(receiving(request));
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+bool lfc_part_ready(lfc_part_request* request, uint64_t first, uint64_t last) try {
+  return engine->ready(sending(request), first, last);
+} catch (const std::exception&) {
+  return false;
+}
+
+bool lfc_part_arrived(lfc_part_request* request, uint64_t first, uint64_t last) {
+  return engine->arrived(receiving(request), first, last);
+}
+
+int lfc_part_progress(void) {
+  if (engine != nullptr) engine->progress();
+  return 0;
+}
+
+bool lfc_part_release(lfc_part_request* request) { return engine->release(of(request)); }
+
+size_t lfc_part_counter_count(void) { return kCounters.size(); }
+const char* lfc_part_counter_name(size_t which) { return kCounters[which].name; }
+const char* lfc_part_counter_help(size_t which) { return kCounters[which].help; }
+uint64_t lfc_part_counter(size_t which) {
+  return engine == nullptr ? 0 : engine->totals().*kCounters[which].which;
+}
+
+}  // extern "C"

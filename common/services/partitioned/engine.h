@@ -1,0 +1,77 @@
+/* Engine: partitioned communication as the C code of the component sees it.
+ *
+ * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
+ * exception crosses it.
+ *
+ *   if (!lfc_part_open(&host)) return;                          no NI is open
+ *   uint32_t peer = lfc_part_peer(job, rank, address, size, why, sizeof why);
+ *   struct lfc_part_shape shape = {.peer = peer, .comm = key, .tag = tag, .partitions = n, .bytes = each};
+ *   lfc_part_request *request = lfc_part_send(&shape, data, owner);
+ *   lfc_part_start(request);
+ *   lfc_part_ready(request, 3, 3);                              host.done(owner, ...) follows
+ *
+ * Threads: any, except that open and close are called alone. host.done() and host.dropped() are called without
+ * a lock, possibly from inside these functions.
+ */
+#ifndef LFC_PART_ENGINE_H
+#define LFC_PART_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* lfc::partitioned::Status */
+enum lfc_part_status { LFC_PART_OK, LFC_PART_TRUNCATED, LFC_PART_LOST };
+
+#define LFC_PART_NO_PEER UINT32_MAX
+
+typedef struct lfc_part_request lfc_part_request;
+
+struct lfc_part_host {
+  void (*done)(void* owner, enum lfc_part_status status, uint64_t bytes); /* an epoch */
+  void (*dropped)(void* owner); /* a request that was released too early */
+};
+
+struct lfc_part_shape {
+  uint32_t peer;
+  uint64_t comm; /* the communicator's key, the same at both */
+  int32_t tag;
+  uint64_t partitions, bytes; /* bytes of each */
+};
+
+/* False: this process has no NI. From here on peers may speak of it. */
+bool lfc_part_open(const struct lfc_part_host* host);
+void lfc_part_close(void);
+/* The peer with this name, whose published address this is. */
+uint32_t lfc_part_peer(uint32_t job, uint32_t rank, const void* address, size_t size, char* why,
+                       size_t why_size);
+
+/* NULL: no memory. The bytes stay the caller's and are used while the request is active. */
+lfc_part_request* lfc_part_send(const struct lfc_part_shape* shape, const void* data, void* owner);
+lfc_part_request* lfc_part_receive(const struct lfc_part_shape* shape, void* place, void* owner);
+/* Of a request that is not active; host.done() follows once. False: no memory. */
+bool lfc_part_start(lfc_part_request* request);
+/* False: these partitions do not exist, or were ready before, or the send is not active. */
+bool lfc_part_ready(lfc_part_request* request, uint64_t first, uint64_t last);
+/* Whether they have come in an epoch that has not ended. */
+bool lfc_part_arrived(lfc_part_request* request, uint64_t first, uint64_t last);
+/* To be called now and then: sends what became ready while another thread was in the engine. The number of events. */
+int lfc_part_progress(void);
+/* True: it is gone. False: it is active; host.dropped(owner) follows. */
+bool lfc_part_release(lfc_part_request* request);
+
+/* What is counted, by index. */
+size_t lfc_part_counter_count(void);
+const char* lfc_part_counter_name(size_t which);
+const char* lfc_part_counter_help(size_t which);
+uint64_t lfc_part_counter(size_t which);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+// Frames of partitioned communication: a `Head`, and behind it a payload.
+//
+// | kind   | from     | payload  | what                                                                     |
+// |--------|----------|----------|--------------------------------------------------------------------------|
+// | offer  | sender   | Offer    | a send has been made: it is for the receive with the same key and number  |
+// | accept | receiver | Accept   | the receive is there, too; `epoch` is the last that it has started        |
+// | open   | receiver | -        | the receive has started `epoch`                                          |
+// | data   | sender   | bytes    | of `epoch`, at `offset`; of an epoch without bytes one empty frame        |
+//
+// They may come in any order: an offer carries its number, and all else names the epoch that it belongs to. None is lost
+// or repeated. Little-endian, 8-byte aligned.
+#pragma once
+
+#include <cstdint>
+
+namespace lfc::partitioned {
+
+enum class Kind : std::uint8_t { offer = 1, accept, open, data };
+
+struct Head {
+  Kind kind{};
+  std::uint8_t zero[7]{};
+  std::uint64_t to = 0;  // the request it is for, by its name there; 0: an offer
+  std::uint64_t epoch = 0;
+  std::uint64_t offset = 0;
+};
+static_assert(sizeof(Head) == 32);
+
+struct Offer {
+  std::uint64_t comm = 0;    // the communicator's key
+  std::uint64_t number = 0;  // of sends with this communicator, receiver and tag, from 0
+  std::uint64_t total = 0;   // bytes of an epoch
+  std::uint64_t name = 0;    // of the send
+  std::int32_t tag = 0;
+  std::uint32_t zero = 0;
+};
+static_assert(sizeof(Offer) == 40);
+
+struct Accept {
+  std::uint64_t name = 0;   // of the receive
+  std::uint32_t ahead = 0;  // epochs that may be sent before they are open
+  std::uint32_t zero = 0;
+};
+static_assert(sizeof(Accept) == 16);
+
+}  // namespace lfc::partitioned

@@ -1,0 +1,277 @@
+#include "services/partitioned/partitioned.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace lfc {
+
+using partitioned::Ended;
+using partitioned::Head;
+using partitioned::Protocol;
+using partitioned::Receiving;
+using partitioned::Request;
+using partitioned::Sending;
+using partitioned::Status;
+
+namespace {
+
+std::uint64_t now_ns() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+// Those that have still to return from making an epoch ready, which has ended.
+void await_threads(const Request& request) noexcept {
+  if (!request.sends) return;
+  const auto& send = static_cast<const Sending&>(request);
+  while (send.inside.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+void drop(Protocol& protocol, Request& request) {
+  if (request.sends)
+    protocol.drop(static_cast<Sending&>(request));
+  else
+    protocol.drop(static_cast<Receiving&>(request));
+}
+
+}  // namespace
+
+Partitioned::Partitioned(std::shared_ptr<Ni> ni, const partitioned::Host& host)
+    : ni_(std::move(ni)),
+      host_(host),
+      room_((ni_->max_message() - sizeof(Head)) & ~std::size_t{7}),
+      host_call_(
+          *ni_, [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
+          HostCall::By::host) {
+  ni_->services().attach(ServiceId::partitioned, this);
+}
+
+Partitioned::~Partitioned() {
+  ni_->services().attach(ServiceId::partitioned, nullptr);
+  host_call_.end();
+  const Ni::Access access(*ni_);
+  for (Waiting* waiting : waiting_) {
+    ni_->services().withdraw(waiting->peer, *waiting);
+    delete waiting;
+  }
+}
+
+// --- The host ---
+
+// Does it, with Access. True: call_back() has to follow.
+template <class Call>
+bool Partitioned::inside(Call call) {
+  struct Mark {
+    explicit Mark(bool& flag_) : flag(flag_) { flag = true; }
+    ~Mark() { flag = false; }
+    bool& flag;
+  };
+  const Mark mark(in_host_);
+  call();
+  return !ended_.empty();
+}
+
+template <class Call>
+bool Partitioned::with_access(Call call) {
+  const Ni::Access access(*ni_);
+  return inside(call);
+}
+
+Sending& Partitioned::offer(const partitioned::Key& key, void* owner, const std::byte* data,
+                            std::uint64_t partitions, std::uint64_t each) {
+  const Ni::Access access(*ni_);
+  return protocol_.offer(key, owner, data, partitions, each);
+}
+
+Receiving& Partitioned::expect(const partitioned::Key& key, void* owner, std::byte* place,
+                               std::uint64_t partitions, std::uint64_t each) {
+  const Ni::Access access(*ni_);
+  return protocol_.expect(key, owner, place, partitions, each);
+}
+
+void Partitioned::start(Sending& send) {
+  if (with_access([&] { protocol_.start(send); })) call_back();
+}
+
+void Partitioned::start(Receiving& receive) {
+  if (with_access([&] { protocol_.start(receive); })) call_back();
+}
+
+bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) {
+  // As soon as it has marked the partition, another thread may end the epoch, and a third one free the send.
+  send.inside.fetch_add(1, std::memory_order_acquire);
+  const Protocol::Marked marked = Protocol::mark(send, first, last);
+  const bool calls = marked != Protocol::Marked::refused && send_marked(send, marked);
+  send.inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
+  if (calls) call_back();
+  return marked != Protocol::Marked::refused;
+}
+
+// True: call_back() has to follow.
+bool Partitioned::send_marked(Sending& send, Protocol::Marked marked) {
+  const std::uint64_t now = now_ns();
+  if (marked == Protocol::Marked::last)
+    return with_access([&] { protocol_.send_ready(send, now); });
+  const SendLock::Entry entry = ni_->services().try_access();
+  if (entry == SendLock::kRefused) {
+    stacked_.push(send);
+    return false;
+  }
+  const bool calls = inside([&] {
+    if (Protocol::is_worth_it(send, now))
+      protocol_.send_ready(send, now);
+    else
+      protocol_.postpone(send);
+  });
+  ni_->services().end_access(entry);
+  return calls;
+}
+
+void Partitioned::progress() {
+  if (!stacked_.any()) [[likely]]
+    return;
+  const SendLock::Entry entry = ni_->services().try_access();
+  if (entry == SendLock::kRefused) return;
+  const bool calls = inside([this] { send_stacked(); });
+  ni_->services().end_access(entry);
+  if (calls) call_back();
+}
+
+// With Access.
+void Partitioned::send_stacked() {
+  stacked_.take([this](Sending& send) { protocol_.send_ready(send, now_ns()); });
+}
+
+bool Partitioned::arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) {
+  const Ni::Access access(*ni_);
+  return protocol_.arrived(receive, first, last);
+}
+
+bool Partitioned::release(Request& request) {
+  {
+    const Ni::Access access(*ni_);
+    request.released = request.active || request.untold > 0;
+    if (request.released) return false;
+  }
+  await_threads(request);
+  const Ni::Access access(*ni_);
+  send_stacked();  // it may be among them
+  drop(protocol_, request);
+  return true;
+}
+
+partitioned::Totals Partitioned::totals() {
+  const Ni::Access access(*ni_);
+  return protocol_.totals();
+}
+
+void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
+  ++request.untold;
+  ended_.push_back({&request, status, bytes});
+  if (!in_host_) host_call_.ask();
+}
+
+// While the host is told of an epoch, it may free the request or start it anew, and another thread of its may do so as soon
+// as it knows.
+void Partitioned::call_back() {
+  std::vector<Ended> ended;
+  {
+    const Ni::Access access(*ni_);
+    ended.swap(ended_);
+  }
+  for (const Ended& one : ended) host_.done(one.request->owner, one.status, one.bytes);
+  std::vector<Request*> dropped;
+  {
+    const Ni::Access access(*ni_);
+    for (const Ended& one : ended)
+      if (--one.request->untold == 0 && one.request->released && !one.request->active)
+        dropped.push_back(one.request);
+    if (ended_.empty()) ended.clear(), ended_.swap(ended);  // its memory for the next ones
+  }
+  for (Request* const request : dropped) {
+    void* const owner = request->owner;
+    await_threads(*request);
+    {
+      const Ni::Access access(*ni_);
+      send_stacked();
+      drop(protocol_, *request);
+    }
+    host_.dropped(owner);
+  }
+}
+
+// --- Frames ---
+
+Service::Verdict Partitioned::on_frame(PeerId peer, FrameType type,
+                                       std::span<const std::byte> payload) {
+  if (type != FrameType::service) return Verdict::malformed;
+  return protocol_.on_frame(peer, payload) ? Verdict::release : Verdict::malformed;
+}
+
+// Not now: this may be inside a send of the protocol's, which would find its requests changed.
+void Partitioned::on_lost(PeerId peer) {
+  lost_.push_back(peer);
+  wake();
+}
+
+// Losses first: they end the requests that nothing more is to be sent of.
+bool Partitioned::work() {
+  send_stacked();
+  for (const PeerId peer : std::exchange(lost_, {})) protocol_.on_lost(peer);
+  for (Sending* const send : std::exchange(left_, {})) protocol_.left(*send);
+  protocol_.work();
+  return false;
+}
+
+void Partitioned::control(PeerId to, const Head& head, const void* payload, std::size_t size) {
+  const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
+  if (ni_->services().try_send(to, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return;
+  std::unique_ptr<Waiting> waiting = spares_.take();
+  waiting->peer = to;
+  waiting->send = nullptr;
+  waiting->head = head;
+  if (size > 0) std::memcpy(waiting->payload.data(), payload, size);
+  const void* const kept = waiting->payload.data();
+  post(std::move(waiting), size, kept);
+}
+
+bool Partitioned::data(Sending& of, const Head& head, const void* bytes, std::size_t size) {
+  const Slice slices[2] = {{&head, sizeof head}, {bytes, size}};
+  if (ni_->services().try_send(of.key.peer, ServiceId::partitioned, slices, size > 0 ? 2 : 1))
+    return true;
+  std::unique_ptr<Waiting> waiting = spares_.take();
+  waiting->peer = of.key.peer;
+  waiting->send = &of;
+  waiting->head = head;
+  post(std::move(waiting), size, bytes);
+  return false;
+}
+
+void Partitioned::post(std::unique_ptr<Waiting> waiting, std::size_t payload, const void* bytes) {
+  Waiting& message = *waiting.release();
+  message.service = this;
+  message.slices = {Slice{&message.head, sizeof message.head}, Slice{bytes, payload}};
+  message.slice_count = payload > 0 ? 2 : 1;
+  message.tag = static_cast<std::uint8_t>(ServiceId::partitioned);
+  message.type = FrameType::service;
+  message.done = left;
+  waiting_.push_back(&message);
+  ni_->services().post(message.peer, message);
+}
+
+// Called by the control program, with Access held.
+void Partitioned::left(Message* message, Result) {
+  auto* const waiting = static_cast<Waiting*>(message);
+  Partitioned& self = *waiting->service;
+  std::erase(self.waiting_, waiting);
+  if (waiting->send != nullptr) {
+    self.left_.push_back(waiting->send);
+    self.wake();
+  }
+  self.spares_.keep(std::unique_ptr<Waiting>(waiting));
+}
+
+}  // namespace lfc

@@ -1,0 +1,23 @@
+/* What the engine calls a communicator.
+ *
+ *   uint64_t key = lfc_communicator_key(comm);
+ */
+#ifndef LFC_MCA_COMMUNICATOR_KEY_H
+#define LFC_MCA_COMMUNICATOR_KEY_H
+
+#include "ompi_version.h"
+
+#include "ompi/communicator/communicator.h"
+
+/* The same number at all ranks of the communicator, and, with its members, nobody else's. */
+static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
+#if OPAL_MAJOR_VERSION == 4
+  return comm->c_contextid;
+#else
+  const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  return (comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index;
+#endif
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* The component: parameters, and how it comes to be chosen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "help.h"
+#include "modex.h"
+#include "parameters.h"
+#include "part_lfc.h"
+
+#include "ompi/instance/instance.h"
+
+static unsigned long long read_counter(size_t which) { return lfc_part_counter(which); }
+
+static int register_component(void) {
+  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  const mca_base_component_t* version = &mca_part_lfc_component.super.partm_version;
+  (void)mca_base_var_group_component_register(
+      version,
+      "LFC: partitioned communication on the LFC engine. Takes part when btl lfc does: --mca btl "
+      "lfc");
+  lfc_parameters_register(version, lfc_part_parameter_table(), &mca_part_lfc_component.said);
+  for (size_t i = 0; i < lfc_part_counter_count(); ++i)
+    lfc_performance_counter(version, lfc_part_counter_name(i), lfc_part_counter_help(i),
+                            read_counter, i);
+  return OPAL_SUCCESS;
+}
+
+/* The framework considers only components of a list, which has but one name: ours is added. */
+static int open_component(void) {
+  if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
+  char* name = strdup("lfc"); /* the framework frees it */
+  if (name == NULL || opal_pointer_array_add(&mca_part_base_part, name) < 0) {
+    free(name);
+    return OPAL_ERR_NOT_AVAILABLE;
+  }
+  return OPAL_SUCCESS;
+}
+
+static void print_stats(void) {
+  char line[512];
+  int used = snprintf(line, sizeof line, "lfc-part rank=%u", OPAL_PROC_MY_NAME.vpid);
+  for (size_t i = 0; i < lfc_part_counter_count() && used < (int)sizeof line; ++i)
+    used += snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_part_counter_name(i),
+                     (unsigned long long)lfc_part_counter(i));
+  fprintf(stderr, "%s\n", line);
+}
+
+/* Open MPI never closes this framework; what it calls at the end is called while the BTLs are still open. */
+static void end(void* nothing) {
+  (void)nothing;
+  if (mca_part_lfc_component.said.stats) print_stats();
+  lfc_part_close_persist();
+  lfc_part_close();
+}
+
+static mca_part_base_module_t* init_component(int* priority, bool progress_threads,
+                                              bool mpi_threads) {
+  (void)progress_threads;
+  (void)mpi_threads;
+  if (!lfc_part_open(&lfc_part_requests)) return NULL; /* btl lfc has said why */
+  ompi_mpi_instance_append_finalize(end);
+  lfc_part_keep_persist();
+  *priority = 50; /* persist, the only other one, has 1 */
+  return &lfc_part_module;
+}
+
+static int finalize_component(void) { return OMPI_SUCCESS; }
+
+__attribute__((visibility("default"))) lfc_part_component mca_part_lfc_component = {
+    .super = {.partm_version = {MCA_PART_BASE_VERSION_2_0_0, .mca_component_name = "lfc",
+                                LFC_COMPONENT_VERSION, .mca_open_component = open_component,
+                                .mca_register_component_params = register_component},
+              .partm_data = {MCA_BASE_METADATA_PARAM_NONE},
+              .partm_init = init_component,
+              .partm_finalize = finalize_component}};
