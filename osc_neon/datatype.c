@@ -24,6 +24,17 @@ static bool flatten(lfc_rma_runs* runs, ompi_datatype_t* datatype) {
   return done;
 }
 
+/* The one predefined type with a hole: flattening it anew each time would cost more than most operations on it. */
+static void describe_short_int(struct rma_memory* memory) {
+  struct pair {
+    short value;
+    int index;
+  };
+  memory->runs[0] = (struct lfc_rma_run){0, sizeof(short), 0, 1};
+  memory->runs[1] = (struct lfc_rma_run){offsetof(struct pair, index), sizeof(int), 0, 1};
+  memory->view.run_count = 2;
+}
+
 bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, size_t count,
                   ompi_datatype_t* datatype) {
   size_t size = 0;
@@ -34,7 +45,7 @@ bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, s
   memory->many = NULL;
   memory->view = (struct lfc_rma_view){.base = (void*)(uintptr_t)base,
                                        .offset = offset,
-                                       .runs = &memory->run,
+                                       .runs = memory->runs,
                                        .run_count = 1,
                                        .extent = extent,
                                        .count = count,
@@ -44,7 +55,7 @@ bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, s
     return true;
   }
   if (ompi_datatype_is_contiguous_memory_layout(datatype, (int)count)) {
-    memory->run = (struct lfc_rma_run){true_lower, size * count, 0, 1};
+    memory->runs[0] = (struct lfc_rma_run){true_lower, size * count, 0, 1};
     memory->view.count = 1;
     memory->view.size = size * count;
     memory->view.extent = (int64_t)(size * count);
@@ -52,9 +63,13 @@ bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, s
   }
   if (ompi_datatype_is_contiguous_memory_layout(datatype, 1)) {
     /* The same piece again and again. */
-    memory->run = (struct lfc_rma_run){true_lower, size, extent, count};
+    memory->runs[0] = (struct lfc_rma_run){true_lower, size, extent, count};
     memory->view.count = 1;
     memory->view.size = size * count;
+    return true;
+  }
+  if (datatype == MPI_SHORT_INT) {
+    describe_short_int(memory);
     return true;
   }
   memory->many = lfc_rma_runs_new();

@@ -85,8 +85,8 @@ bool rma_open_windows(void);
 /* datatype.c */
 struct rma_memory {
   struct lfc_rma_view view;
-  struct lfc_rma_run run; /* of one piece */
-  lfc_rma_runs* many;     /* or of more */
+  struct lfc_rma_run runs[2]; /* of one or two pieces */
+  lfc_rma_runs* many;         /* or of more */
 };
 /* Describes `count` elements at `base`; false when memory is short. To be released. */
 bool rma_describe(struct rma_memory* memory, const void* base, int64_t offset, size_t count,

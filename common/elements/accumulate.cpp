@@ -143,9 +143,8 @@ void one_by_one(Accumulate op, Cursor& target, std::byte* memory, const std::byt
 struct Together {
   explicit Together(Accumulation what)
       : size(size_of(what.element)),
-        value_size(kTypes[static_cast<std::size_t>(what.element)].value_size),
         combine(what.operation == Accumulate::no_op ? nullptr : combiner(what)),
-        combine_pairs(pair_combiner(what)) {}
+        what_(what) {}
 
   // Elements that follow each other.
   void change(std::byte* target, const std::byte* operand, std::byte* old,
@@ -161,6 +160,8 @@ struct Together {
   std::uint64_t change_pairs(Cursor& target, std::byte* memory, const std::byte* operand,
                              std::uint64_t bytes) const {
     SpacedPairs pairs;
+    const std::uint16_t value_size = kTypes[static_cast<std::size_t>(what_.element)].value_size;
+    const PairCombiner combine_pairs = value_size == 0 ? nullptr : pair_combiner(what_);
     if (combine_pairs == nullptr ||
         !target.next_pairs(value_size, size - value_size, bytes / size, pairs))
       return 0;
@@ -171,9 +172,10 @@ struct Together {
   }
 
   const std::size_t size;
-  const std::size_t value_size;
   const Combiner combine;  // null: reads only
-  const PairCombiner combine_pairs;
+
+ private:
+  const Accumulation what_;
 };
 
 void Together::change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,

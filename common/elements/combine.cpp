@@ -75,19 +75,82 @@ template <class V, class I, Accumulate operation>
       (operation == Accumulate::max_location ? operand.value > old : operand.value < old);
   if (replaces) {
     Packed<Pair<V, I>>::store(target, operand, index);
-  } else if (operand.value == old) {
-    const I place = Packed<I>::load(target + index);
-    Packed<I>::store(target + index, std::min(place, operand.index));
+  } else if (operand.value == old && operand.index < Packed<I>::load(target + index)) {
+    Packed<I>::store(target + index, operand.index);
   }
+}
+
+template <class T, Accumulate operation>
+[[gnu::always_inline]] inline void change_pairs(std::byte* target, Spacing there,
+                                                const std::byte* operands, Spacing here,
+                                                std::size_t count) {
+  for (; count > 0; --count, target += there.stride, operands += here.stride)
+    change_pair<decltype(T::value), decltype(T::index), operation>(
+        target, there.index, Packed<T>::load(operands, here.index));
+}
+
+// Whether any of so many operands, in C's layout, replaces what is there: looked at together, without a branch for each.
+template <class T, Accumulate operation, std::size_t count>
+[[gnu::always_inline]] inline bool any_replaces(const std::byte* target,
+                                                const std::byte* operands) {
+  int any = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const T there = Packed<T>::load(target + i * sizeof(T), offsetof(T, index));
+    const T here = Packed<T>::load(operands + i * sizeof(T), offsetof(T, index));
+    const bool better =
+        operation == Accumulate::max_location ? here.value > there.value : here.value < there.value;
+    any |= static_cast<int>(better) | (static_cast<int>(here.value == there.value) &
+                                       static_cast<int>(here.index < there.index));
+  }
+  return any != 0;
+}
+
+// In C's layout on both sides, which is nearly always so: the distances are constants, and blocks in which nothing changes
+// are passed over. Where something has, the next blocks are taken pair by pair.
+template <class T, Accumulate operation>
+[[gnu::always_inline]] inline void change_usual(std::byte* target, const std::byte* operands,
+                                                std::size_t count) {
+  constexpr Spacing usual{sizeof(T), offsetof(T, index)};
+  constexpr std::size_t kBlock = 32;
+  constexpr unsigned kNotLooked = 8;
+  unsigned not_looked = 0;
+  while (count > 0) {
+    const std::size_t length = std::min(count, kBlock);
+    const bool looks = not_looked == 0 && length == kBlock;
+    if (!looks || any_replaces<T, operation, kBlock>(target, operands)) {
+      not_looked = looks ? kNotLooked : not_looked - (not_looked != 0 ? 1 : 0);
+      change_pairs<T, operation>(target, usual, operands, usual, length);
+    }
+    target += length * sizeof(T), operands += length * sizeof(T), count -= length;
+  }
+}
+
+template <class T, Accumulate operation>
+[[gnu::always_inline]] inline void spaced_all(std::byte* target, Spacing there,
+                                              const std::byte* operands, Spacing here,
+                                              std::size_t count) {
+  constexpr Spacing usual{sizeof(T), offsetof(T, index)};
+  if (operation != Accumulate::replace && there == usual && here == usual)
+    return change_usual<T, operation>(target, operands, count);
+  change_pairs<T, operation>(target, there, operands, here, count);
 }
 
 template <class T, Accumulate operation>
 void spaced(std::byte* target, Spacing there, const std::byte* operands, Spacing here,
             std::size_t count) {
-  for (; count > 0; --count, target += there.stride, operands += here.stride)
-    change_pair<decltype(T::value), decltype(T::index), operation>(
-        target, there.index, Packed<T>::load(operands, here.index));
+  spaced_all<T, operation>(target, there, operands, here, count);
 }
+#ifdef __x86_64__
+template <class T, Accumulate operation>
+[[gnu::target("avx2")]] void spaced_wide(std::byte* target, Spacing there,
+                                         const std::byte* operands, Spacing here,
+                                         std::size_t count) {
+  spaced_all<T, operation>(target, there, operands, here, count);
+}
+#else
+template <class T, Accumulate operation>
+constexpr PairCombiner spaced_wide = spaced<T, operation>;
+#endif
 
 }  // namespace
 
@@ -96,8 +159,12 @@ PairCombiner pair_combiner(Accumulation what) noexcept {
     using T = decltype(value);
     if constexpr (is_pair<T>) {
       switch (what.operation) {
-        case Accumulate::max_location: return spaced<T, Accumulate::max_location>;
-        case Accumulate::min_location: return spaced<T, Accumulate::min_location>;
+        case Accumulate::max_location:
+          return has_wide() ? spaced_wide<T, Accumulate::max_location>
+                            : spaced<T, Accumulate::max_location>;
+        case Accumulate::min_location:
+          return has_wide() ? spaced_wide<T, Accumulate::min_location>
+                            : spaced<T, Accumulate::min_location>;
         case Accumulate::replace: return spaced<T, Accumulate::replace>;
         default: break;
       }

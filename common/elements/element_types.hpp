@@ -76,17 +76,15 @@ struct Packed {
     std::memcpy(to, &value, sizeof value);
   }
 };
-// Ten bytes mean something; copies of sixteen would wait for the store of the ten.
-template <>
-struct Packed<long double> {
-  using Anywhere [[gnu::may_alias, gnu::aligned(1)]] = long double;
-  static constexpr std::size_t size = sizeof(long double);
-  static long double load(const std::byte* from) noexcept {
-    return *reinterpret_cast<const Anywhere*>(from);
-  }
-  static void store(std::byte* to, long double value) noexcept {
-    *reinterpret_cast<Anywhere*>(to) = value;
-  }
+// Not by copies of bytes: of a long double ten mean something, and a copy of sixteen would wait for the store of the ten; and
+// what the compiler takes for integers it does not compare by the instructions for numbers.
+template <class T>
+requires std::is_floating_point_v<T>
+struct Packed<T> {
+  using Anywhere [[gnu::may_alias, gnu::aligned(1)]] = T;
+  static constexpr std::size_t size = sizeof(T);
+  static T load(const std::byte* from) noexcept { return *reinterpret_cast<const Anywhere*>(from); }
+  static void store(std::byte* to, T value) noexcept { *reinterpret_cast<Anywhere*>(to) = value; }
 };
 template <class T>
 struct Packed<std::complex<T>> {

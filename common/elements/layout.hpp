@@ -73,6 +73,7 @@ class Layout {
 struct Spacing {
   std::int64_t stride = 0;
   std::int64_t index = 0;
+  bool operator==(const Spacing&) const = default;
 };
 struct SpacedPairs {
   std::int64_t offset = 0;

@@ -154,7 +154,10 @@ class Window final : private rma::Carrier, public WindowEpochs {
   ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
     const bool single =
         count <= WindowMemory::kFewElements && protocol_.memory.control().singles.may_skip_lock();
-    return {peer(target).control->elements, single ? Hold::none : host_hold(count)};
+    const Hold hold = single                             ? Hold::none
+                      : protocol_.memory.all_take_lock() ? Hold::alone
+                                                         : host_hold(count);
+    return {peer(target).control->elements, hold};
   }
   Hold host_hold(std::uint64_t count) noexcept;
   void learn_link(std::uint32_t target);

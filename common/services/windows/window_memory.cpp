@@ -74,7 +74,7 @@ void WindowMemory::share(WindowControl* control) {
 }
 
 Hold WindowMemory::hold(std::uint64_t count) noexcept {
-  if (alone_.load(std::memory_order_acquire)) return Hold::alone;
+  if (all_take_lock()) return Hold::alone;
   if (count <= kFewElements || !all_singles_known_) return Hold::shared;
   bool all = true;
   for (WindowControl* member : sharers_)

@@ -55,6 +55,8 @@ class WindowMemory {
   // How that many elements of a mapped member, or our own, may be changed by whoever comes: many of them ask all members to
   // take the lock.
   Hold hold(std::uint64_t count) noexcept;
+  // All members take the lock, from now on.
+  bool all_take_lock() const noexcept { return alone_.load(std::memory_order_acquire); }
   // The same for the host, which is at no element of its own now. `began`: it changes elements without the lock from now
   // on, and has to settle now and then.
   Hold host_hold(std::uint64_t count, bool& began) noexcept;

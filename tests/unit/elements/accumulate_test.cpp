@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "catch.hpp"
 #include "elements/single_elements.hpp"
 #include "services/windows/ticket_lock.hpp"
@@ -243,16 +244,21 @@ constexpr PairType kPairs[] = {{Element::pair_i16_i32, 2, 4}, {Element::pair_i32
                                {Element::pair_f64_i32, 8, 4}, {Element::pair_f80_i32, 16, 4},
                                {Element::pair_f32_f32, 4, 4}, {Element::pair_f64_f64, 8, 8}};
 
-// Small whole numbers, so that values are equal now and then.
+// Small whole numbers, so that values are equal now and then. By 32: as drawn, so much smaller, so much larger, and all equal,
+// where only the index of one may decide.
 void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t extent,
-                std::uint64_t count, unsigned seed, std::vector<std::byte>& memory) {
+                std::uint64_t count, unsigned seed, int apart, std::uint64_t first,
+                std::vector<std::byte>& memory) {
   std::uint64_t bytes = 0;
   for (const Run& run : runs) bytes += count * run.length * run.repeat;
   std::vector<std::byte> packed(bytes);
   for (std::uint64_t i = 0; i < bytes / (type.value + type.index); ++i) {
     std::byte* at = packed.data() + i * (type.value + type.index);
     seed = seed * 1664525 + 1013904223;
-    const auto number = static_cast<std::int16_t>((seed >> 24) % 16 - 8);
+    const int beside[] = {0, -apart, apart, 0};
+    const std::uint64_t kind = (first + i / 32) % 4;
+    const int drawn = kind == 3 ? 5 : static_cast<int>((seed >> 24) % 16) - 8;
+    const auto number = static_cast<std::int16_t>(drawn + beside[kind]);
     const auto store = [&at](auto value, std::size_t size) {
       std::memset(at, 0, size);
       std::memcpy(at, &value, std::min(size, sizeof value));
@@ -267,7 +273,7 @@ void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t
       default: store(static_cast<std::int64_t>(number), type.value);
     }
     if (type.element == Element::pair_f80_i32) std::memset(at - 6, 0, 6);
-    store(static_cast<std::int64_t>(i), type.index);
+    store(static_cast<std::int64_t>(i) - (apart != 0 && i % 32 == 8 ? 1 : 0), type.index);
   }
   Cursor to(runs, extent, count, 0);
   scatter(to, memory.data(), packed.data(), packed.size());
@@ -276,7 +282,8 @@ void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t
 TEST_CASE("pairs with gaps, at equal distances or not, give what one by one gives",
           "[accumulate]") {
   ElementLock lock;
-  constexpr std::uint64_t kCount = 37;
+  constexpr std::uint64_t kCount = 230;
+  constexpr std::size_t kRoom = 32768;
   for (const PairType& type : kPairs)
     for (const Accumulate op : {Accumulate::max_location, Accumulate::min_location,
                                 Accumulate::replace, Accumulate::no_op}) {
@@ -287,7 +294,16 @@ TEST_CASE("pairs with gaps, at equal distances or not, give what one by one give
         std::uint64_t count;
       };
       const auto index = static_cast<std::int64_t>(type.value) + 3;
+      // As C aligns them.
+      const auto after = static_cast<std::int64_t>(std::max(type.value, type.index));
+      const auto whole = static_cast<std::int64_t>(round_up(
+          static_cast<std::uint64_t>(after) + type.index, std::max(type.value, type.index)));
+      const Form in_c =
+          type.value >= type.index
+              ? Form{{{0, type.value + type.index, 0, 1}}, whole, kCount}
+              : Form{{{0, type.value, 0, 1}, {after, type.index, 0, 1}}, whole, kCount};
       const Form forms[] = {
+          in_c,
           {{{5, type.value + type.index, size + 4, kCount}}, 0, 1},                // a vector
           {{{5, type.value + type.index, 0, 1}}, size + 4, kCount},                // resized
           {{{0, type.value, 0, 1}, {index, type.index, 0, 1}}, size + 9, kCount},  // a hole within
@@ -297,46 +313,49 @@ TEST_CASE("pairs with gaps, at equal distances or not, give what one by one give
            kCount / 4},
       };
       constexpr std::int64_t kBase = 64;
-      for (const Form& form : forms)
-        for (const Form& here : forms)
-          for (const bool fetch : {false, true}) {
-            CAPTURE(static_cast<int>(type.element), static_cast<int>(op), &form - forms,
-                    &here - forms, fetch);
-            const std::uint64_t pairs = kCount / 4 * 4;
-            const auto bytes = pairs * (type.value + type.index);
-            std::vector<std::byte> start(4096, std::byte{0x77}), origin(4096, std::byte{0x55});
-            const auto shifted = [](std::vector<Run> runs) {
-              for (Run& run : runs) run.offset += kBase;
-              return runs;
-            };
-            const std::vector<Run> there = shifted(form.runs), from = shifted(here.runs);
-            fill_pairs(type, there, form.extent, form.count, 7, start);
-            fill_pairs(type, from, here.extent, here.count, 8, origin);
-            std::vector<std::byte> packed(bytes), old[2]{packed, packed};
-            Cursor all(from, here.extent, here.count, 0);
-            gather(all, origin.data(), packed.data(), bytes);
-            std::vector<std::byte> memory[2]{start, start};
-            Cursor one_by_one(there, form.extent, form.count, 0);
-            accumulate({op, type.element}, one_by_one, memory[0].data(), packed.data(),
-                       fetch ? old[0].data() : nullptr, bytes, {lock, Hold::none});
-            Cursor target(there, form.extent, form.count, 0);
-            Cursor operands(from, here.extent, here.count, 0);
-            const Accumulation what{op, type.element};
-            if (fetch || !accumulate_pairs(what, target, memory[1].data(), operands, origin.data(),
-                                           bytes, {lock, Hold::shared}))
-              accumulate(what, target, memory[1].data(), packed.data(),
-                         fetch ? old[1].data() : nullptr, bytes, {lock, Hold::shared});
-            for (int way = 0; way < 2; ++way) {
-              std::vector<std::byte> values(bytes);
-              Cursor out(there, form.extent, form.count, 0), in(there, form.extent, form.count, 0);
-              gather(out, memory[way].data(), values.data(), bytes);
-              blank_padding(type.element, values);
-              scatter(in, memory[way].data(), values.data(), bytes);
-              blank_padding(type.element, old[way]);
+      for (std::uint64_t first = 0; first < 4; ++first)
+        for (const Form& form : forms)
+          for (const Form& here : forms)
+            for (const bool fetch : {false, true}) {
+              if (first != 0 && (&form != forms || &here != forms || fetch)) continue;
+              CAPTURE(static_cast<int>(type.element), static_cast<int>(op), &form - forms,
+                      &here - forms, fetch);
+              const std::uint64_t pairs = kCount / 4 * 4;
+              const auto bytes = pairs * (type.value + type.index);
+              std::vector<std::byte> start(kRoom, std::byte{0x77}), origin(kRoom, std::byte{0x55});
+              const auto shifted = [](std::vector<Run> runs) {
+                for (Run& run : runs) run.offset += kBase;
+                return runs;
+              };
+              const std::vector<Run> there = shifted(form.runs), from = shifted(here.runs);
+              fill_pairs(type, there, form.extent, form.count, 7, 0, first, start);
+              fill_pairs(type, from, here.extent, here.count, 8, 100, first, origin);
+              std::vector<std::byte> packed(bytes), old[2]{packed, packed};
+              Cursor all(from, here.extent, here.count, 0);
+              gather(all, origin.data(), packed.data(), bytes);
+              std::vector<std::byte> memory[2]{start, start};
+              Cursor one_by_one(there, form.extent, form.count, 0);
+              accumulate({op, type.element}, one_by_one, memory[0].data(), packed.data(),
+                         fetch ? old[0].data() : nullptr, bytes, {lock, Hold::none});
+              Cursor target(there, form.extent, form.count, 0);
+              Cursor operands(from, here.extent, here.count, 0);
+              const Accumulation what{op, type.element};
+              if (fetch || !accumulate_pairs(what, target, memory[1].data(), operands,
+                                             origin.data(), bytes, {lock, Hold::shared}))
+                accumulate(what, target, memory[1].data(), packed.data(),
+                           fetch ? old[1].data() : nullptr, bytes, {lock, Hold::shared});
+              for (int way = 0; way < 2; ++way) {
+                std::vector<std::byte> values(bytes);
+                Cursor out(there, form.extent, form.count, 0),
+                    in(there, form.extent, form.count, 0);
+                gather(out, memory[way].data(), values.data(), bytes);
+                blank_padding(type.element, values);
+                scatter(in, memory[way].data(), values.data(), bytes);
+                blank_padding(type.element, old[way]);
+              }
+              REQUIRE((memory[0] == memory[1]));
+              REQUIRE((old[0] == old[1]));
             }
-            REQUIRE((memory[0] == memory[1]));
-            REQUIRE((old[0] == old[1]));
-          }
     }
 }
 
