@@ -5,7 +5,7 @@
 # Where MPI programs run (PLACE): on this host; in the lab (scripts/lab), a rank on each of its four hosts in turn; in a
 # guest with an RDMA device (box), or in turn on two such (boxes; scripts/rdma-box). What they are asked to use (WITH): `-` for
 # nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy; the last is floating with upcalls),
-# NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
+# ofi-verbs (libfabric's verbs, in a box), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -84,6 +84,9 @@ small_worlds() { # small_worlds FAMILY COUNT [random]
 # The plugin out of the build tree, without installing it.
 use_plugin() { export OMPI_MCA_mca_base_component_path=$1/default/components:SYS_DEFAULT; }
 
+# How many peers libfabric makes queues for: soft-RoCE has none for the 256 that it takes for granted.
+few_peers=FI_UNIVERSE_SIZE=16
+
 use() { # use WITH
   local words word
   IFS=+ read -ra words <<<"$1"
@@ -92,6 +95,7 @@ use() { # use WITH
       -) ;;
       single | floating | fixed) export OMPI_MCA_btl_lfc_policy=$word ;;
       upcalls) export OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_upcalls=1 ;;
+      ofi-verbs) use "btl_lfc_links=loop,ofi+btl_lfc_provider=verbs;ofi_rxm+mca_base_env_list=$few_peers" ;;
       *=*) export "OMPI_MCA_$word" ;;
       *) die "'$word' says nothing about how to run a program" ;;
     esac
@@ -212,7 +216,7 @@ box_program() { # box_program NODES NAME ARGS...: a test program of ours without
   need_box "$1"
   build default
   # shellcheck disable=SC2046
-  "$tree/scripts/rdma-box" run $(in_box) "$LFC_BUILD/default/tests/$2" "${@:3}"
+  "$tree/scripts/rdma-box" run $(in_box) env "$few_peers" "$LFC_BUILD/default/tests/$2" "${@:3}"
 }
 
 # --- collectives: what their counters say ---------------------------------------------------------------------------

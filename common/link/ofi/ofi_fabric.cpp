@@ -46,8 +46,15 @@ InfoPtr make_hints(std::string_view provider, std::uint64_t caps) {
   return hints;
 }
 
+// ofi_rxm posts a receive anew while it closes the connection of that receive, and over verbs crashes, unless connections
+// share their receives (libfabric 1.17 to 2.4). It reads this when it is first asked anything; what the user says prevails.
+void share_receives() noexcept {
+  [[maybe_unused]] static const int once = ::setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+}
+
 // libfabric frees a list as one, so it is handed on as one.
 InfoPtr query(const fi_info* hints) {
+  share_receives();
   fi_info* list = nullptr;
   if (hints == nullptr || fi_getinfo(kApi, nullptr, nullptr, 0, hints, &list) != 0) return nullptr;
   return InfoPtr(list);
