@@ -69,11 +69,24 @@ void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size
 
 // The NI has one host, and tells it also before it exists.
 void (*host_notice)(const char* line) = nullptr;
+void (*host_detour)(const char* link, const char* why) = nullptr;
 void notice(std::string_view line) {
   const std::string text(line);
   if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
   // The host's own way of saying something is not for other threads.
   std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
+}
+
+void detour(std::string_view link, std::string_view why) {
+  if (!lfc::NiThread::is_current())
+    host_detour(std::string(link).c_str(), std::string(why).c_str());
+}
+
+// Of the reasons of all links that of shared memory.
+std::string why_not_shared(const std::string& reasons) {
+  constexpr std::string_view kLink = "shm: ";
+  const std::size_t at = reasons.find(kLink);
+  return at == std::string::npos ? std::string() : reasons.substr(at + kLink.size());
 }
 
 void peer_broken(void* context, PeerId peer, std::string_view why) {
@@ -125,6 +138,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.neighbours = from.neighbours;
   to.neighbour = from.neighbour;
   to.notice = notice;
+  to.detour = detour;
   return to;
 }
 
@@ -152,6 +166,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   std::string notes;
   adapter->host = *host;
   host_notice = host->notice;
+  host_detour = host->detour;
   adapter->ni = lfc::open_ni(to_ni_options(*options), error, notes);
   if (adapter->ni == nullptr) {
     copy_text(error, text, text_size);
@@ -202,6 +217,7 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
     return LFC_NO_PEER;
   }
   adapter->ni->set_peer_context(peer, endpoint);
+  copy_text(why_not_shared(why_not), why, why_size);
   return peer;
 } catch (const std::exception& failure) {
   copy_text(failure.what(), why, why_size);

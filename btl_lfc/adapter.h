@@ -63,6 +63,8 @@ struct lfc_host {
   void (*broken)(void* endpoint, const char* why);
   /* One line for the user. */
   void (*notice)(const char* line);
+  /* Neighbours do not reach each other by shared memory: what they use instead, and why. */
+  void (*detour)(const char* link, const char* why);
 };
 
 struct lfc_options {
@@ -88,7 +90,8 @@ void lfc_adapter_close(lfc_adapter* adapter);
 const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size);
 size_t lfc_adapter_max_message(const lfc_adapter* adapter);
 
-/* LFC_NO_PEER: not reachable, `why` says so for each link. */
+/* LFC_NO_PEER: not reachable, `why` says so for each link. Else it says why not by shared memory; empty: it is, or
+ * there is no such link. */
 uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size,
                               void* endpoint, char* why, size_t why_size);
 /* Lets what was posted to the peer leave (for a bounded time), then forgets it. */

@@ -90,6 +90,12 @@ static void broken(void* context, const char* why) {
 
 static void notice(const char* line) { opal_output(0, "btl lfc: %s", line); }
 
+static void detour(const char* link, const char* why) {
+  static bool told = false;
+  if (!told) lfc_help("detour", lfc_node_of(opal_proc_local_get()), link, why);
+  told = true;
+}
+
 /* --- Start --- */
 
 static size_t at_most(size_t value, size_t limit) { return value < limit ? value : limit; }
@@ -135,7 +141,7 @@ static void decline(const char* why) {
 }
 
 bool lfc_btl_module_open(bool threads) {
-  static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice};
+  static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, detour};
   struct lfc_options* options = &mca_btl_lfc_component.options;
   char text[512];
   options->job = OPAL_PROC_MY_NAME.jobid;
@@ -236,6 +242,11 @@ static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pro
       lfc_btl.told_unreachable = true;
       free(endpoint);
       continue;
+    }
+    if (*why != '\0' && OPAL_PROC_ON_LOCAL_NODE(procs[i]->proc_flags)) {
+      char link[64];
+      lfc_adapter_link(lfc_btl.adapter, endpoint->peer, link, sizeof link);
+      detour(link, why);
     }
     if (mca_btl_lfc_component.options.said.verbose >= 2) {
       lfc_adapter_link(lfc_btl.adapter, endpoint->peer, why, sizeof why);

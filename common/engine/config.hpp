@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -56,6 +57,8 @@ struct Config {
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
   std::size_t queue_memory = limits::kQueueMemory;
+  // Told when a link does not connect to a peer that it reaches, and another one does; why the first did not.
+  void (*detour)(std::string_view link, std::string_view why) = nullptr;
   std::vector<int> cpus;  // where the NI thread may run; empty: where its creator may
 };
 

@@ -169,6 +169,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.maximum_window = options.max_window;
   config.window_cap = options.window_cap;
   config.threads = options.threads;
+  config.detour = options.detour;
   const std::string policy = decide_policy(options, config);
   auto ni = std::make_unique<Ni>(config);
 
@@ -191,6 +192,8 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     error = fault(options, options.links, "none can be opened: " + left_out);
     return nullptr;
   }
+  if (!left_out.empty() && options.neighbours > 1 && options.detour != nullptr)
+    options.detour(opening.open.back(), left_out);
   if (config.policy != Policy::single) notes = not_waking(*ni);
   notes = policy + notes + "; " + describe(opening, left_out);
   return ni;

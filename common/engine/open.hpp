@@ -42,6 +42,8 @@ struct NiOptions : lfc_btl_parameters {
   bool threads = false;          // several threads call at the same time
   std::uint32_t neighbours = 1;  // processes of the job on this host, this one included
   std::uint32_t neighbour = 0;   // which of them this one is, from 0
+  // Told when neighbours do not reach each other by shared memory: what they use instead, and why.
+  void (*detour)(std::string_view link, std::string_view why) = nullptr;
   // Receives one line for the user when a link cannot do all it should.
   void (*notice)(std::string_view line) = nullptr;
 };

@@ -19,6 +19,7 @@ constexpr std::size_t kPeerDescriptors = 8;
 PeerTable::PeerTable(const Config& config, const Identity& identity, Counters& counters,
                      Activity& activity, Outcomes& outcomes)
     : window_(identity.initial_window),
+      detour_(config.detour),
       counters_(counters),
       activity_(activity),
       outcomes_(outcomes),
@@ -123,11 +124,12 @@ bool PeerTable::connect_anew(Peer& peer) {
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
       charge(peer, link);
+      if (!reasons.empty() && detour_ != nullptr) detour_(link.name(), reasons);
       return true;
     }
-    reasons += " " + std::string(link.name()) + ": " + why + ";";
+    reasons += (reasons.empty() ? "" : "; ") + std::string(link.name()) + ": " + why;
   }
-  lose(peer, Peer::State::broken, "no link connects:" + reasons);
+  lose(peer, Peer::State::broken, "no link connects: " + reasons);
   return false;
 }
 

@@ -85,6 +85,7 @@ class PeerTable {
   bool connect_anew(Peer& peer);
 
   const std::uint32_t window_;
+  void (*const detour_)(std::string_view link, std::string_view why);
   Counters& counters_;
   Activity& activity_;
   Outcomes& outcomes_;

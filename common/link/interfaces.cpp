@@ -399,22 +399,27 @@ bool is_virtual(std::string_view device) noexcept {
                      [device](std::string_view each) { return device.starts_with(each); });
 }
 
+// In the tag of a host that the kernel has not told.
+constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
+
 std::uint64_t host_tag() noexcept {
-  std::uint64_t tag = boot_hash();
-  if (tag == 0) {  // no /proc: the host's name is the next best
-    std::array<char, 64> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    tag = fnv1a(std::as_bytes(std::span(name)));
-  }
+  const std::uint64_t boot = boot_hash();
   struct stat network {};
-  if (::stat("/proc/self/ns/net", &network) != 0) return tag;
-  const std::array<std::uint64_t, 2> names{network.st_dev, network.st_ino};
-  return fnv1a(std::as_bytes(std::span(names)), tag);
+  if (boot != 0 && ::stat("/proc/self/ns/net", &network) == 0) {
+    const std::array<std::uint64_t, 2> names{network.st_dev, network.st_ino};
+    return fnv1a(std::as_bytes(std::span(names)), boot) & ~kGuess;
+  }
+  std::array<char, 64> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return fnv1a(std::as_bytes(std::span(name))) | kGuess;
+}
+
+bool is_same_host(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept {
+  return tag == other || (same_address && ((tag | other) & kGuess) != 0);
 }
 
 bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
                std::string& why_not) {
-  const bool same_host = peer_host == host_tag();
   const auto refuse = [&](std::string_view why) {
     why_not = peer.text() + " from " + local.name + " (" + local.address.text() + "): ";
     why_not += why;
@@ -423,7 +428,9 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   if (peer.family != local.address.family) return refuse("one is IPv4, the other IPv6");
   if (peer.is_loopback() != local.address.is_loopback())
     return refuse("one is a loopback address, the other is not");
-  if (peer.is_loopback()) return same_host || refuse("loopback addresses stay on their host");
+  const std::uint64_t host = host_tag();
+  if (peer.is_loopback())
+    return is_same_host(host, peer_host, true) || refuse("loopback addresses stay on their host");
 
   IpAddress target = peer;
   target.scope = local.address.scope;  // a link-local address is meant on this device
@@ -441,7 +448,7 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   const std::optional<IpAddress> source = IpAddress::from(reinterpret_cast<sockaddr*>(&from));
   // The kernel talks to its own addresses from that very address.
   const bool ours = source && *source == peer;
-  if (ours != same_host)
+  if (ours != is_same_host(host, peer_host, ours))
     return refuse(ours ? "this host has that address itself"
                        : "not an address of this host any more");
   if (ours || peer.in_subnet(local.address, local.prefix)) return true;

@@ -84,8 +84,10 @@ bool is_virtual(std::string_view device) noexcept;
 
 // A number that is the same for all processes that share this host's network (loopback included)
 // and differs between hosts and between network namespaces. Publish it beside an address: with it
-// the peer knows whether a loopback address means this host, or its own.
+// the peer knows whether a loopback address means this host, or its own. Without /proc it is a guess, and then what
+// has the same addresses is the same host.
 std::uint64_t host_tag() noexcept;
+bool is_same_host(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept;
 
 // Whether packets to `peer` would leave through `local`: same subnet, or the kernel's routing table
 // says so. `peer_host` is the host_tag() the peer published. Loopback addresses, and addresses that

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace lfc {
@@ -20,14 +21,35 @@ std::vector<int> to_list(const cpu_set_t& set) {
   return list;
 }
 
-// cpu.max of the control group: "QUOTA PERIOD" in microseconds, or "max PERIOD". Rounded up.
-int quota() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
+// Of one group, rounded up: version 2 says "QUOTA PERIOD" in microseconds, or "max PERIOD", in one file, version 1 in two,
+// and -1 for no limit.
+int quota_in(const std::string& folder) {
   std::string amount;
   long period = 0;
-  if (!(file >> amount >> period) || amount == "max" || period <= 0) return 0;
+  std::ifstream both(folder + "/cpu.max");
+  if (!(both >> amount >> period)) {
+    std::ifstream(folder + "/cpu.cfs_quota_us") >> amount;
+    std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+  }
   const long granted = std::strtol(amount.c_str(), nullptr, 10);
-  return static_cast<int>((granted + period - 1) / period);
+  return granted > 0 && period > 0 ? static_cast<int>((granted + period - 1) / period) : 0;
+}
+
+// Of this group, and of all that it lies in, the least.
+int quota_along(const std::string& mounted, std::string group) {
+  int least = 0;
+  for (;;) {
+    const int found = quota_in(mounted + group);
+    if (found > 0 && (least == 0 || found < least)) least = found;
+    const std::size_t last = group.rfind('/');
+    if (last == std::string::npos) return least;
+    group.resize(last);
+  }
+}
+
+std::string contents(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -37,9 +59,29 @@ int Cores::usable() const noexcept {
   return quota > 0 ? std::min(quota, count) : count;
 }
 
+int cpu_quota(const std::string& mounted, std::string_view groups) {
+  int least = 0;
+  while (!groups.empty()) {
+    const std::string_view line = groups.substr(0, groups.find('\n'));
+    groups.remove_prefix(std::min(line.size() + 1, groups.size()));
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string group(line.substr(second + 1));
+    const bool unified = controllers.empty();
+    if (!unified && ("," + std::string(controllers) + ",").find(",cpu,") == std::string::npos)
+      continue;
+    for (const char* folder : {unified ? "" : "/cpu", unified ? "/unified" : "/cpu,cpuacct"}) {
+      const int found = quota_along(mounted + folder, group);
+      if (found > 0 && (least == 0 || found < least)) least = found;
+    }
+  }
+  return least;
+}
+
 Cores count_cores() {
   Cores cores;
-  cores.quota = quota();
+  cores.quota = cpu_quota("/sys/fs/cgroup", contents("/proc/self/cgroup"));
   cpu_set_t bound;
   if (sched_getaffinity(0, sizeof bound, &bound) != 0) return cores;
   cores.bound = to_list(bound);

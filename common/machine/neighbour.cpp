@@ -1,6 +1,7 @@
 #include "machine/neighbour.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,19 +15,16 @@
 namespace lfc {
 namespace {
 
-// The inode of the pid namespace that /proc shows, if that is the one this process counts in.
-std::optional<std::uint64_t> pid_namespace(std::string& why_not) {
+// The number of this process's namespace of that kind; 0: /proc cannot be read.
+std::uint64_t own_namespace(const char* path) noexcept {
+  struct stat info {};
+  return ::stat(path, &info) == 0 ? info.st_ino : 0;
+}
+
+// Whether /proc shows this process under the number that it has among its neighbours.
+bool proc_counts_alike() {
   char self[16] = {};
-  if (readlink("/proc/self", self, sizeof self - 1) <= 0) {
-    why_not = with_errno("/proc cannot be read");
-  } else if (self != std::to_string(getpid())) {
-    why_not = "/proc shows another pid namespace than this process's";
-  } else if (struct stat info; stat("/proc/self/ns/pid", &info) != 0) {
-    why_not = with_errno("/proc/self/ns/pid");
-  } else {
-    return info.st_ino;
-  }
-  return std::nullopt;
+  return ::readlink("/proc/self", self, sizeof self - 1) > 0 && self == std::to_string(::getpid());
 }
 
 }  // namespace
@@ -39,21 +37,40 @@ std::uint64_t boot_hash() noexcept {
 }
 
 std::optional<ProcessSpace> own_space(std::string& why_not) {
-  const std::optional<std::uint64_t> numbers = pid_namespace(why_not);
-  if (!numbers) return std::nullopt;
-  const ProcessSpace own{boot_hash(), *numbers, geteuid()};
-  if (own.boot != 0) return own;
-  why_not = "the kernel's boot id cannot be read";
+  ProcessSpace own;
+  own.boot = boot_hash();
+  own.pid_namespace = own_namespace("/proc/self/ns/pid");
+  own.user_namespace = own_namespace("/proc/self/ns/user");
+  own.net_namespace = own_namespace("/proc/self/ns/net");
+  own.user = ::geteuid();
+  own.hidden = !proc_counts_alike() || ::prctl(PR_GET_DUMPABLE) != 1 ? 1 : 0;
+  if (own.boot == 0) {
+    why_not = "/proc does not tell the kernel's boot id";
+  } else if (own.pid_namespace == 0) {
+    why_not = with_errno("/proc/self/ns/pid");
+  } else {
+    return own;
+  }
   return std::nullopt;
 }
 
+bool may_open(const ProcessSpace& own, const ProcessSpace& other) noexcept {
+  return own.hidden == 0 && other.hidden == 0 && other.pid_namespace == own.pid_namespace &&
+         other.user_namespace == own.user_namespace;
+}
+
 bool is_neighbour(const ProcessSpace& own, const ProcessSpace& other, std::string& why_not) {
+  // Only in one and the same does a number tell who the user is.
+  const bool same_users = other.user_namespace == own.user_namespace;
   if (own.boot == 0 || other.boot != own.boot) {
     why_not = "on another host";
-  } else if (other.pid_namespace != own.pid_namespace) {
-    why_not = "in another pid namespace";
-  } else if (other.user != own.user) {
+  } else if (same_users && other.user != own.user) {
     why_not = "belongs to another user (" + std::to_string(other.user) + ")";
+  } else if (!may_open(own, other) && other.net_namespace != own.net_namespace) {
+    why_not = other.pid_namespace != own.pid_namespace ? "in another pid namespace"
+              : !same_users                            ? "in another user namespace"
+                                                       : "not dumpable, or hidden in /proc";
+    why_not += " and another network namespace";
   } else {
     return true;
   }

@@ -1,5 +1,5 @@
-// Which processes are neighbours: those on one host that see each other's process ids and may open each other's
-// descriptors, and so can share memory.
+// Which processes are neighbours: those on one host that can share memory: they may open each other's descriptors
+// through /proc, or hand them over (machine/hand_over.hpp).
 //
 //   std::optional<ProcessSpace> own = own_space(why_not);       // published, plain bytes
 //   if (own && is_neighbour(*own, theirs, why_not)) share_memory();
@@ -11,16 +11,22 @@
 
 namespace lfc {
 
-// Where a process id means something. All 0: this process can share memory with nobody.
+// Where the numbers of processes and users mean something. All 0: this process can share memory with nobody.
 struct ProcessSpace {
   std::uint64_t boot = 0;           // hash of the kernel's boot id
-  std::uint64_t pid_namespace = 0;  // inode
-  std::uint64_t user = 0;           // effective
+  std::uint64_t pid_namespace = 0;  // inodes
+  std::uint64_t user_namespace = 0;
+  std::uint64_t net_namespace = 0;
+  std::uint64_t user = 0;    // effective, in that namespace
+  std::uint64_t hidden = 0;  // 1: not dumpable, or under /proc another process than itself
 };
-static_assert(sizeof(ProcessSpace) == 24);
+static_assert(sizeof(ProcessSpace) == 48);
 
 std::optional<ProcessSpace> own_space(std::string& why_not);
+// By what is published; of user namespaces the kernel knows more, and may still refuse.
 bool is_neighbour(const ProcessSpace& own, const ProcessSpace& other, std::string& why_not);
+// Whether, of neighbours, each opens the other's memory through /proc. Else both hand theirs over.
+bool may_open(const ProcessSpace& own, const ProcessSpace& other) noexcept;
 
 // Hash of the kernel's boot id, the same in all containers of a host; 0 when it cannot be read.
 std::uint64_t boot_hash() noexcept;

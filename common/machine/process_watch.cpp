@@ -8,6 +8,7 @@
 #include <csignal>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace lfc {
 namespace {
@@ -43,9 +44,14 @@ Process shared_process(std::uint32_t pid) {
 
 ProcessWatch::ProcessWatch(std::uint32_t pid) noexcept : pid_(pid), process_(shared_process(pid)) {}
 
+ProcessWatch::ProcessWatch(FileDescriptor process)
+    : pid_(0),
+      process_(process.is_open() ? std::make_shared<const FileDescriptor>(std::move(process))
+                                 : nullptr) {}
+
 bool ProcessWatch::dead() const noexcept {
   if (process_ != nullptr) return has_ended(*process_);
-  return ::kill(static_cast<pid_t>(pid_), 0) != 0 && errno == ESRCH;
+  return pid_ != 0 && ::kill(static_cast<pid_t>(pid_), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace lfc

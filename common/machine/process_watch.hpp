@@ -20,6 +20,8 @@ namespace lfc {
 class ProcessWatch {
  public:
   explicit ProcessWatch(std::uint32_t pid) noexcept;
+  // By a pidfd that it has handed over; not open: nothing will be known.
+  explicit ProcessWatch(FileDescriptor process);
   bool dead() const noexcept;
 
  private:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,8 @@
 #include <cstdio>
 
 #include "base/errors.hpp"
+#include "machine/hand_over.hpp"
+#include "machine/process_watch.hpp"
 
 namespace lfc {
 namespace {
@@ -37,14 +38,10 @@ bool resize(int fd, std::size_t size) noexcept {
   return ::ftruncate(fd, static_cast<off_t>(size)) == 0;
 }
 
-// Why what has been opened is not what is meant; empty: it is.
+// Why what has come is not what is meant; empty: it is.
 std::string find_fault(int fd, const SharedMemoryName& name) {
   struct stat facts {};
   if (fstat(fd, &facts) != 0) return with_errno("fstat");
-  // The name once more, now of what is open: meanwhile the process may have become another one.
-  if (!target_of(static_cast<std::uint32_t>(getpid()), fd)
-           .starts_with("/memfd:" + file_name(name.cookie)))
-    return "belongs to another process (cookie differs)";
   if (facts.st_dev != name.device || facts.st_ino != name.inode) return "is another file";
   if (facts.st_uid != geteuid())
     return "belongs to another user (" + std::to_string(facts.st_uid) + ")";
@@ -55,70 +52,117 @@ std::string find_fault(int fd, const SharedMemoryName& name) {
   return {};
 }
 
+// Not open: errno is EINVAL if something else has been found.
+FileDescriptor open_through_proc(const SharedMemoryName& name, std::string& why_not) {
+  FileDescriptor file = open_of_process(name.pid, static_cast<int>(name.fd), kOurs, why_not);
+  if (!file.is_open()) return file;
+  // The name once more, now of what is open: meanwhile the process may have become another one.
+  const bool same = target_of(static_cast<std::uint32_t>(getpid()), file.get())
+                        .starts_with("/memfd:" + file_name(name.cookie));
+  const std::string fault =
+      same ? find_fault(file.get(), name) : "belongs to another process (cookie differs)";
+  if (fault.empty()) return file;
+  why_not = "memory of process " + std::to_string(name.pid) + ": " + fault;
+  errno = EINVAL;
+  return FileDescriptor();
+}
+
+FileDescriptor get_handed_over(const SharedMemoryName& name, FileDescriptor* process,
+                               std::string& why_not) {
+  std::string fault;
+  hand_over::Handed handed = hand_over::ask(name.cookie, fault);
+  if (handed.memory.is_open()) {
+    fault = find_fault(handed.memory.get(), name);
+    if (fault.empty() && process == nullptr && handed.pid != name.pid)
+      fault = "in another pid namespace";
+  }
+  if (handed.memory.is_open() && fault.empty()) {
+    if (process != nullptr) *process = std::move(handed.process);
+    why_not.clear();
+    return std::move(handed.memory);
+  }
+  if (!fault.empty()) why_not += (why_not.empty() ? "" : "; ") + fault;
+  return FileDescriptor();
+}
+
 }  // namespace
 
 std::optional<SharedFile> SharedFile::create(std::size_t size, std::string& why_not) {
   SharedFile made;
   SharedMemoryName& name = made.name_;
   name.size = std::max<std::size_t>(size, 1);
-  if (getrandom(name.cookie.data(), sizeof name.cookie, 0) !=
-      static_cast<ssize_t>(sizeof name.cookie)) {
+  name.cookie = hand_over::new_cookie();
+  if (name.cookie == hand_over::Cookie{}) {
     why_not = with_errno("getrandom");
     return std::nullopt;
   }
-  made.fd_ =
-      FileDescriptor(memfd_create(file_name(name.cookie).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  FileDescriptor file(
+      memfd_create(file_name(name.cookie).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   struct stat facts {};
-  if (!made.fd_.is_open() || !resize(made.fd_.get(), name.size) ||
-      fcntl(made.fd_.get(), F_ADD_SEALS, kSeals) != 0 || fstat(made.fd_.get(), &facts) != 0) {
+  if (!file.is_open() || !resize(file.get(), name.size) ||
+      fcntl(file.get(), F_ADD_SEALS, kSeals) != 0 || fstat(file.get(), &facts) != 0) {
     why_not = with_errno("memfd of " + std::to_string(name.size) + " bytes");
     return std::nullopt;
   }
   name.device = facts.st_dev;
   name.inode = facts.st_ino;
   name.pid = static_cast<std::uint32_t>(getpid());
-  name.fd = static_cast<std::uint32_t>(made.fd_.get());
+  name.fd = static_cast<std::uint32_t>(file.get());
+  made.fd_ = std::make_shared<const FileDescriptor>(std::move(file));
+  hand_over::offer(name.cookie, made.fd_);
   return made;
 }
 
-std::optional<SharedFile> SharedFile::open(const SharedMemoryName& name, std::string& why_not) {
+std::optional<SharedFile> SharedFile::open(const SharedMemoryName& name, std::string& why_not,
+                                           FileDescriptor* process) {
   if (name.size == 0) {
     why_not = "there is none";
     return std::nullopt;
   }
+  FileDescriptor file;
+  if (process == nullptr) file = open_through_proc(name, why_not);
+  if (!file.is_open()) file = get_handed_over(name, process, why_not);
+  if (!file.is_open()) return std::nullopt;
   SharedFile opened;
-  opened.fd_ = open_of_process(name.pid, static_cast<int>(name.fd), kOurs, why_not);
-  if (!opened.fd_.is_open()) return std::nullopt;
-  const std::string fault = find_fault(opened.fd_.get(), name);
-  if (!fault.empty()) {
-    why_not = "memory of process " + std::to_string(name.pid) + ": " + fault;
-    return std::nullopt;
-  }
+  opened.fd_ = std::make_shared<const FileDescriptor>(std::move(file));
   opened.name_ = name;
   return opened;
 }
 
+bool is_gone(const SharedMemoryName& name) {
+  if (ProcessWatch(name.pid).dead()) return true;
+  std::string why_not;
+  errno = 0;
+  if (open_through_proc(name, why_not).is_open()) return false;
+  // Another process has its number, or one that has closed this, which is as good as an end.
+  if (errno == EINVAL) return true;
+  const std::string files = "/proc/" + std::to_string(name.pid) + "/fd";
+  return errno == ENOENT &&
+         FileDescriptor(::open(files.c_str(), O_DIRECTORY | O_CLOEXEC)).is_open();
+}
+
 Mapping SharedFile::map(std::size_t offset, std::size_t size) const noexcept {
   struct stat facts {};
-  const bool inside = fstat(fd_.get(), &facts) == 0 && facts.st_size >= 0 &&
+  const bool inside = fstat(fd_->get(), &facts) == 0 && facts.st_size >= 0 &&
                       offset <= static_cast<std::uint64_t>(facts.st_size) &&
                       size <= static_cast<std::uint64_t>(facts.st_size) - offset;
-  if (inside) return {fd_.get(), offset, size};
+  if (inside) return {fd_->get(), offset, size};
   errno = EFAULT;
   return {};
 }
 
-bool SharedFile::grow(std::size_t size) noexcept { return resize(fd_.get(), size); }
+bool SharedFile::grow(std::size_t size) noexcept { return resize(fd_->get(), size); }
 
 bool SharedFile::discard(std::size_t offset, std::size_t size) noexcept {
-  return fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+  return fallocate(fd_->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(offset), static_cast<off_t>(size)) == 0;
 }
 
 std::size_t SharedFile::used() const noexcept {
   struct stat facts {};
   constexpr std::size_t kStatBlock = 512;  // as stat(2) says, whatever the file system's block is
-  return fstat(fd_.get(), &facts) == 0 ? static_cast<std::size_t>(facts.st_blocks) * kStatBlock : 0;
+  return fstat(fd_->get(), &facts) == 0 ? static_cast<std::size_t>(facts.st_blocks) * kStatBlock
+                                        : 0;
 }
 
 std::optional<SharedMemory> SharedMemory::create(std::size_t size, std::string& why_not) {

@@ -8,6 +8,9 @@
 //
 // SharedFile is the same, of which each side maps the parts that it needs.
 //
+// It is opened as /proc/PID/fd/FD; where that is not permitted its maker hands it over, if he knows that somebody will
+// ask (machine/hand_over.hpp).
+//
 // What is opened is what its maker made, or nothing: it is looked at before it is opened (a FIFO or a device would block
 // or do something); it has the name with the maker's random cookie, the device and inode that the maker published, and
 // the maker's user, who is ours; and it is sealed against shrinking, so that no access inside its size ever faults.
@@ -20,6 +23,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -43,7 +47,10 @@ class SharedFile {
  public:
   SharedFile() = default;
   static std::optional<SharedFile> create(std::size_t size, std::string& why_not);
-  static std::optional<SharedFile> open(const SharedMemoryName& name, std::string& why_not);
+  // From another pid namespace only where `process` is given, which becomes a pidfd of its maker: the pid in the name
+  // means nothing here.
+  static std::optional<SharedFile> open(const SharedMemoryName& name, std::string& why_not,
+                                        FileDescriptor* process = nullptr);
 
   const SharedMemoryName& name() const noexcept { return name_; }
   // Not open when the kernel refuses, or it does not lie within the file.
@@ -55,12 +62,16 @@ class SharedFile {
   // Bytes that are really there.
   std::size_t used() const noexcept;
   // Nobody can open it any more; mappings stay.
-  void close() noexcept { fd_ = FileDescriptor(); }
+  void close() noexcept { fd_ = nullptr; }
 
  private:
   SharedMemoryName name_;
-  FileDescriptor fd_;
+  std::shared_ptr<const FileDescriptor> fd_;  // may be asked for as long as it lives
 };
+
+// Whether it is certain that the process which made this has ended: that it cannot be opened says nothing of that. For
+// processes that count alike (machine/neighbour.hpp).
+bool is_gone(const SharedMemoryName& name);
 
 class SharedMemory {
  public:

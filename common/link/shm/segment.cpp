@@ -52,12 +52,12 @@ struct PeerSegment {
   RingShape shape;
   std::uint32_t places = 0;
 
-  PeerSegment(const SegmentName& peer, std::string& why_not);
+  PeerSegment(const SegmentName& peer, std::string& why_not, FileDescriptor* process);
 };
 
-PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not) {
+PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not, FileDescriptor* process) {
   std::string why;
-  file = SharedFile::open(peer.memory, why);
+  file = SharedFile::open(peer.memory, why, process);
   if (!file) {
     why_not = "segment: " + why;
     return;
@@ -86,10 +86,6 @@ bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& 
   if (peer.version == kSegmentVersion) return is_neighbour(own.space, peer.space, why_not);
   why_not = "speaks another version";
   return false;
-}
-
-bool is_present(const SegmentName& peer, std::string& why_not) {
-  return PeerSegment(peer, why_not).mapping.is_open();
 }
 
 // --- The owner ---
@@ -159,8 +155,8 @@ void OwnSegment::free(std::uint32_t place) noexcept {
 void OwnSegment::free_stillborn() noexcept {
   for (std::uint32_t place = 0; place < places_; ++place) {
     const Claim now = claim(place);
-    if (now.state == PlaceState::claimed && kill(static_cast<pid_t>(now.pid), 0) != 0 &&
-        errno == ESRCH)
+    if (now.state == PlaceState::claimed && now.pid != 0 &&
+        kill(static_cast<pid_t>(now.pid), 0) != 0 && errno == ESRCH)
       free(place);
   }
 }
@@ -169,12 +165,12 @@ void OwnSegment::free_stillborn() noexcept {
 
 std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size_t payload,
                                               std::span<const std::byte> own_address,
-                                              std::string& why_not) {
+                                              std::string& why_not, FileDescriptor* process) {
   if (own_address.size() > kMaxAddress) {
     why_not = "own address is too long";
     return std::nullopt;
   }
-  PeerSegment segment(peer, why_not);
+  PeerSegment segment(peer, why_not, process);
   if (!segment.mapping.is_open()) return std::nullopt;
   if (segment.shape.max_payload < payload) {
     why_not =
@@ -186,7 +182,8 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   remote.segment_ = std::move(segment.mapping);
   const Layout layout(segment.shape, segment.places);
 
-  const auto pid = static_cast<std::uint32_t>(getpid());
+  const std::uint32_t pid = process == nullptr ? static_cast<std::uint32_t>(getpid()) : 0;
+  remote.pid_ = pid;
   const auto take = [&](std::uint32_t place) {
     std::uint64_t expected = Claim{}.packed();
     // Acquire pairs with the release in OwnSegment::free.
@@ -227,7 +224,7 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
 
 RemotePlace::~RemotePlace() {
   if (!place_.is_open()) return;
-  const Claim closing{PlaceState::closing, static_cast<std::uint32_t>(getpid())};
+  const Claim closing{PlaceState::closing, pid_};
   // Both pair with the acquires in OwnSegment::changes and OwnSegment::claim.
   claim_of(segment_, index_).store(closing.packed(), std::memory_order_release);
   head_of(segment_).changes.fetch_add(1, std::memory_order_release);

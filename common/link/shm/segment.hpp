@@ -37,20 +37,18 @@ struct SegmentName {
   std::uint64_t probe = 0;  // address of a word that holds the cookie's first, to try CMA with
   std::uint64_t version = 0;
 };
-static_assert(sizeof(SegmentName) == 88);
+static_assert(sizeof(SegmentName) == 112);
 inline constexpr std::uint64_t kSegmentVersion = 4;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
 bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
-// Whether the segment of that name can be opened and is the one that is meant: the process lives.
-bool is_present(const SegmentName& peer, std::string& why_not);
 
 enum class PlaceState : std::uint32_t { free, claimed, ready, closing };
 
 // A word of the claim table: who holds the place, and how far it has come.
 struct Claim {
   PlaceState state = PlaceState::free;
-  std::uint32_t pid = 0;
+  std::uint32_t pid = 0;  // 0: of another pid namespace
   std::uint64_t packed() const noexcept {
     return std::uint64_t{pid} << 32 | static_cast<std::uint32_t>(state);
   }
@@ -127,10 +125,10 @@ class OwnSegment {
 class RemotePlace {
  public:
   // nullopt: the process is gone, is not the one of that name, forbids it, takes no payload of
-  // `payload` bytes, or has no place left.
+  // `payload` bytes, or has no place left. `process`: for a peer in another pid namespace; becomes its pidfd.
   static std::optional<RemotePlace> claim(const SegmentName& peer, std::size_t payload,
                                           std::span<const std::byte> own_address,
-                                          std::string& why_not);
+                                          std::string& why_not, FileDescriptor* process = nullptr);
   RemotePlace(RemotePlace&&) noexcept = default;
   RemotePlace& operator=(RemotePlace&&) = delete;
   // Says goodbye: what has been sent will still be read.
@@ -150,7 +148,8 @@ class RemotePlace {
 
   RingShape shape_;
   std::uint32_t index_ = 0;
-  Mapping segment_;  // head and claim table
+  std::uint32_t pid_ = 0;  // ours, as the owner counts
+  Mapping segment_;        // head and claim table
   Mapping place_;
   BellCord cord_;
 };

@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "link/shm/segment.hpp"
 #include "machine/cma.hpp"
+#include "machine/hand_over.hpp"
 #include "machine/process_watch.hpp"
 
 namespace lfc {
@@ -30,10 +31,21 @@ std::optional<SegmentName> segment_name(const Address& address) {
   return read_pod<SegmentName>(section);
 }
 
+// Whether the pids of one mean the same to the other.
+bool counts_alike(const SegmentName& own, const SegmentName& peer) noexcept {
+  return peer.space.pid_namespace == own.space.pid_namespace;
+}
+
+ProcessWatch watch_of(Claim claim, const std::optional<Address>& from) {
+  std::string why_not;
+  if (claim.pid != 0 || !from) return ProcessWatch(claim.pid);
+  return ProcessWatch(hand_over::ask(segment_name(*from)->memory.cookie, why_not).process);
+}
+
 // A place in our segment that somebody has claimed.
 struct Incoming {
-  Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, std::uint32_t pid)
-      : reader(ring, shape), place(place_), watch(pid) {}
+  Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, ProcessWatch&& watch_)
+      : reader(ring, shape), place(place_), watch(std::move(watch_)) {}
 
   RingReader reader;
   PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
@@ -190,7 +202,10 @@ bool ShmLink::reach(const Address& peer, std::string& why_not) {
     why_not = "peer has no shared-memory segment";
     return false;
   }
-  return is_neighbour(segment_.name(), *name, why_not);
+  if (!is_neighbour(segment_.name(), *name, why_not)) return false;
+  if (!may_open(segment_.name().space, name->space))
+    (void)hand_over::serve();  // it will say what is missing
+  return true;
 }
 
 bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not) {
@@ -203,8 +218,12 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
   const SegmentName name = *segment_name(address);
   // Watched first, identified by claim() afterwards: the watch cannot be on a later process.
   ProcessWatch watch(name.memory.pid);
-  std::optional<RemotePlace> place = RemotePlace::claim(name, max_payload(), own_address_, why_not);
+  FileDescriptor process;
+  std::optional<RemotePlace> place =
+      RemotePlace::claim(name, max_payload(), own_address_, why_not,
+                         counts_alike(segment_.name(), name) ? nullptr : &process);
   if (!place) return false;
+  if (!counts_alike(segment_.name(), name)) watch = ProcessWatch(std::move(process));
   if (peer >= outgoing_.size()) outgoing_.resize(peer + std::size_t{1});
   outgoing_[peer] = std::make_unique<Outgoing>(std::move(*place), std::move(watch), name);
   if (options_.cma) try_cma(*outgoing_[peer]);
@@ -212,8 +231,9 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
 }
 
 void ShmLink::try_cma(Outgoing& out) {
-  std::string why;
-  out.cma = cma_permitted(out.owner.memory.pid, out.owner.probe, out.owner.memory.cookie[0], why);
+  std::string why = "in another pid namespace";
+  out.cma = counts_alike(segment_.name(), out.owner) &&
+            cma_permitted(out.owner.memory.pid, out.owner.probe, out.owner.memory.cookie[0], why);
   if (out.cma || notice_given_ || options_.notice == nullptr) return;
   notice_given_ = true;
   options_.notice("shm: no single copy between processes (" + why +
@@ -391,7 +411,8 @@ std::optional<Address> ShmLink::claimant(std::uint32_t place, Claim claim) const
   std::optional<Address> address = Address::parse({head.address, head.address_size});
   const std::optional<SegmentName> name = address ? segment_name(*address) : std::nullopt;
   std::string why_not;
-  if (!name || name->memory.pid != claim.pid || !is_neighbour(segment_.name(), *name, why_not))
+  if (!name || !is_neighbour(segment_.name(), *name, why_not) ||
+      claim.pid != (counts_alike(segment_.name(), *name) ? name->memory.pid : 0))
     return std::nullopt;
   return address;
 }
@@ -399,7 +420,8 @@ std::optional<Address> ShmLink::claimant(std::uint32_t place, Claim claim) const
 // Begins to read a place that has a sender, or, without an address, to refuse it.
 void ShmLink::attach(std::uint32_t place, Claim claim, const std::optional<Address>& from) {
   known_[place] = true;
-  auto in = std::make_unique<Incoming>(place, segment_.ring(place), segment_.shape(), claim.pid);
+  auto in = std::make_unique<Incoming>(place, segment_.ring(place), segment_.shape(),
+                                       watch_of(claim, from));
   in->ending = claim.state == PlaceState::closing;
   if (from && admit(*in, *from)) {
     active_.push_back(std::move(in));
@@ -411,9 +433,11 @@ void ShmLink::attach(std::uint32_t place, Claim claim, const std::optional<Addre
 
 // Asks the sink whether it wants to hear this sender.
 bool ShmLink::admit(Incoming& in, const Address& from) {
-  std::string why_not;
   // A sender that is not there any more was not seen dying by the watch, which came later.
-  if (!in.ending && !is_present(*segment_name(from), why_not)) in.ending = in.died = true;
+  const SegmentName name = *segment_name(from);
+  const bool dead =
+      may_open(segment_.name().space, name.space) ? is_gone(name.memory) : in.watch.dead();
+  if (!in.ending && dead) in.ending = in.died = true;
   const PeerId peer = sink_.on_connect(*this, from);
   if (peer == kNoPeer) return false;
   if (Incoming* earlier = incoming(peer)) {

@@ -44,7 +44,7 @@ bool is_copy(const Endpoint& a, const Rails& ours, const Rails& theirs) {
 
 Way way_between(const Endpoint& a, const Endpoint& b, const Rails& ours, const Rails& theirs) {
   if (a.ip.family != b.ip.family || a.ip.is_loopback() != b.ip.is_loopback()) return Way::none;
-  if (a.host == b.host) return a.ip == b.ip ? Way::subnet : Way::gateways;
+  if (is_same_host(a.host, b.host, a.ip == b.ip)) return a.ip == b.ip ? Way::subnet : Way::gateways;
   if (a.ip.is_loopback()) return Way::none;
   if (a.ip.in_subnet(b.ip, b.prefix) && b.ip.in_subnet(a.ip, a.prefix))
     return is_copy(a, ours, theirs) ? Way::none : Way::subnet;
@@ -93,7 +93,7 @@ std::vector<Candidate> candidates(const Rails& ours, const Rails& theirs) {
 
 bool on_one_host(const Endpoint& mine, const Rails& theirs) {
   return std::any_of(theirs.begin(), theirs.end(), [&](const auto& rail) {
-    return !rail.empty() && rail.front().host == mine.host;
+    return !rail.empty() && is_same_host(rail.front().host, mine.host, rail.front().ip == mine.ip);
   });
 }
 

@@ -33,7 +33,7 @@ struct ArenaName {
   ProcessSpace space;  // all 0: this process can share memory with nobody
   SharedMemoryName memory;
 };
-static_assert(sizeof(ArenaName) == 72);
+static_assert(sizeof(ArenaName) == 96);
 
 class OwnArena {
  public:

@@ -29,7 +29,7 @@ namespace lfc {
 
 // What each process publishes. All members of a communicator must agree on `parameters`.
 struct Facts {
-  std::uint32_t version = 4;
+  std::uint32_t version = 5;
   std::uint32_t unused = 0;
   std::uint64_t parameters = 0;
   ArenaName arena;

@@ -131,6 +131,23 @@ TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
   complains("^0.0.0.0/0,::/0", "no interface is left");
 }
 
+TEST_CASE("a host whose /proc says nothing is the one that has its addresses", "[interfaces]") {
+  constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
+  CHECK(lfc::host_tag() < kGuess);
+  CHECK(lfc::is_same_host(7, 7, false));
+  CHECK_FALSE(lfc::is_same_host(7, 8, true));
+  for (const std::uint64_t guess : {kGuess + 7, kGuess + 8}) {
+    CHECK(lfc::is_same_host(7, guess, true));
+    CHECK(lfc::is_same_host(guess, 7, true));
+    CHECK(lfc::is_same_host(kGuess + 9, guess, true));
+    CHECK_FALSE(lfc::is_same_host(7, guess, false));
+    CHECK_FALSE(lfc::is_same_host(kGuess + 9, guess, false));
+  }
+  std::string why;
+  for (const Interface& interface : lfc::list_interfaces())
+    if (interface.running) CHECK(lfc::can_reach(interface, interface.address, kGuess, why));
+}
+
 TEST_CASE("this host's own interfaces", "[interfaces]") {
   const std::vector<Interface> all = lfc::list_interfaces();
   const auto loopback = std::find_if(all.begin(), all.end(), [](const Interface& interface) {
