@@ -67,12 +67,33 @@ int lfc_coll_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
 
 /* --- Reductions --- */
 
+/* From node to node a large one is not stored by engines on its way: the component below sends it from rank to rank. In
+ * pieces, for it takes memory for as much. */
+enum { kLarge = 1 << 20, kPiece = 1 << 22 };
+
+static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                        int root, ompi_communicator_t* comm, const lfc_coll_module* own) {
+  const size_t size = type->super.size;
+  const int most = (int)(kPiece / size);
+  int status = OMPI_SUCCESS;
+  for (int done = 0; status == OMPI_SUCCESS && done < count;) {
+    const int piece = count - done < most ? count - done : most;
+    const size_t at = (size_t)done * size;
+    status = own->below.reduce(in == MPI_IN_PLACE ? in : in + at, out == NULL ? NULL : out + at,
+                               piece, type, op, root, comm, own->below.reduce_module);
+    done += piece;
+  }
+  return status;
+}
+
 int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                     int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.reduce(in, out, count, type, op, root, comm, own->below.reduce_module);
+  if (call.bytes > kLarge && lfc_coll_nodes(own->communicator) > 1)
+    return reduce_large(in, out, count, type, op, root, comm, own);
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_run_call(module, &call);
 }
