@@ -366,6 +366,20 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
+# A rank that is to use Open MPI's own partitioned communication: those that have to do with it find the same.
+ompi5_partitioned_fallback() {
+  local output=$LFC_TEST_STATE/partitioned_fallback.$$ program
+  ompi5_build partitioned_fallback
+  allow_mpirun_as_root
+  use_plugin /build
+  program=$(executable /build partitioned fallback)
+  cd "$tree"
+  # shellcheck disable=SC2016 # the ranks' shells are to expand it
+  says_ok in5 mpirun --map-by slot:OVERSUBSCRIBE -n 3 --mca btl lfc --mca part_lfc_verbose 1 \
+    sh -c '[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export OMPI_MCA_part=persist; exec "$0"' "$program" 2>&1 | tee "$output"
+  [[ $(grep -c 'left to persist: one of the two has no part lfc' "$output") == 4 && $(grep -c ': served' "$output") == 4 ]]
+}
+
 # The plugin built for Open MPI 5.0, in the hands of the one here.
 ompi5_other_version() {
   ompi5_build

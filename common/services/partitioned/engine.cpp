@@ -36,6 +36,9 @@ constexpr std::array kCounters{
                &Totals::received_epochs},
     CounterRow{"frames", "frames that carried partitions, sent", &Totals::frames},
     CounterRow{"bytes", "bytes of partitions, sent", &Totals::bytes},
+    CounterRow{"direct_bytes",
+               "bytes of partitions written to the receiver's memory, beside frames",
+               &Totals::direct_bytes},
     CounterRow{"early", "frames that came before their receive was started", &Totals::early},
 };
 

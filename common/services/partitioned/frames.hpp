@@ -3,19 +3,21 @@
 // | kind   | from     | payload  | what                                                                     |
 // |--------|----------|----------|--------------------------------------------------------------------------|
 // | offer  | sender   | Offer    | a send has been made: it is for the receive with the same key and number  |
-// | accept | receiver | Accept   | the receive is there, too; `epoch` is the last that it has started        |
+// | accept | receiver | Accept   | the receive is there, too; `epoch` is the last that it has started; behind it the token  |
 // | open   | receiver | -        | the receive has started `epoch`                                          |
 // | data   | sender   | bytes    | of `epoch`, at `offset`; of an epoch without bytes one empty frame        |
+// | placed | sender   | Placed   | bytes of `epoch`, at `offset`, have been written to their place by the sender |
 //
 // They may come in any order: an offer carries its number, and all else names the epoch that it belongs to. None is lost
 // or repeated. Little-endian, 8-byte aligned.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lfc::partitioned {
 
-enum class Kind : std::uint8_t { offer = 1, accept, open, data };
+enum class Kind : std::uint8_t { offer = 1, accept, open, data, placed };
 
 struct Head {
   Kind kind{};
@@ -39,8 +41,16 @@ static_assert(sizeof(Offer) == 40);
 struct Accept {
   std::uint64_t name = 0;   // of the receive
   std::uint32_t ahead = 0;  // epochs that may be sent before they are open
-  std::uint32_t zero = 0;
+  std::uint32_t token =
+      0;  // bytes of the token behind this: with it the sender may write to the place of an open epoch
 };
 static_assert(sizeof(Accept) == 16);
+
+struct Placed {
+  std::uint64_t length = 0;
+};
+
+// What a sender needs to write to a receive's memory; the carrier's, opaque here.
+inline constexpr std::size_t kMostToken = 256;
 
 }  // namespace lfc::partitioned

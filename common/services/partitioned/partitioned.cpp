@@ -9,13 +9,16 @@
 
 namespace lfc {
 
+using partitioned::Bytes;
 using partitioned::Ended;
 using partitioned::Head;
+using partitioned::Marked;
 using partitioned::Protocol;
 using partitioned::Receiving;
 using partitioned::Request;
 using partitioned::Sending;
 using partitioned::Status;
+using partitioned::Unsent;
 
 namespace {
 
@@ -30,6 +33,11 @@ void await_threads(const Request& request) noexcept {
   while (send.inside.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
+// With Access.
+void send_stacked(partitioned::ReadyStack& stack, Protocol& protocol) {
+  stack.take([&](Sending& send) { protocol.send_ready(send, now_ns()); });
+}
+
 void drop(Protocol& protocol, Request& request) {
   if (request.sends)
     protocol.drop(static_cast<Sending&>(request));
@@ -37,12 +45,18 @@ void drop(Protocol& protocol, Request& request) {
     protocol.drop(static_cast<Receiving&>(request));
 }
 
+// Before it is dropped, without Access: nobody writes there any more.
+void conceal(Ni& ni, Request& request) {
+  if (request.sends) return await_threads(request);
+  auto& receive = static_cast<Receiving&>(request);
+  if (receive.exposed) ni.remote().deregister_memory(receive.region);
+}
+
 }  // namespace
 
 Partitioned::Partitioned(std::shared_ptr<Ni> ni, const partitioned::Host& host)
     : ni_(std::move(ni)),
       host_(host),
-      room_((ni_->max_message() - sizeof(Head)) & ~std::size_t{7}),
       host_call_(
           *ni_, [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
           HostCall::By::host) {
@@ -53,7 +67,7 @@ Partitioned::~Partitioned() {
   ni_->services().attach(ServiceId::partitioned, nullptr);
   host_call_.end();
   const Ni::Access access(*ni_);
-  for (Waiting* waiting : waiting_) {
+  for (Unsent* waiting : waiting_) {
     ni_->services().withdraw(waiting->peer, *waiting);
     delete waiting;
   }
@@ -71,7 +85,7 @@ bool Partitioned::inside(Call call) {
   };
   const Mark mark(in_host_);
   call();
-  return !ended_.empty();
+  return !ended_.empty() || !direct_.empty();
 }
 
 template <class Call>
@@ -88,8 +102,18 @@ Sending& Partitioned::offer(const partitioned::Key& key, void* owner, const std:
 
 Receiving& Partitioned::expect(const partitioned::Key& key, void* owner, std::byte* place,
                                std::uint64_t partitions, std::uint64_t each) {
+  RegionHandle region;
+  const std::uint64_t size = partitions * each;
+  const bool writes = size >= partitioned::Direct().total &&
+                      ni_->link_traits(key.peer).copies_at_once &&
+                      ni_->remote().register_memory(place, size, kRemoteWrite, region);
   const Ni::Access access(*ni_);
-  return protocol_.expect(key, owner, place, partitions, each);
+  Receiving& receive = protocol_.expect(
+      key, owner, place, partitions, each,
+      writes ? std::as_bytes(std::span(&region, 1)) : std::span<const std::byte>());
+  receive.exposed = writes;
+  receive.region = region;
+  return receive;
 }
 
 void Partitioned::start(Sending& send) {
@@ -103,31 +127,28 @@ void Partitioned::start(Receiving& receive) {
 bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) {
   // As soon as it has marked the partition, another thread may end the epoch, and a third one free the send.
   send.inside.fetch_add(1, std::memory_order_acquire);
-  const Protocol::Marked marked = Protocol::mark(send, first, last);
-  const bool calls = marked != Protocol::Marked::refused && send_marked(send, marked);
+  const Marked marked = send.mark(first, last);
+  bool calls = false;
+  if (marked == Marked::last) {
+    calls = with_access([&] { protocol_.send_ready(send, now_ns()); });
+  } else if (marked == Marked::some) {
+    const SendLock::Entry entry = ni_->services().try_access();
+    if (entry == SendLock::kRefused) {
+      stacked_.push(send);
+    } else {
+      calls = inside([&] {
+        const std::uint64_t now = now_ns();
+        if (send.is_worth_it(now))
+          protocol_.send_ready(send, now);
+        else
+          protocol_.postpone(send);
+      });
+      ni_->services().end_access(entry);
+    }
+  }
   send.inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
   if (calls) call_back();
-  return marked != Protocol::Marked::refused;
-}
-
-// True: call_back() has to follow.
-bool Partitioned::send_marked(Sending& send, Protocol::Marked marked) {
-  const std::uint64_t now = now_ns();
-  if (marked == Protocol::Marked::last)
-    return with_access([&] { protocol_.send_ready(send, now); });
-  const SendLock::Entry entry = ni_->services().try_access();
-  if (entry == SendLock::kRefused) {
-    stacked_.push(send);
-    return false;
-  }
-  const bool calls = inside([&] {
-    if (Protocol::is_worth_it(send, now))
-      protocol_.send_ready(send, now);
-    else
-      protocol_.postpone(send);
-  });
-  ni_->services().end_access(entry);
-  return calls;
+  return marked != Marked::refused;
 }
 
 void Partitioned::progress() {
@@ -135,14 +156,9 @@ void Partitioned::progress() {
     return;
   const SendLock::Entry entry = ni_->services().try_access();
   if (entry == SendLock::kRefused) return;
-  const bool calls = inside([this] { send_stacked(); });
+  const bool calls = inside([this] { send_stacked(stacked_, protocol_); });
   ni_->services().end_access(entry);
   if (calls) call_back();
-}
-
-// With Access.
-void Partitioned::send_stacked() {
-  stacked_.take([this](Sending& send) { protocol_.send_ready(send, now_ns()); });
 }
 
 bool Partitioned::arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) {
@@ -156,9 +172,10 @@ bool Partitioned::release(Request& request) {
     request.released = request.active || request.untold > 0;
     if (request.released) return false;
   }
-  await_threads(request);
+  conceal(*ni_, request);
   const Ni::Access access(*ni_);
-  send_stacked();  // it may be among them
+  send_stacked(stacked_, protocol_);
+  std::erase(direct_, &request);
   drop(protocol_, request);
   return true;
 }
@@ -177,6 +194,7 @@ void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
 // While the host is told of an epoch, it may free the request or start it anew, and another thread of its may do so as soon
 // as it knows.
 void Partitioned::call_back() {
+  write_direct();
   std::vector<Ended> ended;
   {
     const Ni::Access access(*ni_);
@@ -193,13 +211,43 @@ void Partitioned::call_back() {
   }
   for (Request* const request : dropped) {
     void* const owner = request->owner;
-    await_threads(*request);
+    conceal(*ni_, *request);
     {
       const Ni::Access access(*ni_);
-      send_stacked();
+      send_stacked(stacked_, protocol_);
+      std::erase(direct_, request);
       drop(protocol_, *request);
     }
     host_.dropped(owner);
+  }
+}
+
+void Partitioned::direct(Sending& of) {
+  direct_.push_back(&of);
+  if (!in_host_) host_call_.ask();
+}
+
+// Without Access, which copying takes. The send stays while `inside` says so.
+void Partitioned::write_direct() {
+  while (true) {
+    Sending* send = nullptr;
+    Bytes piece;
+    std::uint64_t epoch = 0;
+    RegionHandle region;
+    {
+      const Ni::Access access(*ni_);
+      if (direct_.empty()) return;
+      send = direct_.back();
+      direct_.pop_back();
+      if (!protocol_.begin_direct(*send, piece)) continue;
+      send->inside.fetch_add(1, std::memory_order_acquire);
+      epoch = send->epoch;
+      std::memcpy(&region, send->token.data(), sizeof region);
+    }
+    const bool ok = ni_->remote().put_at_once(send->key.peer, send->data + piece.offset,
+                                              region.address + piece.offset, region, piece.length);
+    (void)with_access([&] { protocol_.end_direct(*send, epoch, piece, ok); });
+    send->inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
   }
 }
 
@@ -219,7 +267,7 @@ void Partitioned::on_lost(PeerId peer) {
 
 // Losses first: they end the requests that nothing more is to be sent of.
 bool Partitioned::work() {
-  send_stacked();
+  send_stacked(stacked_, protocol_);
   for (const PeerId peer : std::exchange(lost_, {})) protocol_.on_lost(peer);
   for (Sending* const send : std::exchange(left_, {})) protocol_.left(*send);
   protocol_.work();
@@ -229,7 +277,7 @@ bool Partitioned::work() {
 void Partitioned::control(PeerId to, const Head& head, const void* payload, std::size_t size) {
   const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
   if (ni_->services().try_send(to, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return;
-  std::unique_ptr<Waiting> waiting = spares_.take();
+  std::unique_ptr<Unsent> waiting = spares_.take();
   waiting->peer = to;
   waiting->send = nullptr;
   waiting->head = head;
@@ -242,7 +290,7 @@ bool Partitioned::data(Sending& of, const Head& head, const void* bytes, std::si
   const Slice slices[2] = {{&head, sizeof head}, {bytes, size}};
   if (ni_->services().try_send(of.key.peer, ServiceId::partitioned, slices, size > 0 ? 2 : 1))
     return true;
-  std::unique_ptr<Waiting> waiting = spares_.take();
+  std::unique_ptr<Unsent> waiting = spares_.take();
   waiting->peer = of.key.peer;
   waiting->send = &of;
   waiting->head = head;
@@ -250,8 +298,8 @@ bool Partitioned::data(Sending& of, const Head& head, const void* bytes, std::si
   return false;
 }
 
-void Partitioned::post(std::unique_ptr<Waiting> waiting, std::size_t payload, const void* bytes) {
-  Waiting& message = *waiting.release();
+void Partitioned::post(std::unique_ptr<Unsent> waiting, std::size_t payload, const void* bytes) {
+  Unsent& message = *waiting.release();
   message.service = this;
   message.slices = {Slice{&message.head, sizeof message.head}, Slice{bytes, payload}};
   message.slice_count = payload > 0 ? 2 : 1;
@@ -264,14 +312,14 @@ void Partitioned::post(std::unique_ptr<Waiting> waiting, std::size_t payload, co
 
 // Called by the control program, with Access held.
 void Partitioned::left(Message* message, Result) {
-  auto* const waiting = static_cast<Waiting*>(message);
+  auto* const waiting = static_cast<Unsent*>(message);
   Partitioned& self = *waiting->service;
   std::erase(self.waiting_, waiting);
   if (waiting->send != nullptr) {
     self.left_.push_back(waiting->send);
     self.wake();
   }
-  self.spares_.keep(std::unique_ptr<Waiting>(waiting));
+  self.spares_.keep(std::unique_ptr<Unsent>(waiting));
 }
 
 }  // namespace lfc

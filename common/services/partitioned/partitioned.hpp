@@ -29,6 +29,8 @@
 
 namespace lfc {
 
+class Partitioned;
+
 namespace partitioned {
 
 struct Host {
@@ -41,6 +43,15 @@ struct Ended {
   Request* request;
   Status status;
   std::uint64_t bytes;
+};
+
+// A frame that waits for a credit.
+struct Unsent : Message {
+  Partitioned* service = nullptr;
+  PeerId peer = kNoPeer;
+  Sending* send = nullptr;  // null: of no data
+  Head head;
+  std::array<std::byte, sizeof(Accept) + kMostToken> payload{};
 };
 
 }  // namespace partitioned
@@ -69,13 +80,6 @@ class Partitioned final : private Service, private partitioned::Carrier {
   void progress();
 
  private:
-  struct Waiting : Message {
-    Partitioned* service = nullptr;
-    PeerId peer = kNoPeer;
-    partitioned::Sending* send = nullptr;  // null: of no data
-    partitioned::Head head;
-    std::array<std::byte, sizeof(partitioned::Offer)> payload{};
-  };
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
   void on_lost(PeerId peer) override;
@@ -85,9 +89,12 @@ class Partitioned final : private Service, private partitioned::Carrier {
                std::size_t size) override;
   bool data(partitioned::Sending& of, const partitioned::Head& head, const void* bytes,
             std::size_t size) override;
-  std::size_t room() const override { return room_; }
+  std::size_t room() const override {
+    return (ni_->max_message() - sizeof(partitioned::Head)) & ~std::size_t{7};
+  }
   void wake() override { ni_->services().wake(ServiceId::partitioned); }
   bool is_lost(PeerId peer) const override { return ni_->services().peer(peer).is_lost(); }
+  void direct(partitioned::Sending& of) override;
   void ended(partitioned::Request& request, partitioned::Status status,
              std::uint64_t bytes) override;
 
@@ -95,21 +102,20 @@ class Partitioned final : private Service, private partitioned::Carrier {
   bool inside(Call call);
   template <class Call>
   bool with_access(Call call);
-  void post(std::unique_ptr<Waiting> waiting, std::size_t payload, const void* bytes);
+  void post(std::unique_ptr<partitioned::Unsent> waiting, std::size_t payload, const void* bytes);
   static void left(Message* message, Result result);
-  bool send_marked(partitioned::Sending& send, partitioned::Protocol::Marked marked);
-  void send_stacked();
   void call_back();
+  void write_direct();
 
   const std::shared_ptr<Ni> ni_;
   const partitioned::Host host_;
-  const std::size_t room_;  // bytes of data in a frame
   partitioned::Protocol protocol_{*this};
-  std::vector<Waiting*> waiting_;
-  Spares<Waiting> spares_;
+  std::vector<partitioned::Unsent*> waiting_;
+  Spares<partitioned::Unsent> spares_;
   std::vector<partitioned::Sending*> left_;
   std::vector<PeerId> lost_;
   std::vector<partitioned::Ended> ended_;
+  std::vector<partitioned::Sending*> direct_;  // whose bytes the host is to write
   partitioned::ReadyStack stacked_;
   bool in_host_ = false;  // whoever has Access now calls back himself
   HostCall host_call_;

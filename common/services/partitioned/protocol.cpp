@@ -7,6 +7,30 @@
 #include "base/bytes.hpp"
 
 namespace lfc::partitioned {
+namespace {
+
+// Whether what is next is to be written to the receive's memory.
+bool goes_direct(Sending& send, std::uint64_t least, Bytes& out) {
+  Bytes run;
+  if (send.token.empty() || send.opened < send.epoch || send.by_frames == send.epoch) return false;
+  if (!send.readiness.next(~std::uint64_t{0}, run) || run.length < least) return false;
+  out = run;
+  return true;
+}
+
+// Puts the bytes where they belong. False: more than there can be.
+bool place(Receiving& receive, std::uint64_t offset, std::span<const std::byte> bytes) {
+  if (bytes.size() > receive.total - receive.arrived) return false;
+  if (!receive.arrivals.add(offset, bytes.size())) return false;
+  const std::uint64_t capacity = receive.arrivals.capacity();
+  if (offset < capacity && !bytes.empty())
+    std::memcpy(receive.place + offset, bytes.data(),
+                std::min<std::uint64_t>(bytes.size(), capacity - offset));
+  receive.arrived += bytes.size();
+  return true;
+}
+
+}  // namespace
 
 // --- Pairing ---
 
@@ -29,11 +53,12 @@ Sending& Protocol::offer(const Key& key, void* owner, const std::byte* data,
 }
 
 Receiving& Protocol::expect(const Key& key, void* owner, std::byte* place, std::uint64_t partitions,
-                            std::uint64_t each) {
+                            std::uint64_t each, std::span<const std::byte> token) {
   auto made = std::make_unique<Receiving>(key, owner, place, partitions, each);
   Receiving& receive = *made;
   receive.name = receive_names_.enter(receive);
   receives_.emplace(receive.name, std::move(made));
+  receive.token.assign(token.begin(), token.end());
   receive.lost = carrier_.is_lost(key.peer);
   ++totals_.receives;
   if (const auto offered = pairing_.expect(receive)) pair(receive, *offered);
@@ -52,24 +77,37 @@ bool Protocol::on_offer(PeerId peer, std::span<const std::byte> payload) {
 void Protocol::pair(Receiving& receive, const Pairing::Offered& offer) {
   receive.other = offer.name;
   receive.total = offer.total;
+  // What is to be written directly waits for its place.
+  const bool direct = !receive.token.empty() && offer.total >= direct_.total &&
+                      offer.total <= receive.arrivals.capacity();
+  if (!direct) receive.token.clear();
   const std::uint64_t ahead =
-      std::min(kMostAhead, kEarly / std::max<std::uint64_t>(offer.total, 1));
+      direct ? 0 : std::min(kMostAhead, kEarly / std::max<std::uint64_t>(offer.total, 1));
   receive.early.resize(ahead);
   receive.told = receive.epoch;
-  const Accept accept{receive.name, static_cast<std::uint32_t>(ahead), 0};
+  const Accept accept{receive.name, static_cast<std::uint32_t>(ahead),
+                      static_cast<std::uint32_t>(receive.token.size())};
+  std::byte payload[sizeof accept + kMostToken];
+  std::memcpy(payload, &accept, sizeof accept);
+  if (direct) std::memcpy(payload + sizeof accept, receive.token.data(), receive.token.size());
   const Head head{.kind = Kind::accept, .to = offer.name, .epoch = receive.epoch};
-  carrier_.control(receive.key.peer, head, &accept, sizeof accept);
+  carrier_.control(receive.key.peer, head, payload, sizeof accept + receive.token.size());
 }
 
 bool Protocol::on_accept(PeerId peer, const Head& head, std::span<const std::byte> payload) {
   const auto accept = read_pod<Accept>(payload);
-  if (!accept || accept->name == 0 || accept->ahead > kMostAhead) return false;
+  if (!accept || accept->name == 0 || accept->ahead > kMostAhead || accept->token > kMostToken ||
+      payload.size() != sizeof *accept + accept->token)
+    return false;
   if (!send_names_.is_known(head.to)) return false;
   Sending* const send = send_names_.find(head.to);
   if (send == nullptr) return true;  // freed
   if (send->key.peer != peer || send->other != 0) return false;
   send->other = accept->name;
   send->ahead = accept->ahead;
+  const std::span<const std::byte> token = payload.subspan(sizeof *accept);
+  send->token.assign(token.begin(), token.end());
+  if (!token.empty()) send->enough = kEnoughDirect;
   send->opened = std::max(send->opened, head.epoch);
   if (send->active) flush(*send);
   return true;
@@ -101,25 +139,15 @@ void Protocol::start(Sending& send) {
   }
 }
 
-Protocol::Marked Protocol::mark(Sending& send, std::uint64_t first, std::uint64_t last) noexcept {
-  // It has ended with an error; whoever is ready now is not to blame.
-  if (!send.active) return send.lost ? Marked::some : Marked::refused;
-  return send.readiness.mark(first, last);
-}
-
-bool Protocol::is_worth_it(const Sending& send, std::uint64_t now) noexcept {
-  return send.readiness.pending() >= kEnough || now - send.last_sent >= kGather;
-}
-
 void Protocol::send_ready(Sending& send, std::uint64_t now) {
   send.last_sent = now;
   if (send.active) flush(send);
 }
 
 bool Protocol::ready(Sending& send, std::uint64_t first, std::uint64_t last, std::uint64_t now) {
-  const Marked marked = mark(send, first, last);
+  const Marked marked = send.mark(first, last);
   if (marked == Marked::refused) return false;
-  if (marked == Marked::last || is_worth_it(send, now))
+  if (marked == Marked::last || send.is_worth_it(now))
     send_ready(send, now);
   else
     postpone(send);
@@ -144,6 +172,11 @@ void Protocol::flush(Sending& send) {
   Head head{.kind = Kind::data, .to = send.other, .epoch = send.epoch};
   Bytes piece;
   while (send.may_send() && send.readiness.next(carrier_.room(), piece)) {
+    if (goes_direct(send, direct_.run, piece)) {
+      if (!send.listed) carrier_.direct(send);
+      send.listed = true;
+      return;
+    }
     head.offset = piece.offset;
     send.readiness.pass(piece.length);
     ++totals_.frames;
@@ -157,6 +190,30 @@ void Protocol::flush(Sending& send) {
   }
   if (send.told && !send.kept && send.readiness.all_ready() && send.readiness.all_sent())
     finish(send, Status::ok);
+}
+
+// --- Straight into memory ---
+
+bool Protocol::begin_direct(Sending& send, Bytes& out) {
+  send.listed = false;
+  send.kept = send.active && send.may_send() && goes_direct(send, direct_.run, out);
+  return send.kept;
+}
+
+void Protocol::end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok) {
+  if (!send.active || send.epoch != epoch) return;  // it was lost meanwhile
+  send.kept = false;
+  if (ok) {
+    send.readiness.pass(written.length);
+    totals_.direct_bytes += written.length;
+    const Placed placed{written.length};
+    const Head head{
+        .kind = Kind::placed, .to = send.other, .epoch = epoch, .offset = written.offset};
+    carrier_.control(send.key.peer, head, &placed, sizeof placed);
+  } else {
+    send.by_frames = epoch;
+  }
+  flush(send);
 }
 
 void Protocol::left(Sending& send) {
@@ -241,6 +298,25 @@ bool Protocol::on_data(PeerId peer, const Head& head, std::span<const std::byte>
   return true;
 }
 
+// Only where the receive has given out its memory, and it has that epoch open.
+bool Protocol::on_placed(PeerId peer, const Head& head, std::span<const std::byte> payload) {
+  const auto placed = read_pod<Placed>(payload);
+  if (!placed || payload.size() != sizeof *placed || !receive_names_.is_known(head.to))
+    return false;
+  Receiving* const receive = receive_names_.find(head.to);
+  if (receive == nullptr) return true;  // freed
+  if (receive->key.peer != peer || receive->token.empty() || !receive->active ||
+      head.epoch != receive->epoch)
+    return false;
+  if (head.offset > receive->total || placed->length > receive->total - head.offset ||
+      placed->length > receive->total - receive->arrived)
+    return false;
+  if (!receive->arrivals.add(head.offset, placed->length)) return false;
+  receive->arrived += placed->length;
+  finish_if_whole(*receive);
+  return true;
+}
+
 bool Protocol::keep_early(Receiving& receive, const Head& head, std::span<const std::byte> bytes) {
   if (head.epoch <= receive.epoch || head.epoch - receive.epoch > receive.early.size())
     return false;
@@ -255,17 +331,6 @@ bool Protocol::keep_early(Receiving& receive, const Head& head, std::span<const 
   early.bytes += bytes.size();
   early.any = true;
   ++totals_.early;
-  return true;
-}
-
-bool Protocol::place(Receiving& receive, std::uint64_t offset, std::span<const std::byte> bytes) {
-  if (bytes.size() > receive.total - receive.arrived) return false;
-  if (!receive.arrivals.add(offset, bytes.size())) return false;
-  const std::uint64_t capacity = receive.arrivals.capacity();
-  if (offset < capacity && !bytes.empty())
-    std::memcpy(receive.place + offset, bytes.data(),
-                std::min<std::uint64_t>(bytes.size(), capacity - offset));
-  receive.arrived += bytes.size();
   return true;
 }
 
@@ -296,6 +361,7 @@ bool Protocol::on_frame(PeerId peer, std::span<const std::byte> frame) {
     case Kind::accept: return on_accept(peer, *head, payload);
     case Kind::open: return on_open(peer, *head);
     case Kind::data: return on_data(peer, *head, payload);
+    case Kind::placed: return on_placed(peer, *head, payload);
   }
   return false;
 }

@@ -43,6 +43,8 @@ class Carrier {
   // Has Protocol::work() called soon.
   virtual void wake() = 0;
   virtual bool is_lost(PeerId peer) const = 0;
+  // Wants begin_direct() called, by whoever can write to the receive's memory.
+  virtual void direct(Sending& of) = 0;
   // An epoch has ended; of a receive with so many bytes. The request is not active any more.
   virtual void ended(Request& request, Status status, std::uint64_t bytes) = 0;
 };
@@ -52,18 +54,21 @@ struct Totals {
   std::uint64_t sent_epochs = 0, received_epochs = 0;  // that have ended well
   std::uint64_t frames = 0, bytes = 0;                 // of data, sent
   std::uint64_t early = 0;                             // frames that came before their epoch
+  std::uint64_t direct_bytes = 0;  // written to the receive's memory; not in frames
 };
 
 class Protocol {
  public:
-  explicit Protocol(Carrier& carrier) noexcept : carrier_(carrier) {}
+  explicit Protocol(Carrier& carrier, const Direct& direct = {}) noexcept
+      : carrier_(carrier), direct_(direct) {}
   Protocol(const Protocol&) = delete;
   Protocol& operator=(const Protocol&) = delete;
 
   Sending& offer(const Key& key, void* owner, const std::byte* data, std::uint64_t partitions,
                  std::uint64_t each);
+  // `token`: with it the sender can write to all of the place.
   Receiving& expect(const Key& key, void* owner, std::byte* place, std::uint64_t partitions,
-                    std::uint64_t each);
+                    std::uint64_t each, std::span<const std::byte> token = {});
   // Of a request that is not active.
   void start(Sending& send);
   void start(Receiving& receive);
@@ -72,11 +77,9 @@ class Protocol {
 
   // Partitions first to last become ready. False: they are not there, or were ready before, or the send is not active.
   bool ready(Sending& send, std::uint64_t first, std::uint64_t last, std::uint64_t now);
-  // The same in steps, of which the first two any thread may do at any time: what is marked goes with the next send_ready(),
-  // which has to follow at once if it is the last of its epoch or worth it, else soon: in work(), after postpone().
-  using Marked = Readiness::Marked;
-  static Marked mark(Sending& send, std::uint64_t first, std::uint64_t last) noexcept;
-  static bool is_worth_it(const Sending& send, std::uint64_t now) noexcept;
+  // The same in steps, of which the first two are Sending's own and for any thread: mark() and is_worth_it(). What is marked
+  // goes with the next send_ready(), which has to follow at once if it is the last of its epoch or worth it, else soon: in
+  // work(), after postpone().
   void send_ready(Sending& send, std::uint64_t now);
   void postpone(Sending& send);
   // Whether these partitions, which it has, have come in an epoch that has not ended.
@@ -90,6 +93,10 @@ class Protocol {
   // The frame of this send that was kept has left.
   void left(Sending& send);
   void work();
+  // The bytes of `send` that are to be written to the receive's memory now, at `out.offset`; false: none. While they are
+  // being written the send may be lost, and it stays where it is. end_direct() follows; not ok: nothing was written.
+  bool begin_direct(Sending& send, Bytes& out);
+  void end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok);
 
   const Totals& totals() const noexcept { return totals_; }
 
@@ -101,16 +108,17 @@ class Protocol {
   void take_early(Receiving& receive);
   // False: somebody lies.
   bool keep_early(Receiving& receive, const Head& head, std::span<const std::byte> bytes);
-  bool place(Receiving& receive, std::uint64_t offset, std::span<const std::byte> bytes);
   void finish_if_whole(Receiving& receive);
   bool on_offer(PeerId peer, std::span<const std::byte> payload);
   bool on_accept(PeerId peer, const Head& head, std::span<const std::byte> payload);
   bool on_open(PeerId peer, const Head& head);
   bool on_data(PeerId peer, const Head& head, std::span<const std::byte> bytes);
+  bool on_placed(PeerId peer, const Head& head, std::span<const std::byte> payload);
 
   static constexpr unsigned kIndexBits = 28;  // of names
 
   Carrier& carrier_;
+  const Direct direct_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Sending>> sends_;  // by name
   std::unordered_map<std::uint64_t, std::unique_ptr<Receiving>> receives_;
   NameTable<Sending, std::uint64_t> send_names_{kIndexBits};

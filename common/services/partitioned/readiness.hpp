@@ -25,14 +25,14 @@ struct Bytes {
   std::uint64_t length = 0;
 };
 
+enum class Marked : std::uint8_t {
+  refused,  // they do not exist, or one was ready before
+  some,
+  last,  // now all are ready; said to one caller
+};
+
 class Readiness {
  public:
-  enum class Marked : std::uint8_t {
-    refused,  // they do not exist, or one was ready before
-    some,
-    last,  // now all are ready; said to one caller
-  };
-
   Readiness(std::uint64_t partitions, std::uint64_t each)
       : partitions_(partitions), each_(each), ready_(words()), sent_(words()) {}
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "link/region.hpp"
 #include "services/partitioned/arrivals.hpp"
 #include "services/partitioned/readiness.hpp"
 #include "wire/frame.hpp"
@@ -17,7 +18,14 @@ namespace lfc::partitioned {
 inline constexpr std::uint64_t kEarly = 64 * 1024;   // bytes ahead of a receive
 inline constexpr std::uint64_t kMostAhead = 8;       // epochs
 inline constexpr std::uint64_t kGather = 20'000;     // ns
-inline constexpr std::uint64_t kEnough = 16 * 1024;  // bytes that are worth a frame
+inline constexpr std::uint64_t kEnough = 16 * 1024;  // bytes that are worth a frame, or a write
+inline constexpr std::uint64_t kEnoughDirect = 128 * 1024;
+
+// From how many bytes on memory is written directly, where it can be: of an epoch, and of neighbours that are ready.
+struct Direct {
+  std::uint64_t total = 16 * 1024;
+  std::uint64_t run = 8 * 1024;
+};
 
 enum class Status : std::uint8_t { ok, truncated, lost };
 
@@ -50,6 +58,14 @@ struct Sending : Request {
           std::uint64_t each)
       : Request(key_, owner_, true), data(bytes), readiness(partitions, each) {}
 
+  Marked mark(std::uint64_t first, std::uint64_t last) noexcept {
+    // It has ended with an error; whoever is ready now is not to blame.
+    if (!active) return lost ? Marked::some : Marked::refused;
+    return readiness.mark(first, last);
+  }
+  bool is_worth_it(std::uint64_t now) const noexcept {
+    return readiness.pending() >= enough || now - last_sent >= kGather;
+  }
   bool may_send() const noexcept { return other != 0 && !kept && epoch <= opened + ahead; }
 
   const std::byte* const data;
@@ -57,10 +73,14 @@ struct Sending : Request {
   std::uint64_t opened =
       0;                    // the last epoch that the receiver has started, as far as is known here
   std::uint64_t ahead = 0;  // epochs beyond it that the receiver has room for
+  std::atomic<std::uint64_t> enough = kEnough;
   std::atomic<std::uint64_t> last_sent = 0;  // ns: when bytes were last sent
   bool kept = false;                         // a frame waits in the carrier
   bool due = false;                          // what is ready goes in the next pass
   bool told = false;                         // of an epoch without bytes: its frame has gone
+  std::vector<std::byte> token;              // of the receive's memory; empty: it cannot be written
+  std::uint64_t by_frames = 0;               // an epoch in which it could not
+  bool listed = false;                       // the carrier has been asked to write
   // The service's: threads that are in the middle of making it ready, and its place among those that somebody else is
   // to send of, for the lock was held.
   std::atomic<std::uint32_t> inside = 0;
@@ -82,10 +102,14 @@ struct Receiving : Request {
 
   std::byte* const place;
   Arrivals arrivals;
-  std::uint64_t total = 0;    // bytes of an epoch, as the sender says
-  std::uint64_t arrived = 0;  // of this one
-  std::uint64_t told = 0;     // the last epoch that the sender knows to be open
-  std::vector<Early> early;   // by epoch, in turn
+  std::uint64_t total = 0;       // bytes of an epoch, as the sender says
+  std::uint64_t arrived = 0;     // of this one
+  std::uint64_t told = 0;        // the last epoch that the sender knows to be open
+  std::vector<Early> early;      // by epoch, in turn
+  std::vector<std::byte> token;  // of its memory; empty: the sender cannot write there
+  // The service's: its memory, if the sender can write there.
+  bool exposed = false;
+  RegionHandle region;
 };
 
 }  // namespace lfc::partitioned
