@@ -46,15 +46,19 @@ InfoPtr make_hints(std::string_view provider, std::uint64_t caps) {
   return hints;
 }
 
-// ofi_rxm posts a receive anew while it closes the connection of that receive, and over verbs crashes, unless connections
-// share their receives (libfabric 1.17 to 2.4). It reads this when it is first asked anything; what the user says prevails.
-void share_receives() noexcept {
-  [[maybe_unused]] static const int once = ::setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+// What libfabric reads when it is first asked anything. What the user says prevails.
+void prepare_libfabric() noexcept {
+  // ofi_rxm posts a receive anew while it closes the connection of that receive, and over verbs
+  // crashes, unless connections share their receives (libfabric 1.17 to 2.4).
+  [[maybe_unused]] static const int share = ::setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+  // Registrations are kept by Open MPI, which must hear of memory that is given back. libfabric's
+  // own cache would take the place of whoever listens, and leave it with pages that are others'.
+  [[maybe_unused]] static const int one_cache = ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
 }
 
 // libfabric frees a list as one, so it is handed on as one.
 InfoPtr query(const fi_info* hints) {
-  share_receives();
+  prepare_libfabric();
   fi_info* list = nullptr;
   if (hints == nullptr || fi_getinfo(kApi, nullptr, nullptr, 0, hints, &list) != 0) return nullptr;
   return InfoPtr(list);
