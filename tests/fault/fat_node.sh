@@ -7,6 +7,9 @@
 program=$LFC_BUILD/default/tests/fault/fault_fat_node
 ranks=${1:-24}
 
+# Its providers look for devices while they are loaded, in every rank: only who uses it pays for that.
+! readelf -d "$LFC_COMPONENTS_DIR/liblfc.so" | grep 'NEEDED.*libfabric' || fail "libfabric is loaded with LFC"
+
 run_job 550 "$ranks" --mca btl vader,self --mca coll ^lfc --mca osc ^neon "$program"
 job_is_ok "Open MPI's own"
 grep '^fat node' "$output" | sed 's/^/vader: /'
