@@ -82,6 +82,14 @@ inline const std::size_t kTcpHot = limit("tcp_hot", 1, 4);  // connections read 
 // Undecided connections at a time; more wait in the kernel.
 inline const std::size_t kTcpStrangers = limit("tcp_strangers", 1, 256);
 
+// --- Link verbs ---
+
+// A receive buffer; a larger frame takes several of them, and is put together.
+inline const std::size_t kVerbsPiece = limit("verbs_piece", 160, 8 * 1024);
+inline const std::uint32_t kVerbsWindow =
+    limit("verbs_window", 24, 32);  // pieces that a peer may send
+inline const std::size_t kVerbsPayload = limit("verbs_payload", 632, 61 * 1024);
+
 // --- Bonds of several links ---
 
 // Of one stream that are not acknowledged; the control frames' own come on top.

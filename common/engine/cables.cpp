@@ -11,6 +11,9 @@
 #include "link/shm/shm_link.hpp"
 #include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link.hpp"
+#ifdef LFC_VERBS
+#include "link/verbs/verbs_link.hpp"
+#endif
 
 namespace lfc {
 namespace {
@@ -102,10 +105,23 @@ bool open_ofi(CableOpening& opening) {
                                    opening.ni.counters(), opening.why_not));
 }
 
+#ifdef LFC_VERBS
+bool open_verbs(CableOpening& opening) {
+  VerbsOptions verbs;
+  verbs.selection = said(opening.options.interfaces);
+  if (!verbs.selection.empty()) opening.option_at_fault = &opening.options.interfaces;
+  return opening.add(make_verbs_link(verbs, opening.ni.identity(), opening.sink(),
+                                     opening.ni.counters(), opening.why_not));
+}
+#endif
+
 constexpr Cable kCables[] = {
     // name, what it reaches, by default, interfaces, provider
     {"loop", "the process itself", true, false, false, open_loop},
     {"shm", "processes on this host", true, false, false, open_shm},
+#ifdef LFC_VERBS
+    {"verbs", "hosts, by RDMA devices", false, true, false, open_verbs},
+#endif
     {"tcp", "hosts, by our own TCP", true, true, false, open_tcp},
     {"ofi", "hosts, by a provider of libfabric", false, true, true, open_ofi},
 };

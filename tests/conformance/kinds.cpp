@@ -9,6 +9,9 @@
 #include "link/shm/shm_link.hpp"
 #include "link/sim/sim_fabric.hpp"
 #include "link/tcp/tcp_link.hpp"
+#ifdef LFC_VERBS
+#include "link/verbs/verbs_link.hpp"
+#endif
 
 namespace lfc {
 namespace {
@@ -87,6 +90,12 @@ std::unique_ptr<Link> make_ofi(const std::string& provider, End& end, std::strin
   return make_ofi_link(options, end.identity, end, end.counters, why_not);
 }
 
+#ifdef LFC_VERBS
+std::unique_ptr<Link> make_verbs(const std::string&, End& end, std::string& why_not) {
+  return make_verbs_link({}, end.identity, end, end.counters, why_not);
+}
+#endif
+
 Kind free_kind(const char* name, Free::Make make) {
   return {name, [make] { return std::make_unique<Free>(make); }};
 }
@@ -109,6 +118,9 @@ const std::vector<Kind>& kinds() {
     list.push_back(free_kind("shm-cma", make_shm_without_cma));
     list.push_back(free_kind("tcp", make_tcp));
     list.push_back(free_kind("bond", make_bond));
+#ifdef LFC_VERBS
+    list.push_back(free_kind("verbs", make_verbs));
+#endif
     for (const std::string& provider : ofi_providers()) {
       Kind kind{"ofi:" + provider,
                 [provider] { return std::make_unique<Free>(make_ofi, provider); }};

@@ -1,0 +1,84 @@
+// Hello: how two processes of the verbs link tell each other of their queue pairs, by datagrams.
+//
+// | datagram | says                                        | answered by |
+// |----------|---------------------------------------------|-------------|
+// | ask      | my queue pair for you, and who I am         | answer      |
+// | answer   | mine is connected to yours, and it is this  | a frame over the queue pair |
+// | gone     | I do not want the connection any more       | -           |
+//
+// Datagrams get lost, so each is repeated until it is answered. An address is longer than a datagram may be: it goes in
+// parts, each with everything else. Each carries a proof under the key of the process that was asked (link/proof.hpp).
+//
+//   for (const Bytes& part : encode(message, address, room)) send(part);
+//   if (const Hello* whole = inbox.accept(part)) ...                    // the last part that was missing
+//
+// Pure. Held by tests/unit/link/verbs_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "wire/address.hpp"
+#include "wire/key.hpp"
+
+namespace lfc::verbs {
+
+// A queue pair, as the other side needs it.
+struct Offer {
+  std::uint32_t queue_pair = 0;
+  std::uint32_t first = 0;   // number of its first packet
+  std::uint16_t window = 0;  // frames that it can take at a time
+  std::uint8_t mtu = 0;      // enum ibv_mtu
+  std::uint8_t reads = 0;    // that it serves at a time
+};
+static_assert(sizeof(Offer) == 12);
+
+struct HelloPart {
+  enum class Kind : std::uint8_t { ask = 1, answer, gone };
+  std::uint32_t tag = 0;  // tag_of() the receiver's key
+  std::uint8_t version = 0;
+  Kind kind = Kind::ask;
+  std::uint16_t size = 0;  // of the whole address
+  std::uint16_t at = 0;    // what of it follows
+  std::uint16_t unused = 0;
+  Offer offer;
+  Key nonce;  // of the one who asks
+  Key proof;
+};
+static_assert(sizeof(HelloPart) == 56);
+
+struct Hello {
+  HelloPart head;
+  std::vector<std::byte> address;
+};
+
+// Under the key of `asked`.
+Key proof_of(const HelloPart& head, const Identity& asked, std::string_view link,
+             std::span<const std::byte> address);
+
+std::vector<std::vector<std::byte>> encode(const HelloPart& head,
+                                           std::span<const std::byte> address, std::size_t room);
+
+class HelloInbox {
+ public:
+  explicit HelloInbox(std::uint32_t tag) noexcept : tag_(tag) {}
+  // Null: malformed, for somebody else, or not yet whole. Valid until the next call.
+  const Hello* accept(std::span<const std::byte> part);
+
+ private:
+  static constexpr std::size_t kMost = 64;  // that are not whole
+  struct Partial {
+    Hello hello;
+    std::size_t have = 0;
+    std::vector<std::uint16_t> parts;  // their places
+  };
+  std::uint32_t tag_;
+  std::deque<Partial> partial_;
+  Hello whole_;
+};
+
+}  // namespace lfc::verbs

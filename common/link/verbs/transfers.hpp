@@ -1,0 +1,83 @@
+// Remote memory over verbs: puts and gets under way, each one chunk at a time.
+//
+// A put is a write and, behind its last chunk, a read of its last byte: that the write has ended says that the other
+// device has the bytes, not that the memory there has; a read of the same queue pair is served after it, from the memory.
+// A get is a read. How many reads are under way is the device's to keep to (max_rd_atomic).
+//
+//   Link::Start started = transfers.start({.put = true, ...}, operation);
+//   transfers.ended(*work.transfer, ok);                  // its completion
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "link/link.hpp"
+#include "link/verbs/buffers.hpp"
+#include "link/verbs/channel.hpp"
+
+namespace lfc::verbs {
+
+struct Transfer {
+  enum class Stage : std::uint8_t { idle, waiting, in_flight };
+  Stage stage = Stage::idle;
+  bool put = false;
+  Channel* channel = nullptr;
+  std::byte* local = nullptr;
+  std::uint32_t local_key = 0;
+  Handle<ibv_mr> registration;  // of memory that the caller has not registered
+  std::uint64_t address = 0;
+  std::uint32_t key = 0;
+  std::size_t left = 0;
+  std::size_t chunk = 0;
+  Operation* operation = nullptr;
+};
+
+class Transfers {
+ public:
+  // `outstanding` counts the work requests of all channels.
+  Transfers(Device& device, std::uint32_t& outstanding) noexcept
+      : device_(device), outstanding_(outstanding) {}
+  bool open(std::size_t inline_size, std::string& why_not);
+
+  void register_memory(void* data, std::size_t size, LinkRegion& out);
+  void deregister_memory(LinkRegion& region) noexcept;
+
+  struct Request {
+    bool put;
+    Channel& channel;
+    std::byte* local;
+    const LinkRegion& local_region;
+    std::uint64_t address;
+    const LinkRegion& remote_region;
+    std::size_t size;
+  };
+  Link::Start start(const Request& request, Operation* operation);
+  // The last work request of its chunk has ended.
+  void ended(Transfer& transfer, Result result);
+  // What waits for room towards this channel will not be tried again.
+  void cancel_waiting(const Channel& channel);
+  // Tries again what found no room.
+  void retry();
+  // Calls nobody back any more.
+  void forget_callers() noexcept;
+
+ private:
+  enum class Issue : std::uint8_t { done, no_room, failed };
+  Issue issue(Transfer& transfer);
+  Issue post(Channel& channel, ibv_send_wr& request, const Work& work, bool more) noexcept;
+  void proceed(Transfer& transfer);
+  void finish(Transfer& transfer, Result result);
+
+  Device& device_;
+  std::uint32_t& outstanding_;
+  std::size_t inline_ = 0;
+  std::size_t largest_chunk_ = 0;
+  Slab scratch_;  // where what proves a put lands
+  std::vector<Transfer> transfers_;
+  std::vector<Transfer*> free_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace lfc::verbs
