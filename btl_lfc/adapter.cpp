@@ -235,6 +235,11 @@ bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag, cons
   return adapter->ni->try_send(peer, tag, reinterpret_cast<const lfc::Slice*>(slices), count);
 }
 
+bool lfc_adapter_try_announce(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                              const lfc_slice* slices, int count) {
+  return adapter->push->announce(peer, tag, reinterpret_cast<const lfc::Slice*>(slices), count);
+}
+
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,
                       int count, lfc_message* message) {
   auto* held = new (message) HeldMessage{};

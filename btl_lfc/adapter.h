@@ -100,6 +100,9 @@ void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);
 /* At most two slices. True: sent, their bytes may be reused. */
 bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
                           const struct lfc_slice* slices, int count);
+/* Likewise, when lfc_adapter_push() follows: they may leave together. */
+bool lfc_adapter_try_announce(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                              const struct lfc_slice* slices, int count);
 /* Sends as soon as possible; the bytes stay untouched until host.sent(), which is called from here only
  * if the peer is lost. */
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,

@@ -115,7 +115,9 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   mca_btl_base_registration_handle_t announced;
   const bool pushed = atomic_load_explicit(&endpoint->to_announce, memory_order_relaxed) != NULL &&
                       lfc_announce(endpoint, descriptor, &announced);
-  const bool sent = lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2);
+  const bool sent = pushed
+                        ? lfc_adapter_try_announce(lfc_btl.adapter, endpoint->peer, tag, slices, 2)
+                        : lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2);
   if (!sent) {
     descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
     lfc_adapter_post(lfc_btl.adapter, endpoint->peer, tag, slices, count, &fragment->message);

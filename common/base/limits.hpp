@@ -64,6 +64,11 @@ inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 // Largest frame. With its prefix it is what the kernel passes to the interface in one segmentation-offload unit: 64 KiB less
 // headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for each byte.
 inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
+// Of a service, whose bytes are placed as they come: it makes no difference there, and each costs a system call.
+inline const std::size_t kTcpPlaced =
+    std::max<std::uint64_t>(limit("tcp_placed", 632, 128 * 1024 + 24), kTcpPayload);
+// Bytes that are read before it is known where those after them belong.
+inline const std::size_t kTcpAhead = limit("tcp_ahead", 64, 8 * 1024);
 inline constexpr std::size_t kLargestTcpSegment = 256 * 1024;
 // In one put or get_data.
 inline const std::size_t kTcpSegment = limit("tcp_segment", 64, kLargestTcpSegment);

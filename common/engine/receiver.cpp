@@ -31,6 +31,26 @@ namespace lfc {
     refuse(peer, meta);
 }
 
+// --- Frames of services whose bytes are placed ---
+
+std::byte* Receiver::place(PeerId id, Meta meta, const Placing& frame) {
+  if (!peers_.has(id) || peers_.at(id).is_lost()) return nullptr;
+  return services_.place(peers_.at(id), meta, frame);
+}
+
+void Receiver::on_placed(PeerId id, Meta meta, const Placing& frame) {
+  if (!peers_.has(id) || peers_.at(id).is_lost()) return;
+  Peer& peer = peers_.at(id);
+  bool valid = true;
+  if (frame.left == 0) {
+    counters_.add(Counter::frames_received);
+    counters_.add(Counter::bytes_received, frame.head.size() + frame.landed);
+    valid = arrived(peer, meta.type, meta.credits);
+    if (peer.is_lost()) return;
+  }
+  if (!valid || !services_.placed(peer, meta, frame)) refuse(peer, meta);
+}
+
 // The short path: messages for a host that is here. Whatever is unusual about a frame is left to on_frame().
 [[gnu::flatten]] int Receiver::on_ring(PeerId id, RingReader& ring, int limit) {
   if (!peers_.has(id) || host_.queues()) [[unlikely]]

@@ -51,6 +51,8 @@ class Receiver final : public FrameSink {
   template <class>
   friend struct Insight;  // lfc-look
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
+  std::byte* place(PeerId peer, Meta meta, const Placing& frame) override;
+  void on_placed(PeerId peer, Meta meta, const Placing& frame) override;
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& said) const override { return peers_.published(said); }

@@ -23,10 +23,10 @@ SendStatus Sender::transmit(Peer& peer, Meta meta, const Slice* slices, int coun
 }
 
 Sender::Attempt Sender::send(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
-                             int count) noexcept {
+                             int count, bool more) noexcept {
   if (!peer.flow.may_depart(type)) return Attempt::no_credit;
   const std::uint32_t returned = peer.flow.returnable(type);
-  const Meta meta{type, tag, static_cast<std::uint8_t>(returned)};
+  const Meta meta{type, tag, static_cast<std::uint8_t>(returned), more};
   switch (transmit(peer, meta, slices, count, returned)) {
     case SendStatus::sent: peer.stall_counted = false; return Attempt::sent;
     case SendStatus::again: return Attempt::no_room;
@@ -35,9 +35,10 @@ Sender::Attempt Sender::send(Peer& peer, FrameType type, std::uint8_t tag, const
 }
 
 // What is unusual about a message that has been tried with send_short().
-bool Sender::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept {
+bool Sender::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int count,
+                       bool more) noexcept {
   if (peer.state != Peer::State::connected ||
-      send(peer, FrameType::message, tag, slices, count) != Attempt::sent)
+      send(peer, FrameType::message, tag, slices, count, more) != Attempt::sent)
     return false;
   counters_.add(Counter::messages_sent);
   return true;

@@ -53,8 +53,13 @@ class Sender final : private PeerTable::Watcher {
            (send_short(peer, tag, slices, count) || send_long(peer, tag, slices, count));
   }
   // One data frame, now or not at all, past whatever waits.
-  Attempt send(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices,
-               int count) noexcept;
+  Attempt send(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices, int count,
+               bool more = false) noexcept;
+  // try_message() of one that the next frame follows at once (Meta::more).
+  bool try_message_with_more(Peer& peer, std::uint8_t tag, const Slice* slices,
+                             int count) noexcept {
+    return peer.waiting.empty() && send_long(peer, tag, slices, count, true);
+  }
   // Puts an item into one of the peer's queues, and sends what can be sent.
   void post(Peer& peer, WaitingQueue& queue, Waiting& item);
   // A control frame, at once if it can go; it never waits behind data.
@@ -84,8 +89,8 @@ class Sender final : private PeerTable::Watcher {
   void on_lost(Peer& peer) override;
 
   bool send_short(Peer& peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
-  [[gnu::noinline]] bool send_long(Peer& peer, std::uint8_t tag, const Slice* slices,
-                                   int count) noexcept;
+  [[gnu::noinline]] bool send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int count,
+                                   bool more = false) noexcept;
   SendStatus transmit(Peer& peer, Meta meta, const Slice* slices, int count, std::uint32_t returned,
                       bool frees = false) noexcept;
   static void departed(Counters& counters, Peer& peer, FrameType type, std::uint32_t returned,

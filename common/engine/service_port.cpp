@@ -11,11 +11,12 @@ void ServicePort::attach(ServiceId id, Service* service) noexcept {
   awake_ &= ~(1u << service_index(id));
 }
 
-bool ServicePort::try_send(PeerId id, ServiceId service, const Slice* slices, int count) noexcept {
+bool ServicePort::try_send(PeerId id, ServiceId service, const Slice* slices, int count,
+                           bool more) noexcept {
   Peer& peer = peers_.at(id);
   return peer.state == Peer::State::connected && peer.waiting.empty() &&
-         sender_.send(peer, FrameType::service, static_cast<std::uint8_t>(service), slices,
-                      count) == Sender::Attempt::sent;
+         sender_.send(peer, FrameType::service, static_cast<std::uint8_t>(service), slices, count,
+                      more) == Sender::Attempt::sent;
 }
 
 void ServicePort::post(PeerId id, Message& message) {
@@ -65,6 +66,20 @@ bool ServicePort::accept(Peer& peer, Meta meta, std::span<const std::byte> paylo
         Counter::frames_dropped);  // it has ended here; what was on its way, nobody waits for
   }
   if (verdict == Service::Verdict::release && needs_credit(meta.type)) sender_.release(peer);
+  return verdict != Service::Verdict::malformed;
+}
+
+std::byte* ServicePort::place(const Peer& peer, Meta meta, const Placing& frame) {
+  Service* service = meta.tag < kServices ? services_[meta.tag] : nullptr;
+  return service == nullptr ? nullptr : service->place(peer.id, frame);
+}
+
+// False: its service says that the frame is malformed.
+bool ServicePort::placed(Peer& peer, Meta meta, const Placing& frame) {
+  Service* service = services_[meta.tag];
+  const Service::Verdict verdict =
+      service == nullptr ? Service::Verdict::release : service->on_placed(peer.id, frame);
+  if (frame.left == 0 && verdict == Service::Verdict::release) sender_.release(peer);
   return verdict != Service::Verdict::malformed;
 }
 

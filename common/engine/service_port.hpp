@@ -59,8 +59,17 @@ class ServicePort final : private PeerTable::Watcher {
   // Payload bytes of the largest frame.
   std::size_t max_payload() const noexcept { return peers_.max_payload(); }
 
-  // Sends a frame of type `service` now, or does nothing and returns false: no credit, no room, or others wait.
-  bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept;
+  // Ni::try_send() of a message that a frame of type `service` follows, or push().
+  bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept {
+    return sender_.try_message_with_more(peers_.at(peer), tag, slices, count);
+  }
+  // Sends a frame of type `service` now, or does nothing and returns false: no credit, no room, or others wait. `more`: of
+  // Meta; push() follows, if the next frame does not.
+  bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
+                bool more = false) noexcept;
+  void push(PeerId peer) noexcept {
+    if (Link* link = peers_.at(peer).link; link != nullptr) link->push();
+  }
   // Sends as soon as possible a frame of type `service` or `service_data`; message.type says which, message.tag
   // is the service's id. done() is called by the control program, with Access held.
   void post(PeerId peer, Message& message);
@@ -91,6 +100,8 @@ class ServicePort final : private PeerTable::Watcher {
 
   // False when there can be no such service, or it says that the frame is malformed.
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  std::byte* place(const Peer& peer, Meta meta, const Placing& frame);
+  bool placed(Peer& peer, Meta meta, const Placing& frame);
   // Calls work() of those that have been woken.
   void run();
 

@@ -92,9 +92,10 @@ struct alignas(std::uint32_t) Meta {
   FrameType type;
   std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
-  std::uint8_t unused = 0;   // no padding: a Meta is one word, and moved as one
+  // Not on the wire: the sender's next frame to the peer follows at once, so they may leave together.
+  bool more = false;
 };
-static_assert(sizeof(Meta) == sizeof(std::uint32_t));
+static_assert(sizeof(Meta) == sizeof(std::uint32_t));  // no padding: it is moved as one word
 
 // A piece of a gathered payload. The bytes stay the caller's.
 struct Slice {

@@ -10,6 +10,7 @@
 // connection is in the epoll set.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -40,18 +41,22 @@ enum class State : std::uint8_t {
   dead,
 };
 
-// Where the bytes of the segment that is arriving belong.
+// Where the bytes of the segment, or of the frame, that is arriving belong.
 struct Landing {
   Kind kind = kPut;
   OpRef operation{};
   std::uint64_t region = 0;     // put
   std::uint64_t address = 0;    // put: of the next byte
   std::byte* direct = nullptr;  // get_data: the next byte's place
+  Meta meta{};                  // of a frame whose bytes are placed, and its begin:
+  std::array<std::byte, kPlacedHead> head{};
+  std::size_t landed = 0;  // of it, behind that
   std::size_t left = 0;
   std::size_t padding = 0;
   bool last = false;     // the segment that ends its operation
   bool refused = false;  // put: some byte of the operation had no place
   bool active() const noexcept { return left + padding != 0; }
+  Placing placing() const noexcept { return {head, landed, left}; }
 };
 
 struct Connection {
@@ -86,12 +91,13 @@ struct Connection {
 
   Inbox in;
   Landing landing;
-  std::uint8_t sequence = 0;   // of the frame that is due
-  bool bulk_expected = false;  // another segment follows: read little ahead of it
-  bool stranger = false;       // accepted, and not established yet
-  bool hot = false;            // read directly, not in the epoll set
-  std::uint32_t idle = 0;      // polls since the last byte, while hot
-  Silence silence;             // of the peer's host
+  std::uint8_t sequence = 0;       // of the frame that is due
+  bool bulk_expected = false;      // another segment follows: read little ahead of it
+  std::uint8_t placed_lately = 0;  // likewise: placed frames have come; counts down in vain
+  bool stranger = false;           // accepted, and not established yet
+  bool hot = false;                // read directly, not in the epoll set
+  std::uint32_t idle = 0;          // polls since the last byte, while hot
+  Silence silence;                 // of the peer's host
 };
 
 // Why a connection could not be made, and what to do.

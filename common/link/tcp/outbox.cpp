@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kGather = 2048;  // up to here a copy is cheaper than a long iovec
 constexpr std::size_t kSmall = 4096;   // frames that may join a backlog
 // And control frames until so many more, also behind a half-written frame of any size.
-const std::size_t kReserve = limits::kTcpPayload + 32 * 1024;
+const std::size_t kReserve = limits::kTcpPlaced + 32 * 1024;
 const std::size_t kAnswers =  // and one answer to each operation
     limits::kTcpOperations * (kPrefix + sizeof(Answer));
 constexpr int kMaxSlices = 12;
@@ -213,8 +213,7 @@ std::ptrdiff_t Outbox::write_backlog(int fd) {
 void Outbox::start_segment() {
   Bulk& bulk = bulk_.front();
   const std::uint64_t left = bulk.size - bulk.offset;
-  const std::size_t size =
-      bulk.kind == kGet ? 0 : std::min<std::uint64_t>(left, limits::kTcpSegment);
+  const std::size_t size = std::min<std::uint64_t>(left, limits::kTcpSegment);
   BulkHead head{bulk.operation, bulk.region, bulk.address + bulk.offset, left};
   segment_.served = bulk.kind == kGetData;
   segment_.region = bulk.region;
@@ -245,7 +244,7 @@ void Outbox::start_segment() {
   segment_.padding = padded(size) - size;
   segment_.open = true;
   bulk.offset += size;
-  if (bulk.kind == kGet || bulk.offset == bulk.size) finish_bulk();
+  if (bulk.offset == bulk.size) finish_bulk();
 }
 
 std::ptrdiff_t Outbox::write_segment(int fd) {

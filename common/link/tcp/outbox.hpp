@@ -31,7 +31,7 @@ class Outbox {
   // Who may still join when much is waiting: control before data, the link's own answers before
   // both. The number of answers is bounded by limits::kTcpOperations.
   enum class Class : std::uint8_t { data, control, answer };
-  // A put (bytes at `source`), a get's request, or the answer to one (bytes of a region).
+  // A put (bytes at `source`), or the answer to a get (bytes of a region).
   struct Bulk {
     Kind kind;
     OpRef operation;

@@ -39,7 +39,10 @@ TcpOptions resolved(TcpOptions options) noexcept {
 
 TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters)
-    : Link({.name = options.name, .wakes = true, .remote_memory = true}),
+    : Link({.name = options.name,
+            .wakes = true,
+            .remote_memory = true,
+            .placed_payload = limits::kTcpPlaced}),
       options_(resolved(options)),
       socket_options_(socket_options(options_)),
       identity_(identity),
@@ -247,18 +250,19 @@ SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
     return SendStatus::broken;
   const Prefix prefix{0, static_cast<Kind>(meta.type), meta.tag, meta.credits};
   const auto what = is_data(meta.type) ? Outbox::Class::data : Outbox::Class::control;
-  return send_frame(*connection, prefix, slices, count, what);
+  return send_frame(*connection, prefix, slices, count, what, meta.more);
 }
 
 // Those that follow may be kept back.
 SendStatus TcpLink::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
-                            Outbox::Class what) noexcept {
+                            Outbox::Class what, bool more) noexcept {
   const bool large = total_size(slices, count) > kKeptFrame;
   const Keep answer = armed_ || large ? Keep::no : sink_.may_keep(connection.burst.is_stream());
   if (answer == Keep::never) connection.burst.pause();
-  const bool timed = answer == Keep::watched;
+  const bool timed = answer == Keep::watched && prefix.kind != kGet;  // whose answer is waited for
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
-  const bool keep = answer == Keep::turn || (timed && is_worth_keeping(connection, now));
+  const bool keep =
+      answer == Keep::turn || (timed && is_worth_keeping(connection, now)) || (more && !armed_);
   const bool joins = connection.out.keeps();
   const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what, keep);
   if (status == SendStatus::broken) fail(connection, errno);
@@ -318,37 +322,51 @@ void TcpLink::deregister_memory(LinkRegion& region) noexcept {
   region = {};
 }
 
-Link::Start TcpLink::start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept {
-  const SendLock::Guard guard(lock_);
-  Connection* connection = established(peer);
+// `done`: a connection with room for one more operation.
+Link::Start TcpLink::may_start(PeerId peer, Connection*& connection) const noexcept {
+  connection = established(peer);
   if (connection == nullptr) return setting_up(peer) ? Start::again : Start::failed;
   if (connection->error != 0) return Start::failed;
-  if (bulk.size == 0) return Start::done;
-  const bool is_get = bulk.kind == kGet;
-  if (connection->operations >= limits::kTcpOperations ||
-      (is_get && connection->gets >= limits::kTcpGets))
-    return Start::again;
-  ++connection->operations;
-  if (is_get) ++connection->gets;
-  bulk.operation = operations_.add(pending);
-  connection->out.push(bulk);
-  if (connection->out.flush(connection->fd()) < 0) fail(*connection, errno);
-  sent_something(*connection);
-  return Start::started;
+  return connection->operations < limits::kTcpOperations ? Start::done : Start::again;
 }
 
 Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  return start(peer, {kPut, {}, remote.key, address, size, static_cast<const std::byte*>(source)},
-               {operation, peer, nullptr, 0, 0});
+  const SendLock::Guard guard(lock_);
+  Connection* connection = nullptr;
+  const Start start = may_start(peer, connection);
+  if (start != Start::done || size == 0) return start;
+  ++connection->operations;
+  const OpRef reference = operations_.add({operation, peer, nullptr, 0, 0});
+  connection->out.push(
+      {kPut, reference, remote.key, address, size, static_cast<const std::byte*>(source)});
+  if (connection->out.flush(connection->fd()) < 0) fail(*connection, errno);
+  sent_something(*connection);
+  return Start::started;
 }
 
+// Its request is a frame like others, so that those of many gets leave together.
 Link::Start TcpLink::get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  return start(peer, {kGet, {}, remote.key, address, size},
-               {operation, peer, static_cast<std::byte*>(destination), size, size});
+  const SendLock::Guard guard(lock_);
+  Connection* connection = nullptr;
+  const Start start = may_start(peer, connection);
+  if (start != Start::done || size == 0) return start;
+  if (connection->gets >= limits::kTcpGets) return Start::again;
+  const OpRef reference =
+      operations_.add({operation, peer, static_cast<std::byte*>(destination), size, size});
+  const BulkHead head{reference, remote.key, address, size};
+  const Slice slice{&head, sizeof head};
+  if (send_frame(*connection, {0, kGet, 0, 0}, &slice, 1, Outbox::Class::control) ==
+      SendStatus::again) {
+    operations_.take(reference);
+    return Start::again;
+  }
+  ++connection->operations;
+  ++connection->gets;
+  return Start::started;
 }
 
 }  // namespace lfc::tcp

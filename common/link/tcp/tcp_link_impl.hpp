@@ -82,14 +82,14 @@ class TcpLink final : public Link {
   Connection& adopt(Socket socket, State state);
   void watch(Connection& connection, std::uint32_t events) noexcept;
   [[gnu::noinline]] SendStatus send_on(Connection& connection, Prefix prefix, const Slice* slices,
-                                       int count, Outbox::Class what) noexcept;
+                                       int count, Outbox::Class what, bool more) noexcept;
   bool is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept;
   SendStatus send_frame(Connection& connection, Prefix prefix, const Slice* slices, int count,
-                        Outbox::Class what) noexcept;
+                        Outbox::Class what, bool more = false) noexcept;
   void sent_something(Connection& connection) noexcept;
   void fail(Connection& connection, int error) noexcept;
   Connection* release(PeerId peer) noexcept;
-  Start start(PeerId peer, Outbox::Bulk bulk, const Pending& pending) noexcept;
+  Start may_start(PeerId peer, Connection*& connection) const noexcept;
 
   // tcp_poll.cpp
   int service(Connection& connection);
@@ -187,13 +187,16 @@ class TcpLink final : public Link {
   Clock::time_point listen_again_ = Clock::time_point::max();
 };
 
-// The first frame since a poll goes at once, and nothing is asked before.
+// The first frame since a poll goes at once, and nothing is asked before. But for `more`, it leaves with the next. While
+// armed it does not: the thread would be woken for it.
 [[gnu::always_inline]] inline SendStatus TcpLink::send_frame(Connection& connection, Prefix prefix,
                                                              const Slice* slices, int count,
-                                                             Outbox::Class what) noexcept {
+                                                             Outbox::Class what,
+                                                             bool more) noexcept {
   if (!connection.burst.is_first(polls_.load(std::memory_order_relaxed))) [[unlikely]]
-    return send_on(connection, prefix, slices, count, what);
-  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what);
+    return send_on(connection, prefix, slices, count, what, more);
+  const SendStatus status =
+      connection.out.send(connection.fd(), prefix, slices, count, what, more && !armed_);
   if (status == SendStatus::broken) [[unlikely]]
     fail(connection, errno);
   sent_something(connection);

@@ -10,7 +10,9 @@
 namespace lfc::tcp {
 namespace {
 
-constexpr std::size_t kAheadOfBulk = 8 * 1024;  // read when a segment's head is due
+constexpr Kind kService = static_cast<Kind>(FrameType::service);
+// Reads that are kept short for the sake of placed frames, and find none, until they are no longer.
+constexpr std::uint8_t kExpected = 8;
 
 bool is_bulk(Kind kind) noexcept { return kind == kPut || kind == kGetData; }
 
@@ -23,9 +25,44 @@ bool is_acceptable(const Prefix& prefix) noexcept {
     case kGetData:
       return prefix.length > sizeof(BulkHead) &&
              prefix.length <= sizeof(BulkHead) + limits::kTcpSegment;
+    case kService: return prefix.length <= limits::kTcpPlaced;
     default:
       return prefix.kind > kGoodbye && is_valid(static_cast<FrameType>(prefix.kind)) &&
              prefix.length <= limits::kTcpPayload;
+  }
+}
+
+// Little beyond the frame that has begun, where what comes after it may have a place of its own.
+std::size_t read_limit(const Connection& connection) noexcept {
+  if (!connection.bulk_expected && connection.placed_lately == 0) return Inbox::kNoLimit;
+  const std::span<const std::byte> begun = connection.in.bytes();
+  Prefix prefix;
+  if (begun.size() < kPrefix) return limits::kTcpAhead;
+  decode_prefix(load_pod<std::uint64_t>(begun.data()), connection.sequence, prefix);
+  const std::size_t rest =
+      is_bulk(prefix.kind) ? 0 : kPrefix + padded(prefix.length) - begun.size();
+  return rest + limits::kTcpAhead;
+}
+
+// Of a frame of a service of which so much has come.
+Landing landing_of(const Prefix& prefix, std::span<const std::byte> begun) noexcept {
+  Landing landing;
+  landing.kind = prefix.kind;
+  landing.meta = {FrameType::service, prefix.tag, prefix.credits};
+  std::memcpy(landing.head.data(), begun.data() + kPrefix, kPlacedHead);
+  landing.left = prefix.length - kPlacedHead;
+  landing.padding = padded(prefix.length) - prefix.length;
+  return landing;
+}
+
+// Calls use(memory) with where the next bytes belong; null: nowhere.
+template <class Use>
+auto with_place(const Connection& connection, RegisteredMemory& memory, FrameSink& sink, Use use) {
+  const Landing& landing = connection.landing;
+  switch (landing.kind) {
+    case kPut: return memory.access(landing.region, landing.address, landing.left, use);
+    case kGetData: return use(landing.direct);
+    default: return use(sink.place(connection.peer, landing.meta, landing.placing()));
   }
 }
 
@@ -49,8 +86,8 @@ int TcpLink::receive(Connection& connection) {
     if (connection.landing.left != 0) {
       got = land_directly(connection);
     } else {
-      const std::size_t limit = connection.bulk_expected ? kAheadOfBulk : Inbox::kNoLimit;
-      got = connection.in.read(connection.fd(), limit);
+      got = connection.in.read(connection.fd(), read_limit(connection));
+      if (connection.placed_lately != 0 && connection.in.more_likely()) --connection.placed_lately;
     }
     bytes += connection.in.last_read();
     if (got == Inbox::Got::nothing) return events;
@@ -87,7 +124,17 @@ int TcpLink::deliver(Connection& connection, int budget) {
     }
     const bool bulk = is_bulk(prefix.kind);
     const std::size_t size = kPrefix + (bulk ? sizeof(BulkHead) : padded(prefix.length));
-    if (bytes.size() < size) break;
+    if (bytes.size() < size) {
+      // Its bytes may be placed as they come.
+      if (prefix.kind != kService || bytes.size() < kPrefix + kPlacedHead) break;
+      const Landing frame = landing_of(prefix, bytes);
+      if (sink_.place(connection.peer, frame.meta, frame.placing()) == nullptr) break;
+      connection.landing = frame;
+      connection.placed_lately = kExpected;
+      ++connection.sequence;
+      in.consume(kPrefix + kPlacedHead);
+      continue;
+    }
     ++connection.sequence;
     ++events;
     const bool valid =
@@ -173,10 +220,7 @@ void TcpLink::land_buffered(Connection& connection) {
     return to != nullptr;
   };
   if (size != 0) {
-    const bool placed = landing.kind == kPut
-                            ? memory_.access(landing.region, landing.address, landing.left, copy)
-                            : copy(landing.direct);
-    if (!placed) landing.refused = true;
+    if (!with_place(connection, memory_, sink_, copy)) landing.refused = true;
     connection.in.consume(size);
   }
   landed(connection, size);
@@ -190,9 +234,7 @@ Inbox::Got TcpLink::land_directly(Connection& connection) {
     return to == nullptr ? connection.in.read(connection.fd())
                          : connection.in.read_to(connection.fd(), to, landing.left, placed);
   };
-  const Inbox::Got got = landing.kind == kPut
-                             ? memory_.access(landing.region, landing.address, landing.left, read)
-                             : read(landing.direct);
+  const Inbox::Got got = with_place(connection, memory_, sink_, read);
   if (placed != 0) landed(connection, placed);
   return got;
 }
@@ -203,6 +245,10 @@ void TcpLink::landed(Connection& connection, std::size_t size) {
   landing.left -= size;
   landing.address += size;
   if (landing.direct != nullptr) landing.direct += size;
+  if (landing.kind == kService && size != 0) {
+    landing.landed += size;
+    sink_.on_placed(connection.peer, landing.meta, landing.placing());
+  }
   if (landing.left != 0) return;
   const std::size_t padding = std::min(landing.padding, connection.in.bytes().size());
   connection.in.consume(padding);

@@ -64,21 +64,35 @@ std::uint64_t Push::offer(PeerId id, std::size_t size) {
   return peer.last;
 }
 
+bool Push::announce(PeerId id, std::uint8_t tag, const Slice* slices, int count) {
+  const Ni::Access access(ni_);
+  return ni_.services().try_announce(id, tag, slices, count);
+}
+
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
   const Ni::Access access(ni_);
   const std::vector<std::uint64_t>& offered = at(id).offered;
   if (std::find(offered.begin(), offered.end(), number) == offered.end()) return;
   const auto* bytes = static_cast<const std::byte*>(data);
+  const std::size_t fragment = fragment_to(id);
   bool waits = false;
   Head head{number, size, 0};
   while (head.offset < size) {
-    const std::size_t part = std::min<std::size_t>(size - head.offset, fragment_);
+    const std::size_t part = std::min<std::size_t>(size - head.offset, fragment);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
     waits = waits || !ni_.services().try_send(id, ServiceId::push, slices, 2);
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
+  if (waits) ni_.services().push(id);  // the announcement does not wait for it
   ni_.counters().add(Counter::pushes);
+}
+
+// Bytes of a message in one frame.
+std::size_t Push::fragment_to(PeerId id) const noexcept {
+  const Link* link = ni_.services().peer(id).link;
+  const std::size_t placed = link == nullptr ? 0 : link->traits().placed_payload;
+  return placed > sizeof(Head) ? placed - sizeof(Head) : fragment_;
 }
 
 void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t size) {
@@ -159,15 +173,41 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
   Arrival* arrival = find(peer, head.number);
   if (arrival == nullptr) arrival = begin(id, peer, head);
   if (arrival == nullptr) return Verdict::release;  // it will be fetched from where it lies
-  if (head.total != arrival->total || head.offset != arrival->arrived) return Verdict::malformed;
-  std::byte* const start = arrival->place != nullptr ? arrival->place : arrival->own.get();
-  std::memcpy(start + head.offset, bytes.data(), bytes.size());
-  arrival->arrived += bytes.size();
-  peer.seen = std::max(peer.seen, head.number);
-  if (arrival->arrived < arrival->total || arrival->place == nullptr) return Verdict::release;
-  end(arrival->operation, Result::ok);
-  erase(peer, *arrival);
+  if (!arrival->expects(head, 0, bytes.size())) return Verdict::malformed;
+  std::memcpy(arrival->start() + head.offset, bytes.data(), bytes.size());
+  arrived(peer, *arrival, bytes.size());
   return Verdict::release;
+}
+
+// Null as well for what on_frame() calls malformed.
+std::byte* Push::place(PeerId id, const Placing& frame) {
+  Peer& peer = at(id);
+  const auto head = load_pod<Head>(frame.head.data());
+  Arrival* arrival = find(peer, head.number);
+  if (arrival == nullptr && frame.landed == 0 && head.total >= frame.left)
+    arrival = begin(id, peer, head);
+  if (arrival == nullptr || !arrival->expects(head, frame.landed, frame.left)) return nullptr;
+  return arrival->start() + arrival->arrived;
+}
+
+Service::Verdict Push::on_placed(PeerId id, const Placing& frame) {
+  Peer& peer = at(id);
+  const auto head = load_pod<Head>(frame.head.data());
+  Arrival* arrival = find(peer, head.number);
+  if (arrival == nullptr) return Verdict::release;  // it has been dropped meanwhile
+  const std::uint64_t end = head.offset + frame.landed;
+  if (end < arrival->arrived || end > arrival->total) return Verdict::malformed;
+  arrived(peer, *arrival, end - arrival->arrived);
+  return Verdict::release;
+}
+
+// The next bytes of a message are where they belong.
+void Push::arrived(Peer& peer, Arrival& arrival, std::uint64_t bytes) {
+  arrival.arrived += bytes;
+  peer.seen = std::max(peer.seen, arrival.number);
+  if (arrival.arrived < arrival.total || arrival.place == nullptr) return;
+  end(arrival.operation, Result::ok);
+  erase(peer, arrival);
 }
 
 // Null: the rest of one that was dropped, or too large to be kept.

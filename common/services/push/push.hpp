@@ -45,6 +45,9 @@ class Push final : private Service {
   // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow, in
   // either order: its receiver may have taken it in another way as soon as it has been announced.
   std::uint64_t offer(PeerId peer, std::size_t size);
+  // Sends the announcement, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It leaves
+  // with what push() sends, which follows at once.
+  bool announce(PeerId peer, std::uint8_t tag, const Slice* slices, int count);
   void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
   void release(PeerId peer, std::uint64_t number);
 
@@ -62,6 +65,7 @@ class Push final : private Service {
     std::uint64_t total;   // bytes of the message
     std::uint64_t offset;  // of this fragment
   };
+  static_assert(sizeof(Head) == kPlacedHead);
   // A message that arrives.
   struct Arrival {
     std::uint64_t number = 0;
@@ -70,6 +74,13 @@ class Push final : private Service {
     std::byte* place = nullptr;  // the receiver's, once it has fetched; else in `own`
     std::unique_ptr<std::byte[]> own;
     Operation* operation = nullptr;
+
+    std::byte* start() const noexcept { return place != nullptr ? place : own.get(); }
+    // Whether so many bytes behind the first ones of a fragment are the next.
+    bool expects(const Head& head, std::size_t landed, std::size_t size) const noexcept {
+      return head.total == total && head.offset <= arrived && landed == arrived - head.offset &&
+             size <= total - arrived;
+    }
   };
   struct Peer {
     std::uint64_t last = 0;              // number offered to it
@@ -91,13 +102,17 @@ class Push final : private Service {
   };
 
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  std::byte* place(PeerId peer, const Placing& frame) override;
+  Verdict on_placed(PeerId peer, const Placing& frame) override;
   void on_lost(PeerId peer) override;
 
   Peer& at(PeerId peer);
   static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
+  std::size_t fragment_to(PeerId peer) const noexcept;
   void post(PeerId peer, const Head& head, const std::byte* data, std::size_t size);
   static void sent(Message* message, Result result);
   Arrival* begin(PeerId id, Peer& peer, const Head& head);
+  void arrived(Peer& peer, Arrival& arrival, std::uint64_t bytes);
   void make_room(PeerId id, Peer& peer, std::size_t size);
   void erase(Peer& peer, Arrival& arrival) noexcept;
   std::unique_ptr<std::byte[]> take_memory();

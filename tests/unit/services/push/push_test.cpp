@@ -1,6 +1,8 @@
 // Pushed messages: fetched before, while and after they come; dropped; of a peer that is lost, or lies.
 #include "services/push/push.hpp"
 
+#include <array>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <numeric>
@@ -94,6 +96,84 @@ TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
     CHECK(setting.world.credit_fault().empty());
     for (const Fetched& one : setting.fetched) CHECK(one.calls == 1);
   }
+}
+
+// Plays the receiver's link, which has bytes of messages placed as they come.
+struct Landing {
+  struct Head {
+    std::uint64_t number, total, offset;
+  };
+  explicit Landing(Setting& setting_) : setting(setting_), sink(setting.world.ni(1).sink()) {
+    setting.push(8);  // connects
+    REQUIRE(setting.world.settle());
+  }
+  Placing frame(const Head& head, std::size_t landed, std::size_t left) {
+    std::memcpy(bytes.data(), &head, sizeof head);
+    return {bytes, landed, left};
+  }
+  std::byte* place(const Placing& frame) { return sink.place(setting.from, kMeta, frame); }
+
+  static constexpr Meta kMeta{FrameType::service, static_cast<std::uint8_t>(ServiceId::push)};
+  Setting& setting;
+  FrameSink& sink;
+  std::array<std::byte, kPlacedHead> bytes{};
+};
+
+TEST_CASE("a message whose bytes are placed as they come is whole, whenever it is fetched",
+          "[push]") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Setting setting(seed, 64);  // more than there are fragments
+    Landing landing(setting);
+    const std::size_t size = 1 + random.below(std::min<std::size_t>(limits::kPushMessage, 3000));
+    const std::vector<std::byte> sent = Setting::message(9, size);
+    const std::uint64_t fetched_at = random.below(size + 1);
+    const auto fetch_once = [&](std::size_t arrived) {
+      if (arrived >= fetched_at && setting.fetched.empty()) REQUIRE(setting.fetch(9, size));
+    };
+    for (std::size_t offset = 0; offset < size;) {
+      const std::size_t fragment = 1 + random.below(size - offset);
+      for (std::size_t landed = 0; landed < fragment;) {
+        fetch_once(offset + landed);
+        const Landing::Head head{9, size, offset};
+        std::byte* const to = landing.place(landing.frame(head, landed, fragment - landed));
+        REQUIRE(to != nullptr);
+        const std::size_t piece = 1 + random.below(fragment - landed);
+        std::memcpy(to, sent.data() + offset + landed, piece);
+        landed += piece;
+        landing.sink.on_placed(setting.from, Landing::kMeta,
+                               landing.frame(head, landed, fragment - landed));
+      }
+      offset += fragment;
+    }
+    fetch_once(size);
+    setting.world.ni(1).progress();
+    CHECK(setting.fetched.back().calls == 1);
+    CHECK(setting.fetched.back().place == sent);
+    CHECK(setting.receiver.kept(setting.from) == 8);
+  }
+}
+
+TEST_CASE("nothing is placed outside of a message", "[push]") {
+  Setting setting;
+  Landing landing(setting);
+  CHECK(landing.place(landing.frame({9, 100, 0}, 0, 101)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 100, 50}, 0, 50)) == nullptr);  // not its beginning
+  CHECK(landing.place(landing.frame({9, limits::kPushMessage + 1, 0}, 0, 10)) == nullptr);
+  CHECK(setting.receiver.kept(setting.from) == 8);
+  REQUIRE(landing.place(landing.frame({9, 100, 0}, 0, 50)) != nullptr);
+  landing.sink.on_placed(setting.from, Landing::kMeta, landing.frame({9, 100, 0}, 50, 0));
+  CHECK(landing.place(landing.frame({9, 100, 50}, 0, 51)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 101, 50}, 0, 50)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 100, 49}, 0, 50)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 100, 51}, 0, 49)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 100, ~std::uint64_t{49}}, 0, 50)) == nullptr);
+  CHECK(landing.place(landing.frame({9, 100, 50}, 0, 50)) != nullptr);
+  CHECK_FALSE(setting.world.ni(1).peers().at(setting.from).is_lost());
+  // What claims to be placed and cannot be.
+  landing.sink.on_placed(setting.from, Landing::kMeta, landing.frame({9, 100, 50}, 51, 0));
+  CHECK(setting.world.ni(1).peers().at(setting.from).is_lost());
 }
 
 TEST_CASE("fewer are pushed than one streams, and none that is too large", "[push]") {
