@@ -1,7 +1,7 @@
 // Buffers of the verbs link: those that wait for what peers send, shared by all of them, and those that carry frames out.
 //
 //   ReceivePool receives;
-//   if (!receives.promise(kWindow + kUncounted, why_not)) ...     // a peer may send so many from now on
+//   if (!receives.promise(count, why_not)) ...                    // a peer may send so many from now on
 //   deliver(receives.data(index));
 //   receives.give_back(index);                                    // posted again, with others, before poll() ends
 //

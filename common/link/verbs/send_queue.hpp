@@ -1,6 +1,6 @@
 // SendQueue: the work requests of one queue pair that have not ended, in order, and which of them ask for a completion.
 //
-//   if (queue.room() == 0) return SendStatus::again;
+//   if (queue.room() == 0) return busy();
 //   const SendQueue::Place place = queue.push({.what = Work::What::buffer, .buffer = index}, false);
 //   post(place.number, place.signalled);
 //   ...
