@@ -443,7 +443,9 @@ TEST_CASE("ni thread: what is kept back of a stream leaves soon though the host 
   CHECK(kept == 20);
   CHECK(pair.target.in_order);
   INFO(std::chrono::duration_cast<std::chrono::microseconds>(best).count() << " us");
-  CHECK(best < 100us);  // the best, whatever else runs here
+#ifndef __SANITIZE_THREAD__  // which makes everything many times as slow
+  CHECK(best < 100us);       // the best, whatever else runs here
+#endif
 }
 
 TEST_CASE("ni thread: a stream is kept back only while somebody watches") {
