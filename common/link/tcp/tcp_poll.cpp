@@ -294,10 +294,6 @@ int TcpLink::check_time(Clock::time_point now) {
   return events;
 }
 
-void TcpLink::end_with_errno(Connection& connection, int error) {
-  end(connection, connection.ends() + ": " + std::strerror(error));
-}
-
 void TcpLink::end(Connection& connection, std::string_view why) {
   std::vector<Operation*> lost;
   bool reported = false;

@@ -8,6 +8,12 @@ std::string seconds(std::chrono::milliseconds time) {
   return std::to_string(time.count() / 1000) + "." + std::to_string(time.count() % 1000 / 100);
 }
 
+std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
+                      const char* meanwhile) {
+  return connection.ends() + ": its host has not answered for " + seconds(lasts) + " s, " +
+         meanwhile + " (is it down, or the cable cut, or does a firewall drop packets?)";
+}
+
 }  // namespace
 
 int TcpLink::look_after_peers() {
@@ -26,11 +32,16 @@ int TcpLink::look_after_peers() {
     if (connections_.empty()) timer_.run(Silence::Duration(0));
   }
   for (Connection* connection : silent)
-    end(*connection, connection->ends() + ": its host has not answered for " +
-                         seconds(connection->silence.lasts()) +
-                         " s, although data is on its way to it (is it down, or the cable cut, or "
-                         "does a firewall drop packets?)");
+    end(*connection,
+        no_answer(*connection, connection->silence.lasts(), "although data is on its way to it"));
   return static_cast<int>(silent.size());
+}
+
+// The kernel noticed by itself: its keep-alive watches connections on which nothing is on its way.
+void TcpLink::end_with_errno(Connection& connection, int error) {
+  end(connection, error == ETIMEDOUT ? no_answer(connection, options_.peer_timeout,
+                                                 "although the kernel has asked it again and again")
+                                     : connection.ends() + ": " + std::strerror(error));
 }
 
 }  // namespace lfc::tcp
