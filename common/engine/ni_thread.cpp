@@ -17,6 +17,7 @@
 #include "base/faults.hpp"
 #include "engine/turn.hpp"
 #include "machine/cores.hpp"
+#include "sync/asymmetric_fence.hpp"
 #include "sync/relax.hpp"
 
 namespace lfc {
@@ -145,6 +146,7 @@ void NiThread::prepare() noexcept {
 void NiThread::run() noexcept {
   prepare();
   answer_measurement();
+  AsymmetricFence::register_process();
   if (turn_.config().policy == Policy::fixed) {
     own();
   } else {

@@ -11,6 +11,7 @@
 #include "link/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
+#include "sync/asymmetric_fence.hpp"
 
 namespace lfc {
 namespace {
@@ -171,6 +172,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.threads = options.threads;
   config.detour = options.detour;
   const std::string policy = decide_policy(options, config);
+  if (config.policy != Policy::single) AsymmetricFence::leave_to_thread();  // the start has no time
   auto ni = std::make_unique<Ni>(config);
 
   const bool by_default = names_no_link(options);

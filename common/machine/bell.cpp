@@ -120,8 +120,13 @@ BellCord::BellCord(BellState& state) {
   ringer_ = Ringer::of_process();
   if (ringer_ == nullptr || !ringer_->ring(name_)) return;
   state_ = &state;
-  cheap_ = state.is_heavy.load(std::memory_order_relaxed) != 0 &&
-           AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric();
+  fence();
+}
+
+void BellCord::fence() const noexcept {
+  full_fence();
+  is_cheap_ =
+      state_->is_heavy.load(std::memory_order_relaxed) != 0 && AsymmetricFence::may_be_light();
 }
 
 void BellCord::ring(std::uint32_t token) const noexcept {

@@ -68,16 +68,23 @@ class BellCord {
 
   // After the work has been published.
   void pull() const noexcept {
-    AsymmetricFence::light(cheap_);
+    if (is_cheap_) [[likely]]
+      AsymmetricFence::light(true);
+    else
+      fence();
     if (const std::uint32_t token = state_->word.asleep()) [[unlikely]]
       ring(token);
   }
 
+  // Whether to pull costs no fence.
+  bool is_cheap() const noexcept { return is_cheap_; }
+
  private:
+  void fence() const noexcept;
   void ring(std::uint32_t token) const noexcept;
 
   BellState* state_ = nullptr;
-  bool cheap_ = false;
+  mutable bool is_cheap_ = false;  // from the moment on when this process has registered
   BellName name_{};
   std::shared_ptr<const Ringer> ringer_;
 };

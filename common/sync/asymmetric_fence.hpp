@@ -10,7 +10,12 @@
 //   rare:     theirs.store(1, relaxed); fence.heavy(); if (mine.load(relaxed)) ...
 //
 // Where the kernel has no membarrier both sides take a full fence. Between processes the frequent
-// side may be light only if it has registered and knows that the rare side can be heavy().
+// side may be light only if it has registered and knows that the rare side can be heavy():
+//
+//   if (AsymmetricFence::may_be_light() && theirs_is_asymmetric) ...
+//
+// To register takes the kernel some 10 ms when the process has threads. A process whose start has no
+// time for that leaves it to a thread: within the process to the rare side, in its first heavy().
 // Proof by exhaustion: tests/unit/sync/handshake_test.cpp.
 // Threads: any.
 #pragma once
@@ -27,11 +32,16 @@ class AsymmetricFence {
   // Who has to be fenced: the threads of this process, or registered processes of the host, too.
   enum class Scope : std::uint8_t { process, host };
 
-  // Registers this process with the kernel on first use: up to some 10 ms when it has threads.
-  explicit AsymmetricFence(Scope scope) noexcept : scope_(scope), cheap_(registered(scope)) {}
+  explicit AsymmetricFence(Scope scope) noexcept : scope_(scope), cheap_(is_known(scope)) {}
 
   // Whether light() costs nothing and heavy() fences the others.
   bool is_asymmetric() const noexcept { return cheap_; }
+
+  // Whether this process has registered with those of the host. It does so now, unless that is left to a thread.
+  static bool may_be_light() noexcept;
+  // A thread of this process will register it.
+  static void leave_to_thread() noexcept;
+  static void register_process() noexcept;
 
   void light() const noexcept { light(cheap_); }
   static void light(bool cheap) noexcept {
@@ -44,7 +54,7 @@ class AsymmetricFence {
   void heavy() const noexcept;
 
  private:
-  static bool registered(Scope scope) noexcept;
+  static bool is_known(Scope scope) noexcept;
 
   Scope scope_;
   bool cheap_;

@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "engine/open.hpp"
+#include "sync/asymmetric_fence.hpp"
 
 namespace {
 
@@ -580,6 +581,19 @@ TEST_CASE("ni thread: upcalls reach a host that is away") {
   target.ni->turn().mask();
   CHECK(target.received == 1);
   target.ni->turn().unmask();
+}
+
+TEST_CASE(
+    "ni thread: it registers the process with those of the host, so that sends cost no fence") {
+  if (!AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric()) return;
+  for (const std::string policy : kAutonomous) {
+    INFO(policy);
+    const Station station(0, "shm", policy);
+    const auto deadline = steady_clock::now() + 10s;
+    while (!AsymmetricFence::may_be_light() && steady_clock::now() < deadline)
+      std::this_thread::sleep_for(1ms);
+    CHECK(AsymmetricFence::may_be_light());
+  }
 }
 
 TEST_CASE("ni thread: it can be ended at any time") {

@@ -9,11 +9,13 @@
 #include <csignal>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "catch.hpp"
 #include "machine/file_descriptor.hpp"
 #include "machine/process_watch.hpp"
+#include "sync/asymmetric_fence.hpp"
 
 namespace lfc {
 namespace {
@@ -58,6 +60,25 @@ TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") 
     owner.bell->withdraw();
     CHECK_FALSE(owner.rung());
   }
+}
+
+// Until then the ringer takes the fence, and wakes all the same.
+TEST_CASE("bell: to pull costs no fence from when a thread has registered the process",
+          "[machine]") {
+  AsymmetricFence::leave_to_thread();
+  Owner owner;
+  const auto wakes = [&] {
+    owner.bell->announce();
+    owner.cord.pull();
+    const bool woken = owner.rung();
+    owner.bell->withdraw();
+    return woken;
+  };
+  CHECK((wakes() && !owner.cord.is_cheap()));
+  std::thread(AsymmetricFence::register_process).join();
+  const bool known = AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric();
+  CHECK((wakes() && owner.cord.is_cheap() == known));
+  CHECK(wakes());
 }
 
 // One socket may have sent some hundreds of bytes that nobody has read.
