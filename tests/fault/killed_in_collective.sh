@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # A rank is killed (kill -9) inside each collective: the job ends with an error within 10 s, on one host and, as root,
 # across the hosts of a lab. And where mpirun does not end it (--enable-recovery), coll lfc notices by itself: all other
-# ranks end within 10 s, and say who is lost.
+# ranks end within 10 s, and say who is lost. Arguments: the collectives; without them, all.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 cd "$tree"
 
 program=$LFC_TESTS_BIN/mpi_coll_steady
-calls=(bcast barrier reduce allreduce allgather gather scatter ibcast ibarrier ireduce iallreduce iallgather)
+calls=("$@")
+(($# > 0)) || calls=(bcast barrier reduce allreduce allgather gather scatter ibcast ibarrier ireduce iallreduce iallgather)
 
 launch() { # launch LAUNCHER... -- ARGS...: as start_job, by another launcher
   local launcher=()
@@ -52,7 +53,8 @@ fi
 nothing_left
 
 # Nobody but the component itself tells those who wait.
-for call in bcast barrier reduce allreduce ibcast iallreduce; do
+for call in "${calls[@]}"; do
+  [[ $call =~ ^(bcast|barrier|reduce|allreduce|ibcast|iallreduce)$ ]] || continue # where every rank waits for every other
   launch "${here[@]}" --enable-recovery -- "$program" --only "$call" --seconds 100
   victim "$call" 2
   for ((tries = 0; tries < 100; ++tries)); do

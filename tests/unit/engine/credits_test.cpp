@@ -127,7 +127,7 @@ void drain(Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("credits are conserved in random schedules", "[credits]") {
+TEST_CASE("credits are conserved in random schedules", "[credits][exhaustive]") {
   const std::uint32_t initial = GENERATE(1u, 2u, 3u, 8u, 64u);
   const std::uint32_t maximum = GENERATE(1u, 16u, 300u, 5000u);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -345,7 +345,7 @@ TEST_CASE("arrivals come in order, once, and not from too far ahead", "[bond]") 
   REQUIRE_FALSE(arrivals.keep(5, {FrameType::message}, large));
 }
 
-TEST_CASE("nothing is lost or doubled when rails die", "[bond]") {
+TEST_CASE("nothing is lost or doubled when rails die", "[bond][exhaustive]") {
   int again = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed) ? 1 : 0;
   REQUIRE(again > 200);  // in that many runs frames went again

@@ -145,7 +145,7 @@ class Program {
 
 }  // namespace
 
-TEST_CASE("random exchanges match exactly under delay and reordering", "[neon]") {
+TEST_CASE("random exchanges match exactly under delay and reordering", "[neon][exhaustive]") {
   const std::uint64_t seeds = 600 * std::min<std::uint64_t>(effort(), 10);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     INFO("seed " << seed);

@@ -256,7 +256,8 @@ std::size_t all(Case one) {
 
 }  // namespace
 
-TEST_CASE("locks in all interleavings: an exclusive one is alone and all get theirs", "[windows]") {
+TEST_CASE("locks in all interleavings: an exclusive one is alone and all get theirs",
+          "[windows][exhaustive]") {
   for (const std::vector<bool>& exclusive :
        {std::vector<bool>{true}, {false}, {false, false}, {true, false}, {true, true}})
     for (const bool rides : {false, true}) {
