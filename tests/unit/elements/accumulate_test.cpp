@@ -188,7 +188,7 @@ void blank_padding(Element element, std::vector<std::byte>& packed) {
 }
 
 // The loop for many elements and the steps for one make the same of the same.
-TEST_CASE("many elements at a time come out as one by one", "[accumulate]") {
+TEST_CASE("many elements at a time come out as one by one", "[accumulate][serial]") {
   constexpr std::size_t kBytes = 3 * 4096 + 96;  // a multiple of the element in `count` below
   ElementLock lock;
   std::vector<std::byte> operands(kBytes);
@@ -280,7 +280,7 @@ void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t
 }
 
 TEST_CASE("pairs with gaps, at equal distances or not, give what one by one gives",
-          "[accumulate]") {
+          "[accumulate][serial]") {
   ElementLock lock;
   constexpr std::uint64_t kCount = 230;
   constexpr std::size_t kRoom = 32768;

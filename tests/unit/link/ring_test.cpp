@@ -74,7 +74,7 @@ TEST_CASE("ring: shapes out of range are refused with words", "[ring]") {
   }
 }
 
-TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[ring]") {
+TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[ring][serial]") {
   const std::uint32_t seed = GENERATE(1u, 2u);
   const RingShape& shape = kShapes[GENERATE(0, 1, 2)];
   TestRing ring(shape);

@@ -341,7 +341,7 @@ Found search_lock(bool with_fence, bool in_order) {
   return found;
 }
 
-TEST_CASE("handshake: no wake-up is lost, in no interleaving") {
+TEST_CASE("handshake: no wake-up is lost, in no interleaving", "[handshake][serial]") {
   CHECK(lost_wake_ups(true) == 0);
   CHECK(lost_wake_ups(false) != 0);
 }
