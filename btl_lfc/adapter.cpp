@@ -207,7 +207,8 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
                               void* endpoint, char* why, size_t why_size) try {
   const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
   if (!parsed) {
-    copy_text("its address is malformed", why, why_size);
+    copy_text(lfc::Address::fault_of({static_cast<const std::byte*>(address), size}), why,
+              why_size);
     return LFC_NO_PEER;
   }
   std::string why_not;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -103,8 +104,9 @@ uint32_t lfc_rma_find_peer(uint32_t job, uint32_t rank) {
 }
 
 uint32_t lfc_rma_add_peer(const void* address, size_t size, char* why, size_t why_size) try {
-  const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
-  std::string why_not = "its address is malformed";
+  const std::span blob(static_cast<const std::byte*>(address), size);
+  const auto parsed = lfc::Address::parse(blob);
+  std::string why_not = parsed ? "" : lfc::Address::fault_of(blob);
   if (parsed) {
     why_not.clear();
     const lfc::PeerId peer = windows->ni().add_peer(*parsed, why_not);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 
 namespace lfc {
@@ -19,9 +20,14 @@ struct AddressHead {
   std::uint32_t tag;
   std::uint32_t initial_window;
   std::array<std::uint32_t, 4> key;  // zero where it is left out
+  std::uint32_t stamp;               // of the build
 };
-constexpr std::uint32_t kMagic = 0x3243464c;  // "LFC2": magic and version in one
+constexpr std::uint32_t kMagic = 0x3343464c;  // "LFC3": magic and version in one
 constexpr std::size_t kMaxName = 15;
+
+bool is_ours(const AddressHead& head) noexcept {
+  return head.magic == kMagic && head.stamp == BuildStamp::of_all();
+}
 
 // Walks the sections; calls visit(name, bytes) for each. False when a section is malformed.
 template <class Visit>
@@ -48,7 +54,8 @@ AddressWriter::AddressWriter(const Identity& identity) {
                          identity.name.rank,
                          identity.tag,
                          identity.initial_window,
-                         std::bit_cast<decltype(AddressHead::key)>(identity.key)};
+                         std::bit_cast<decltype(AddressHead::key)>(identity.key),
+                         BuildStamp::of_all()};
   bytes_.resize(sizeof head);
   std::memcpy(bytes_.data(), &head, sizeof head);
 }
@@ -74,7 +81,7 @@ void AddressWriter::add(std::string_view name, std::span<const std::byte> bytes)
 std::optional<Address> Address::parse(std::span<const std::byte> blob) {
   if (blob.size() < sizeof(AddressHead) || blob.size() > kMaxAddress) return std::nullopt;
   const auto head = load_pod<AddressHead>(blob.data());
-  if (head.magic != kMagic || head.initial_window == 0) return std::nullopt;
+  if (!is_ours(head) || head.initial_window == 0) return std::nullopt;
   const auto key = std::bit_cast<Key>(head.key);
   if (key && head.tag != tag_of(key)) return std::nullopt;
   if (!for_each_section(blob.subspan(sizeof head), [](auto, auto) {})) return std::nullopt;
@@ -82,6 +89,12 @@ std::optional<Address> Address::parse(std::span<const std::byte> blob) {
   address.identity_ = {{head.job, head.rank}, key, head.initial_window, head.tag};
   address.bytes_.assign(blob.begin(), blob.end());
   return address;
+}
+
+const char* Address::fault_of(std::span<const std::byte> blob) noexcept {
+  if (blob.size() >= sizeof(AddressHead) && !is_ours(load_pod<AddressHead>(blob.data())))
+    return "it has another build of LFC; all nodes need the same one";
+  return "its address is malformed";
 }
 
 std::span<const std::byte> Address::section(std::string_view name) const noexcept {

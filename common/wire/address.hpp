@@ -7,7 +7,7 @@
 //   shm.publish(writer); ofi.publish(writer);
 //   std::vector<std::byte> blob = std::move(writer).finish();
 //   ...
-//   std::optional<Address> peer = Address::parse(blob);      // nullopt: malformed
+//   std::optional<Address> peer = Address::parse(blob);      // nullopt: fault_of(blob)
 //   std::span<const std::byte> mine = peer->section("shm");  // empty: peer has no such link
 //
 // What is published holds the process's key; whoever has it may connect. What a hello carries, without_key(), does not.
@@ -57,8 +57,11 @@ class AddressWriter {
 
 class Address {
  public:
-  // Checks the whole blob. The result owns a copy.
+  // Checks the whole blob, and that it is of a process whose memory and frames are laid out as ours (base/build_stamp.hpp).
+  // The result owns a copy.
   static std::optional<Address> parse(std::span<const std::byte> blob);
+  // Of one that parse() refuses, for the user.
+  static const char* fault_of(std::span<const std::byte> blob) noexcept;
 
   const Identity& identity() const noexcept { return identity_; }
   bool has_key() const noexcept { return static_cast<bool>(identity_.key); }

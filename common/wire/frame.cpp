@@ -3,10 +3,19 @@
 #include <bit>
 #include <cstring>
 
+#include "base/build_stamp.hpp"
+
 namespace lfc {
 
 static_assert(std::endian::native == std::endian::little,
               "headers are little-endian on the wire; add byte swaps for this machine");
+
+namespace {
+
+const BuildStamp stamp("frame", {kWireVersion, static_cast<std::uint64_t>(FrameType::last_),
+                                 sizeof(Header), sizeof(Meta)});
+
+}  // namespace
 
 const char* to_string(FrameType type) noexcept {
   switch (type) {

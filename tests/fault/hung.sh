@@ -10,11 +10,7 @@ explains() {
   local mode=$1 ranks=$2 pattern=$3 tries
   shift 3
   start_job "$ranks" --mca btl lfc --mca osc neon "$@" "$hung" "$mode"
-  for ((tries = 0; tries < 300; ++tries)); do
-    ! grep -aqx hung "$output" || break
-    sleep 0.05
-  done
-  grep -aqx hung "$output" || fail "$mode: the job has not begun to hang"
+  await_line hung || fail "$mode: the job has not begun to hang"
   [[ $mode != cable ]] || nsenter -t "$job_pid" -n ip link set lo down
   for ((tries = 0; tries < 30; ++tries)); do # until all of them wait as they will for ever
     sleep 0.1

@@ -108,9 +108,9 @@ job_is_ok() {
   grep -aqx ok "$output" || fail "the program did not say ok: $*"
 }
 
-pid_of_rank() { # waits until it has begun
+pid_of_rank() { # waits until it has begun; a busy machine takes its time
   local tries pid
-  for ((tries = 0; tries < 100; ++tries)); do
+  for ((tries = 0; tries < 600; ++tries)); do
     for pid in $(job_pids); do
       if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ" 2>/dev/null; then
         echo "$pid"
@@ -119,7 +119,18 @@ pid_of_rank() { # waits until it has begun
     done
     sleep 0.1
   done
-  fail "rank $1 has not begun within 10 s" >&2
+  fail "rank $1 has not begun within 60 s" >&2
+}
+
+# await_line LINE: until the job has printed it; false: it does not, within a minute, or has ended
+await_line() {
+  local tries
+  for ((tries = 0; tries < 600; ++tries)); do
+    ! grep -aqx "$1" "$output" || return 0
+    kill -0 "$job_pid" 2>/dev/null || return 1
+    sleep 0.1
+  done
+  return 1
 }
 
 # stat RANK KEY: a counter of that rank's lfc-stats line

@@ -21,7 +21,8 @@ launch() { # launch LAUNCHER... -- ARGS...: as start_job, by another launcher
 victim() { # victim CALL RANK: once it is at work
   local pid
   pid=$(pid_of_rank "$2")
-  sleep 0.6
+  await_line 'at work' || fail "the job does not get to work: $1"
+  sleep 0.2
   kill -0 "$pid" 2>/dev/null || fail "the job has ended before anything was killed: $1"
   kill -KILL "$pid"
 }

@@ -37,16 +37,11 @@ stream=(--mca btl lfc --mca btl_lfc_interfaces "eth1,eth2" --mca btl_lfc_stats 1
 
 # faulted NAME WHERE RAIL PROGRAM-ARGS...: cut in the middle
 faulted() {
-  local name=$1 where=$2 rail=$3 tries
+  local name=$1 where=$2 rail=$3
   shift 3
   rm -f "$scratch/cut"
   start_job 2 "${stream[@]}" "$@" --until "$scratch/cut"
-  for ((tries = 0; tries < 3000; ++tries)); do # a busy machine takes its time to start a job
-    ! grep -aqx 'stream: half' "$output" || break
-    kill -0 "$job_pid" 2>/dev/null || break
-    sleep 0.02
-  done
-  grep -aqx 'stream: half' "$output" || { tail -n 20 "$output"; fail "$name: the stream did not get half way"; }
+  await_line 'stream: half' || { tail -n 20 "$output"; fail "$name: the stream did not get half way"; }
   [[ $where == none ]] || cut_rail "$where" "$rail"
   touch "$scratch/cut"
   end_job 60

@@ -18,16 +18,10 @@ mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE
 
 # A stream that stands half way until it is told to go on.
 begin_stream() {
-  local tries
   rm -f "$scratch/go"
   start_job 2 --mca btl lfc --mca btl_lfc_interfaces eth1 --mca btl_lfc_peer_timeout "$timeout" \
     mpi_stream --mebibytes 100 --until "$scratch/go"
-  for ((tries = 0; tries < 1500; ++tries)); do
-    ! grep -aqx 'stream: half' "$output" || return 0
-    kill -0 "$job_pid" 2>/dev/null || break
-    sleep 0.02
-  done
-  fail "the stream did not get half way"
+  await_line 'stream: half' || fail "the stream did not get half way"
 }
 
 if ((stopped > 0)); then

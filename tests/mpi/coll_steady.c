@@ -1,5 +1,6 @@
 // One collective over and over, small and large, each in its turn: steady work for tests that disturb a
 // job. A call that fails says so and ends the rank: "lost rank=R call=NAME after=N: MPI's own words".
+// Rank 0 says "at work" after the first hundred.
 //
 //   coll_steady [--only NAME] [--seconds S]     S (default 0.2) for each; names are in the table below
 #include "check.h"
@@ -106,6 +107,10 @@ int main(int argc, char** argv) {
     const double end = MPI_Wtime() + seconds;
     long done = 0;
     for (int more = 1; more != 0;) {
+      if (me == 0 && tried == 1 && done == 100) {
+        puts("at work");
+        fflush(stdout);
+      }
       for (int i = 0; i < 100; ++i, ++done) {
         doing("%s no. %ld", calls[call].name, done);
         check(call, done,

@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 #include "base/errors.hpp"
 
@@ -16,6 +18,11 @@ namespace lfc {
 namespace {
 
 constexpr std::uint32_t kMaxPlaces = 1 << 14;
+
+const BuildStamp stamp("segment",
+                       {sizeof(SegmentHead), offsetof(SegmentHead, changes),
+                        offsetof(SegmentHead, bell), sizeof(BellState), sizeof(PlaceHead),
+                        sizeof(RingProgress), kRingHead, kSlotBytes, kControlReserve});
 
 std::size_t round_to_pages(std::size_t size) noexcept {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

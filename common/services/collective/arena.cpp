@@ -1,9 +1,11 @@
 #include "services/collective/arena.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
+#include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 #include "base/errors.hpp"
 #include "services/collective/board.hpp"
@@ -30,6 +32,8 @@ struct Directory {
 };
 
 constexpr std::size_t kDirectory = round_up(sizeof(Directory), kPage);
+
+const BuildStamp stamp("arena", {sizeof(Entry), offsetof(Directory, entries), kEntries});
 
 Directory& directory_of(const Mapping& mapping) noexcept {
   return *reinterpret_cast<Directory*>(mapping.data());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/build_stamp.hpp"
 #include "base/limits.hpp"
 
 namespace lfc {
@@ -10,6 +11,10 @@ namespace {
 constexpr std::size_t kPage = 4096;
 
 }  // namespace
+
+const BuildStamp Board::stamp("board",
+                              {sizeof(Head), sizeof(Line), sizeof(Slot), kInline, kRoom,
+                               Label::kDigestBits, limits::kCollSlots, limits::kCollRooms});
 
 std::size_t Board::slots_offset(std::uint32_t lanes) noexcept {
   return sizeof(Head) + sizeof(Line) * lanes;

@@ -31,6 +31,8 @@
 
 namespace lfc {
 
+class BuildStamp;
+
 class Board {
  public:
   static constexpr std::size_t kLine = 64;
@@ -122,6 +124,7 @@ class Board {
     std::byte bytes[kInline];
   };
   static_assert(sizeof(Slot) == kLine);
+  static const BuildStamp stamp;
   static_assert(Label::kSmall == kInline && kRoom <= Label::kMostBytes);
 
   static std::size_t slots_offset(std::uint32_t lanes) noexcept;

@@ -44,7 +44,7 @@ void Processes::introduce(ProcessName name, std::span<const std::byte> facts,
 const char* Processes::why_not(ProcessName name) {
   const std::lock_guard guard(mutex_);
   const Process& known = process(name);
-  if (!known.facts) return "a rank has no LFC engine";
+  if (!known.facts) return "a rank has no LFC engine, or another build of LFC";
   return known.facts->parameters == facts_.parameters ? nullptr : "ranks have different parameters";
 }
 

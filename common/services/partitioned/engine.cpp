@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "engine/process_ni.hpp"
@@ -93,8 +94,9 @@ uint32_t lfc_part_peer(uint32_t job, uint32_t rank, const void* address, size_t 
     const lfc::PeerId known = ni.services().find({job, rank});
     if (known != lfc::kNoPeer) return known;
   }
-  const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
-  std::string why_not = "its address is malformed";
+  const std::span blob(static_cast<const std::byte*>(address), size);
+  const auto parsed = lfc::Address::parse(blob);
+  std::string why_not = parsed ? "" : lfc::Address::fault_of(blob);
   lfc::PeerId peer = lfc::kNoPeer;
   if (parsed) peer = ni.add_peer(*parsed, why_not = {});
   std::snprintf(why, why_size, "%s", why_not.c_str());

@@ -2,14 +2,21 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <new>
 #include <utility>
 
+#include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 #include "services/windows/windows.hpp"
 
 namespace lfc {
 namespace {
+
+const BuildStamp stamp("window", {sizeof(WindowFacts), offsetof(WindowFacts, region),
+                                  offsetof(WindowFacts, segment), sizeof(WindowControl),
+                                  offsetof(WindowControl, elements),
+                                  offsetof(WindowControl, singles), WindowMemory::kFewElements});
 
 // The control, which neighbours map in any case, and behind it the memory that a window allocates.
 void make_segment(WindowShape& shape) {

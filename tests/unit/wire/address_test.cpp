@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/build_stamp.hpp"
 #include "catch.hpp"
 #include "link/sim/random.hpp"
 
@@ -102,6 +103,17 @@ TEST_CASE("an address without a window, or of another version, is refused", "[ad
   REQUIRE_FALSE(Address::parse(other).has_value());
 }
 
+TEST_CASE("an address of another build is refused, and told", "[address]") {
+  const BuildStamp more("a part that the other build has not", {1, 2});
+  const auto theirs = example();
+  const BuildStamp another("and one more", {3});
+  CHECK_FALSE(Address::parse(theirs).has_value());
+  CHECK(std::string(Address::fault_of(theirs)).find("another build") != std::string::npos);
+  CHECK(Address::parse(example()).has_value());
+  CHECK(std::string(Address::fault_of(std::span(theirs).first(20))).find("malformed") !=
+        std::string::npos);
+}
+
 TEST_CASE("an address without its key is the same but for that", "[address]") {
   const auto address = Address::parse(example()).value();
   const auto shown = Address::parse(without_key(example())).value();
@@ -121,7 +133,7 @@ TEST_CASE("an address whose tag is not its key's is refused", "[address]") {
 
 TEST_CASE("an address never grows past its limit", "[address]") {
   AddressWriter writer({{1, 2}, 3, 4});
-  writer.add("a", std::vector<std::byte>(kMaxAddress - 36 - 4));  // exactly full
+  writer.add("a", std::vector<std::byte>(kMaxAddress - 40 - 4));  // exactly full
   REQUIRE_THROWS_AS(writer.add("b", {}), std::length_error);
   const auto blob = std::move(writer).finish();
   REQUIRE(blob.size() == kMaxAddress);
