@@ -61,7 +61,7 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
   }
   show(next_, meta, length);
   ++next_;
-  prefetch<1>(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
+  prefetch_to_write(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
   return SendStatus::sent;
 }
 
