@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "link/tcp/tcp_link.hpp"
 #include "numbers.hpp"
 
@@ -136,7 +137,7 @@ class Cable final : FrameSink {
     AddressWriter writer(identity);
     link_->publish(writer);
     const std::vector<std::byte> mine = std::move(writer).finish();
-    link_->set_own_address(mine);
+    link_->set_own_address(without_key(mine));
     struct Blob {
       std::size_t size;
       std::byte bytes[kMaxAddress];
@@ -151,16 +152,20 @@ class Cable final : FrameSink {
     received_ = 0;
   }
 
+  // In as many frames as that takes.
   void send(const std::byte* data, std::size_t size) {
-    const Slice slice{data, size};
-    SendStatus status;
-    while ((status = link_->send(0, {FrameType::message}, &slice, 1)) == SendStatus::again)
-      link_->poll();
-    if (status != SendStatus::sent) die("send failed");
+    for (std::size_t at = 0; at == 0 || at < size; at += limits::kTcpPayload) {
+      const Slice slice{data + at, std::min(size - at, limits::kTcpPayload)};
+      SendStatus status;
+      while ((status = link_->send(0, {FrameType::message}, &slice, 1)) == SendStatus::again)
+        link_->poll();
+      if (status != SendStatus::sent) die("send failed");
+    }
   }
-  void receive() {
-    while (received_ == 0) link_->poll();
-    --received_;
+  void receive(std::size_t size = 1) {
+    const std::size_t frames = (size + limits::kTcpPayload - 1) / limits::kTcpPayload;
+    while (received_ < frames) link_->poll();
+    received_ -= frames;
   }
   LinkRegion remote(std::byte* memory) {
     LinkRegion region;
@@ -245,7 +250,7 @@ void run(const Side& side, int repeats, std::chrono::milliseconds least) {
   std::byte* data = memory.data();
 
   std::vector<Row> rows;
-  for (const std::size_t size : {8u, 1024u, 4096u, 16384u, 65536u}) {
+  for (const std::size_t size : {8u, 1024u, 4096u, 16384u, 49152u, 65536u, 131072u, 262144u}) {
     rows.push_back({"half round trip", size, false,
                     [&, size](std::size_t count) {
                       for (std::size_t i = 0; i < count; ++i) {
@@ -257,7 +262,7 @@ void run(const Side& side, int repeats, std::chrono::milliseconds least) {
                     [&, size](std::size_t count) {
                       for (std::size_t i = 0; i < count; ++i) {
                         if (side.first) cable.send(data, size);
-                        cable.receive();
+                        cable.receive(size);
                         if (!side.first) cable.send(data, size);
                       }
                     }});
@@ -273,7 +278,7 @@ void run(const Side& side, int repeats, std::chrono::milliseconds least) {
       }
     };
   };
-  for (const std::size_t size : {8u, 4096u, 65536u}) {
+  for (const std::size_t size : {8u, 4096u, 65536u, 262144u}) {
     rows.push_back(
         {"stream of frames", size, true, bare_stream(size), [&, size](std::size_t count) {
            if (side.first) {
@@ -281,7 +286,7 @@ void run(const Side& side, int repeats, std::chrono::milliseconds least) {
              cable.drain();
              cable.receive();
            } else {
-             for (std::size_t i = 0; i < count; ++i) cable.receive();
+             for (std::size_t i = 0; i < count; ++i) cable.receive(size);
              cable.send(data, 1);
              cable.drain();
            }

@@ -164,12 +164,11 @@ inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
 // --- Push ---
 
 // The largest message: a larger one gains nothing. Fragments are as large as frames, for each costs a system call at both
-// ends. Messages under way to a peer; bytes of a peer that nobody has fetched.
-inline const std::size_t kPushMessage = limit("push_message", 512, 128 * 1024);
+// ends. Bytes of a peer that nobody has fetched, and so under way to a peer that has not said that it has taken them.
+inline const std::size_t kPushMessage = limit("push_message", 512, 256 * 1024);
 inline const std::size_t kPushFragment = limit("push_fragment", 64, 60 * 1024);
-inline const std::uint32_t kPushMessages = limit("push_messages", 1, 2);
 inline const std::size_t kPushShare =
-    std::max<std::uint64_t>(limit("push_share", 512, 256 * 1024), kPushMessage);
+    std::max<std::uint64_t>(limit("push_share", 512, 1024 * 1024), kPushMessage);
 
 // --- btl lfc ---
 

@@ -53,7 +53,7 @@ class Activity {
   // --- Frames that links keep back ---
 
   Keep may_keep(bool stream) noexcept {
-    if (driven_) {
+    if (driven_ || together_) {
       kept_ = true;
       return Keep::turn;
     }
@@ -64,6 +64,9 @@ class Activity {
     if (stream && watch == Watch::off) ask_for_watch();
     return Keep::no;
   }
+  // By one thread of the host: it pushes at the end of a few sends what links keep of them.
+  bool is_together() const noexcept { return together_; }
+  void set_together(bool together) noexcept { together_ = together; }
   bool take_kept() noexcept { return std::exchange(kept_, false); }
   // The thread, before each rest: whether it has to watch what links keep, for that has been asked for.
   bool watches() noexcept {
@@ -104,6 +107,7 @@ class Activity {
   std::atomic<std::uint64_t> streams_{0};
   bool left_over_ = false;
   bool kept_ = false;
+  bool together_ = false;
   bool driven_ = false;
   bool armed_ = false;
   NiThread* thread_ = nullptr;

@@ -93,7 +93,7 @@ bool Turn::may_skip() noexcept {
 // Flat, as is what it calls when there is nothing to do.
 [[gnu::flatten]] int Turn::pass_and_serve() noexcept { return pass() + serve_host(); }
 
-int Turn::pass() noexcept {
+int Turn::pass(bool away) noexcept {
   if (config_.policy == Policy::fixed) {
     lock_.note_visit();
     return 0;
@@ -109,9 +109,9 @@ int Turn::pass() noexcept {
     activity_.set_driven(true);
     HostQueue& host = parts_.receiver.host();
     // What came while the host was away is older than anything that may be delivered now.
-    if (host.mode() == HostQueue::Mode::direct && !host.empty()) [[unlikely]]
+    if (!away && host.mode() == HostQueue::Mode::direct && !host.empty()) [[unlikely]]
       events = parts_.receiver.drain_host(INT_MAX);
-    const bool leaves = fault(Fault::host_leaves);
+    const bool leaves = away || fault(Fault::host_leaves);
     if (leaves) host.set_away(true);
     const int found = fault(Fault::pass_skipped) ? 0 : look(false);
     if (leaves) host.set_away(false);

@@ -57,7 +57,8 @@ class Turn {
   // --- The host ---
 
   int progress() noexcept { return may_skip() ? 0 : pass_and_serve(); }
-  int pass() noexcept;
+  // `away`: from where the host cannot be called back; what comes for it waits until it makes progress. For one thread.
+  int pass(bool away = false) noexcept;
   int serve_host() noexcept;
   // Between the two the NI thread neither drives the control program nor calls the host back,
   // however long it takes. They may be nested. Cheap: a store and a load.

@@ -257,7 +257,8 @@ SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
 SendStatus TcpLink::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what, bool more) noexcept {
   const bool large = total_size(slices, count) > kKeptFrame;
-  const Keep answer = armed_ || large ? Keep::no : sink_.may_keep(connection.burst.is_stream());
+  const Keep answer =
+      armed_ || large || more ? Keep::no : sink_.may_keep(connection.burst.is_stream());
   if (answer == Keep::never) connection.burst.pause();
   const bool timed = answer == Keep::watched && prefix.kind != kGet;  // whose answer is waited for
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};

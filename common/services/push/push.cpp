@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "engine/together.hpp"
 
 namespace lfc {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 // Messages that are not pushed after one that was not taken.
 constexpr std::uint32_t kPause = 256;
 // Buffers that are kept for the next messages.
-constexpr std::size_t kSpareMemory = 4;
+constexpr std::size_t kSpareMemory = 8;
+// A sender that has more under way wants to hear what is taken; a receiver tells when it is so much.
+const std::size_t kStream = limits::kPushShare / 4;
+const std::size_t kWorthTelling = limits::kPushShare / 8;
 
 }  // namespace
 
@@ -53,15 +57,30 @@ Push::Arrival* Push::find(Peer& peer, std::uint64_t number) noexcept {
 
 std::uint64_t Push::offer(PeerId id, std::size_t size) {
   if (size > largest_ || ni_.link_traits(id).copies_at_once) return 0;
+  bool full = false;
+  std::uint64_t number = try_offer(id, size, full);
+  if (full && !ni_.config().threads && ni_.turn().pass(true) > 0)
+    number = try_offer(id, size, full);
+  return number;
+}
+
+std::uint64_t Push::try_offer(PeerId id, std::size_t size, bool& full) {
   const Ni::Access access(ni_);
   Peer& peer = at(id);
-  if (peer.offered.size() >= limits::kPushMessages) return 0;
   if (peer.pause > 0) {
     --peer.pause;
     return 0;
   }
-  peer.offered.push_back(++peer.last);
+  full = peer.under_way + size > limits::kPushShare;
+  if (full) return 0;
+  peer.offered.push_back(
+      {++peer.last, static_cast<std::uint32_t>(size), peer.under_way > kStream ? 1u : 0u});
+  peer.under_way += size;
   return peer.last;
+}
+
+void Push::taken(Peer& peer, Offered& offered) noexcept {
+  if (!std::exchange(offered.taken, true)) peer.under_way -= offered.size;
 }
 
 bool Push::announce(PeerId id, std::uint8_t tag, const Slice* slices, int count) {
@@ -71,12 +90,14 @@ bool Push::announce(PeerId id, std::uint8_t tag, const Slice* slices, int count)
 
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
   const Ni::Access access(ni_);
-  const std::vector<std::uint64_t>& offered = at(id).offered;
-  if (std::find(offered.begin(), offered.end(), number) == offered.end()) return;
+  const std::vector<Offered>& all = at(id).offered;
+  const auto offered = std::find_if(all.begin(), all.end(),
+                                    [number](const Offered& one) { return one.number == number; });
+  if (offered == all.end()) return;
   const auto* bytes = static_cast<const std::byte*>(data);
   const std::size_t fragment = fragment_to(id);
   bool waits = false;
-  Head head{number, size, 0};
+  Head head{number, static_cast<std::uint32_t>(size), offered->asks, 0};
   while (head.offset < size) {
     const std::size_t part = std::min<std::size_t>(size - head.offset, fragment);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
@@ -119,7 +140,11 @@ void Push::sent(Message* message, Result) {
 
 void Push::release(PeerId id, std::uint64_t number) {
   const Ni::Access access(ni_);
-  std::erase(at(id).offered, number);
+  Peer& peer = at(id);
+  std::erase_if(peer.offered, [&](Offered& offered) {
+    if (offered.number == number) taken(peer, offered);
+    return offered.number == number;
+  });
   std::erase_if(waiting_, [&](Carrier* carrier) {
     if (carrier->peer != id || carrier->head.number != number) return false;
     ni_.services().withdraw(id, *carrier);
@@ -152,6 +177,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
       peer.kept -= size;
     }
     if (arrival->arrived < size) return true;
+    tell(id, peer, *arrival);
     erase(peer, *arrival);
   }
   operation->done(operation, Result::ok);
@@ -160,10 +186,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
 
 Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::byte> payload) {
   Peer& peer = at(id);
-  if (type == FrameType::service_ack) {  // one that we have pushed was not taken
-    peer.pause = kPause;
-    return Verdict::release;
-  }
+  if (type == FrameType::service_ack) return on_word(id, payload);
   if (type != FrameType::service || payload.size() <= sizeof(Head)) return Verdict::malformed;
   const auto head = load_pod<Head>(payload.data());
   const std::span<const std::byte> bytes = payload.subspan(sizeof head);
@@ -174,8 +197,22 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
   if (arrival == nullptr) arrival = begin(id, peer, head);
   if (arrival == nullptr) return Verdict::release;  // it will be fetched from where it lies
   if (!arrival->expects(head, 0, bytes.size())) return Verdict::malformed;
+  arrival->asks = head.asks != 0;
   std::memcpy(arrival->start() + head.offset, bytes.data(), bytes.size());
-  arrived(peer, *arrival, bytes.size());
+  arrived(id, peer, *arrival, bytes.size());
+  return Verdict::release;
+}
+
+// What has become of messages that we have pushed.
+Service::Verdict Push::on_word(PeerId id, std::span<const std::byte> payload) {
+  Peer& peer = at(id);
+  if (payload.empty() || payload.size() % sizeof(std::uint64_t) != 0) return Verdict::malformed;
+  for (; !payload.empty(); payload = payload.subspan(sizeof(std::uint64_t))) {
+    const auto word = load_pod<std::uint64_t>(payload.data());
+    if ((word & kDropped) != 0) peer.pause = kPause;
+    for (Offered& offered : peer.offered)
+      if (offered.number == (word & ~kDropped)) taken(peer, offered);
+  }
   return Verdict::release;
 }
 
@@ -197,17 +234,31 @@ Service::Verdict Push::on_placed(PeerId id, const Placing& frame) {
   if (arrival == nullptr) return Verdict::release;  // it has been dropped meanwhile
   const std::uint64_t end = head.offset + frame.landed;
   if (end < arrival->arrived || end > arrival->total) return Verdict::malformed;
-  arrived(peer, *arrival, end - arrival->arrived);
+  arrival->asks = head.asks != 0;
+  arrived(id, peer, *arrival, end - arrival->arrived);
   return Verdict::release;
 }
 
 // The next bytes of a message are where they belong.
-void Push::arrived(Peer& peer, Arrival& arrival, std::uint64_t bytes) {
+void Push::arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes) {
   arrival.arrived += bytes;
   peer.seen = std::max(peer.seen, arrival.number);
   if (arrival.arrived < arrival.total || arrival.place == nullptr) return;
   end(arrival.operation, Result::ok);
+  tell(id, peer, arrival);
   erase(peer, arrival);
+}
+
+// A message has been taken. What is never told its sender learns when it is released.
+void Push::tell(PeerId id, Peer& peer, const Arrival& arrival) {
+  if (!arrival.asks) return;
+  peer.untold.push_back(arrival.number);
+  peer.untold_bytes += arrival.total;
+  if (peer.untold.size() < kTold && peer.untold_bytes < kWorthTelling) return;
+  ni_.services().control(id, ServiceId::push, peer.untold.data(),
+                         peer.untold.size() * sizeof(std::uint64_t));
+  peer.untold.clear();
+  peer.untold_bytes = 0;
 }
 
 // Null: the rest of one that was dropped, or too large to be kept.
@@ -240,7 +291,8 @@ void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
   while (peer.kept + size > limits::kPushShare) {
     const auto oldest = std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
                                      [](const Arrival& arrival) { return arrival.own != nullptr; });
-    ni_.services().control(id, ServiceId::push, &oldest->number, sizeof oldest->number);
+    const std::uint64_t dropped = oldest->number | kDropped;
+    ni_.services().control(id, ServiceId::push, &dropped, sizeof dropped);
     peer.kept -= oldest->total;
     erase(peer, *oldest);
     ni_.counters().add(Counter::pushes_dropped);
@@ -274,6 +326,7 @@ void Push::call_back() {
     const Ni::Access access(ni_);
     ended.swap(ended_);
   }
+  const Together together(ni_);
   for (const Ended& one : ended) one.operation->done(one.operation, one.result);
 }
 

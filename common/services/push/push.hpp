@@ -8,12 +8,12 @@
 //              push.release(peer, number);                         // the receiver has it; `data` is not read any more
 //   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else operation->done() follows
 //
-// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. A receiver
-// that drops one unread says so once (`service_ack`, its number), and its sender leaves it alone for a while.
+// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. Of messages whose
+// sender asks for it a receiver says soon that it has taken them (`service_ack`, their numbers), and of one that it drops
+// unread at once: then its sender leaves it alone for a while.
 //
 // Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes. A
-// sender pushes a message only while fewer than limits::kPushMessages pushed ones have not been released: one that streams
-// gains nothing from it.
+// sender has no more than that under way: messages that have neither been released nor taken.
 // Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the host.
 // Held by tests/unit/services/push/push_test.cpp, tests/mpi/announced.c.
 // Threads: any.
@@ -43,7 +43,8 @@ class Push final : private Service {
   Push& operator=(const Push&) = delete;
 
   // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow, in
-  // either order: its receiver may have taken it in another way as soon as it has been announced.
+  // either order: its receiver may have taken it in another way as soon as it has been announced. If too much is under way
+  // it looks once, in the host's stead, whether some of it has been taken. Not with Access.
   std::uint64_t offer(PeerId peer, std::size_t size);
   // Sends the announcement, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It leaves
   // with what push() sends, which follows at once.
@@ -62,14 +63,26 @@ class Push final : private Service {
  private:
   struct Head {
     std::uint64_t number;
-    std::uint64_t total;   // bytes of the message
+    std::uint32_t total;   // bytes of the message
+    std::uint32_t asks;    // not 0: the sender wants to hear soon that it has been taken
     std::uint64_t offset;  // of this fragment
   };
   static_assert(sizeof(Head) == kPlacedHead);
+  // In a `service_ack` are up to kTold numbers of messages that were taken; or one with kDropped, that was not.
+  static constexpr std::size_t kTold = kServiceAckRoom / sizeof(std::uint64_t);
+  static constexpr std::uint64_t kDropped = std::uint64_t{1} << 63;
+  // A message that has been offered, and not released.
+  struct Offered {
+    std::uint64_t number = 0;
+    std::uint32_t size = 0;
+    std::uint32_t asks = 0;
+    bool taken = false;
+  };
   // A message that arrives.
   struct Arrival {
     std::uint64_t number = 0;
     std::uint64_t total = 0;
+    bool asks = false;
     std::uint64_t arrived = 0;
     std::byte* place = nullptr;  // the receiver's, once it has fetched; else in `own`
     std::unique_ptr<std::byte[]> own;
@@ -83,12 +96,15 @@ class Push final : private Service {
     }
   };
   struct Peer {
-    std::uint64_t last = 0;              // number offered to it
-    std::vector<std::uint64_t> offered;  // and not released
-    std::uint32_t pause = 0;             // messages that are not offered, for it does not take them
-    std::uint64_t seen = 0;              // the highest number that has come from it
-    std::size_t kept = 0;                // bytes of arrivals that nobody has fetched
+    std::uint64_t last = 0;  // number offered to it
+    std::vector<Offered> offered;
+    std::size_t under_way = 0;  // bytes of those that have not been taken
+    std::uint32_t pause = 0;    // messages that are not offered, for it does not take them
+    std::uint64_t seen = 0;     // the highest number that has come from it
+    std::size_t kept = 0;       // bytes of arrivals that nobody has fetched
     std::deque<Arrival> arrivals;
+    std::vector<std::uint64_t> untold;  // numbers that have been taken
+    std::size_t untold_bytes = 0;       // theirs
   };
   // A fragment that waits for a credit.
   struct Carrier : Message {
@@ -107,12 +123,16 @@ class Push final : private Service {
   void on_lost(PeerId peer) override;
 
   Peer& at(PeerId peer);
+  std::uint64_t try_offer(PeerId peer, std::size_t size, bool& full);
+  static void taken(Peer& peer, Offered& offered) noexcept;
+  Verdict on_word(PeerId peer, std::span<const std::byte> payload);
+  void tell(PeerId id, Peer& peer, const Arrival& arrival);
   static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
   std::size_t fragment_to(PeerId peer) const noexcept;
   void post(PeerId peer, const Head& head, const std::byte* data, std::size_t size);
   static void sent(Message* message, Result result);
   Arrival* begin(PeerId id, Peer& peer, const Head& head);
-  void arrived(Peer& peer, Arrival& arrival, std::uint64_t bytes);
+  void arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes);
   void make_room(PeerId id, Peer& peer, std::size_t size);
   void erase(Peer& peer, Arrival& arrival) noexcept;
   std::unique_ptr<std::byte[]> take_memory();

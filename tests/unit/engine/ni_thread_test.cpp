@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "engine/open.hpp"
+#include "engine/together.hpp"
 #include "sync/asymmetric_fence.hpp"
 
 namespace {
@@ -522,6 +523,25 @@ TEST_CASE("ni thread: the answers to what one pass finds leave together under ev
   CHECK(target.count(Counter::writes_saved) >= 2);
   while (adds[kAdds - 1].result < 0 && steady_clock::now() < deadline) origin.ni->progress();
   for (const Add& add : adds) CHECK(add.result == static_cast<int>(Result::ok));
+}
+
+TEST_CASE("ni thread: what is sent together has left at its end, in few calls") {
+  for (const std::string policy : {"single", "floating", "fixed"}) {
+    INFO(policy);
+    Streamed pair(policy);
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t before = pair.origin.count(Counter::writes_saved);
+      {
+        const Together together(*pair.origin.ni);
+        const Together inner(*pair.origin.ni);
+        pair.stream(5);
+      }
+      if (policy == "single") CHECK(pair.origin.count(Counter::writes_saved) >= before + 3);
+      REQUIRE(pair.takes());  // although the origin's host has not polled
+      pair.step();
+    }
+    CHECK(pair.target.in_order);
+  }
 }
 
 // Sends each message on, three times.

@@ -106,7 +106,10 @@ struct Node final : FrameSink {
   void on_broken(PeerId peer, Link&, std::string_view why) override {
     broken.emplace_back(peer, why);
   }
-  Keep may_keep(bool) noexcept override { return keeping; }
+  Keep may_keep(bool) noexcept override {
+    ++asked;
+    return keeping;
+  }
   std::byte* place(PeerId, Meta, const Placing& frame) override {
     return places ? places(frame) : nullptr;
   }
@@ -124,6 +127,7 @@ struct Node final : FrameSink {
   std::function<void(PeerId, Meta, const Placing&)> placed;
   std::atomic<int> received = 0;
   int connects = 0;
+  int asked = 0;  // whether frames may be kept
   int misaligned = 0;
   bool keep = true;
   bool refuse = false;
@@ -385,11 +389,12 @@ TEST_CASE("tcp: control frames still go when data has to wait", "[tcp]") {
     REQUIRE(a.send(peer, {FrameType::credit}, Bytes(4)) == SendStatus::sent);
     ++sent;
   }
-  // And yet the reserve ends.
+  // And yet the reserve ends: when so many bytes wait, the data's among them, which are a backlog and a frame at most.
   std::size_t more = 0;
-  // So many, of 16 bytes each, behind as much as may wait of data.
-  const std::size_t most = (limits::kTcpBacklog + limits::kTcpPlaced + 33 * 1024) / 16;
+  const std::size_t reserve = limits::kTcpPlaced + 32 * 1024;
+  const std::size_t most = (limits::kTcpBacklog + reserve + 15) / 16 - 100;
   while (a.send(peer, {FrameType::credit}, Bytes(4)) == SendStatus::sent) REQUIRE(++more <= most);
+  CHECK(more >= (reserve - 1008) / 16 - 100);
   CHECK_FALSE(a.link->drained());
   pump({&a, &b}, [&] { return b.frames.size() == sent + more; });
   pump({&a, &b}, [&] { return a.link->drained(); });
@@ -1459,6 +1464,13 @@ TEST_CASE("tcp: a frame that the next one follows at once leaves with it", "[tcp
   SECTION("when it is pushed, for no frame followed") {
     pair.a.link->push();
     CHECK(pair.arrived() == 1);
+  }
+  SECTION("and nobody has to watch it") {
+    const int asked = pair.a.asked;
+    REQUIRE(pair.a.send(pair.peer, ahead, Bytes(100, std::byte{1})) == SendStatus::sent);
+    CHECK(pair.a.asked == asked);
+    pair.a.link->push();
+    CHECK(pair.arrived() == 2);
   }
   pair.check_order();
 }

@@ -176,15 +176,61 @@ TEST_CASE("nothing is placed outside of a message", "[push]") {
   CHECK(setting.world.ni(1).peers().at(setting.from).is_lost());
 }
 
-TEST_CASE("fewer are pushed than one streams, and none that is too large", "[push]") {
-  Setting setting;
-  std::uint64_t last = 0;
-  for (std::uint32_t i = 0; i < limits::kPushMessages; ++i) CHECK((last = setting.push(100)) != 0);
-  CHECK(setting.push(100) == 0);
-  setting.sender.release(setting.to, last);
-  CHECK((last = setting.push(100)) != 0);
-  setting.sender.release(setting.to, last);
+TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", "[push]") {
+  Setting setting(1, 64);
+  const std::size_t size = std::min(limits::kPushMessage, limits::kPushShare / 16);
   CHECK(setting.sender.offer(setting.to, limits::kPushMessage + 1) == 0);
+  std::vector<std::uint64_t> numbers;
+  while (const std::uint64_t number = setting.push(size)) {
+    numbers.push_back(number);
+    REQUIRE(numbers.size() <= limits::kPushShare / size);
+  }
+  CHECK(numbers.size() == limits::kPushShare / size);
+  REQUIRE(setting.world.settle());
+  CHECK(setting.receiver.kept(setting.from) == numbers.size() * size);
+  CHECK(setting.world.ni(1).counters().get(Counter::pushes_dropped) == 0);
+  CHECK(setting.push(size) == 0);
+  SECTION("it says so itself, of those that follow each other") {
+    std::uint64_t more = 0;
+    for (const std::uint64_t number : numbers) REQUIRE(setting.fetch(number, size));
+    REQUIRE(setting.world.settle());
+    while (setting.push(size) != 0) ++more;
+    CHECK(more * 2 > numbers.size());
+    CHECK(more < numbers.size());
+    // And each is counted once.
+    for (const std::uint64_t number : numbers) setting.sender.release(setting.to, number);
+    while (setting.push(size) != 0) ++more;
+    CHECK(more == numbers.size());
+  }
+  SECTION("or it has released them") {
+    setting.sender.release(setting.to, numbers[1]);
+    CHECK(setting.push(size) != 0);
+    CHECK(setting.push(size) == 0);
+  }
+  SECTION("and who offers looks whether it has said so") {
+    for (const std::uint64_t number : numbers) REQUIRE(setting.fetch(number, size));
+    // Nobody but the receiver makes progress.
+    for (int i = 0; i < 1000; ++i) {
+      setting.world.fabric().advance();
+      setting.world.ni(1).progress();
+    }
+    CHECK(setting.push(size) != 0);
+  }
+}
+
+TEST_CASE("who says of a message what cannot be is not believed", "[push]") {
+  Setting setting;
+  REQUIRE(setting.push(8) != 0);
+  REQUIRE(setting.world.settle());
+  const std::array<std::uint64_t, 2> words{77, 78};  // unknown numbers: they may be released
+  const bool whole = GENERATE(true, false);
+  {
+    const Ni::Access access(setting.world.ni(1));
+    setting.world.ni(1).services().control(setting.from, ServiceId::push, words.data(),
+                                           whole ? sizeof words : sizeof words - 1);
+  }
+  REQUIRE(setting.world.settle());
+  CHECK(setting.world.ni(0).peers().at(setting.to).is_lost() == !whole);
 }
 
 TEST_CASE("messages that nobody fetches take a bounded place, and their sender is told", "[push]") {
