@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "adapter.h"
+#include "lfc/lfc.h"
 #include "ompi_version.h"
 #include "shares.h"
 

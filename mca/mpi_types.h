@@ -7,7 +7,7 @@
 #ifndef LFC_MCA_MPI_TYPES_H
 #define LFC_MCA_MPI_TYPES_H
 
-#include "lfc/elements.h"
+#include "lfc/lfc.h"
 #include "ompi_version.h"
 
 #include "ompi_config.h"

@@ -8,7 +8,7 @@
 #ifndef LFC_MCA_PARAMETERS_H
 #define LFC_MCA_PARAMETERS_H
 
-#include "lfc/parameters.h"
+#include "lfc/lfc.h"
 #include "ompi_version.h"
 
 void lfc_parameters_register(const mca_base_component_t* component,

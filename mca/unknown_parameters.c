@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lfc/parameters.h"
+#include "lfc/lfc.h"
 #include "ompi_version.h"
 
 extern char** environ;

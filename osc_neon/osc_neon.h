@@ -28,8 +28,7 @@
 #include "ompi/request/request.h"
 #include "ompi/win/win.h"
 
-#include "engine.h"
-#include "lfc/parameters.h"
+#include "lfc/lfc.h"
 #include "mpi_types.h"
 
 typedef struct rma_component {

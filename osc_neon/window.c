@@ -13,7 +13,7 @@ uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_
   if (rank == ompi_comm_rank(comm)) return LFC_NO_PEER;
   const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
   const opal_process_name_t name = proc->super.proc_name;
-  uint32_t peer = lfc_rma_find_peer(name.jobid, name.vpid);
+  uint32_t peer = lfc_find_peer(name.jobid, name.vpid);
   if (peer != LFC_NO_PEER) return peer;
   uint8_t* address = NULL;
   size_t size = 0;
@@ -21,7 +21,7 @@ uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_
     snprintf(why, why_size, "rank %d published no LFC address", rank);
     return LFC_NO_PEER;
   }
-  peer = lfc_rma_add_peer(address, size, why, why_size);
+  peer = lfc_add_peer(address, size, why, why_size);
   free(address);
   return peer;
 }

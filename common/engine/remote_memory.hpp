@@ -27,6 +27,7 @@
 
 #include "engine/waiting.hpp"
 #include "engine/way_chooser.hpp"
+#include "lfc/numbers.h"
 #include "link/link.hpp"
 #include "wire/frame.hpp"
 
@@ -61,14 +62,14 @@ struct GetPayload {
 static_assert(sizeof(GetPayload) == 32);
 
 enum class AtomicOp : std::uint8_t {
-  add,
-  bit_and,
-  bit_or,
-  bit_xor,
-  swap,
-  min,
-  max,
-  compare_swap,
+  add = LFC_ADD,
+  bit_and = LFC_AND,
+  bit_or = LFC_OR,
+  bit_xor = LFC_XOR,
+  swap = LFC_SWAP,
+  min = LFC_MIN,
+  max = LFC_MAX,
+  compare_swap = LFC_CSWAP,
   last_ = compare_swap
 };
 

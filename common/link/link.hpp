@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "lfc/numbers.h"
 #include "link/traits.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -46,10 +47,10 @@ enum class SendStatus : std::uint8_t { sent, again, broken };
 
 // How an operation on remote memory ended.
 enum class Result : std::uint8_t {
-  ok,
-  unreachable,  // the peer died or the link broke
-  bad_address,  // outside the registered region, or the region is gone
-  not_supported,
+  ok = LFC_OK,
+  unreachable = LFC_UNREACHABLE,
+  bad_address = LFC_BAD_ADDRESS,
+  not_supported = LFC_NOT_SUPPORTED,
 };
 const char* to_string(Result result) noexcept;
 

@@ -16,11 +16,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "lfc/numbers.h"
 #include "link/link.hpp"
 
 namespace lfc {
 
-enum Access : std::uint32_t { kRemoteRead = 1, kRemoteWrite = 2, kRemoteAtomic = 4 };
+enum Access : std::uint32_t {
+  kRemoteRead = LFC_READ,
+  kRemoteWrite = LFC_WRITE,
+  kRemoteAtomic = LFC_ATOMIC
+};
 
 struct RegionHandle {
   std::uint32_t id = 0;

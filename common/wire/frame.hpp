@@ -35,11 +35,13 @@
 #include <cstdint>
 #include <span>
 
+#include "lfc/numbers.h"
+
 namespace lfc {
 
 // Dense index of a peer inside one NI; never on the wire without a check.
 using PeerId = std::uint32_t;
-inline constexpr PeerId kNoPeer = 0xffffffffu;
+inline constexpr PeerId kNoPeer = LFC_NO_PEER;
 
 enum class FrameType : std::uint8_t {
   hello = 1,

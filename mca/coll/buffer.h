@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "services/collective/engine.h"
+#include "lfc/lfc.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 

@@ -16,8 +16,8 @@
 #define LFC_COLL_LFC_H
 
 #include "communicator_key.h"
+#include "lfc/lfc.h"
 #include "ompi_version.h"
-#include "services/collective/engine.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"

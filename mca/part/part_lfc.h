@@ -11,8 +11,7 @@
 
 #include "ompi_version.h"
 
-#include "lfc/parameters.h"
-#include "services/partitioned/engine.h"
+#include "lfc/lfc.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"

@@ -149,8 +149,9 @@ static uint32_t find_peer(const ompi_proc_t* proc, char* why, size_t why_size) {
       !lfc_modex_has(LFC_MODEX_PART, name) ||
       !lfc_modex_has(LFC_MODEX_PART, &ompi_proc_local()->super.proc_name) ||
       !lfc_modex_find(LFC_MODEX_ADDRESS, name, &address, &size))
-    return LFC_PART_NO_PEER;
-  const uint32_t peer = lfc_part_peer(name->jobid, name->vpid, address, size, why, why_size);
+    return LFC_NO_PEER;
+  uint32_t peer = lfc_find_peer(name->jobid, name->vpid);
+  if (peer == LFC_NO_PEER) peer = lfc_add_peer(address, size, why, why_size);
   free(address);
   return peer;
 }
@@ -207,11 +208,10 @@ static int init(const struct lfc_part_call* call, ompi_request_t** request) {
   char why[256];
   const int status = check(call);
   if (status != OMPI_SUCCESS) return status;
-  if (call->rank == MPI_PROC_NULL) return serve(call, LFC_PART_NO_PEER, request);
+  if (call->rank == MPI_PROC_NULL) return serve(call, LFC_NO_PEER, request);
   const uint32_t peer = find_peer(ompi_comm_peer_lookup(call->comm, call->rank), why, sizeof why);
-  say(call, peer == LFC_PART_NO_PEER ? why : NULL);
-  return peer == LFC_PART_NO_PEER ? lfc_part_persist_init(call, request)
-                                  : serve(call, peer, request);
+  say(call, peer == LFC_NO_PEER ? why : NULL);
+  return peer == LFC_NO_PEER ? lfc_part_persist_init(call, request) : serve(call, peer, request);
 }
 
 static int precv_init(void* buffer, size_t partitions, size_t count, ompi_datatype_t* type,

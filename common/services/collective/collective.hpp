@@ -25,7 +25,7 @@
 //   gatherv    | the same             | all but the root; then the root
 //   scatterv   | the same             | the root; then all but the root
 //
-// Another collective: a value of lfc_coll_kind (call.h), a file like gathers.cpp, a row here, and the
+// Another collective: a value of lfc_coll_kind (lfc/collective_call.h), a file like gathers.cpp, a row here, and the
 // MPI call (mca/coll). Threads: the caller serialises each Site.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Collectives: what a process has of collectives over LFC: its communicators, and the operations that go on by
-// themselves. One for each process; engine.h is its face for C.
+// themselves. One for each process; lfc/collectives.h is its face for C.
 //
 //   Collectives collectives(options);                        // publish collectives.processes().facts()
 //   collectives.start_service(threads);                      // when the NI of the process is open
@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "lfc/collectives.h"
 #include "services/collective/communicator.hpp"
-#include "services/collective/engine.h"
 #include "services/collective/loss_watch.hpp"
 #include "services/collective/names.hpp"
 #include "services/collective/patience.hpp"

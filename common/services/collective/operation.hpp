@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "elements/combine.hpp"
-#include "services/collective/call.h"
+#include "lfc/collective_call.h"
 #include "services/collective/label.hpp"
 #include "services/multicast/tree.hpp"
 

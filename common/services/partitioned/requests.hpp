@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lfc/numbers.h"
 #include "link/region.hpp"
 #include "services/partitioned/arrivals.hpp"
 #include "services/partitioned/readiness.hpp"
@@ -27,7 +28,11 @@ struct Direct {
   std::uint64_t run = 8 * 1024;
 };
 
-enum class Status : std::uint8_t { ok, truncated, lost };
+enum class Status : std::uint8_t {
+  ok = LFC_PART_OK,
+  truncated = LFC_PART_TRUNCATED,
+  lost = LFC_PART_LOST
+};
 
 // Whom it is with: the k-th send of a key is for the k-th receive of it.
 struct Key {

@@ -13,20 +13,26 @@
 #include <span>
 
 #include "elements/layout.hpp"
+#include "lfc/numbers.h"
 
 namespace lfc {
 
 enum class WindowStatus : std::uint8_t {
-  ok,
-  sync,       // no epoch, or the wrong one
-  range,      // outside the target's memory
-  truncated,  // more bytes than the other side has room for
-  lost,       // a member of the window is gone
-  invalid,    // operation and type do not fit, or not attached
-  memory,     // out of memory
+  ok = LFC_RMA_OK,
+  sync = LFC_RMA_SYNC,
+  range = LFC_RMA_RANGE,
+  truncated = LFC_RMA_TRUNCATED,
+  lost = LFC_RMA_LOST,
+  invalid = LFC_RMA_INVALID,
+  memory = LFC_RMA_NO_MEMORY,
 };
 
-enum class Flavor : std::uint8_t { create, allocate, shared, dynamic };
+enum class Flavor : std::uint8_t {
+  create = LFC_RMA_CREATE,
+  allocate = LFC_RMA_ALLOCATE,
+  shared = LFC_RMA_SHARED,
+  dynamic = LFC_RMA_DYNAMIC
+};
 
 // `count` elements of some runs.
 struct View {

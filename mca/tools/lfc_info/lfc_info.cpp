@@ -20,7 +20,7 @@
 #include "base/limits.hpp"
 #include "engine/cables.hpp"
 #include "engine/open.hpp"
-#include "lfc/parameters.h"
+#include "lfc/lfc.h"
 #include "link/interfaces.hpp"
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"

@@ -90,7 +90,7 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 
 // --- Collectives ---
 
-// By lfc_coll_kind (common/services/collective/call.h).
+// By lfc_coll_kind (common/lfc/collective_call.h).
 constexpr std::array kCollectives{
     "bcast",   "reduce",   "allreduce or barrier", "allgather", "gather", "scatter", "alltoall",
     "gatherv", "scatterv", "reduce_scatter"};

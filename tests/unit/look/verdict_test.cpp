@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/collective/call.h"
+#include "lfc/collective_call.h"
 
 namespace {
 

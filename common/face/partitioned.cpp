@@ -1,11 +1,8 @@
-#include "services/partitioned/engine.h"
+#include "lfc/partitioned.h"
 
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <memory>
-#include <span>
-#include <string>
 
 #include "engine/process_ni.hpp"
 #include "services/partitioned/partitioned.hpp"
@@ -17,9 +14,6 @@ namespace {
 
 using lfc::Partitioned;
 using Totals = lfc::partitioned::Totals;
-
-static_assert(LFC_PART_LOST == static_cast<int>(lfc::partitioned::Status::lost));
-static_assert(LFC_PART_NO_PEER == lfc::kNoPeer);
 
 Partitioned* engine = nullptr;  // of this process
 lfc_part_host host{};
@@ -84,26 +78,6 @@ bool lfc_part_open(const lfc_part_host* from) try {
 void lfc_part_close(void) {
   delete engine;
   engine = nullptr;
-}
-
-uint32_t lfc_part_peer(uint32_t job, uint32_t rank, const void* address, size_t size, char* why,
-                       size_t why_size) try {
-  lfc::Ni& ni = engine->ni();
-  {
-    const lfc::Ni::Access access(ni);
-    const lfc::PeerId known = ni.services().find({job, rank});
-    if (known != lfc::kNoPeer) return known;
-  }
-  const std::span blob(static_cast<const std::byte*>(address), size);
-  const auto parsed = lfc::Address::parse(blob);
-  std::string why_not = parsed ? "" : lfc::Address::fault_of(blob);
-  lfc::PeerId peer = lfc::kNoPeer;
-  if (parsed) peer = ni.add_peer(*parsed, why_not = {});
-  std::snprintf(why, why_size, "%s", why_not.c_str());
-  return peer;
-} catch (const std::exception& failure) {
-  std::snprintf(why, why_size, "%s", failure.what());
-  return LFC_PART_NO_PEER;
 }
 
 lfc_part_request* lfc_part_send(const lfc_part_shape* shape, const void* data, void* owner) try {

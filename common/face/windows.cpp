@@ -1,4 +1,4 @@
-#include "engine.h"
+#include "lfc/windows.h"
 
 #include <cstdio>
 #include <cstring>
@@ -26,10 +26,6 @@ using lfc::Window;
 using lfc::WindowFacts;
 using lfc::WindowStatus;
 
-static_assert(LFC_RMA_NO_MEMORY == static_cast<int>(WindowStatus::memory));
-static_assert(LFC_RMA_LOST == static_cast<int>(WindowStatus::lost));
-static_assert(LFC_RMA_DYNAMIC == static_cast<int>(lfc::Flavor::dynamic));
-static_assert(LFC_NO_PEER == lfc::kNoPeer);
 static_assert(sizeof(lfc_rma_run) == sizeof(lfc::Run) &&
               offsetof(lfc_rma_run, repeat) == offsetof(lfc::Run, repeat));
 
@@ -97,27 +93,6 @@ bool lfc_rma_open(const lfc_rma_host* from) try {
 void lfc_rma_close(void) { windows.reset(); }
 
 int lfc_rma_serve(void) { return windows == nullptr ? 0 : windows->serve_host(); }
-
-uint32_t lfc_rma_find_peer(uint32_t job, uint32_t rank) {
-  const lfc::Ni::Access access(windows->ni());
-  return windows->ni().services().find({job, rank});
-}
-
-uint32_t lfc_rma_add_peer(const void* address, size_t size, char* why, size_t why_size) try {
-  const std::span blob(static_cast<const std::byte*>(address), size);
-  const auto parsed = lfc::Address::parse(blob);
-  std::string why_not = parsed ? "" : lfc::Address::fault_of(blob);
-  if (parsed) {
-    why_not.clear();
-    const lfc::PeerId peer = windows->ni().add_peer(*parsed, why_not);
-    if (peer != lfc::kNoPeer) return peer;
-  }
-  std::snprintf(why, why_size, "%s", why_not.c_str());
-  return LFC_NO_PEER;
-} catch (const std::exception& failure) {
-  std::snprintf(why, why_size, "%s", failure.what());
-  return LFC_NO_PEER;
-}
 
 lfc_rma_segment* lfc_rma_segment_create(size_t size) try {
   auto memory = lfc::SharedMemory::create(size);

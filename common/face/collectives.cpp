@@ -1,4 +1,4 @@
-#include "services/collective/engine.h"
+#include "lfc/collectives.h"
 
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "adapter.h"
+#include "lfc/messages.h"
 
 #include <atomic>
 #include <chrono>
@@ -48,13 +48,6 @@ static_assert(sizeof(HeldOperation) <= sizeof(lfc_operation::room));
 static_assert(sizeof(lfc::RegionHandle) == sizeof(lfc_region));
 static_assert(sizeof(lfc_slice) == sizeof(lfc::Slice) &&
               offsetof(lfc_slice, size) == offsetof(lfc::Slice, size));
-static_assert(LFC_NO_PEER == lfc::kNoPeer);
-static_assert(LFC_CSWAP == static_cast<int>(lfc::AtomicOp::compare_swap));
-static_assert(LFC_MAX == static_cast<int>(lfc::AtomicOp::max));
-static_assert(LFC_NOT_SUPPORTED == static_cast<int>(Result::not_supported));
-static_assert(LFC_READ == +lfc::kRemoteRead);
-static_assert(LFC_WRITE == +lfc::kRemoteWrite);
-static_assert(LFC_ATOMIC == +lfc::kRemoteAtomic);
 
 lfc_result to_c(Result result) noexcept { return static_cast<lfc_result>(result); }
 

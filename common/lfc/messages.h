@@ -1,7 +1,4 @@
-/* Adapter: the network interface (lfc::Ni) as the C code of the BTL sees it.
- *
- * C cannot see C++ classes, and C++ cannot see Open MPI's headers (5.0 uses C11 _Atomic): this is
- * the line between them. No exception crosses it.
+/* Messages: the engine (lfc::Ni) as the C code of the BTL sees it, which opens it: peers, messages, remote memory.
  *
  *   lfc_adapter *adapter = lfc_adapter_open(&options, &host, text, sizeof text);
  *   if (adapter == NULL) complain(text);
@@ -10,13 +7,14 @@
  *     lfc_adapter_post(adapter, peer, tag, slices, 2, &fragment->message);   // host.sent() later
  *   lfc_adapter_progress(adapter);
  */
-#ifndef LFC_BTL_ADAPTER_H
-#define LFC_BTL_ADAPTER_H
+#ifndef LFC_MESSAGES_H
+#define LFC_MESSAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/numbers.h"
 #include "lfc/parameters.h"
 
 #ifdef __cplusplus
@@ -24,9 +22,6 @@ extern "C" {
 #endif
 
 typedef struct lfc_adapter lfc_adapter;
-
-#define LFC_NO_PEER UINT32_MAX
-enum lfc_result { LFC_OK, LFC_UNREACHABLE, LFC_BAD_ADDRESS, LFC_NOT_SUPPORTED };
 
 struct lfc_slice {
   const void* data;
@@ -49,9 +44,6 @@ typedef struct lfc_operation {
 typedef struct lfc_region {
   uint64_t bytes[27];
 } lfc_region;
-enum { LFC_READ = 1, LFC_WRITE = 2, LFC_ATOMIC = 4 };
-
-enum lfc_atomic { LFC_ADD, LFC_AND, LFC_OR, LFC_XOR, LFC_SWAP, LFC_MIN, LFC_MAX, LFC_CSWAP };
 
 /* What the adapter calls, from inside lfc_adapter_progress() and the calls that say so. */
 struct lfc_host {
@@ -110,6 +102,7 @@ void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
 
 /* Whether a message of this size is there sooner when its receiver gets it from registered memory. */
 bool lfc_adapter_fetch_is_faster(lfc_adapter* adapter, uint32_t peer, size_t size);
+/* `access`: of enum lfc_access. */
 bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigned access,
                           lfc_region* region);
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);

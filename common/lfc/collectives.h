@@ -1,7 +1,4 @@
-/* Engine: LFC's collectives as the C code of the component sees them.
- *
- * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
- * exception crosses it.
+/* Collectives: LFC's collectives as the C code of `coll lfc` sees them.
  *
  *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
@@ -12,15 +9,15 @@
  *
  * Threads: any, except that open, start_service and close are called alone.
  */
-#ifndef LFC_COLL_ENGINE_H
-#define LFC_COLL_ENGINE_H
+#ifndef LFC_COLLECTIVES_H
+#define LFC_COLLECTIVES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/collective_call.h"
 #include "lfc/parameters.h"
-#include "services/collective/call.h"
 
 #ifdef __cplusplus
 extern "C" {

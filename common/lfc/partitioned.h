@@ -1,10 +1,7 @@
-/* Engine: partitioned communication as the C code of the component sees it.
- *
- * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
- * exception crosses it.
+/* Partitioned: partitioned communication as the C code of `part lfc` sees it.
  *
  *   if (!lfc_part_open(&host)) return;                          no NI is open
- *   uint32_t peer = lfc_part_peer(job, rank, address, size, why, sizeof why);
+ *   uint32_t peer = lfc_find_peer(job, rank);                   lfc/peers.h
  *   struct lfc_part_shape shape = {.peer = peer, .comm = key, .tag = tag, .partitions = n, .bytes = each};
  *   lfc_part_request *request = lfc_part_send(&shape, data, owner);
  *   lfc_part_start(request);
@@ -13,21 +10,19 @@
  * Threads: any, except that open and close are called alone. host.done() and host.dropped() are called without
  * a lock, possibly from inside these functions.
  */
-#ifndef LFC_PART_ENGINE_H
-#define LFC_PART_ENGINE_H
+#ifndef LFC_PARTITIONED_H
+#define LFC_PARTITIONED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/numbers.h"
+#include "lfc/peers.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* lfc::partitioned::Status */
-enum lfc_part_status { LFC_PART_OK, LFC_PART_TRUNCATED, LFC_PART_LOST };
-
-#define LFC_PART_NO_PEER UINT32_MAX
 
 typedef struct lfc_part_request lfc_part_request;
 
@@ -46,9 +41,6 @@ struct lfc_part_shape {
 /* False: this process has no NI. From here on peers may speak of it. */
 bool lfc_part_open(const struct lfc_part_host* host);
 void lfc_part_close(void);
-/* The peer with this name, whose published address this is. */
-uint32_t lfc_part_peer(uint32_t job, uint32_t rank, const void* address, size_t size, char* why,
-                       size_t why_size);
 
 /* NULL: no memory. The bytes stay the caller's and are used while the request is active. */
 lfc_part_request* lfc_part_send(const struct lfc_part_shape* shape, const void* data, void* owner);

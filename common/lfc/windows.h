@@ -1,7 +1,6 @@
-/* Engine: windows of the network interface (lfc::Windows) as the C code of the component sees them.
+/* Windows: MPI's windows (lfc::Windows) as the C code of `osc neon` sees them.
  *
- * C cannot see C++ classes, and C++ cannot see Open MPI's headers: this is the line between them. No
- * exception crosses it. The meaning of each call is that of its namesake in common/services/windows/windows.hpp.
+ * The meaning of each call is that of its namesake in common/services/windows/windows.hpp.
  *
  *   if (!lfc_rma_open(&host)) return;                            no NI is open
  *   struct lfc_rma_shape shape = {.flavor = LFC_RMA_ALLOCATE, .size = bytes,
@@ -11,35 +10,22 @@
  *   lfc_rma_window_connect(window, all, peers, neighbours);
  *   lfc_rma_put(window, target, &origin, &there, NULL);
  */
-#ifndef LFC_OSC_ENGINE_H
-#define LFC_OSC_ENGINE_H
+#ifndef LFC_WINDOWS_H
+#define LFC_WINDOWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lfc/elements.h"
+#include "lfc/numbers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* lfc::WindowStatus */
-enum lfc_rma_status {
-  LFC_RMA_OK,
-  LFC_RMA_SYNC,
-  LFC_RMA_RANGE,
-  LFC_RMA_TRUNCATED,
-  LFC_RMA_LOST,
-  LFC_RMA_INVALID,
-  LFC_RMA_NO_MEMORY
-};
-enum lfc_rma_flavor { LFC_RMA_CREATE, LFC_RMA_ALLOCATE, LFC_RMA_SHARED, LFC_RMA_DYNAMIC };
-
 typedef struct lfc_rma_window lfc_rma_window;
 typedef struct lfc_rma_segment lfc_rma_segment;
-
-#define LFC_NO_PEER UINT32_MAX
 
 struct lfc_rma_host {
   void (*progress)(void);
@@ -76,10 +62,6 @@ const struct lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* co
 bool lfc_rma_open(const struct lfc_rma_host* host);
 void lfc_rma_close(void);
 int lfc_rma_serve(void);
-/* LFC_NO_PEER: not known yet. */
-uint32_t lfc_rma_find_peer(uint32_t job, uint32_t rank);
-/* LFC_NO_PEER: `why` says why it cannot be reached. */
-uint32_t lfc_rma_add_peer(const void* address, size_t size, char* why, size_t why_size);
 
 /* One piece of memory that all neighbours map, for shared windows. NULL: the kernel refuses. */
 lfc_rma_segment* lfc_rma_segment_create(size_t size);

@@ -1,0 +1,28 @@
+/* LFC: all that C sees of liblfc, and the only header that the components of Open MPI include of it.
+ *
+ * C cannot see C++ classes, and C++ cannot see Open MPI's headers (5.0 uses C11 _Atomic): this is the line between them.
+ * No exception crosses it. Behind it is common/face/, one source for each of these:
+ *
+ *   lfc/messages.h      the engine itself: open, peers, messages, remote memory, counters (btl lfc)
+ *   lfc/windows.h       MPI's windows (osc neon)
+ *   lfc/collectives.h   collectives; lfc/collective_call.h: one as a rank calls it (coll lfc)
+ *   lfc/partitioned.h   partitioned communication (part lfc)
+ *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
+ *   lfc/parameters.h    what the user may say to each component
+ *   lfc/numbers.h       enumerations that C, C++ and peers share; lfc/elements.h: those of types and operations
+ *
+ * Each enumeration stands here once; those that C++ has of its own take their values from here.
+ */
+#ifndef LFC_LFC_H
+#define LFC_LFC_H
+
+#include "lfc/collectives.h"
+#include "lfc/elements.h"
+#include "lfc/messages.h"
+#include "lfc/numbers.h"
+#include "lfc/parameters.h"
+#include "lfc/partitioned.h"
+#include "lfc/peers.h"
+#include "lfc/windows.h"
+
+#endif
