@@ -17,8 +17,8 @@ struct HostCall::Record : WaitingCall {
   std::atomic<int> running = 0;
 };
 
-HostCall::HostCall(Ni& ni, Function* function, void* context, By by)
-    : ni_(ni), record_(std::make_shared<Record>()) {
+HostCall::HostCall(ServicePort& port, Function* function, void* context, By by)
+    : port_(port), record_(std::make_shared<Record>()) {
   record_->function = function;
   record_->context = context;
   record_->by_thread = by == By::thread;
@@ -37,7 +37,7 @@ void HostCall::ask() noexcept {
   // Reads what the call has written, which so begins after what was done before this.
   if (record_->asked.exchange(true)) return;
   record_->self = record_;
-  ni_.services().call_host(*record_);
+  port_.call_host(*record_);
 }
 
 void HostCall::end() noexcept {

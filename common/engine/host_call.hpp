@@ -1,7 +1,7 @@
 // HostCall: the control program asks for the host, which is called in its next progress(), whatever MPI call that is part of.
 //
-//   HostCall call(ni, [](void* context) { static_cast<Inbox*>(context)->empty(); }, &inbox, HostCall::By::host);
-//   call.ask();                // the control program, with Ni::Access held; any number of times before the call: one call
+//   HostCall call(ni.services(), [](void* context) { static_cast<Inbox*>(context)->empty(); }, &inbox, HostCall::By::host);
+//   call.ask();                // the control program, with ServicePort::Access held; any number of times before the call: one call
 //   call.end();                // the host: no call is under way any more, and none comes
 //
 // Guarantees: what the control program has done before ask() a call that begins after it sees. The function is called without
@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "engine/ni.hpp"
+#include "engine/service_port.hpp"
 
 namespace lfc {
 
@@ -21,7 +21,7 @@ class HostCall {
   using Function = void(void* context);
   enum class By : bool { host, thread };
 
-  HostCall(Ni& ni, Function* function, void* context, By by);
+  HostCall(ServicePort& port, Function* function, void* context, By by);
   ~HostCall() { end(); }
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;
@@ -32,7 +32,7 @@ class HostCall {
  private:
   struct Record;
 
-  Ni& ni_;
+  ServicePort& port_;
   std::shared_ptr<Record> record_;
 };
 

@@ -36,7 +36,7 @@ Ni::Ni(const Config& config)
       peers_(config_, identity_, counters_, turn_.activity(), outcomes_),
       sender_(peers_, counters_, turn_.activity(), outcomes_, remote_),
       remote_(lock_, peers_, sender_, counters_, outcomes_),
-      services_(lock_, peers_, sender_, counters_, turn_.activity(), outcomes_),
+      services_(lock_, identity_, counters_, peers_, sender_, turn_.activity(), outcomes_),
       receiver_(lock_, peers_, sender_, remote_, services_, counters_, turn_.activity(),
                 delivery(config_), config_.queue_memory) {}
 

@@ -6,7 +6,7 @@
 //   Sender         how frames leave, and credits are returned
 //   Receiver       how frames arrive
 //   RemoteOrigin   puts, gets and atomics on others' memory; RemoteTarget serves theirs on ours
-//   ServicePort    what services have of it
+//   Services       those that it runs; what they have of it is ServicePort
 //   Turn           who drives it: the host, or a thread of its own
 //   Outcomes       what has ended and the host has not heard of yet
 //
@@ -48,7 +48,7 @@
 #include "engine/receiver.hpp"
 #include "engine/remote_origin.hpp"
 #include "engine/sender.hpp"
-#include "engine/service_port.hpp"
+#include "engine/services.hpp"
 #include "engine/turn.hpp"
 #include "link/link.hpp"
 #include "look/published.hpp"
@@ -115,7 +115,7 @@ class Ni final : private look::Published {
   // --- Remote memory, and services ---
 
   RemoteOrigin& remote() noexcept { return remote_; }
-  ServicePort& services() noexcept { return services_; }
+  Services& services() noexcept { return services_; }
   class Access : public ServicePort::Access {
    public:
     explicit Access(Ni& ni) noexcept : ServicePort::Access(ni.services_) {}
@@ -167,7 +167,7 @@ class Ni final : private look::Published {
   PeerTable peers_;
   Sender sender_;
   RemoteOrigin remote_;
-  ServicePort services_;
+  Services services_;
   Receiver receiver_;
 };
 

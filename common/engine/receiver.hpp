@@ -19,7 +19,7 @@
 #include "engine/host_queue.hpp"
 #include "engine/remote_origin.hpp"
 #include "engine/sender.hpp"
-#include "engine/service_port.hpp"
+#include "engine/services.hpp"
 #include "link/link.hpp"
 #include "link/ring.hpp"
 #include "sync/send_lock.hpp"
@@ -29,7 +29,7 @@ namespace lfc {
 class Receiver final : public FrameSink {
  public:
   Receiver(SendLock& lock, PeerTable& peers, Sender& sender, RemoteOrigin& remote,
-           ServicePort& services, Counters& counters, Activity& activity, HostQueue::Mode mode,
+           Services& services, Counters& counters, Activity& activity, HostQueue::Mode mode,
            std::size_t limit)
       : lock_(lock),
         peers_(peers),
@@ -68,7 +68,7 @@ class Receiver final : public FrameSink {
   PeerTable& peers_;
   Sender& sender_;
   RemoteOrigin& remote_;
-  ServicePort& services_;
+  Services& services_;
   Counters& counters_;
   Activity& activity_;
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;

@@ -31,7 +31,7 @@ class Outcomes;
 class PeerTable;
 class Receiver;
 class Sender;
-class ServicePort;
+class Services;
 
 class Turn {
  public:
@@ -40,7 +40,7 @@ class Turn {
     PeerTable& peers;
     Sender& sender;
     Receiver& receiver;
-    ServicePort& services;
+    Services& services;
     Outcomes& outcomes;
   };
 

@@ -18,6 +18,7 @@
 
 #include "lfc/collective_call.h"
 #include "lfc/parameters.h"
+#include "lfc/short_path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,8 +72,8 @@ bool lfc_coll_combines(enum lfc_op op, enum lfc_element type);
 enum lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator,
                                   const struct lfc_coll_call* call);
 /* Does it if that takes no waiting. False: nothing has been done that the next two would not do again. */
-bool lfc_coll_try(lfc_coll_communicator* communicator, const struct lfc_coll_call* call,
-                  enum lfc_coll_status* status);
+LFC_SHORT_PATH bool lfc_coll_try(lfc_coll_communicator* communicator,
+                                 const struct lfc_coll_call* call, enum lfc_coll_status* status);
 /* Begins it; `done` follows from here or from lfc_coll_progress(). */
 void lfc_coll_start(lfc_coll_communicator* communicator, const struct lfc_coll_call* call,
                     lfc_coll_operation* operation, lfc_coll_done done);

@@ -16,6 +16,7 @@
 
 #include "lfc/numbers.h"
 #include "lfc/parameters.h"
+#include "lfc/short_path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,8 +91,8 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
 void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);
 
 /* At most two slices. True: sent, their bytes may be reused. */
-bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
-                          const struct lfc_slice* slices, int count);
+LFC_SHORT_PATH bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                                         const struct lfc_slice* slices, int count);
 /* Likewise, when lfc_adapter_push() follows: they may leave together. */
 bool lfc_adapter_try_announce(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
                               const struct lfc_slice* slices, int count);
@@ -135,7 +136,7 @@ uint64_t lfc_adapter_atomic_here(enum lfc_atomic op, int width, uint64_t operand
 size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer);
 
 /* One bounded pass of the control program; the number of events. */
-int lfc_adapter_progress(lfc_adapter* adapter);
+LFC_SHORT_PATH int lfc_adapter_progress(lfc_adapter* adapter);
 
 /* Counts a message that nobody wants. */
 void lfc_adapter_dropped(lfc_adapter* adapter);

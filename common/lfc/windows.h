@@ -19,6 +19,7 @@
 
 #include "lfc/elements.h"
 #include "lfc/numbers.h"
+#include "lfc/short_path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -103,26 +104,28 @@ enum lfc_rma_status lfc_rma_attach(lfc_rma_window* window, void* base, uint64_t 
 enum lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base);
 
 /* For bytes, and elements, that follow each other on both sides. Displacements in the target's units. */
-enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target, const void* origin,
-                                      uint64_t bytes, int64_t displacement);
-enum lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uint32_t target, void* result,
-                                      uint64_t bytes, int64_t displacement);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target,
+                                                     const void* origin, uint64_t bytes,
+                                                     int64_t displacement);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uint32_t target,
+                                                     void* result, uint64_t bytes,
+                                                     int64_t displacement);
 /* `result` may be NULL. */
-enum lfc_rma_status lfc_rma_accumulate_plain(lfc_rma_window* window, uint32_t target,
-                                             enum lfc_op op, enum lfc_element element,
-                                             const void* origin, void* result, size_t size,
-                                             uint64_t count, int64_t displacement);
-enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
-                                             const void* compare, const void* value, void* result,
-                                             size_t size, int64_t displacement);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_accumulate_plain(
+    lfc_rma_window* window, uint32_t target, enum lfc_op op, enum lfc_element element,
+    const void* origin, void* result, size_t size, uint64_t count, int64_t displacement);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
+                                                            const void* compare, const void* value,
+                                                            void* result, size_t size,
+                                                            int64_t displacement);
 
 /* For everything else, and with requests. Offsets in bytes. */
-enum lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target,
-                                const struct lfc_rma_view* origin, const struct lfc_rma_view* there,
-                                void* request);
-enum lfc_rma_status lfc_rma_get(lfc_rma_window* window, uint32_t target,
-                                const struct lfc_rma_view* result, const struct lfc_rma_view* there,
-                                void* request);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target,
+                                               const struct lfc_rma_view* origin,
+                                               const struct lfc_rma_view* there, void* request);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_get(lfc_rma_window* window, uint32_t target,
+                                               const struct lfc_rma_view* result,
+                                               const struct lfc_rma_view* there, void* request);
 enum lfc_rma_status lfc_rma_accumulate(lfc_rma_window* window, uint32_t target, enum lfc_op op,
                                        enum lfc_element element, const struct lfc_rma_view* origin,
                                        const struct lfc_rma_view* there, void* request);
@@ -142,14 +145,14 @@ enum lfc_rma_status lfc_rma_post(lfc_rma_window* window, const uint32_t* group, 
                                  bool no_check);
 enum lfc_rma_status lfc_rma_wait(lfc_rma_window* window);
 enum lfc_rma_status lfc_rma_test(lfc_rma_window* window, bool* flag);
-enum lfc_rma_status lfc_rma_lock(lfc_rma_window* window, uint32_t target, bool exclusive,
-                                 bool no_check);
-enum lfc_rma_status lfc_rma_unlock(lfc_rma_window* window, uint32_t target);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_lock(lfc_rma_window* window, uint32_t target,
+                                                bool exclusive, bool no_check);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_unlock(lfc_rma_window* window, uint32_t target);
 enum lfc_rma_status lfc_rma_lock_all(lfc_rma_window* window, bool no_check);
 enum lfc_rma_status lfc_rma_unlock_all(lfc_rma_window* window);
-enum lfc_rma_status lfc_rma_flush(lfc_rma_window* window, uint32_t target);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_flush(lfc_rma_window* window, uint32_t target);
 enum lfc_rma_status lfc_rma_flush_all(lfc_rma_window* window);
-enum lfc_rma_status lfc_rma_flush_local(lfc_rma_window* window, uint32_t target);
+LFC_SHORT_PATH enum lfc_rma_status lfc_rma_flush_local(lfc_rma_window* window, uint32_t target);
 enum lfc_rma_status lfc_rma_flush_local_all(lfc_rma_window* window);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/ni.hpp"
 #include "fuzz/fuzz_link.hpp"
 #include "fuzz/fuzzer.hpp"
 #include "services/multicast/multicast.hpp"
@@ -49,13 +50,13 @@ class Session {
         receiver(random),
         ni(config(self)),
         link(open(ni, random)),
-        multicast(ni, {.share = kShare,
-                       .early = kEarly,
-                       .forward_in_host = random.chance(100),
-                       .recovery = random.chance(500) ? Multicast::Suspicion::immediate
-                                                      : Multicast::Suspicion::timer,
-                       .delay = 1000}),
-        ordering(ni, {}, ServiceId::ordered),
+        multicast(ni.services(), {.share = kShare,
+                                  .early = kEarly,
+                                  .forward_in_host = random.chance(100),
+                                  .recovery = random.chance(500) ? Multicast::Suspicion::immediate
+                                                                 : Multicast::Suspicion::timer,
+                                  .delay = 1000}),
+        ordering(ni.services(), {}, ServiceId::ordered),
         order(ordering, {.window = 8, .packet = 32, .sequencer = choose(random)}) {
     std::vector<ProcessName> names;
     for (std::uint32_t member = 0; member < kMembers; ++member) {

@@ -133,12 +133,13 @@ CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& op
       coll_.window = (coll_.packet + Multicast::kPacketCost) * random_.between(1, 20);
     }
     host->multicast = std::make_unique<Multicast>(
-        ni, Multicast::Options{
-                .share = Pace::share(coll_),
-                .recovery = recovery,
-                .delay = 500,
-                .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
-                .clock_context = &world_});
+        ni.services(),
+        Multicast::Options{
+            .share = Pace::share(coll_),
+            .recovery = recovery,
+            .delay = 500,
+            .clock = [](const void* world) { return static_cast<const World*>(world)->now(); },
+            .clock_context = &world_});
   }
   for (std::uint32_t group = 0; group < options.communicators; ++group) make_group(group);
   for (std::uint32_t call = 0; call < options.calls; ++call) make_call();

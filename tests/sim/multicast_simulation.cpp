@@ -145,7 +145,7 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
       world_.ni(node).set_message_handler(handler_of<&Host::deliver>(&host));
     }
     host.multicast = std::make_unique<Multicast>(
-        world_.ni(node),
+        world_.ni(node).services(),
         Multicast::Options{
             // Not a byte more than the members may send.
             .share = options.waits

@@ -51,8 +51,8 @@ OrderedSimulation::OrderedSimulation(const OrderedSimulationOptions& options)
     Host& host = *hosts_.emplace_back(std::make_unique<Host>());
     host.node = node;
     host.count.resize(options.nodes);
-    host.multicast =
-        std::make_unique<Multicast>(world_.ni(node), Multicast::Options{}, ServiceId::ordered);
+    host.multicast = std::make_unique<Multicast>(world_.ni(node).services(), Multicast::Options{},
+                                                 ServiceId::ordered);
     host.all = std::make_unique<OrderedBroadcast>(*host.multicast, made);
     std::vector<PeerId> peers(options.nodes, kNoPeer);
     for (World::Node other = 0; other < options.nodes; ++other)

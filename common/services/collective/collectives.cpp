@@ -61,10 +61,11 @@ bool Collectives::start_service(bool threads) {
   processes_.use(*ni_);
   const CollOptions options = options_of(options_.said, threads);
   multicast_ = std::make_unique<Multicast>(
-      *ni_, Multicast::Options{.share = Pace::share(options),
-                               .forward_in_host = options.host_forwarding,
-                               .recovery = recovery_of(options_.said),
-                               .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
+      ni_->services(),
+      Multicast::Options{.share = Pace::share(options),
+                         .forward_in_host = options.host_forwarding,
+                         .recovery = recovery_of(options_.said),
+                         .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
   return true;
 }
 

@@ -22,18 +22,17 @@ void TreeNode::join(std::uint64_t key, Membership membership, std::uint32_t self
 }
 
 bool TreeNode::drained() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   forget_results();
   return pending_.empty() || failed();
 }
 
 std::uint32_t TreeNode::lost_member() const {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   const std::uint32_t size = members().size();
   for (std::uint32_t member = 0; member < size; ++member) {
     const PeerId peer = multicast_.peer(*group_, member);
-    if (peer != kNoPeer && multicast_.ni().services().peer(peer).state == Peer::State::broken)
-      return member;
+    if (peer != kNoPeer && multicast_.port().is_broken(peer)) return member;
   }
   return size;
 }
@@ -49,7 +48,7 @@ void TreeNode::forget_results() {
 
 void TreeNode::leave() noexcept {
   {
-    const Ni::Access access(multicast_.ni());
+    const ServicePort::Access access(multicast_.port());
     for (auto& [step, packet] : kept_) multicast_.release(*packet);
     for (auto& [step, packet] : blocks_) multicast_.release(*packet);
     kept_.clear();
@@ -63,7 +62,7 @@ void TreeNode::leave() noexcept {
 void TreeNode::disagree() { multicast_.give_up(*group_, Multicast::Reason::disagreement); }
 
 void TreeNode::give_up(bool disagreed) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   multicast_.give_up(*group_,
                      disagreed ? Multicast::Reason::disagreement : Multicast::Reason::loss);
 }
@@ -74,22 +73,22 @@ void TreeNode::lost(Multicast::Reason reason) {
 }
 
 bool TreeNode::knows(std::uint32_t member) const {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   return multicast_.peer(*group_, member) != kNoPeer;
 }
 
 void TreeNode::set_peer(std::uint32_t member, PeerId peer) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   multicast_.set_peer(*group_, member, peer);
 }
 
 void TreeNode::set_board(const Board& board) noexcept {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   board_ = board;
 }
 
 void TreeNode::serve() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   multicast_.serve(*group_);
 }
 
@@ -103,7 +102,7 @@ void TreeNode::multicast(CollOperation& operation, std::uint64_t step, Label lab
   header.tag = kResult;
   header.shape = operation.shape;
   header.fan = operation.fan;
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   multicast_.send(*group_, header, bytes, operation.unsent);
 }
 
@@ -155,7 +154,7 @@ void TreeNode::send_block(const CollOperation& operation, std::uint32_t member, 
   header.number = operation.first;
   header.tag = kBlock;
   header.word = label.word();
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   multicast_.send_direct(*group_, member, header, bytes);
 }
 
@@ -201,7 +200,7 @@ bool TreeNode::place_in_buffer(std::uint64_t step, Label label, std::span<const 
 }
 
 void TreeNode::begin(CollOperation& operation) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   current_ = &operation;
   own_next_ = operation.first;
   // Others took for a reduction what is none here.
@@ -218,7 +217,7 @@ void TreeNode::begin(CollOperation& operation) {
 }
 
 void TreeNode::end(const CollOperation& operation) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   current_ = nullptr;
   own_next_ = operation.first + operation.steps;
 }
@@ -253,7 +252,7 @@ TreeNode::Up TreeNode::up_of(const CollOperation& operation, std::uint64_t step)
 
 void TreeNode::contribute(const CollOperation& operation, std::uint64_t step, Label label,
                           std::span<const std::byte> bytes) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   const Up up = up_of(operation, step);
   const Membership::Shape shape = shape_of(operation);
   ahead_.erase(step);
@@ -349,7 +348,7 @@ bool TreeNode::is_another(std::uint64_t step, Up up, Membership::Shape shape) co
 // The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is
 // spoken to is connected to, and a parent that has died before anybody was is noticed.
 void TreeNode::ask() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   forget_results();
   if (current_ != nullptr && members().in_tree(current_->top, self_) && current_->top != self_)
     tell(members().parent(shape_of(*current_), current_->top, self_), kPresent, current_->first,

@@ -14,7 +14,7 @@
 // Ranks whose calls differ may wait for each other, each in an operation of its own. Who has waited for
 // long asks down its tree, ask(): who has said all of a step already answers, behind what it has said; who is in
 // another operation there sees it. So somebody notices.
-// Threads: any; Multicast::Receiver's functions run with Ni::Access held.
+// Threads: any; Multicast::Receiver's functions run with ServicePort::Access held.
 // Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
 #pragma once
 
@@ -61,7 +61,7 @@ class TreeNode final : public Multicast::Receiver {
   // What has come for it from others' heads, operation.arrived of them: each(member, label, bytes).
   template <class Each>
   void take_blocks(const CollOperation& operation, Each each) {
-    const Ni::Access access(multicast_.ni());
+    const ServicePort::Access access(multicast_.port());
     const auto [first, last] = blocks_.equal_range(operation.first);
     for (auto entry = first; entry != last; ++entry) {
       Multicast::Packet& packet = *entry->second;

@@ -25,27 +25,30 @@ std::span<const std::byte> Multicast::bytes(const Packet& packet) noexcept {
 }
 const Membership& Multicast::membership(const Group& group) noexcept { return group.membership; }
 
-Multicast::Multicast(Ni& ni, const Options& options, ServiceId id)
-    : ni_(ni), id_(id), options_(options), early_store_(std::make_shared<Store>(options.early)) {
+Multicast::Multicast(ServicePort& port, const Options& options, ServiceId id)
+    : port_(port),
+      id_(id),
+      options_(options),
+      early_store_(std::make_shared<Store>(options.early)) {
   if (options.recovery != Suspicion::never) {
-    recovery_ =
-        std::make_unique<Recovery>(ni.identity().name.packed(), static_cast<Recovery::Out&>(*this));
-    jitter_ = ni.identity().tag | 1u;
+    recovery_ = std::make_unique<Recovery>(port.identity().name.packed(),
+                                           static_cast<Recovery::Out&>(*this));
+    jitter_ = port.identity().tag | 1u;
   }
-  ni_.services().attach(id_, this);
+  port_.attach(id_, this);
 }
 
 Multicast::~Multicast() {
   {
     // What still waits for credits will not be sent; a packet goes with the last of its sends.
-    const Ni::Access access(ni_);
+    const ServicePort::Access access(port_);
     for (const auto& send : sends_) {
       if (send->packet == nullptr) continue;
-      ni_.services().withdraw(send->peer, *send);
+      port_.withdraw(send->peer, *send);
       if (--send->packet->unsent == 0 && !send->packet->kept) delete send->packet;
     }
   }
-  ni_.services().attach(id_, nullptr);
+  port_.attach(id_, nullptr);
   for (auto& [key, list] : early_)
     for (Packet* packet : list) delete packet;
   for (auto& [key, group] : groups_)
@@ -65,11 +68,11 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
   made->peers = std::move(peers);
   made->receiver = &receiver;
   made->store = std::make_shared<Store>(options_.share * made->membership.size());
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   group = made.get();
   groups_[key] = std::move(made);
   const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
-    return peer != kNoPeer && ni_.services().peer(peer).state == Peer::State::broken;
+    return peer != kNoPeer && port_.is_broken(peer);
   });
   if (lost) tell_lost(*group);
   const auto early = early_.find(key);
@@ -81,7 +84,7 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
 }
 
 void Multicast::leave(Group* group) noexcept {
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   for (Packet* packet : group->deferred) {
     packet->kept = false;
     settle(*packet);
@@ -93,7 +96,7 @@ void Multicast::leave(Group* group) noexcept {
 void Multicast::wake(Receiver& receiver) {
   if (std::find(awake_.begin(), awake_.end(), &receiver) == awake_.end())
     awake_.push_back(&receiver);
-  ni_.services().wake(id_);
+  port_.wake(id_);
 }
 
 void Multicast::forget(Receiver& receiver) noexcept { std::erase(awake_, &receiver); }
@@ -109,7 +112,7 @@ bool Multicast::work() {
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   group.peers[member] = peer;
-  if (peer == kNoPeer || ni_.services().peer(peer).state == Peer::State::broken) tell_lost(group);
+  if (peer == kNoPeer || port_.is_broken(peer)) tell_lost(group);
 }
 
 void Multicast::give_up(Group& group, Reason reason) { tell_lost(group, reason); }
@@ -119,7 +122,7 @@ PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept 
 }
 
 bool Multicast::is_member(const Group& group, std::uint32_t member, PeerId peer) const {
-  return ni_.services().peer(peer).address.identity().name == group.membership.name(member);
+  return port_.name(peer) == group.membership.name(member);
 }
 
 // --- Sending ---
@@ -129,7 +132,7 @@ void Multicast::send(Group& group, MulticastHeader header, std::span<const std::
   header.group = group.key;
   header.kind = MulticastHeader::Kind::tree;
   header.origin = group.self;
-  ni_.counters().add(Counter::multicasts);
+  port_.counters().add(Counter::multicasts);
   Packet* packet = nullptr;
   for (const std::uint32_t child :
        group.membership.children({header.shape, header.fan}, group.self, group.self)) {
@@ -172,10 +175,10 @@ bool Multicast::try_send(PeerId peer, const MulticastHeader& header,
   if (peer >= linked_.size()) linked_.resize(std::size_t{peer} + 1);
   if (!linked_[peer]) {
     linked_[peer] = true;
-    ni_.counters().add(Counter::multicast_links);
+    port_.counters().add(Counter::multicast_links);
   }
   const Slices slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
-  return ni_.services().try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
+  return port_.try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
 }
 
 // The packet waits for a credit, or room, towards this peer.
@@ -196,7 +199,7 @@ void Multicast::post(Packet& packet, PeerId peer) {
   send->done = &Multicast::sent;
   ++packet.unsent;
   if (recovers(packet.header)) block(*send);
-  ni_.services().post(peer, *send);
+  port_.post(peer, *send);
   if (options_.recovery == Suspicion::immediate) start_recovery();
 }
 
@@ -463,7 +466,7 @@ void Multicast::tell_lost(Group& group, Reason reason) {
   for (std::uint32_t member = 0; member < group.membership.size(); ++member) {
     const PeerId peer = group.peers[member];
     if (member == group.self || peer == kNoPeer) continue;
-    if (ni_.services().peer(peer).state == Peer::State::broken) continue;
+    if (port_.is_broken(peer)) continue;
     MulticastHeader header;
     header.kind = MulticastHeader::Kind::lost;
     header.tag = static_cast<std::uint8_t>(reason);

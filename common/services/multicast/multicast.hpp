@@ -8,10 +8,10 @@
 // its own delivery only, never its children, other groups or messages (README.md beside). So that this
 // needs no more than Options::share for each member, those who use a group bound how far one may be ahead.
 //
-//   Multicast multicast(ni, {});
+//   Multicast multicast(ni.services(), {});
 //   Multicast::Group* group;
 //   multicast.join(group, key, membership, self, peers, receiver);
-//   { const Ni::Access access(ni); multicast.send(*group, header, bytes, unsent); }
+//   { const ServicePort::Access access(multicast.port()); multicast.send(*group, header, bytes, unsent); }
 //   while (unsent.load() != 0) ni.progress();               // then the bytes may be reused
 //   multicast.leave(group);
 //
@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "engine/ni.hpp"
+#include "engine/service_port.hpp"
 #include "services/multicast/membership.hpp"
 #include "services/multicast/recovery.hpp"
 
@@ -120,11 +120,11 @@ class Multicast final : public Service, private Recovery::Out {
   struct Group;
 
   // `id`: whose frames these are; one Multicast for each.
-  Multicast(Ni& ni, const Options& options, ServiceId id = ServiceId::multicast);
+  Multicast(ServicePort& port, const Options& options, ServiceId id = ServiceId::multicast);
   ~Multicast() override;
 
   // Payload bytes of the largest packet.
-  std::size_t max_packet() const noexcept { return max_packet(ni_.max_message()); }
+  std::size_t max_packet() const noexcept { return max_packet(port_.max_payload()); }
   // Likewise where no member takes more than `message` bytes.
   std::size_t max_packet(std::size_t message) const noexcept {
     const std::size_t head =
@@ -140,7 +140,7 @@ class Multicast final : public Service, private Recovery::Out {
   void leave(Group* group) noexcept;
   static const Membership& membership(const Group& group) noexcept;
 
-  // The functions below want Ni::Access held.
+  // The functions below want ServicePort::Access held.
 
   // Sends to this member's children in its own tree. The bytes are the caller's again when
   // `unsent`, which counts children that wait, has gone back to where it was.
@@ -164,7 +164,7 @@ class Multicast final : public Service, private Recovery::Out {
   std::size_t packets() const noexcept { return packets_; }
   // No escape buffer in use here, and no recovery under way.
   bool recovered() const noexcept { return recovery_ == nullptr || recovery_->idle(); }
-  Ni& ni() noexcept { return ni_; }
+  ServicePort& port() noexcept { return port_; }
 
  private:
   struct Send;
@@ -230,7 +230,7 @@ class Multicast final : public Service, private Recovery::Out {
   void start_recovery();
   bool run_recovery();
 
-  Ni& ni_;
+  ServicePort& port_;
   const ServiceId id_;
   const Options options_;
   Stats stats_;

@@ -45,12 +45,12 @@ bool Multicast::enter_channel(PeerId from, const MulticastHeader& header,
 }
 
 void Multicast::channel_clear(Recovery::Channel channel, PeerId parent) {
-  ni_.services().control(parent, id_, &channel, sizeof channel);
+  port_.control(parent, id_, &channel, sizeof channel);
 }
 
 // The receive buffer of a packet is free: the tree parent gets its credit, or a channel its buffer.
 void Multicast::give_back(PeerId from, const MulticastHeader& header) {
-  if (!recovers(header) || !recovery_->release(tree_of(header))) ni_.services().release(from);
+  if (!recovers(header) || !recovery_->release(tree_of(header))) port_.release(from);
 }
 
 // --- What waits ---
@@ -81,7 +81,7 @@ void Multicast::block(Send& send) {
     set_timer(queue);
   }
   queue.last = &send;
-  ni_.services().wake(id_);
+  port_.wake(id_);
 }
 
 void Multicast::unblock(Send& send) noexcept {
@@ -127,10 +127,9 @@ bool Multicast::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
   const std::array<Slice, 3> slices{{{&channel, sizeof channel},
                                      {&packet.header, sizeof packet.header},
                                      {packet.data, packet.size}}};
-  if (!ni_.services().try_send_data(peer, id_, slices.data(), packet.size == 0 ? 2 : 3))
-    return false;
-  ni_.services().withdraw(peer, send);
-  ni_.counters().add(Counter::recovery_packets);
+  if (!port_.try_send_data(peer, id_, slices.data(), packet.size == 0 ? 2 : 3)) return false;
+  port_.withdraw(peer, send);
+  port_.counters().add(Counter::recovery_packets);
   return true;
 }
 
@@ -141,7 +140,7 @@ void Multicast::extend(const TreeId& tree) {
   for (auto entry = blocked_.begin(); entry != blocked_.end(); entry = blocked_.lower_bound(next)) {
     const PeerId peer = entry->first;
     next = peer + 1;
-    if (ni_.services().has_credit(peer)) continue;
+    if (port_.has_credit(peer)) continue;
     Send* send = entry->second.first;
     while (send != nullptr && tree_of(send->packet->header) != tree) send = send->next_blocked;
     if (send == nullptr) continue;
@@ -162,11 +161,11 @@ void Multicast::start_recovery() {
   for (std::size_t tried = 0; tried < blocked_.size(); ++tried, ++entry) {
     if (entry == blocked_.end()) entry = blocked_.begin();
     const PeerId peer = entry->first;
-    if (ni_.services().has_credit(peer) || (timed && time < entry->second.deadline)) continue;
+    if (port_.has_credit(peer) || (timed && time < entry->second.deadline)) continue;
     Send& send = *entry->second.first;
     if (!send_on(recovery_->own(), peer, send)) continue;
     last_recovered_ = peer;
-    ni_.counters().add(Counter::recoveries);
+    port_.counters().add(Counter::recoveries);
     recovery_->start(peer);
     sent(&send, Result::ok);
     return;

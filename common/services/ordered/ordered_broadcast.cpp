@@ -49,7 +49,7 @@ void OrderedBroadcast::accuse() {
 }
 
 void OrderedBroadcast::refuse() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   accuse();
 }
 
@@ -63,7 +63,7 @@ bool OrderedBroadcast::place(std::uint64_t number, std::uint32_t origin, std::ui
 // --- Sending ---
 
 void OrderedBroadcast::start(std::span<const std::byte> bytes) {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   bytes_ = bytes;
   asking_.store(true, std::memory_order_relaxed);
   const std::size_t packet = held_.packet();
@@ -76,7 +76,7 @@ void OrderedBroadcast::start(std::span<const std::byte> bytes) {
 }
 
 void OrderedBroadcast::give_up() noexcept {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   asking_.store(false, std::memory_order_relaxed);
 }
 
@@ -146,7 +146,7 @@ Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header
 }
 
 void OrderedBroadcast::report() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   reported_ = held_.taken();
   if (!is_sequencer()) {
     tell(options_.sequencer, kReport, reported_, 0);
@@ -156,12 +156,12 @@ void OrderedBroadcast::report() {
 }
 
 bool OrderedBroadcast::all_taken() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   return sequencer_->slowest() == sequencer_->handed_out();
 }
 
 std::uint64_t OrderedBroadcast::handed_out() {
-  const Ni::Access access(multicast_.ni());
+  const ServicePort::Access access(multicast_.port());
   return sequencer_->handed_out();
 }
 

@@ -58,7 +58,7 @@ Partitioned::Partitioned(std::shared_ptr<Ni> ni, const partitioned::Host& host)
     : ni_(std::move(ni)),
       host_(host),
       host_call_(
-          *ni_, [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
+          ni_->services(), [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
           HostCall::By::host) {
   ni_->services().attach(ServiceId::partitioned, this);
 }

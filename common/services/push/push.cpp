@@ -25,7 +25,7 @@ Push::Push(Ni& ni, std::size_t largest)
       largest_(std::min(largest, limits::kPushMessage)),
       fragment_(std::min(limits::kPushFragment, ni.max_message() - sizeof(Head))),
       host_(
-          ni, [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
+          ni.services(), [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
           HostCall::By::thread) {
   ni_.services().attach(ServiceId::push, this);
 }

@@ -36,7 +36,7 @@ int usual_place() {
 // One for all objects of the process, while there are any.
 struct Service {
   explicit Service(std::shared_ptr<lfc::Ni> own)
-      : ni(std::move(own)), multicast(*ni, {}, lfc::ServiceId::ordered) {}
+      : ni(std::move(own)), multicast(ni->services(), {}, lfc::ServiceId::ordered) {}
   std::shared_ptr<lfc::Ni> ni;
   lfc::Multicast multicast;
 };
@@ -211,7 +211,8 @@ void lfc_ordered::call_in(int place) {
   const auto by =
       place == LFC_ORDERED_BY_THREAD ? lfc::HostCall::By::thread : lfc::HostCall::By::host;
   call = std::make_unique<lfc::HostCall>(
-      *service->ni, [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); }, this, by);
+      service->ni->services(), [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); },
+      this, by);
   all->set_call(*call);
 }
 

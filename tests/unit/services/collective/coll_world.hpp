@@ -119,7 +119,7 @@ class CollWorld {
   }
   void join(const Membership& members, std::uint32_t rank) {
     services_.push_back(std::make_unique<Multicast>(
-        world_.ni(rank), Multicast::Options{.share = Pace::share(shape_.options)}));
+        world_.ni(rank).services(), Multicast::Options{.share = Pace::share(shape_.options)}));
     std::unique_ptr<TreeNode> tree;
     if (members.nodes() > 1) {
       std::vector<PeerId> peers(shape_.ranks, kNoPeer);

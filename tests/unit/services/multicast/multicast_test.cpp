@@ -39,7 +39,7 @@ struct Chain {
                  const SimOptions& fabric = {.seed = 3, .max_payload = 1024, .stall_permille = 0})
       : world(nodes, fabric, config) {
     for (Node node = 0; node < nodes; ++node) {
-      services.push_back(std::make_unique<Multicast>(world.ni(node), options));
+      services.push_back(std::make_unique<Multicast>(world.ni(node).services(), options));
       receivers.push_back(std::make_unique<Recorder>());
       groups.push_back(nullptr);
     }

@@ -30,13 +30,13 @@ struct Members {
     std::vector<ProcessName> names;
     for (Node node = 0; node < count; ++node) names.push_back({1, node});
     for (Node node = 0; node < count; ++node) {
-      services.push_back(
-          std::make_unique<Multicast>(world.ni(node), Multicast::Options{}, ServiceId::ordered));
+      services.push_back(std::make_unique<Multicast>(world.ni(node).services(),
+                                                     Multicast::Options{}, ServiceId::ordered));
       all.push_back(std::make_unique<OrderedBroadcast>(*services[node], options));
       inboxes.push_back({this, node});
       if (called) {
         calls.push_back(std::make_unique<HostCall>(
-            world.ni(node),
+            world.ni(node).services(),
             [](void* context) {
               const Inbox& own = *static_cast<Inbox*>(context);
               own.members->deliver(own.node);
@@ -106,7 +106,7 @@ TEST_CASE("the host is called once for many requests, anew after each call, and 
     int calls = 0;
   } counter{world.ni(0)};
   HostCall call(
-      counter.ni,
+      counter.ni.services(),
       [](void* context) {
         auto& own = *static_cast<Caller*>(context);
         ++own.calls;

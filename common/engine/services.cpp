@@ -1,62 +1,62 @@
-#include "engine/service_port.hpp"
+#include "engine/services.hpp"
 
 #include <bit>
 #include <utility>
 
 namespace lfc {
 
-void ServicePort::attach(ServiceId id, Service* service) noexcept {
+void Services::attach(ServiceId id, Service* service) noexcept {
   const SendLock::Guard guard(lock_);
   services_[service_index(id)] = service;
   awake_ &= ~(1u << service_index(id));
 }
 
-bool ServicePort::try_send(PeerId id, ServiceId service, const Slice* slices, int count,
-                           bool more) noexcept {
+bool Services::try_send(PeerId id, ServiceId service, const Slice* slices, int count,
+                        bool more) noexcept {
   Peer& peer = peers_.at(id);
   return peer.state == Peer::State::connected && peer.waiting.empty() &&
          sender_.send(peer, FrameType::service, static_cast<std::uint8_t>(service), slices, count,
                       more) == Sender::Attempt::sent;
 }
 
-void ServicePort::post(PeerId id, Message& message) {
+void Services::post(PeerId id, Message& message) {
   Peer& peer = peers_.at(id);
   const bool answer = message.type == FrameType::service_data;
   sender_.post(peer, answer ? peer.services : peer.waiting, message);
 }
 
-bool ServicePort::try_send_data(PeerId id, ServiceId service, const Slice* slices,
-                                int count) noexcept {
+bool Services::try_send_data(PeerId id, ServiceId service, const Slice* slices,
+                             int count) noexcept {
   Peer& peer = peers_.at(id);
   return peer.state == Peer::State::connected &&
          sender_.send(peer, FrameType::service_data, static_cast<std::uint8_t>(service), slices,
                       count) == Sender::Attempt::sent;
 }
 
-void ServicePort::withdraw(PeerId id, Message& message) noexcept {
+void Services::withdraw(PeerId id, Message& message) noexcept {
   Peer& peer = peers_.at(id);
   if (peer.waiting.front() == &message) peer.stall_counted = false;
   peer.waiting.remove(message);
 }
 
-void ServicePort::control(PeerId id, ServiceId service, const void* payload, std::size_t size) {
+void Services::control(PeerId id, ServiceId service, const void* payload, std::size_t size) {
   if (peers_.at(id).is_lost()) return;
   sender_.answer(peers_.at(id), FrameType::service_ack, static_cast<std::uint8_t>(service), payload,
                  size);
 }
 
-bool ServicePort::has_credit(PeerId id) const noexcept {
+bool Services::has_credit(PeerId id) const noexcept {
   const Peer& peer = peers_.at(id);
   return peer.state != Peer::State::connected || peer.flow.may_depart(FrameType::service);
 }
 
-void ServicePort::ack(PeerId id, ServiceId service, const void* payload, std::size_t size) {
+void Services::ack(PeerId id, ServiceId service, const void* payload, std::size_t size) {
   if (peers_.at(id).is_lost()) return;
   sender_.answer_and_release(peers_.at(id), FrameType::service_ack,
                              static_cast<std::uint8_t>(service), payload, size);
 }
 
-bool ServicePort::accept(Peer& peer, Meta meta, std::span<const std::byte> payload) {
+bool Services::accept(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (meta.tag >= kServices) return false;
   Service::Verdict verdict = Service::Verdict::release;
   if (Service* service = services_[meta.tag]; service != nullptr) {
@@ -69,13 +69,13 @@ bool ServicePort::accept(Peer& peer, Meta meta, std::span<const std::byte> paylo
   return verdict != Service::Verdict::malformed;
 }
 
-std::byte* ServicePort::place(const Peer& peer, Meta meta, const Placing& frame) {
+std::byte* Services::place(const Peer& peer, Meta meta, const Placing& frame) {
   Service* service = meta.tag < kServices ? services_[meta.tag] : nullptr;
   return service == nullptr ? nullptr : service->place(peer.id, frame);
 }
 
 // False: its service says that the frame is malformed.
-bool ServicePort::placed(Peer& peer, Meta meta, const Placing& frame) {
+bool Services::placed(Peer& peer, Meta meta, const Placing& frame) {
   Service* service = services_[meta.tag];
   const Service::Verdict verdict =
       service == nullptr ? Service::Verdict::release : service->on_placed(peer.id, frame);
@@ -83,7 +83,7 @@ bool ServicePort::placed(Peer& peer, Meta meta, const Placing& frame) {
   return verdict != Service::Verdict::malformed;
 }
 
-void ServicePort::run() {
+void Services::run() {
   std::uint32_t awake = std::exchange(awake_, 0u);
   for (; awake != 0; awake &= awake - 1) {
     const auto index = static_cast<std::size_t>(std::countr_zero(awake));
@@ -92,7 +92,7 @@ void ServicePort::run() {
   if (awake_ != 0) activity_.leave_over();
 }
 
-void ServicePort::on_lost(Peer& peer) {
+void Services::on_lost(Peer& peer) {
   for (Service* service : services_)
     if (service != nullptr) service->on_lost(peer.id);
 }

@@ -1,0 +1,84 @@
+// Services: those that the engine runs. Its receiver hands them their frames, its control program calls those that have been
+// woken; what they have of it is ServicePort.
+//
+//   Services services(lock, identity, counters, peers, sender, activity, outcomes);
+//   if (!services.accept(peer, meta, payload)) peers.lose(peer, "malformed frame");
+//   services.run();                                  // once in each pass
+//
+// Threads: as ServicePort; accept(), place(), placed() and run() are the control program's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/sender.hpp"
+#include "engine/service_port.hpp"
+
+namespace lfc {
+
+class Services final : public ServicePort, private PeerTable::Watcher {
+ public:
+  Services(SendLock& lock, const Identity& identity, Counters& counters, PeerTable& peers,
+           Sender& sender, Activity& activity, Outcomes& outcomes)
+      : ServicePort(lock, identity, counters),
+        peers_(peers),
+        sender_(sender),
+        activity_(activity),
+        outcomes_(outcomes) {
+    peers.add_watcher(*this);
+  }
+
+  const Peer& peer(PeerId id) const noexcept { return peers_.at(id); }
+
+  void attach(ServiceId id, Service* service) noexcept override;
+  PeerId find(ProcessName name) const noexcept override { return peers_.find(name); }
+  ProcessName name(PeerId id) const noexcept override { return peer(id).address.identity().name; }
+  bool is_broken(PeerId id) const noexcept override {
+    return peer(id).state == Peer::State::broken;
+  }
+  std::size_t max_payload() const noexcept override { return peers_.max_payload(); }
+
+  bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,
+                    int count) noexcept override {
+    return sender_.try_message_with_more(peers_.at(peer), tag, slices, count);
+  }
+  bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
+                bool more = false) noexcept override;
+  void push(PeerId peer) noexcept override {
+    if (Link* link = peers_.at(peer).link; link != nullptr) link->push();
+  }
+  void post(PeerId peer, Message& message) override;
+  bool try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept override;
+  void withdraw(PeerId peer, Message& message) noexcept override;
+  void control(PeerId peer, ServiceId id, const void* payload, std::size_t size) override;
+  bool has_credit(PeerId peer) const noexcept override;
+  void release(PeerId peer) override { sender_.release(peers_.at(peer)); }
+  void ack(PeerId peer, ServiceId id, const void* payload, std::size_t size) override;
+  void wake(ServiceId id) noexcept override {
+    awake_ |= 1u << service_index(id);
+    activity_.note_use();
+    activity_.leave_over();
+  }
+  void call_host(WaitingCall& item) noexcept override { outcomes_.add(item); }
+
+  // False when there can be no such service, or it says that the frame is malformed.
+  bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
+  std::byte* place(const Peer& peer, Meta meta, const Placing& frame);
+  bool placed(Peer& peer, Meta meta, const Placing& frame);
+  // Calls work() of those that have been woken.
+  void run();
+
+ private:
+  void on_lost(Peer& peer) override;
+
+  PeerTable& peers_;
+  Sender& sender_;
+  Activity& activity_;
+  Outcomes& outcomes_;
+  std::array<Service*, kServices> services_{};
+  std::uint32_t awake_ = 0;  // a bit for each that wants work() to be called
+};
+
+}  // namespace lfc
