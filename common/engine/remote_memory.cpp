@@ -44,32 +44,19 @@ std::uint64_t apply_atomic(const AtomicRequest& request, void* target) noexcept 
 }
 
 RemoteOp& RemoteOpTable::take() {
-  RemoteOp* op = nullptr;
-  if (free_.empty()) {
-    op = &ops_.emplace_back();
-    op->index = static_cast<std::uint32_t>(ops_.size() - 1);
-  } else {
-    op = &ops_[free_.back()];
-    free_.pop_back();
-  }
-  ++op->generation;
-  op->stage = RemoteOp::Stage::waiting;
-  op->native = false;
-  op->result = Result::ok;
-  op->offset = 0;
-  return *op;
+  RemoteOp& op = ops_.take();
+  op.stage = RemoteOp::Stage::waiting;
+  op.native = false;
+  op.result = Result::ok;
+  op.offset = 0;
+  return op;
 }
 
-void RemoteOpTable::give_back(RemoteOp& op) noexcept {
-  ++op.generation;
-  free_.push_back(op.index);
-}
+void RemoteOpTable::give_back(RemoteOp& op) noexcept { ops_.give_back(op); }
 
 RemoteOp* RemoteOpTable::find(OperationRef reference, PeerId peer) noexcept {
-  if (reference.index >= ops_.size()) return nullptr;
-  RemoteOp& op = ops_[reference.index];
-  const bool live = op.generation == reference.generation && (op.generation & 1) != 0;
-  return live && op.peer == peer ? &op : nullptr;
+  RemoteOp* op = ops_.find(name_of(reference.index, reference.generation));
+  return op != nullptr && op->peer == peer ? op : nullptr;
 }
 
 }  // namespace lfc

@@ -20,11 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "base/named_pool.hpp"
 #include "engine/waiting.hpp"
 #include "engine/way_chooser.hpp"
 #include "lfc/numbers.h"
@@ -138,8 +137,7 @@ struct RemoteOp : Waiting {
   Stage stage = Stage::waiting;
   bool native = false;  // the link moves the bytes
   Result result = Result::ok;
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;  // odd: in use
+  std::uint64_t name = 0;
   RegionRef region{};
   std::byte* local = nullptr;  // put: source; get: destination; atomic: where the old value goes
   std::uint64_t address = 0;
@@ -158,17 +156,17 @@ class RemoteOpTable {
   void give_back(RemoteOp& op) noexcept;
   // The operation a peer's answer names, or null: unknown, finished, or another peer's.
   RemoteOp* find(OperationRef reference, PeerId peer) noexcept;
-  static OperationRef reference(const RemoteOp& op) noexcept { return {op.index, op.generation}; }
+  static OperationRef reference(const RemoteOp& op) noexcept {
+    return {index_of(op.name), generation_of(op.name)};
+  }
   // Calls visit(op) for each operation in use.
   template <class Visit>
   void for_each(Visit visit) {
-    for (RemoteOp& op : ops_)
-      if ((op.generation & 1) != 0) visit(op);
+    ops_.for_each(visit);
   }
 
  private:
-  std::deque<RemoteOp> ops_;  // stable addresses
-  std::vector<std::uint32_t> free_;
+  NamedPool<RemoteOp> ops_;
 };
 
 // A peer's get that this NI answers.

@@ -14,8 +14,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/named_pool.hpp"
 #include "lfc/numbers.h"
 #include "link/link.hpp"
 
@@ -47,13 +47,12 @@ class RegionTable {
 
  private:
   struct Entry {
+    std::uint64_t name = 0;
     std::uint64_t address = 0;
     std::uint64_t size = 0;
-    std::uint32_t generation = 0;  // odd: in use
     std::uint32_t access = 0;
   };
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> free_;
+  NamedPool<Entry> entries_;
 };
 
 }  // namespace lfc

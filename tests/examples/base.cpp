@@ -8,6 +8,7 @@
 #include "base/faults.hpp"
 #include "base/limits.hpp"
 #include "base/name_table.hpp"
+#include "base/named_pool.hpp"
 #include "base/spares.hpp"
 #include "elements/accumulate.hpp"
 #include "elements/combine.hpp"
@@ -55,6 +56,13 @@ void limits_of(std::span<const std::byte> packet) {
 }
 
 struct Window {};
+struct Pending {
+  std::uint64_t name = 0;
+};
+void named_pool(std::uint64_t name) {
+#include "common/base/named_pool.hpp.example"
+}
+
 void name_table(Window& window) {
 #include "common/base/name_table.hpp.example"
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/named_pool.hpp"
 #include "link/link.hpp"
 #include "link/tcp/stream.hpp"
 
@@ -24,55 +25,41 @@ struct Pending {
   std::byte* destination = nullptr;  // a get's; null for a put
   std::uint64_t size = 0;            // a get's
   std::uint64_t left = 0;            // bytes of it that were not announced yet
+  std::uint64_t name = 0;            // the table's
 };
 
 class OperationTable {
  public:
   OpRef add(const Pending& pending) {
-    std::uint32_t index = 0;
-    if (free_.empty()) {
-      index = static_cast<std::uint32_t>(slots_.size());
-      slots_.emplace_back();
-    } else {
-      index = free_.back();
-      free_.pop_back();
-    }
-    slots_[index].pending = pending;
-    return {index, ++slots_[index].generation};
+    const Pending& added = pool_.take([&](Pending& made) { made = pending; });
+    return {index_of(added.name), generation_of(added.name)};
   }
 
-  // nullptr: no such operation, or another peer's. Valid until the next add().
+  // nullptr: no such operation, or another peer's. Valid until it is taken.
   Pending* find(OpRef ref, PeerId peer) noexcept {
-    if (ref.index >= slots_.size()) return nullptr;
-    Slot& slot = slots_[ref.index];
-    const bool live = slot.generation == ref.generation && slot.pending.operation != nullptr;
-    return live && slot.pending.peer == peer ? &slot.pending : nullptr;
+    Pending* found = pool_.find(name_of(ref.index, ref.generation));
+    return found != nullptr && found->peer == peer ? found : nullptr;
   }
 
-  // Frees the slot of an operation that find() has found.
+  // Ends an operation that find() has found.
   Operation* take(OpRef ref) {
-    Operation* operation = slots_[ref.index].pending.operation;
-    slots_[ref.index].pending = {};
-    free_.push_back(ref.index);
+    Pending& found = *pool_.find(name_of(ref.index, ref.generation));
+    Operation* operation = found.operation;
+    pool_.give_back(found);
     return operation;
   }
 
-  // Frees all operations of a peer, and appends them to `out`.
+  // Ends all operations of a peer, and appends them to `out`.
   void take_all(PeerId peer, std::vector<Operation*>& out) {
-    for (std::uint32_t index = 0; index < slots_.size(); ++index) {
-      const Pending& pending = slots_[index].pending;
-      if (pending.operation != nullptr && pending.peer == peer)
-        out.push_back(take({index, slots_[index].generation}));
-    }
+    pool_.for_each([&](Pending& pending) {
+      if (pending.peer != peer) return;
+      out.push_back(pending.operation);
+      pool_.give_back(pending);
+    });
   }
 
  private:
-  struct Slot {
-    Pending pending;
-    std::uint32_t generation = 0;
-  };
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;
+  NamedPool<Pending> pool_;
 };
 
 }  // namespace lfc::tcp

@@ -1,7 +1,5 @@
 #include "services/windows/window_op.hpp"
 
-#include <memory>
-
 #include "services/windows/carrier.hpp"
 #include "services/windows/origin.hpp"
 
@@ -31,16 +29,12 @@ void WindowOp::take(const WindowCall& call) {
 }
 
 WindowOp& Operations::take(const WindowCall& call) {
-  std::unique_ptr<WindowOp> op = spares_.take();
-  op->take(call);
-  op->name = ops_.enter(*op);
-  return *op.release();
+  return ops_.take([&](WindowOp& op) { op.take(call); });
 }
 
 void Operations::give_back(WindowOp& op) noexcept {
-  ops_.leave(op.name);
   if (op.storage.capacity() > kSpareRuns) op.storage = {};
-  spares_.keep(std::unique_ptr<WindowOp>(&op));
+  ops_.give_back(op);
 }
 
 WindowOp* Operations::find(std::uint64_t name, PeerId peer) noexcept {

@@ -17,8 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/name_table.hpp"
-#include "base/spares.hpp"
+#include "base/named_pool.hpp"
 #include "elements/accumulate.hpp"
 #include "services/windows/view.hpp"
 #include "services/windows/way.hpp"
@@ -129,8 +128,7 @@ class Operations {
   std::vector<std::byte> bytes;
 
  private:
-  NameTable<WindowOp, std::uint64_t> ops_{32};
-  Spares<WindowOp> spares_;
+  NamedPool<WindowOp> ops_;
   std::vector<WindowOp*> finished_;
   std::atomic<bool> host_wanted_{false};
 };
