@@ -1,6 +1,7 @@
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
 #include "services/multicast/multicast_packet.hpp"
+#include "services/multicast/rescue.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -30,11 +31,7 @@ Multicast::Multicast(ServicePort& port, const Options& options, ServiceId id)
       id_(id),
       options_(options),
       early_store_(std::make_shared<Store>(options.early)) {
-  if (options.recovery != Suspicion::never) {
-    recovery_ = std::make_unique<Recovery>(port.identity().name.packed(),
-                                           static_cast<Recovery::Out&>(*this));
-    jitter_ = port.identity().tag | 1u;
-  }
+  if (options.recovery != Suspicion::never) rescue_ = std::make_unique<Rescue>(*this);
   port_.attach(id_, this);
 }
 
@@ -106,7 +103,7 @@ bool Multicast::work() {
   list.swap(awake_);
   for (Receiver* receiver : list)
     if (receiver->work()) wake(*receiver);
-  const bool blocked = recovery_ != nullptr && run_recovery();
+  const bool blocked = rescue_ != nullptr && rescue_->run();
   return blocked || !awake_.empty();
 }
 
@@ -121,9 +118,7 @@ PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept 
   return group.peers[member];
 }
 
-bool Multicast::is_member(const Group& group, std::uint32_t member, PeerId peer) const {
-  return port_.name(peer) == group.membership.name(member);
-}
+bool Multicast::recovered() const noexcept { return rescue_ == nullptr || rescue_->idle(); }
 
 // --- Sending ---
 
@@ -198,16 +193,16 @@ void Multicast::post(Packet& packet, PeerId peer) {
   send->slice_count = packet.size == 0 ? 1 : 2;
   send->done = &Multicast::sent;
   ++packet.unsent;
-  if (recovers(packet.header)) block(*send);
+  if (recovers(packet.header)) rescue_->wait(*send);
   port_.post(peer, *send);
-  if (options_.recovery == Suspicion::immediate) start_recovery();
+  if (options_.recovery == Suspicion::immediate) rescue_->start();
 }
 
 void Multicast::sent(Message* message, Result) {
   auto* send = static_cast<Send*>(message);
   Packet& packet = *std::exchange(send->packet, nullptr);
   Multicast& self = *packet.owner;
-  if (send->blocked) self.unblock(*send);
+  if (send->blocked) self.rescue_->went(*send);
   send->next_free = self.free_sends_;
   self.free_sends_ = send;
   --packet.unsent;
@@ -268,10 +263,15 @@ void Multicast::give_back(Packet& packet) {
   if (std::exchange(packet.holds_credit, false)) give_back(packet.from, packet.header);
 }
 
+// The receive buffer of a packet is free: the tree parent gets its credit, or a channel its buffer.
+void Multicast::give_back(PeerId from, const MulticastHeader& header) {
+  if (!recovers(header) || !rescue_->release(header)) port_.release(from);
+}
+
 // Gives back what the packet no longer needs: the receive buffer, then the packet itself.
 void Multicast::settle(Packet& packet) {
   if (packet.unsent != 0) return;
-  if (packet.in_backlog) leave_backlog(packet);
+  if (packet.in_backlog) rescue_->leave_backlog(packet);
   if (packet.origin_unsent != nullptr)
     std::exchange(packet.origin_unsent, nullptr)->fetch_sub(1, std::memory_order_release);
   if (packet.kept) {
@@ -305,11 +305,11 @@ Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
   if (type == FrameType::service) return on_packet(peer, nullptr, payload);
   Recovery::Channel channel;
-  if (recovery_ == nullptr || payload.size() < sizeof channel) return Verdict::malformed;
+  if (rescue_ == nullptr || payload.size() < sizeof channel) return Verdict::malformed;
   std::memcpy(&channel, payload.data(), sizeof channel);
   payload = payload.subspan(sizeof channel);
   if (type == FrameType::service_data) return on_packet(peer, &channel, payload);
-  const bool sound = payload.empty() && recovery_->clear(channel, peer);
+  const bool sound = payload.empty() && rescue_->clear(channel, peer);
   return sound ? Verdict::release : Verdict::malformed;
 }
 
@@ -324,7 +324,8 @@ Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* chan
     const auto found = groups_.find(header.group);
     last_ = found == groups_.end() ? nullptr : found->second.get();
   }
-  if (channel != nullptr && !enter_channel(peer, header, *channel)) return Verdict::malformed;
+  if (channel != nullptr && !rescue_->enter(last_, peer, header, *channel))
+    return Verdict::malformed;
   if (last_ == nullptr) {
     if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;
     ++stats_.early;
@@ -371,13 +372,13 @@ void Multicast::serve(Group& group) {
   replay(group, list);
 }
 
-bool Multicast::is_sound(const Group& group, PeerId from, const MulticastHeader& header) const {
-  const Membership& members = group.membership;
-  if (header.origin >= members.size() || header.origin == group.self) return false;
-  if (header.kind != MulticastHeader::Kind::tree) return is_member(group, header.origin, from);
-  const Tree tree{header.shape, header.fan, members.size(), header.origin};
-  return tree.valid() && members.in_tree(header.origin, group.self) &&
-         comes_from_parent(group, from, header);
+bool Multicast::Group::is_sound(const ServicePort& port, PeerId from,
+                                const MulticastHeader& header) const {
+  if (header.origin >= membership.size() || header.origin == self) return false;
+  if (header.kind != MulticastHeader::Kind::tree) return is_member(port, header.origin, from);
+  const Tree tree{header.shape, header.fan, membership.size(), header.origin};
+  return tree.valid() && membership.in_tree(header.origin, self) &&
+         comes_from_parent(port, from, header);
 }
 
 // To those who have a credit at once; the others wait for own_copy().
@@ -395,7 +396,7 @@ void Multicast::forward(Group& group, const MulticastHeader& header,
 // noted in it, for the caller to settle.
 Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
                                    std::span<const std::byte> bytes, Packet* packet) {
-  if (!is_sound(group, from, header)) return Verdict::malformed;
+  if (!group.is_sound(port_, from, header)) return Verdict::malformed;
   if (header.kind == MulticastHeader::Kind::lost) {
     const Reason reason = header.tag > static_cast<std::uint8_t>(Reason::last_)
                               ? Reason::loss
@@ -432,8 +433,8 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
     answer = Receiver::Answer::taken;
   }
   if (recovers(header)) {
-    extend(tree_of(header));
-    if (packet != nullptr && packet->unsent > 1) join_backlog(*packet);
+    rescue_->extend(header);
+    if (packet != nullptr && packet->unsent > 1) rescue_->join_backlog(*packet);
   }
   Verdict verdict = Verdict::release;
   if (given != nullptr) {
@@ -452,7 +453,7 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
 // --- Loss ---
 
 void Multicast::on_lost(PeerId peer) {
-  if (recovery_ != nullptr) recovery_->lose(peer);
+  if (rescue_ != nullptr) rescue_->lose(peer);
   for (auto& [key, group] : groups_) {
     const auto& peers = group->peers;
     if (std::find(peers.begin(), peers.end(), peer) != peers.end()) tell_lost(*group);

@@ -60,7 +60,7 @@ struct MulticastHeader {
 };
 static_assert(sizeof(MulticastHeader) == 32);
 
-class Multicast final : public Service, private Recovery::Out {
+class Multicast final : public Service {
  public:
   // When a packet of a tree that is not monotone is suspected of being in a deadlock.
   enum class Suspicion : std::uint8_t {
@@ -128,7 +128,7 @@ class Multicast final : public Service, private Recovery::Out {
   // Likewise where no member takes more than `message` bytes.
   std::size_t max_packet(std::size_t message) const noexcept {
     const std::size_t head =
-        sizeof(MulticastHeader) + (recovery_ == nullptr ? 0 : sizeof(Recovery::Channel));
+        sizeof(MulticastHeader) + (rescue_ == nullptr ? 0 : sizeof(Recovery::Channel));
     return message - std::min(message, head);
   }
 
@@ -163,18 +163,13 @@ class Multicast final : public Service, private Recovery::Out {
   // Packets in buffers now; 0 when nothing is under way.
   std::size_t packets() const noexcept { return packets_; }
   // No escape buffer in use here, and no recovery under way.
-  bool recovered() const noexcept { return recovery_ == nullptr || recovery_->idle(); }
+  bool recovered() const noexcept;
   ServicePort& port() noexcept { return port_; }
 
  private:
   struct Send;
   struct Store;
-  // Sends towards one peer, in trees that may need recovery, that wait; in order.
-  struct Blocked {
-    Send* first = nullptr;
-    Send* last = nullptr;
-    std::uint64_t deadline = 0;  // of the timer
-  };
+  class Rescue;  // services/multicast/rescue.hpp
   using Slices = std::array<Slice, 2>;
 
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
@@ -189,8 +184,6 @@ class Multicast final : public Service, private Recovery::Out {
   template <class OwnCopy>
   void forward(Group& group, const MulticastHeader& header, std::span<const std::byte> bytes,
                OwnCopy& own_copy);
-  bool is_member(const Group& group, std::uint32_t member, PeerId peer) const;
-  bool is_sound(const Group& group, PeerId from, const MulticastHeader& header) const;
   Verdict set_aside(std::vector<Packet*>& list, const std::shared_ptr<Store>& store, PeerId from,
                     const MulticastHeader& header, std::span<const std::byte> bytes);
   void replay(Group& group, std::vector<Packet*>& list);
@@ -206,29 +199,11 @@ class Multicast final : public Service, private Recovery::Out {
   void dispose(Packet& packet) noexcept;
   void tell_lost(Group& group, Reason reason = Reason::loss);
 
-  // --- Recovery (multicast_recovery.cpp) ---
-
   bool recovers(const MulticastHeader& header) const noexcept {
-    return recovery_ != nullptr && header.kind == MulticastHeader::Kind::tree &&
+    return rescue_ != nullptr && header.kind == MulticastHeader::Kind::tree &&
            can_deadlock(header.shape);
   }
-  static TreeId tree_of(const MulticastHeader& header) noexcept {
-    return {header.group, header.origin, header.shape, header.fan};
-  }
-  bool comes_from_parent(const Group& group, PeerId from, const MulticastHeader& header) const;
-  bool enter_channel(PeerId from, const MulticastHeader& header, Recovery::Channel channel);
-  void channel_clear(Recovery::Channel channel, PeerId parent) override;
   void give_back(PeerId from, const MulticastHeader& header);
-  void block(Send& send);
-  void unblock(Send& send) noexcept;
-  std::uint64_t now() const;  // by the timer's clock
-  void set_timer(Blocked& queue) noexcept;
-  void join_backlog(Packet& packet);
-  void leave_backlog(Packet& packet) noexcept;
-  bool send_on(Recovery::Channel channel, PeerId peer, Send& send);
-  void extend(const TreeId& tree);
-  void start_recovery();
-  bool run_recovery();
 
   ServicePort& port_;
   const ServiceId id_;
@@ -245,12 +220,7 @@ class Multicast final : public Service, private Recovery::Out {
   std::map<std::size_t, std::vector<Packet*>> free_packets_;  // by capacity
   std::size_t spare_ = 0;                                     // bytes of those
   std::vector<bool> linked_;                                  // by peer: it has been sent packets
-  std::unique_ptr<Recovery> recovery_;                        // null: never
-  std::map<PeerId, Blocked> blocked_;
-  PeerId last_recovered_ = 0;  // where the search for what to recover goes on
-  // Packets, by tree, that have to be sent yet though their receive buffers are free.
-  std::unordered_map<TreeId, std::size_t, TreeIdHash> backlog_;
-  std::uint32_t jitter_ = 1;
+  std::unique_ptr<Rescue> rescue_;                            // null: Suspicion::never
 };
 
 }  // namespace lfc

@@ -1,4 +1,4 @@
-// What multicast.cpp and multicast_recovery.cpp share: packets, and sends that wait.
+// What multicast.cpp and rescue.cpp share: packets, sends that wait, and groups.
 #pragma once
 
 #include "services/multicast/multicast.hpp"
@@ -19,7 +19,7 @@ struct Multicast::Packet {
   bool holds_credit = false;  // the frame's receive buffer is still taken
   bool kept = false;          // by the receiver
   bool stored = false;        // counted in `store`
-  bool in_backlog = false;    // counted in backlog_
+  bool in_backlog = false;    // counted by Rescue
   std::uint32_t unsent = 0;   // children that wait
   std::atomic<std::uint32_t>* origin_unsent = nullptr;
   std::shared_ptr<Store> store;  // of what has come; outlives the group that has been left
@@ -50,6 +50,17 @@ struct Multicast::Group {
   bool lost = false;
   std::shared_ptr<Store> store;
   std::vector<Packet*> deferred;  // with forward_in_host: until serve()
+
+  bool is_member(const ServicePort& port, std::uint32_t member, PeerId peer) const {
+    return port.name(peer) == membership.name(member);
+  }
+  bool comes_from_parent(const ServicePort& port, PeerId from,
+                         const MulticastHeader& header) const {
+    return is_member(port, membership.parent({header.shape, header.fan}, header.origin, self),
+                     from);
+  }
+  // Whether a packet with this head may come from there.
+  bool is_sound(const ServicePort& port, PeerId from, const MulticastHeader& header) const;
 };
 
 }  // namespace lfc

@@ -1,8 +1,9 @@
-// Multicast's part in deadlock recovery: who waits for a credit, since when, and sending on channels.
+#include "services/multicast/rescue.hpp"
+
+#include <array>
 #include <chrono>
 #include <utility>
-
-#include "services/multicast/multicast_packet.hpp"
+#include <vector>
 
 namespace lfc {
 namespace {
@@ -13,55 +14,49 @@ constexpr std::size_t kEarlyChannels = 4096;
 
 }  // namespace
 
+Multicast::Rescue::Rescue(Multicast& multicast)
+    : multicast_(multicast),
+      port_(multicast.port_),
+      id_(multicast.id_),
+      options_(multicast.options_),
+      recovery_(port_.identity().name.packed(), *this),
+      jitter_(port_.identity().tag | 1u) {}
+
 // --- What comes ---
 
-bool Multicast::comes_from_parent(const Group& group, PeerId from,
-                                  const MulticastHeader& header) const {
-  const Membership& members = group.membership;
-  const auto parent = members.parent({header.shape, header.fan}, header.origin, group.self);
-  return is_member(group, parent, from);
-}
-
-// False when an honest peer would not have sent this packet on this channel: it belongs to a tree
-// that needs no recovery, its owner is not on the way from the root, or its buffer is not free.
-bool Multicast::enter_channel(PeerId from, const MulticastHeader& header,
+bool Multicast::Rescue::enter(const Group* group, PeerId from, const MulticastHeader& header,
                               Recovery::Channel channel) {
-  if (!recovers(header)) return false;
-  if (last_ == nullptr)
-    return recovery_->channels() < kEarlyChannels &&
-           recovery_->enter(channel, tree_of(header), from);
-  const Membership& members = last_->membership;
+  if (!multicast_.recovers(header)) return false;
+  if (group == nullptr)
+    return recovery_.channels() < kEarlyChannels && recovery_.enter(channel, tree_of(header), from);
+  const Membership& members = group->membership;
   const Tree tree{header.shape, header.fan, members.size(), header.origin};
-  if (!tree.valid() || header.origin == last_->self ||
-      !members.in_tree(header.origin, last_->self) || !comes_from_parent(*last_, from, header))
+  if (!tree.valid() || header.origin == group->self ||
+      !members.in_tree(header.origin, group->self) ||
+      !group->comes_from_parent(port_, from, header))
     return false;
   const Membership::Shape shape{header.shape, header.fan};
-  std::uint32_t above = last_->self;
+  std::uint32_t above = group->self;
   do {
     if (above == header.origin) return false;
     above = members.parent(shape, header.origin, above);
   } while (members.name(above).packed() != channel.owner);
-  return recovery_->enter(channel, tree_of(header), from);
+  return recovery_.enter(channel, tree_of(header), from);
 }
 
-void Multicast::channel_clear(Recovery::Channel channel, PeerId parent) {
+void Multicast::Rescue::channel_clear(Recovery::Channel channel, PeerId parent) {
   port_.control(parent, id_, &channel, sizeof channel);
-}
-
-// The receive buffer of a packet is free: the tree parent gets its credit, or a channel its buffer.
-void Multicast::give_back(PeerId from, const MulticastHeader& header) {
-  if (!recovers(header) || !recovery_->release(tree_of(header))) port_.release(from);
 }
 
 // --- What waits ---
 
-std::uint64_t Multicast::now() const {
+std::uint64_t Multicast::Rescue::now() const {
   if (options_.clock != nullptr) return options_.clock(options_.clock_context);
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                     std::chrono::nanoseconds(1));
 }
 
-void Multicast::set_timer(Blocked& queue) noexcept {
+void Multicast::Rescue::set_timer(Queue& queue) noexcept {
   if (options_.recovery != Suspicion::timer) return;
   jitter_ ^= jitter_ << 13;
   jitter_ ^= jitter_ >> 17;
@@ -69,8 +64,8 @@ void Multicast::set_timer(Blocked& queue) noexcept {
   queue.deadline = now() + options_.delay + jitter_ % (options_.delay + 1);
 }
 
-void Multicast::block(Send& send) {
-  Blocked& queue = blocked_[send.peer];
+void Multicast::Rescue::wait(Send& send) {
+  Queue& queue = queues_[send.peer];
   send.blocked = true;
   send.next_blocked = nullptr;
   send.previous_blocked = queue.last;
@@ -84,35 +79,32 @@ void Multicast::block(Send& send) {
   port_.wake(id_);
 }
 
-void Multicast::unblock(Send& send) noexcept {
-  const auto entry = blocked_.find(send.peer);
+void Multicast::Rescue::went(Send& send) noexcept {
+  const auto entry = queues_.find(send.peer);
   send.blocked = false;
-  Blocked& queue = entry->second;
+  Queue& queue = entry->second;
   (send.previous_blocked == nullptr ? queue.first : send.previous_blocked->next_blocked) =
       send.next_blocked;
   (send.next_blocked == nullptr ? queue.last : send.next_blocked->previous_blocked) =
       send.previous_blocked;
   if (queue.first == nullptr) {
-    blocked_.erase(entry);
+    queues_.erase(entry);
   } else {
     set_timer(queue);  // something moves
   }
 }
 
-// A packet whose receive buffer was free before it had been sent on (it came before its group, or
-// is forwarded by the host) is in nobody's window. Packets of its tree that come after it and wait
-// behind it are stored likewise: a channel's way is for packets that occupy buffers only.
-void Multicast::join_backlog(Packet& packet) {
+void Multicast::Rescue::join_backlog(Packet& packet) {
   const TreeId tree = tree_of(packet.header);
   if (packet.holds_credit) {
     if (backlog_.empty() || !backlog_.contains(tree)) return;
-    store(packet);
+    multicast_.store(packet);
   }
   packet.in_backlog = true;
   ++backlog_[tree];
 }
 
-void Multicast::leave_backlog(Packet& packet) noexcept {
+void Multicast::Rescue::leave_backlog(Packet& packet) noexcept {
   packet.in_backlog = false;
   const auto entry = backlog_.find(tree_of(packet.header));
   if (--entry->second == 0) backlog_.erase(entry);
@@ -122,7 +114,7 @@ void Multicast::leave_backlog(Packet& packet) noexcept {
 
 // The oldest send of its tree towards this peer, without a credit. False: no room in the link; it waits
 // on, in its place.
-bool Multicast::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
+bool Multicast::Rescue::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
   const Packet& packet = *send.packet;
   const std::array<Slice, 3> slices{{{&channel, sizeof channel},
                                      {&packet.header, sizeof packet.header},
@@ -133,53 +125,49 @@ bool Multicast::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
   return true;
 }
 
-// Sends on the channels that the tree holds here whatever they have a way for: to each child the oldest
-// packet of the tree.
-void Multicast::extend(const TreeId& tree) {
+void Multicast::Rescue::extend(const TreeId& tree) {
   PeerId next = 0;
-  for (auto entry = blocked_.begin(); entry != blocked_.end(); entry = blocked_.lower_bound(next)) {
+  for (auto entry = queues_.begin(); entry != queues_.end(); entry = queues_.lower_bound(next)) {
     const PeerId peer = entry->first;
     next = peer + 1;
     if (port_.has_credit(peer)) continue;
     Send* send = entry->second.first;
     while (send != nullptr && tree_of(send->packet->header) != tree) send = send->next_blocked;
     if (send == nullptr) continue;
-    const auto channel = recovery_->way(tree, peer);
+    const auto channel = recovery_.way(tree, peer);
     if (!channel || !send_on(*channel, peer, *send)) continue;
-    recovery_->extend(*channel, peer);
-    sent(send, Result::ok);
+    recovery_.extend(*channel, peer);
+    Multicast::sent(send, Result::ok);
     next = peer;  // another channel, another packet
   }
 }
 
-// One at a time, in turn over the peers that something waits for.
-void Multicast::start_recovery() {
-  if (blocked_.empty() || recovery_->recovering()) return;
+void Multicast::Rescue::start() {
+  if (queues_.empty() || recovery_.recovering()) return;
   const bool timed = options_.recovery == Suspicion::timer;
   const std::uint64_t time = timed ? now() : 0;
-  auto entry = blocked_.upper_bound(last_recovered_);
-  for (std::size_t tried = 0; tried < blocked_.size(); ++tried, ++entry) {
-    if (entry == blocked_.end()) entry = blocked_.begin();
+  auto entry = queues_.upper_bound(last_);
+  for (std::size_t tried = 0; tried < queues_.size(); ++tried, ++entry) {
+    if (entry == queues_.end()) entry = queues_.begin();
     const PeerId peer = entry->first;
     if (port_.has_credit(peer) || (timed && time < entry->second.deadline)) continue;
     Send& send = *entry->second.first;
-    if (!send_on(recovery_->own(), peer, send)) continue;
-    last_recovered_ = peer;
+    if (!send_on(recovery_.own(), peer, send)) continue;
+    last_ = peer;
     port_.counters().add(Counter::recoveries);
-    recovery_->start(peer);
-    sent(&send, Result::ok);
+    recovery_.start(peer);
+    Multicast::sent(&send, Result::ok);
     return;
   }
 }
 
-// True: something waits, so that a recovery may be due in the next pass.
-bool Multicast::run_recovery() {
-  if (blocked_.empty()) return false;
+bool Multicast::Rescue::run() {
+  if (queues_.empty()) return false;
   std::vector<TreeId> trees;
-  for (const auto& [tree, channels] : recovery_->trees()) trees.push_back(tree);
+  for (const auto& [tree, channels] : recovery_.trees()) trees.push_back(tree);
   for (const TreeId& tree : trees) extend(tree);
-  start_recovery();
-  return !blocked_.empty();
+  start();
+  return !queues_.empty();
 }
 
 }  // namespace lfc

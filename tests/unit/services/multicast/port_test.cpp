@@ -1,0 +1,139 @@
+// Multicast behind a port of the test's own: no engine, no link, no time; the test says who has a credit.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "catch.hpp"
+#include "services/multicast/multicast.hpp"
+
+using namespace lfc;
+
+namespace {
+
+struct Parts {
+  SendLock own_lock{SendLock::Kind::none};
+  Identity own_identity{{1, 1}, {}, 4};
+  Counters own_counters;
+};
+
+// Peer i is the process {1, i}. What is sent to those who have a credit arrives at once; the rest waits.
+struct FakePort final : Parts, ServicePort {
+  FakePort() : ServicePort(own_lock, own_identity, own_counters) {}
+
+  void attach(ServiceId, Service* it) noexcept override { service = it; }
+  PeerId find(ProcessName name) const noexcept override { return name.rank; }
+  ProcessName name(PeerId peer) const noexcept override { return {1, peer}; }
+  bool is_broken(PeerId peer) const noexcept override { return broken[peer]; }
+  std::size_t max_payload() const noexcept override { return 1024; }
+  bool try_announce(PeerId, std::uint8_t, const Slice*, int) noexcept override { return false; }
+  bool try_send(PeerId peer, ServiceId, const Slice* slices, int, bool) noexcept override {
+    if (!credit[peer]) return false;
+    sent.push_back(peer);
+    last = load_pod<MulticastHeader>(static_cast<const std::byte*>(slices[0].data));
+    return true;
+  }
+  void push(PeerId) noexcept override {}
+  void post(PeerId, Message& message) override { waiting.push_back(&message); }
+  bool try_send_data(PeerId, ServiceId, const Slice*, int) noexcept override { return false; }
+  void withdraw(PeerId, Message& message) noexcept override { std::erase(waiting, &message); }
+  void control(PeerId, ServiceId, const void*, std::size_t) override {}
+  bool has_credit(PeerId peer) const noexcept override { return credit[peer]; }
+  void release(PeerId peer) override { released.push_back(peer); }
+  void ack(PeerId, ServiceId, const void*, std::size_t) override {}
+  void wake(ServiceId) noexcept override {}
+  void call_host(WaitingCall&) noexcept override {}
+
+  Service* service = nullptr;
+  std::array<bool, 4> credit{true, true, true, true}, broken{};
+  std::vector<PeerId> sent, released;
+  std::vector<Message*> waiting;
+  MulticastHeader last;
+};
+
+struct Sink : Multicast::Receiver {
+  Answer take(const MulticastHeader&, std::span<const std::byte>) override {
+    ++taken;
+    return Answer::taken;
+  }
+  void keep(Multicast::Packet&) override {}
+  void lost(Multicast::Reason) override { ++losses; }
+  int taken = 0, losses = 0;
+};
+
+// A chain of four on nodes of their own, of which this is an inner one.
+struct Inner {
+  static constexpr Membership::Shape kShape{TreeShape::monotone, 1};
+  Inner() {
+    std::vector<ProcessName> names;
+    std::vector<std::uint64_t> nodes;
+    for (std::uint32_t member = 0; member < 4; ++member) {
+      names.push_back({1, member});
+      nodes.push_back(member);
+    }
+    members = Membership(names, nodes);
+    multicast.join(group, 9, members, 1, {0, kNoPeer, 2, 3}, sink);
+  }
+  ~Inner() { multicast.leave(group); }
+  Service::Verdict arrives(PeerId from, std::uint32_t origin) {
+    std::array<std::byte, sizeof(MulticastHeader) + 8> frame{};
+    MulticastHeader header;
+    header.group = 9;
+    header.origin = origin;
+    header.shape = kShape.shape;
+    header.fan = static_cast<std::uint8_t>(kShape.fan);
+    std::memcpy(frame.data(), &header, sizeof header);
+    return port.service->on_frame(from, FrameType::service, frame);
+  }
+
+  FakePort port;
+  Multicast multicast{port, {}};
+  Membership members;
+  Sink sink;
+  Multicast::Group* group = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a packet goes on from the frame itself where the child has a credit", "[multicast]") {
+  Inner at;
+  REQUIRE(at.members.parent(Inner::kShape, 0, 1) == 0);
+  REQUIRE(at.arrives(0, 0) == Service::Verdict::release);
+  REQUIRE(at.port.sent == std::vector<PeerId>{2});
+  REQUIRE(at.port.last.origin == 0);
+  REQUIRE(at.sink.taken == 1);
+  REQUIRE(at.multicast.packets() == 0);
+}
+
+TEST_CASE(
+    "a packet whose child has no credit keeps its buffer until it has been sent, and frees it once",
+    "[multicast]") {
+  Inner at;
+  at.port.credit[2] = false;
+  REQUIRE(at.arrives(0, 0) == Service::Verdict::hold);
+  REQUIRE(at.sink.taken == 1);  // nobody waits for the child to have it
+  REQUIRE(at.port.waiting.size() == 1);
+  REQUIRE(at.port.released.empty());
+  at.port.waiting.front()->done(at.port.waiting.front(), Result::ok);
+  REQUIRE(at.port.released == std::vector<PeerId>{0});
+  REQUIRE(at.multicast.packets() == 0);
+}
+
+TEST_CASE("a packet that does not come from the tree's parent is malformed", "[multicast]") {
+  Inner at;
+  REQUIRE(at.arrives(3, 0) == Service::Verdict::malformed);
+  REQUIRE(at.sink.taken == 0);
+  REQUIRE(at.port.sent.empty());
+}
+
+TEST_CASE("who loses a member tells all others that are there", "[multicast]") {
+  Inner at;
+  at.port.broken[3] = true;
+  at.port.service->on_lost(3);
+  REQUIRE(at.sink.losses == 1);
+  REQUIRE(at.port.sent == std::vector<PeerId>{0, 2});
+  REQUIRE(at.port.last.kind == MulticastHeader::Kind::lost);
+}
