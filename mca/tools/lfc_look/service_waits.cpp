@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lfc/collective_call.h"
+
 namespace look {
 namespace {
 
@@ -90,10 +92,11 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 
 // --- Collectives ---
 
-// By lfc_coll_kind (common/lfc/collective_call.h).
+// By lfc_coll_kind.
 constexpr std::array kCollectives{
     "bcast",   "reduce",   "allreduce or barrier", "allgather", "gather", "scatter", "alltoall",
     "gatherv", "scatterv", "reduce_scatter"};
+static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 }  // namespace
 
