@@ -7,7 +7,7 @@
 //   peers.lose(peer, Peer::State::broken, "why");            // once: all watchers are told
 //
 // Invariants: a peer keeps its PeerId, and its place in memory, until the end of the NI; a name has one peer that is not
-// removed (tests/unit/engine/ni_test.cpp). The receive windows of those that have talked, and no others, are charged to
+// removed (tests/unit/engine/ni_loss_test.cpp). The receive windows of those that have talked, and no others, are charged to
 // the budget (tests/sim).
 // Threads: under the NI's lock.
 #pragma once

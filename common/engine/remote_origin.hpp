@@ -6,7 +6,7 @@
 //   ni.remote().put(peer, source, nullptr, address, region, size, &operation);     // operation.done() later
 //
 // Invariants: operation->done is called exactly once; an answer that names no live operation of ours to that peer breaks
-// the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_test.cpp, tests/sim).
+// the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_remote_test.cpp, tests/sim).
 // Threads: the host's functions as those of Ni; those of the engine under the NI's lock.
 #pragma once
 

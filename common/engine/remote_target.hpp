@@ -5,7 +5,7 @@
 //   target.send_data(peer, get);                             // the answer of a get, when its turn has come
 //
 // Invariants: every access lies within a live region and has its permission, checked for each frame; a get keeps its
-// receive buffer until its answer has left (tests/unit/engine/ni_test.cpp, tests/fuzz).
+// receive buffer until its answer has left (tests/unit/engine/ni_remote_test.cpp, tests/fuzz).
 // Threads: under the NI's lock.
 #pragma once
 
