@@ -1,6 +1,4 @@
-/* Short path: marks what is called for each message or access.
- *
- *   LFC_SHORT_PATH bool lfc_adapter_try_send(...);
+/* Short path: marks the declarations of what is called for each message or access.
  *
  * The components bind their symbols when they are first called, by a jump through a table. What is marked is bound when the
  * component is loaded and called directly (perf/profile --operations counts the difference).
