@@ -369,14 +369,19 @@ void TreeNode::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
       tell(child, kQuestion, step, up, shape);
 }
 
-// The parent has waited for long for our part of this step.
+// The parent has waited for long for our part of this step. Who has given up has not said it, and says nothing of the
+// calls of others.
 void TreeNode::on_question(std::uint64_t step, Up up, Membership::Shape shape) {
+  const std::uint32_t parent = members().parent(shape, up.root, self_);
+  if (failed())
+    return multicast_.give_up(
+        *group_, parent, mismatch() ? Multicast::Reason::disagreement : Multicast::Reason::loss);
   const auto found = pending_.find(step);
   if (found != pending_.end()) {
     if (up != found->second.up || shape != found->second.shape) return disagree();
     ask_children(step, up, shape, &found->second.partial);
   } else if (step < own_next_) {
-    tell(members().parent(shape, up.root, self_), kAnswer, step, up, shape);
+    tell(parent, kAnswer, step, up, shape);
   } else if (is_another(step, up, shape)) {
     disagree();
   } else {

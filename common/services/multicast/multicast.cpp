@@ -464,22 +464,24 @@ void Multicast::on_lost(PeerId peer) {
 void Multicast::tell_lost(Group& group, Reason reason) {
   if (std::exchange(group.lost, true)) return;
   group.receiver->lost(reason);
-  for (std::uint32_t member = 0; member < group.membership.size(); ++member) {
-    const PeerId peer = group.peers[member];
-    if (member == group.self || peer == kNoPeer) continue;
-    if (port_.is_broken(peer)) continue;
-    MulticastHeader header;
-    header.kind = MulticastHeader::Kind::lost;
-    header.tag = static_cast<std::uint8_t>(reason);
-    header.group = group.key;
-    header.origin = group.self;
-    if (try_send(peer, header, {})) continue;
-    Packet& packet = copy(kNoPeer, header, {});
-    packet.unsent = 1;
-    post(packet, peer);
-    --packet.unsent;
-    settle(packet);
-  }
+  for (std::uint32_t member = 0; member < group.membership.size(); ++member)
+    if (member != group.self) give_up(group, member, reason);
+}
+
+void Multicast::give_up(Group& group, std::uint32_t member, Reason reason) {
+  const PeerId peer = group.peers[member];
+  if (peer == kNoPeer || port_.is_broken(peer)) return;
+  MulticastHeader header;
+  header.kind = MulticastHeader::Kind::lost;
+  header.tag = static_cast<std::uint8_t>(reason);
+  header.group = group.key;
+  header.origin = group.self;
+  if (try_send(peer, header, {})) return;
+  Packet& packet = copy(kNoPeer, header, {});
+  packet.unsent = 1;
+  post(packet, peer);
+  --packet.unsent;
+  settle(packet);
 }
 
 }  // namespace lfc

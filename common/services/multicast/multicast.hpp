@@ -153,6 +153,8 @@ class Multicast final : public Service {
   void set_peer(Group& group, std::uint32_t member, PeerId peer);
   // This member can do no more for the group: all members are told, this one, too.
   void give_up(Group& group, Reason reason);
+  // Likewise, and this one member has perhaps not heard of it.
+  void give_up(Group& group, std::uint32_t member, Reason reason);
   PeerId peer(const Group& group, std::uint32_t member) const noexcept;
   void release(Packet& packet);
   // With Options::forward_in_host: forwards and delivers what has arrived for the group.
