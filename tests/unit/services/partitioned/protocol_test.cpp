@@ -432,6 +432,17 @@ TEST_CASE("frames that cannot be break the connection", "[partitioned]") {
   CHECK_FALSE(sender.on_frame(6, frame({.kind = Kind::open, .to = send.name, .epoch = 3}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::open, .to = 12345}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::accept, .to = send.name}, 16)));
+  // Half a token: whoever wrote to the receive's memory would look for the rest of it behind.
+  ProtocolWorld other;
+  Sending& large = other.side(0).offer(ProtocolWorld::key(), nullptr, data.data(), 2, 4);
+  const std::size_t whole = sizeof(std::byte*);
+  for (const std::size_t token : {std::size_t{1}, whole - 1, whole + 1, kMostToken}) {
+    const Accept part{1, 0, static_cast<std::uint32_t>(token)};
+    std::vector<std::byte> bytes =
+        frame({.kind = Kind::accept, .to = large.name}, sizeof part + token);
+    std::memcpy(bytes.data() + sizeof(Head), &part, sizeof part);
+    CHECK_FALSE(other.side(0).on_frame(5, bytes));
+  }
   // Who accepts twice.
   const Accept accept{1, 1, 0};
   std::vector<std::byte> again = frame({.kind = Kind::accept, .to = send.name}, sizeof accept);

@@ -108,6 +108,7 @@ class ProtocolWorld {
       return true;
     }
     std::size_t room() const override { return world.room_; }
+    std::size_t token_size() const override { return sizeof(std::byte*); }
     void wake() override { woken = true; }
     bool is_lost(PeerId) const override { return world.lost; }
     void direct(Sending& of) override { world.direct_.push_back(&of); }
