@@ -50,6 +50,7 @@ bool lfc_part_buffer_open(lfc_part_buffer* buffer, void* address, size_t partiti
   if (buffer->packed == NULL || buffer->unpacked == NULL) {
     free(buffer->packed);
     free(buffer->unpacked);
+    buffer->packed = NULL; /* or it would be closed, too */
     return false;
   }
   OBJ_RETAIN(type);
