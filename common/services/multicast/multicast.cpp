@@ -71,7 +71,7 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
   const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
     return peer != kNoPeer && port_.is_broken(peer);
   });
-  if (lost) tell_lost(*group);
+  if (lost) give_up(*group);
   const auto early = early_.find(key);
   if (early != early_.end()) {
     std::vector<Packet*> list = std::move(early->second);
@@ -109,10 +109,8 @@ bool Multicast::work() {
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   group.peers[member] = peer;
-  if (peer == kNoPeer || port_.is_broken(peer)) tell_lost(group);
+  if (peer == kNoPeer || port_.is_broken(peer)) give_up(group);
 }
-
-void Multicast::give_up(Group& group, Reason reason) { tell_lost(group, reason); }
 
 PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
   return group.peers[member];
@@ -359,7 +357,7 @@ void Multicast::replay(Group& group, std::vector<Packet*>& list) {
     packet->unsent = 1;  // this function
     // Malformed: its sender has long gone on; the packet is dropped and the group is useless.
     if (accept(group, packet->from, packet->header, bytes(*packet), packet) == Verdict::malformed)
-      tell_lost(group);
+      give_up(group);
     if (packet->kept || packet->unsent > 1) store(*packet);
     --packet->unsent;
     settle(*packet);
@@ -417,7 +415,7 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
   const bool tree = header.kind == MulticastHeader::Kind::tree;
   Receiver::Answer answer = Receiver::Answer::taken;
   if (group.store->full()) {
-    tell_lost(group);
+    give_up(group);
   } else {
     if (tree) forward(group, header, bytes, own_copy);
     ++stats_.taken;
@@ -429,7 +427,7 @@ Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHea
   }
   // The last hop is not to blame, who only passes it on: the group ends, not the connection.
   if (answer == Receiver::Answer::malformed && tree) {
-    tell_lost(group);
+    give_up(group);
     answer = Receiver::Answer::taken;
   }
   if (recovers(header)) {
@@ -456,12 +454,12 @@ void Multicast::on_lost(PeerId peer) {
   if (rescue_ != nullptr) rescue_->lose(peer);
   for (auto& [key, group] : groups_) {
     const auto& peers = group->peers;
-    if (std::find(peers.begin(), peers.end(), peer) != peers.end()) tell_lost(*group);
+    if (std::find(peers.begin(), peers.end(), peer) != peers.end()) give_up(*group);
   }
 }
 
 // Others may wait for the lost member through us, or for us through it: everybody is told.
-void Multicast::tell_lost(Group& group, Reason reason) {
+void Multicast::give_up(Group& group, Reason reason) {
   if (std::exchange(group.lost, true)) return;
   group.receiver->lost(reason);
   for (std::uint32_t member = 0; member < group.membership.size(); ++member)

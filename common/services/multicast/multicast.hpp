@@ -152,7 +152,7 @@ class Multicast final : public Service {
   // A peer that is kNoPeer or broken is a member lost.
   void set_peer(Group& group, std::uint32_t member, PeerId peer);
   // This member can do no more for the group: all members are told, this one, too.
-  void give_up(Group& group, Reason reason);
+  void give_up(Group& group, Reason reason = Reason::loss);
   // Likewise, and this one member has perhaps not heard of it.
   void give_up(Group& group, std::uint32_t member, Reason reason);
   PeerId peer(const Group& group, std::uint32_t member) const noexcept;
@@ -199,7 +199,6 @@ class Multicast final : public Service {
   void give_back(Packet& packet);
   void settle(Packet& packet);
   void dispose(Packet& packet) noexcept;
-  void tell_lost(Group& group, Reason reason = Reason::loss);
 
   bool recovers(const MulticastHeader& header) const noexcept {
     return rescue_ != nullptr && header.kind == MulticastHeader::Kind::tree &&

@@ -92,7 +92,6 @@ class Partitioned final : private Service, private partitioned::Carrier {
   std::size_t room() const override {
     return (ni_->max_message() - sizeof(partitioned::Head)) & ~std::size_t{7};
   }
-  std::size_t token_size() const override { return sizeof(RegionHandle); }
   void wake() override { ni_->services().wake(ServiceId::partitioned); }
   bool is_lost(PeerId peer) const override { return ni_->services().peer(peer).is_lost(); }
   void direct(partitioned::Sending& of) override;

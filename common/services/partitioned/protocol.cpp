@@ -97,7 +97,7 @@ void Protocol::pair(Receiving& receive, const Pairing::Offered& offer) {
 bool Protocol::on_accept(PeerId peer, const Head& head, std::span<const std::byte> payload) {
   const auto accept = read_pod<Accept>(payload);
   if (!accept || accept->name == 0 || accept->ahead > kMostAhead ||
-      (accept->token != 0 && accept->token != carrier_.token_size()) ||
+      (accept->token != 0 && accept->token != direct_.token) ||
       payload.size() != sizeof *accept + accept->token)
     return false;
   if (!send_names_.is_known(head.to)) return false;

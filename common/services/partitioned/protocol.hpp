@@ -43,8 +43,6 @@ class Carrier {
   // Has Protocol::work() called soon.
   virtual void wake() = 0;
   virtual bool is_lost(PeerId peer) const = 0;
-  // Bytes of the tokens that expect() is given.
-  virtual std::size_t token_size() const = 0;
   // Wants begin_direct() called, by whoever can write to the receive's memory.
   virtual void direct(Sending& of) = 0;
   // An epoch has ended; of a receive with so many bytes. The request is not active any more.

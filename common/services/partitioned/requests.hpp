@@ -26,6 +26,7 @@ inline constexpr std::uint64_t kEnoughDirect = 128 * 1024;
 struct Direct {
   std::uint64_t total = 16 * 1024;
   std::uint64_t run = 8 * 1024;
+  std::size_t token = sizeof(RegionHandle);  // bytes of what the sender needs for it
 };
 
 enum class Status : std::uint8_t {

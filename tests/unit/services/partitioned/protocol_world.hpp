@@ -108,7 +108,6 @@ class ProtocolWorld {
       return true;
     }
     std::size_t room() const override { return world.room_; }
-    std::size_t token_size() const override { return sizeof(std::byte*); }
     void wake() override { woken = true; }
     bool is_lost(PeerId) const override { return world.lost; }
     void direct(Sending& of) override { world.direct_.push_back(&of); }
@@ -118,7 +117,7 @@ class ProtocolWorld {
     ProtocolWorld& world;
     const int other;
     bool woken = false;
-    Protocol protocol{*this, Direct{.total = 4, .run = 3}};
+    Protocol protocol{*this, Direct{.total = 4, .run = 3, .token = sizeof(std::byte*)}};
   };
 
   const std::size_t room_;
