@@ -5,7 +5,8 @@
 # Where MPI programs run (PLACE): on this host; in the lab (scripts/lab), a rank on each of its four hosts in turn; in a
 # guest with an RDMA device (box), or in turn on two such (boxes; scripts/rdma-box). What they are asked to use (WITH): `-` for
 # nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy; the last is floating with upcalls),
-# ofi-verbs (libfabric's verbs, in a box), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM: rma random is tests/rma/random.c.
+# verbs and ofi-verbs (in a box: the link verbs, libfabric's verbs), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM:
+# rma random is tests/rma/random.c.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -100,6 +101,7 @@ use() { # use WITH
       -) ;;
       single | floating | fixed) export OMPI_MCA_btl_lfc_policy=$word ;;
       upcalls) export OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_upcalls=1 ;;
+      verbs) use btl_lfc_links=loop,verbs ;;
       ofi-verbs) use "btl_lfc_links=loop,ofi+btl_lfc_provider=verbs;ofi_rxm+mca_base_env_list=$few_peers" ;;
       *=*) export "OMPI_MCA_$word" ;;
       *) die "'$word' says nothing about how to run a program" ;;

@@ -41,13 +41,23 @@ bool open_shm(CableOpening& opening) {
   return opening.add(make_shm_link(shm, opening.sink(), opening.why_not));
 }
 
+// What the user says of interfaces, for links that know no RDMA devices.
+std::string said_of_interfaces(const CableOpening& opening) {
+  const std::string_view said_so = said(opening.options.interfaces);
+#ifdef LFC_VERBS
+  return without_rdma_devices(said_so);
+#else
+  return std::string(said_so);
+#endif
+}
+
 std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
                                   FrameSink& sink, const std::vector<Interface>& all,
                                   CableOpening& opening) {
   TcpOptions tcp;
   tcp.name = name;
   tcp.interface = interface;
-  tcp.other = other_family(said(opening.options.interfaces), all, interface);
+  tcp.other = other_family(said_of_interfaces(opening), all, interface);
   if (opening.options.verbose > 0) tcp.notice = opening.options.notice;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
@@ -61,7 +71,7 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
 bool open_tcp(CableOpening& opening) {
   std::vector<Interface> chosen;
   const std::vector<Interface> all = list_interfaces();
-  if (!select_interfaces(said(opening.options.interfaces), all, chosen, opening.why_not)) {
+  if (!select_interfaces(said_of_interfaces(opening), all, chosen, opening.why_not)) {
     opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
@@ -98,7 +108,7 @@ bool open_tcp(CableOpening& opening) {
 bool open_ofi(CableOpening& opening) {
   OfiOptions ofi;
   ofi.provider = said(opening.options.provider);
-  ofi.interface = said(opening.options.interfaces);
+  ofi.interface = said_of_interfaces(opening);
   if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
   if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
   return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.sink(),
@@ -109,6 +119,10 @@ bool open_ofi(CableOpening& opening) {
 bool open_verbs(CableOpening& opening) {
   VerbsOptions verbs;
   verbs.selection = said(opening.options.interfaces);
+  verbs.timeout = std::chrono::milliseconds(opening.options.verbs_timeout);
+  verbs.retries = static_cast<std::uint8_t>(opening.options.verbs_retries);
+  verbs.rnr_retries = static_cast<std::uint8_t>(opening.options.verbs_rnr_retries);
+  verbs.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
   if (!verbs.selection.empty()) opening.option_at_fault = &opening.options.interfaces;
   return opening.add(make_verbs_link(verbs, opening.ni.identity(), opening.sink(),
                                      opening.ni.counters(), opening.why_not));

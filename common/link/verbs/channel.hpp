@@ -14,6 +14,7 @@
 
 #include "base/limits.hpp"
 #include "link/verbs/device.hpp"
+#include "link/verbs/door.hpp"
 #include "link/verbs/hello.hpp"
 #include "link/verbs/send_queue.hpp"
 #include "wire/address.hpp"
@@ -31,7 +32,8 @@ struct Endpoint {
   RawGid gid{};
   std::uint32_t greeter = 0;  // queue pair of its datagrams
   std::uint32_t key = 0;      // theirs
-  std::uint32_t piece = 0;    // bytes of its receive buffers
+  std::uint16_t piece = 0;    // bytes of its receive buffers
+  std::uint16_t door = 0;     // port of its door, on Ethernet
   std::uint16_t lid = 0;
   std::uint8_t ethernet = 0;
   std::uint8_t unused = 0;
@@ -84,6 +86,8 @@ struct Channel {
   Handle<ibv_ah> way;
   Clock::time_point next_try{};
   Clock::duration repeat_after{};
+  Clock::time_point knock_from{};  // when no answer is long enough to ask the peer's kernel
+  Knock knock;
   Clock::time_point give_up{};  // of a closing one
   std::string failure;
 

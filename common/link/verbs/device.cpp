@@ -79,6 +79,16 @@ void Completions::disarm() noexcept {
 
 // --- Device ---
 
+std::uint8_t repeat_code(std::chrono::milliseconds after) noexcept {
+  std::uint8_t code = 1;
+  while (code < 31 && std::chrono::nanoseconds(std::int64_t{4096} << code) < after) ++code;
+  return code;
+}
+
+std::chrono::nanoseconds repeat_time(std::chrono::milliseconds after) noexcept {
+  return std::chrono::nanoseconds(std::int64_t{4096} << repeat_code(after));
+}
+
 std::unique_ptr<Device> Device::open(const Api& api, const Choice& choice, int completions,
                                      std::string& why_not) {
   std::unique_ptr<Device> device(new Device(api, choice));
@@ -98,6 +108,38 @@ std::unique_ptr<Device> Device::open(const Api& api, const Choice& choice, int c
   const int entries = std::min(completions, device->limits_.max_cqe);
   if (!device->completions_.open(api, device->context(), entries, why_not)) return nullptr;
   return device;
+}
+
+bool Device::next_event(Event& out) noexcept {
+  using Kind = Event::Kind;
+  ibv_async_event event{};
+  if (api_.get_async_event(context(), &event) != 0) return false;
+  out = {};
+  switch (event.event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_PATH_MIG_ERR:
+      out = {Kind::pair_failed, event.element.qp->qp_num, "the device gives up the queue pair"};
+      break;
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_PORT_ACTIVE:
+      if (event.element.port_num == choice_.port.number)
+        out.kind = event.event_type == IBV_EVENT_PORT_ERR ? Kind::port_down : Kind::port_up;
+      break;
+    case IBV_EVENT_DEVICE_FATAL:
+      out = {Kind::device_failed, kNoQueuePair, "the device has failed"};
+      break;
+    case IBV_EVENT_CQ_ERR:
+      out = {Kind::device_failed, kNoQueuePair, "completions were lost"};
+      break;
+    case IBV_EVENT_SRQ_ERR:
+      out = {Kind::device_failed, kNoQueuePair, "the receive queue has failed"};
+      break;
+    default: break;  // nothing that it does not see to itself
+  }
+  api_.ack_async_event(&event);
+  return true;
 }
 
 ibv_ah_attr Device::way_to(const RawGid& gid, std::uint16_t lid) const noexcept {

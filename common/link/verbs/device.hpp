@@ -6,6 +6,7 @@
 //   if (!slab.open(*device, size, IBV_ACCESS_LOCAL_WRITE, why_not)) ...
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,19 @@ class Completions {
 
 inline constexpr std::uint32_t kNoQueuePair = 0xffffffffu;
 
+// What has happened to the device beside completions.
+struct Event {
+  enum class Kind : std::uint8_t { none, pair_failed, port_down, port_up, device_failed };
+  Kind kind = Kind::none;
+  std::uint32_t queue_pair = kNoQueuePair;
+  const char* text = "";
+};
+
+// How devices are told when to repeat what has not been acknowledged: 4.096 us times a power of two. The first that is no
+// shorter, and what it stands for.
+std::uint8_t repeat_code(std::chrono::milliseconds after) noexcept;
+std::chrono::nanoseconds repeat_time(std::chrono::milliseconds after) noexcept;
+
 class Device {
  public:
   static std::unique_ptr<Device> open(const Api& api, const Choice& choice, int completions,
@@ -69,6 +83,10 @@ class Device {
   ibv_context* context() const noexcept { return context_.get(); }
   ibv_pd* domain() const noexcept { return domain_.get(); }
   Completions& completions() noexcept { return completions_; }
+  // Readable when there is an event.
+  int event_fd() const noexcept { return context_->async_fd; }
+  // False: none is left. It may be one that concerns nobody.
+  bool next_event(Event& out) noexcept;
   Handle<ibv_mr> register_memory(void* data, std::size_t size, int access) const noexcept {
     return own(api_.reg_mr(domain(), data, size, access), api_.dereg_mr);
   }

@@ -29,6 +29,17 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
   return link;
 }
 
+std::string without_rdma_devices(std::string_view selection) {
+  std::vector<Interface> chosen;
+  std::string problem;
+  const std::vector<Interface> all = list_interfaces();
+  // Devices are looked for only if there is a word that is not understood without.
+  if (select_interfaces(selection, all, chosen, problem)) return std::string(selection);
+  const verbs::Api* api = verbs::load_api(problem);
+  if (api == nullptr) return std::string(selection);
+  return verbs::without_devices(selection, verbs::list_ports(*api), all);
+}
+
 }  // namespace lfc
 
 namespace lfc::verbs {
@@ -45,13 +56,6 @@ std::optional<Endpoint> endpoint_of(const Address& peer, std::string_view link) 
   const std::span<const std::byte> section = peer.section(link);
   if (section.size() != sizeof(Endpoint)) return std::nullopt;
   return load_pod<Endpoint>(section.data());
-}
-
-std::string text_of(const Endpoint& there) {
-  if (there.ethernet == 0) return "LID " + std::to_string(there.lid);
-  Gid gid;
-  gid.raw = there.gid;
-  return gid.ip().text();
 }
 
 }  // namespace
@@ -99,10 +103,6 @@ bool VerbsLink::reach(const Address& peer, std::string& why_not) {
   return false;
 }
 
-std::string VerbsLink::ends_of(const Channel& channel) const {
-  return device_->choice().port.name() + ", " + text_of(here_) + " to " + text_of(channel.there);
-}
-
 // --- Queue pairs ---
 
 Channel* VerbsLink::make_channel(PeerId peer, const Address& address, std::string& why_not) {
@@ -125,6 +125,7 @@ Channel* VerbsLink::make_channel(PeerId peer, const Address& address, std::strin
     return nullptr;
   }
   channel->repeat_after = kFirstRepeat;
+  channel->knock_from = Clock::now() + options_.connect_timeout;
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1, nullptr);
   by_peer_[peer] = channel.get();
   return channels_.emplace_back(std::move(channel)).get();
@@ -179,9 +180,9 @@ bool VerbsLink::connect_pair(Channel& channel, std::string& why_not) {
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.sq_psn = channel.ours.first;
-  send.timeout = options_.timeout;
+  send.timeout = repeat_code(options_.timeout);
   send.retry_cnt = options_.retries;
-  send.rnr_retry = 7;
+  send.rnr_retry = options_.rnr_retries;
   const int most = std::clamp(device_->limits().max_qp_init_rd_atom, 1, 16);
   send.max_rd_atomic = static_cast<std::uint8_t>(std::clamp<int>(theirs.reads, 1, most));
   channel.connected =
@@ -350,6 +351,10 @@ bool VerbsLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
 
 bool VerbsLink::attend_to_hello(Channel& channel, Clock::time_point now) noexcept {
   if (now < channel.next_try) return true;
+  if (is_gone(channel, now)) {
+    break_channel(channel, "no process answers there any more");
+    return false;
+  }
   bool all = true;
   if (channel.answers) all = say(channel, HelloPart::Kind::answer);
   if (channel.asks) all = say(channel, HelloPart::Kind::ask) && all;
@@ -382,28 +387,6 @@ void VerbsLink::end_if_done(Channel& channel) noexcept {
   if (channel.state != State::closing || !done) return;
   dispose(channel);
   channel.state = State::closed;
-}
-
-void VerbsLink::fail(Channel& channel, std::string_view why) noexcept {
-  channel.state = State::failing;
-  channel.failure = why;
-  attend(channel);
-}
-
-void VerbsLink::break_channel(Channel& channel, std::string_view why) noexcept {
-  const State before = std::exchange(channel.state, State::broken);
-  if (before == State::closed || before == State::broken) {
-    channel.state = before;
-    return;
-  }
-  dispose(channel);
-  receives_.lose();
-  if (before == State::closing) {
-    channel.state = State::closed;
-    return;
-  }
-  const std::string text = ends_of(channel) + ": " + std::string(why);
-  sink_.on_broken(channel.peer, *this, text);
 }
 
 void VerbsLink::dispose(Channel& channel) noexcept {

@@ -52,6 +52,7 @@ VerbsLink::VerbsLink(const VerbsOptions& options, const Identity& identity, Fram
       sink_(sink),
       counters_(counters),
       device_(std::move(device)),
+      health_(*device_, repeat_time(options.timeout) * (options.retries + 1)),
       transfers_(*device_, outstanding_),
       inbox_(identity.tag) {}
 
@@ -72,7 +73,9 @@ bool VerbsLink::open(std::string& why_not) {
   here_.gid = device_->choice().gid.raw;
   here_.greeter = datagrams_.own().queue_pair;
   here_.key = datagrams_.own().key;
-  here_.piece = static_cast<std::uint32_t>(piece);
+  here_.piece = static_cast<std::uint16_t>(piece);
+  if (device_->choice().interface) door_.open(device_->choice().interface->address);
+  here_.door = door_.port();
   here_.lid = device_->port().lid;
   here_.ethernet = device_->choice().port.ethernet ? 1 : 0;
   return true;
@@ -188,6 +191,7 @@ int VerbsLink::poll() noexcept {
     receives_.post();
     transfers_.retry();
   }
+  if (events == 0 && health_.is_due()) heed_events();
   if (!due_.empty()) return_credits();
   if (!pending_.empty()) attend_pending();
   if (asked_to_drain_) ask_for_ends();
@@ -325,13 +329,15 @@ void VerbsLink::ask_for_ends() noexcept {
 
 void VerbsLink::wait_fds(std::vector<int>& out) const {
   out.push_back(device_->completions().fd());
+  out.push_back(device_->event_fd());
 }
 
 Link::Armed VerbsLink::arm() noexcept {
   Completions& completions = device_->completions();
   const bool armed = completions.arm();
+  heed_events();
   if (completions.any()) return Armed::busy;
-  const bool clock = !pending_.empty() || !due_.empty() || !armed;
+  const bool clock = !pending_.empty() || !due_.empty() || !armed || health_.is_timed();
   return clock ? Armed::partly : Armed::fully;
 }
 

@@ -9,9 +9,11 @@
 // process that does not talk costs its address.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "link/link.hpp"
 #include "stats/counters.hpp"
@@ -23,13 +25,20 @@ struct VerbsOptions {
   std::string name = "verbs";  // of the link and its section in addresses
   std::string selection;       // devices, ports, interfaces; empty: what is active
   bool remote_memory = true;   // put and get by the device
-  // Of the device's own repetition of what nobody acknowledges: 4.096 us << timeout each, so many times.
-  std::uint8_t timeout = 17;
+  // The device repeats what has not been acknowledged for so long, so many times; then the peer counts as lost.
+  std::chrono::milliseconds timeout{500};
   std::uint8_t retries = 7;
+  // Likewise what found no receive buffer, which does not happen. 7: for ever.
+  std::uint8_t rnr_retries = 7;
+  // After so long without an answer to the first hello the peer's kernel is asked whether the process lives.
+  std::chrono::milliseconds connect_timeout{10'000};
 };
 
 // nullptr: impossible, and `why_not` says why in one line.
 std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identity& identity,
                                       FrameSink& sink, Counters& counters, std::string& why_not);
+
+// A selection for links that know interfaces only: a device of RoCE becomes its address. As it is where it names none.
+std::string without_rdma_devices(std::string_view selection);
 
 }  // namespace lfc

@@ -1,6 +1,7 @@
 // The class behind make_verbs_link(). Its parts:
 //   verbs_link.cpp      frames out and in, waiting, remote memory
-//   verbs_channels.cpp  channels: how they begin and end, and what goes wrong with them
+//   verbs_channels.cpp  channels: how they begin and end
+//   verbs_trouble.cpp   what goes wrong with channels, ports and the device
 #pragma once
 
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "link/verbs/buffers.hpp"
 #include "link/verbs/channel.hpp"
 #include "link/verbs/datagrams.hpp"
+#include "link/verbs/health.hpp"
 #include "link/verbs/transfers.hpp"
 #include "link/verbs/verbs_link.hpp"
 
@@ -92,6 +94,13 @@ class VerbsLink final : public Link {
   bool attend_to(Channel& channel, Clock::time_point now) noexcept;
   bool attend_to_hello(Channel& channel, Clock::time_point now) noexcept;
   void end_if_done(Channel& channel) noexcept;
+
+  // --- Trouble ---
+
+  // What the device and its port have to tell; what follows is pending.
+  void heed_events() noexcept;
+  // Nobody answers, and the kernel there says why.
+  bool is_gone(Channel& channel, Clock::time_point now) noexcept;
   // Remembers a failure, for poll() to report.
   void fail(Channel& channel, std::string_view why) noexcept;
   void break_channel(Channel& channel, std::string_view why) noexcept;
@@ -104,6 +113,7 @@ class VerbsLink final : public Link {
   FrameSink& sink_;
   Counters& counters_;
   const std::unique_ptr<Device> device_;
+  Health health_;
   Endpoint here_;
   std::size_t payload_ = 0;
   std::size_t inline_ = 0;
@@ -121,6 +131,7 @@ class VerbsLink final : public Link {
   std::vector<Channel*> pending_;
   std::vector<Channel*> attending_;
   std::vector<Channel*> due_;
+  Door door_;
   mutable bool asked_to_drain_ = false;
   bool ending_ = false;
 };

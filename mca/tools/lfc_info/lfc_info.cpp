@@ -9,12 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -22,6 +20,10 @@
 #include "engine/open.hpp"
 #include "lfc/lfc.h"
 #include "link/interfaces.hpp"
+#ifdef LFC_VERBS
+#include "link/verbs/ports.hpp"
+#include "link/verbs/verbs_link.hpp"
+#endif
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
@@ -130,22 +132,43 @@ std::vector<Opened> show_links() {
 
 // --- interfaces ---
 
-std::string rdma_devices() {
-  std::string names;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", none))
-    names += (names.empty() ? "" : " ") + entry.path().filename().string();
-  return names.empty() ? "none" : names + ": by the link ofi (btl_lfc_links loop,shm,ofi)";
+#ifdef LFC_VERBS
+// Each port, and whether the link verbs would use it.
+void show_devices(const std::vector<lfc::Interface>& interfaces) {
+  std::string problem;
+  const lfc::verbs::Api* api = lfc::verbs::load_api(problem);
+  const std::vector<lfc::verbs::Port> ports =
+      api == nullptr ? std::vector<lfc::verbs::Port>() : lfc::verbs::list_ports(*api);
+  std::vector<lfc::verbs::Choice> chosen;
+  if (!lfc::verbs::choose_ports(parameter("interfaces"), ports, interfaces, chosen, problem))
+    row("RDMA devices", "%s", problem.c_str());
+  for (const lfc::verbs::Port& port : ports) {
+    const bool used = !chosen.empty() && chosen.front().port.name() == port.name();
+    const std::string gid = used                ? chosen.front().gid.ip().text()
+                            : port.gids.empty() ? "none"
+                                                : port.gids.back().ip().text();
+    row(port.name().c_str(), "%s, GID %s, %u Mbit/s, %s: %s", port.ethernet ? "RoCE" : "InfiniBand",
+        gid.c_str(), port.megabits, port.active ? "active" : "not active",
+        used ? "used where btl_lfc_links names verbs" : "not used");
+  }
 }
+#else
+void show_devices(const std::vector<lfc::Interface>&) {
+  row("RDMA devices", "not looked for: this is built without libibverbs");
+}
+#endif
 
 void show_interfaces() {
   heading("interfaces and devices (chosen by btl_lfc_interfaces)");
   const std::vector<lfc::Interface> all = lfc::list_interfaces();
   std::vector<lfc::Interface> chosen;
   std::string problem;
-  if (!lfc::select_interfaces(parameter("interfaces"), all, chosen, problem))
-    row("none", "%s", problem.c_str());
-  row("RDMA devices", "%s", rdma_devices().c_str());
+  std::string wanted = parameter("interfaces");
+#ifdef LFC_VERBS
+  wanted = lfc::without_rdma_devices(wanted);
+#endif
+  if (!lfc::select_interfaces(wanted, all, chosen, problem)) row("none", "%s", problem.c_str());
+  show_devices(all);
   for (const lfc::Interface& interface : all) {
     std::size_t rail = 0;
     while (rail < chosen.size() &&

@@ -1,0 +1,254 @@
+// The link verbs with a device: what conformance cannot see of it, because it takes processes that die, ports that go down,
+// and the device's own counters. Without a device there is nothing to see.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "conformance/kinds.hpp"
+
+#ifdef LFC_VERBS
+#include "link/verbs/ports.hpp"
+#include "link/verbs/verbs_link.hpp"
+
+namespace lfc {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr Meta kMessage{FrameType::message, 7, 0};
+
+VerbsOptions impatient() {
+  VerbsOptions options;
+  options.timeout = 60ms;
+  options.retries = 3;
+  options.connect_timeout = 300ms;
+  return options;
+}
+
+// One process's link, published; null: there is no device.
+std::unique_ptr<End> open_end(std::uint32_t rank, std::vector<std::byte>& blob) {
+  auto end = std::make_unique<End>();
+  end->identity = {{1, rank}, Key{rank + 1, 9}, 8};
+  std::string why_not;
+  end->link = make_verbs_link(impatient(), end->identity, *end, end->counters, why_not);
+  if (end->link == nullptr) return nullptr;
+  AddressWriter writer(end->identity);
+  end->link->publish(writer);
+  blob = std::move(writer).finish();
+  end->address = Address::parse(blob);
+  end->link->set_own_address(without_key(blob));
+  return end;
+}
+
+bool has_device() {
+  std::vector<std::byte> blob;
+  if (open_end(0, blob) != nullptr) return true;
+  std::puts("no RDMA device: nothing to see");
+  return false;
+}
+
+// Another process with a link, which polls or computes for ever.
+class Process {
+ public:
+  Process(std::uint32_t rank, bool polls) {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    id_ = ::fork();
+    if (id_ == 0) run(rank, polls, ends[1]);
+    ::close(ends[1]);
+    std::vector<std::byte> blob(kMaxAddress);
+    const ssize_t size = ::read(ends[0], blob.data(), blob.size());
+    ::close(ends[0]);
+    REQUIRE(size > 0);
+    blob.resize(static_cast<std::size_t>(size));
+    address = Address::parse(blob);
+    REQUIRE(address.has_value());
+  }
+  ~Process() { kill(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  void kill() {
+    if (id_ <= 0) return;
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+    id_ = -1;
+  }
+
+  std::optional<Address> address;
+
+ private:
+  [[noreturn]] static void run(std::uint32_t rank, bool polls, int out) {
+    std::vector<std::byte> blob;
+    const auto end = open_end(rank, blob);
+    if (end == nullptr || ::write(out, blob.data(), blob.size()) < 0) ::_exit(1);
+    for (;;)
+      if (!polls || end->link->poll() == 0) ::usleep(100);
+  }
+
+  pid_t id_ = -1;
+};
+
+bool poll_until(End& end, Clock::duration limit, const std::function<bool()>& condition) {
+  const auto deadline = Clock::now() + limit;
+  while (!condition()) {
+    if (Clock::now() > deadline) return false;
+    if (end.link->poll() == 0) ::usleep(50);
+  }
+  return true;
+}
+
+bool send(End& end, PeerId peer, Clock::duration limit = 20s) {
+  const Slice slice{"x", 1};
+  SendStatus status = SendStatus::again;
+  static_cast<void>(poll_until(end, limit, [&] {
+    status = end.link->send(peer, kMessage, &slice, 1);
+    return status != SendStatus::again;
+  }));
+  return status == SendStatus::sent;
+}
+
+void require_lost_once(End& end, PeerId peer) {
+  static_cast<void>(poll_until(end, 300ms, [] { return false; }));
+  INFO(end.last_why);
+  REQUIRE(end.broken[peer] == 1);
+  const Slice slice{"x", 1};
+  REQUIRE(end.link->send(peer, kMessage, &slice, 1) == SendStatus::broken);
+  // Which device, which port, and where to.
+  std::string problem;
+  const std::vector<verbs::Port> ports = verbs::list_ports(*verbs::load_api(problem));
+  REQUIRE(end.last_why.starts_with(ports.front().name() + ", "));
+  const std::string ip = ports.front().gids.back().ip().text();
+  REQUIRE(end.last_why.find("GID " + ip + " to GID " + ip + ": ") != std::string::npos);
+}
+
+// What the device counts of receivers that were not ready.
+long not_ready() {
+  std::string problem;
+  const std::vector<verbs::Port> ports = verbs::list_ports(*verbs::load_api(problem));
+  long sum = 0;
+  for (const char* counter : {"rcvd_rnr_err", "send_rnr_err"}) {
+    std::ifstream file("/sys/class/infiniband/" + ports.front().device + "/ports/1/hw_counters/" +
+                       counter);
+    long count = -1;
+    file >> count;
+    REQUIRE(count >= 0);
+    sum += count;
+  }
+  return sum;
+}
+
+bool in_guest() { return std::getenv("LFC_RDMA_SHARE") != nullptr; }
+
+}  // namespace
+
+TEST_CASE("verbs: one that dies before it answers is lost once, and one that computes is not",
+          "[verbs][device]") {
+  if (!has_device()) return;
+  Process dead(1, false);
+  Process busy(2, false);
+  std::vector<std::byte> blob;
+  const auto end = open_end(0, blob);
+  std::string why_not;
+  REQUIRE(end->link->connect(1, *dead.address, why_not));
+  REQUIRE(end->link->connect(2, *busy.address, why_not));
+  REQUIRE_FALSE(poll_until(*end, 1s, [&] { return !end->broken.empty(); }));
+  dead.kill();
+  REQUIRE(poll_until(*end, 10s, [&] { return !end->broken.empty(); }));
+  require_lost_once(*end, 1);
+  REQUIRE_FALSE(poll_until(*end, 1s, [&] { return end->broken.count(2) != 0; }));
+}
+
+TEST_CASE("verbs: one that is killed is lost once when something is sent to it",
+          "[verbs][device]") {
+  if (!has_device()) return;
+  Process other(1, true);
+  Process living(2, true);
+  std::vector<std::byte> blob;
+  const auto end = open_end(0, blob);
+  std::string why_not;
+  REQUIRE(end->link->connect(1, *other.address, why_not));
+  REQUIRE(end->link->connect(2, *living.address, why_not));
+  REQUIRE(send(*end, 1));
+  REQUIRE(send(*end, 2));
+  REQUIRE(poll_until(*end, 10s, [&] { return end->link->drained(); }));
+  other.kill();
+  REQUIRE(send(*end, 1));
+  REQUIRE(poll_until(*end, 10s, [&] { return end->broken.count(1) != 0; }));
+  require_lost_once(*end, 1);
+  REQUIRE(send(*end, 2));
+  REQUIRE(end->broken.count(2) == 0);
+}
+
+TEST_CASE(
+    "verbs: a port that is down for a moment costs nothing, and one that stays down its peers",
+    "[verbs][device]") {
+  if (!in_guest() || !has_device()) return;
+  Process other(1, true);
+  std::vector<std::byte> blob;
+  const auto end = open_end(0, blob);
+  std::string why_not;
+  REQUIRE(end->link->connect(1, *other.address, why_not));
+  REQUIRE(send(*end, 1));
+  REQUIRE(std::system("ip link set eth0 down") == 0);
+  REQUIRE_FALSE(poll_until(*end, 100ms, [&] { return !end->broken.empty(); }));
+  REQUIRE(std::system("ip link set eth0 up") == 0);
+  REQUIRE_FALSE(poll_until(*end, 1s, [&] { return !end->broken.empty(); }));
+  REQUIRE(send(*end, 1));
+  REQUIRE(poll_until(*end, 10s,
+                     [&] { return end->link->drained(); }));  // the device has nothing to repeat
+  REQUIRE(std::system("ip link set eth0 down") == 0);
+  const bool noticed = poll_until(*end, 10s, [&] { return !end->broken.empty(); });
+  REQUIRE(std::system("ip link set eth0 up") == 0);
+  REQUIRE(noticed);
+  require_lost_once(*end, 1);
+  INFO(end->last_why);
+  REQUIRE(end->last_why.ends_with(": the port is down"));
+}
+
+TEST_CASE("verbs: no receiver is ever found not ready, whoever floods whom", "[verbs][device]") {
+  if (!has_device()) return;
+  const long before = not_ready();
+  std::vector<std::byte> blob;
+  std::vector<std::unique_ptr<End>> ends;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) ends.push_back(open_end(rank, blob));
+  for (const auto& end : ends) end->keep_frames = false;
+  std::string why_not;
+  for (PeerId sender = 1; sender < 4; ++sender)
+    REQUIRE(ends[sender]->link->connect(100, *ends[0]->address, why_not));
+  std::vector<std::byte> bytes(20000);
+  std::size_t sent = 0;
+  for (int round = 0; round < 300; ++round) {
+    // Each sends until nothing more is taken, while the receiver looks away.
+    for (PeerId sender = 1; sender < 4; ++sender)
+      for (int i = 0; i < 200; ++i) {
+        const Slice slice{bytes.data(), static_cast<std::size_t>(
+                                            (i * 37 + round) % 9 == 0 ? 20000 : (i * 7) % 600)};
+        if (ends[sender]->link->send(100, kMessage, &slice, 1) != SendStatus::sent) break;
+        ++sent;
+      }
+    for (int i = 0; i < 20; ++i)
+      for (const auto& end : ends) end->link->poll();
+  }
+  for (int i = 0; i < 100000 && ends[0]->frame_count != sent; ++i)
+    for (const auto& end : ends) end->link->poll();
+  std::printf("verbs: %zu frames, and %ld times a receiver was not ready\n", sent,
+              not_ready() - before);
+  REQUIRE(ends[0]->frame_count == sent);
+  REQUIRE(sent > 1000);
+  REQUIRE(not_ready() == before);
+}
+
+}  // namespace lfc
+#endif
