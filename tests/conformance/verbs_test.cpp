@@ -31,18 +31,18 @@ constexpr Meta kMessage{FrameType::message, 7, 0};
 
 VerbsOptions impatient() {
   VerbsOptions options;
-  options.timeout = 60ms;
-  options.retries = 3;
+  options.timeout = 60ms;  // half a second in all
   options.connect_timeout = 300ms;
   return options;
 }
 
 // One process's link, published; null: there is no device.
-std::unique_ptr<End> open_end(std::uint32_t rank, std::vector<std::byte>& blob) {
+std::unique_ptr<End> open_end(std::uint32_t rank, std::vector<std::byte>& blob,
+                              const VerbsOptions& options = impatient()) {
   auto end = std::make_unique<End>();
   end->identity = {{1, rank}, Key{rank + 1, 9}, 8};
   std::string why_not;
-  end->link = make_verbs_link(impatient(), end->identity, *end, end->counters, why_not);
+  end->link = make_verbs_link(options, end->identity, *end, end->counters, why_not);
   if (end->link == nullptr) return nullptr;
   AddressWriter writer(end->identity);
   end->link->publish(writer);
@@ -197,7 +197,7 @@ TEST_CASE(
   if (!in_guest() || !has_device()) return;
   Process other(1, true);
   std::vector<std::byte> blob;
-  const auto end = open_end(0, blob);
+  const auto end = open_end(0, blob, {});  // a moment is four seconds
   std::string why_not;
   REQUIRE(end->link->connect(1, *other.address, why_not));
   REQUIRE(send(*end, 1));
@@ -209,7 +209,7 @@ TEST_CASE(
   REQUIRE(poll_until(*end, 10s,
                      [&] { return end->link->drained(); }));  // the device has nothing to repeat
   REQUIRE(std::system("ip link set eth0 down") == 0);
-  const bool noticed = poll_until(*end, 10s, [&] { return !end->broken.empty(); });
+  const bool noticed = poll_until(*end, 20s, [&] { return !end->broken.empty(); });
   REQUIRE(std::system("ip link set eth0 up") == 0);
   REQUIRE(noticed);
   require_lost_once(*end, 1);
