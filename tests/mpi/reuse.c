@@ -37,7 +37,8 @@ static void renew(unsigned char* memory, size_t size, long way) {
       require(munmap(elsewhere, size) == 0, "munmap failed");
       break;
     }
-    default: {  // other pages come from elsewhere
+    case 3: (void)map(memory, size); break;  // over what is there
+    default: {                               // other pages come from elsewhere
       require(munmap(memory, size) == 0, "munmap failed");
       void* elsewhere = map(NULL, size);
       if (elsewhere == memory) break;
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
     unsigned char* memory = map(NULL, size);
     for (long i = 0; i < again; ++i) pass_on(memory, size, peer, number++);
     for (long i = 0; i < anew; ++i) {
-      renew(memory, size, all_ways ? i % 4 : 0);
+      renew(memory, size, all_ways ? i % 5 : 0);
       pass_on(memory, size, peer, number++);
     }
     munmap(memory, size);
