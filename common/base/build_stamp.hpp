@@ -2,7 +2,7 @@
 // structures, and limits that both compute with. Each part of LFC says its own, while the program is loaded; a stamp of
 // them all travels in the address, and the address of a process whose stamp differs is refused (wire/address.hpp).
 //
-//   const BuildStamp stamp("ring", {kSlotBytes, sizeof(RingProgress)});
+//   const BuildStamp stamp("board", {sizeof(Cell), kCells});
 //   if (theirs != BuildStamp::of_all()) refuse();
 //
 // Threads: any.

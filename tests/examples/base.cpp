@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "base/build_stamp.hpp"
 #include "base/choice.hpp"
 #include "base/faults.hpp"
 #include "base/limits.hpp"
@@ -34,6 +35,16 @@ void cma(std::uint32_t pid, std::uint64_t probe_address, std::uint64_t cookie, v
          std::uint64_t remote_address, std::size_t size) {
 #include "common/machine/cma.hpp.example"
 }
+
+namespace build_stamp {
+struct Cell {
+  std::uint64_t epoch;
+};
+constexpr std::uint64_t kCells = 16;
+void example(std::uint32_t theirs, const std::function<void()>& refuse) {
+#include "common/base/build_stamp.hpp.example"
+}
+}  // namespace build_stamp
 
 enum class Colour : std::uint8_t { red, green, blue };
 namespace choice {
