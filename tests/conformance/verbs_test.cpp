@@ -193,7 +193,7 @@ TEST_CASE("verbs: one that is killed is lost once when something is sent to it",
 
 TEST_CASE(
     "verbs: a port that is down for a moment costs nothing, and one that stays down its peers",
-    "[verbs][device]") {
+    "[verbs][device][port]") {
   if (!in_guest() || !has_device()) return;
   Process other(1, true);
   std::vector<std::byte> blob;
