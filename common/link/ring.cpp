@@ -18,9 +18,9 @@ bool RingShape::valid(std::string& why_not) const {
     why_not = "slots must be a power of two from 16 to 16384, not " + std::to_string(slots);
   } else if (!power_of_two_within(bulk, kMinBulk, kMaxBulk)) {
     why_not = "bulk must be a power of two from 4 KiB to 64 MiB, not " + std::to_string(bulk);
-  } else if (max_payload < kInlinePayload || max_payload > bulk / 4) {
+  } else if (max_payload < kInlinePayload || max_payload > std::min(bulk / 4, kMaxPayload)) {
     why_not = "max_payload must be from " + std::to_string(kInlinePayload) +
-              " to a quarter of the bulk, not " + std::to_string(max_payload);
+              " to a quarter of the bulk, and below 16 MiB, not " + std::to_string(max_payload);
   } else {
     return true;
   }

@@ -56,10 +56,12 @@ struct RingShape {
       1 << 14;  // a lap must be shorter than the 16-bit sequence
   static constexpr std::uint32_t kMinBulk = 4 * 1024;
   static constexpr std::uint32_t kMaxBulk = 1 << 26;
+  static constexpr std::uint32_t kMaxPayload = (1 << 24) - 1;  // RingWord has 24 bits for it
 
-  std::uint32_t slots = limits::kRingSlots;          // a power of two
-  std::uint32_t bulk = limits::kRingBulk;            // bytes, a power of two
-  std::uint32_t max_payload = limits::kRingPayload;  // at most a quarter of the bulk
+  std::uint32_t slots = limits::kRingSlots;  // a power of two
+  std::uint32_t bulk = limits::kRingBulk;    // bytes, a power of two
+  std::uint32_t max_payload =
+      limits::kRingPayload;  // at most a quarter of the bulk, and kMaxPayload
 
   // On false, `why_not` names the value that is out of range.
   bool valid(std::string& why_not) const;

@@ -63,11 +63,12 @@ TEST_CASE("ring: shapes out of range are refused with words", "[ring]") {
   std::string why;
   CHECK(RingShape{}.valid(why));
   CHECK(kSmall.valid(why));
+  CHECK(RingShape{64, 1 << 26, (1 << 24) - 1}.valid(why));
   CHECK(why.empty());
   for (const RingShape& shape :
        {RingShape{0, 4096, 1024}, RingShape{8, 4096, 1024}, RingShape{48, 4096, 1024},
         RingShape{32768, 4096, 1024}, RingShape{64, 0, 1024}, RingShape{64, 5000, 1024},
-        RingShape{64, 4096, 1025}, RingShape{64, 4096, 0}}) {
+        RingShape{64, 4096, 1025}, RingShape{64, 4096, 0}, RingShape{64, 1 << 26, 1 << 24}}) {
     why.clear();
     CHECK_FALSE(shape.valid(why));
     CHECK_FALSE(why.empty());
