@@ -1,0 +1,47 @@
+// NodeBlocks: of an exchange, what a node sends to the heads of others, and what has come from them.
+//
+//   blocks.send(operation, member, label, bytes);
+//   if (operation.arrived.load() == heads) blocks.take(operation, [](auto member, Label label, auto bytes) { ... });
+//
+// Whoever stands for its node says one thing to each step.
+// Threads: under ServicePort::Access.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "services/collective/node_seat.hpp"
+
+namespace lfc {
+
+class NodeBlocks {
+ public:
+  explicit NodeBlocks(NodeSeat& seat) noexcept : seat_(seat) {}
+
+  void begin(CollOperation& operation);
+  void send(const CollOperation& operation, std::uint32_t member, Label label,
+            std::span<const std::byte> bytes);
+  Multicast::Receiver::Answer accept(const MulticastHeader& header);
+  void keep(Multicast::Packet& packet);
+  template <class Each>
+  void take(const CollOperation& operation, Each each) {
+    const auto [first, last] = kept_.equal_range(operation.first);
+    for (auto entry = first; entry != last; ++entry) {
+      Multicast::Packet& packet = *entry->second;
+      const MulticastHeader& header = Multicast::header(packet);
+      const std::span<const std::byte> bytes = Multicast::bytes(packet);
+      each(header.origin, Label::of(header.word, bytes.size()), bytes);
+      seat_.multicast.release(packet);
+    }
+    kept_.erase(first, last);
+  }
+  void drop() noexcept;
+
+ private:
+  NodeSeat& seat_;
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
+};
+
+}  // namespace lfc

@@ -1,0 +1,216 @@
+#include "services/collective/node_reductions.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lfc {
+
+void NodeReductions::begin(const CollOperation& operation) {
+  // Others took for a reduction what is none here.
+  if (!ahead_.empty() && (*ahead_.begin() < operation.first ||
+                          (!operation.reduces() && operation.covers(*ahead_.begin()))))
+    seat_.disagree();
+}
+
+bool NodeReductions::drained() {
+  forget_sent();
+  return pending_.empty();
+}
+
+Multicast::Receiver::Answer NodeReductions::accept(const MulticastHeader& header,
+                                                   std::span<const std::byte> bytes) {
+  using Answer = Multicast::Receiver::Answer;
+  const auto up = std::bit_cast<Up>(header.word);
+  const Membership::Shape shape{header.shape, header.fan};
+  const Membership& members = seat_.members();
+  if (!up.sound(members) || header.fan == 0 || header.fan > kMaxFan ||
+      !members.in_tree(up.root, seat_.self))
+    return Answer::malformed;
+  switch (static_cast<NodeTag>(header.tag)) {
+    case NodeTag::contribution:
+      return add(header.number, up, shape, header.origin, bytes) ? Answer::taken
+                                                                 : Answer::malformed;
+    case NodeTag::question:
+      if (members.parent(shape, up.root, seat_.self) != header.origin) return Answer::malformed;
+      on_question(header.number, up, shape);
+      return Answer::taken;
+    case NodeTag::present: return Answer::taken;
+    case NodeTag::answer: on_answer(header.number, up, shape, header.origin); return Answer::taken;
+    default: return Answer::malformed;
+  }
+}
+
+// Results that have been sent to all are no longer needed.
+void NodeReductions::forget_sent() {
+  std::erase_if(sent_, [&](const auto& result) {
+    if (result.second->unsent.load(std::memory_order_acquire) != 0) return false;
+    pending_.erase(result.first);
+    return true;
+  });
+}
+
+NodeReductions::Up NodeReductions::up_of(const CollOperation& operation,
+                                         std::uint64_t step) noexcept {
+  const bool last = step + operation.per_chunk == operation.first + operation.steps;
+  return {operation.top, static_cast<Accumulate>(operation.op),
+          static_cast<Element>(operation.type),
+          static_cast<std::uint8_t>(operation.kind == LFC_COLL_ALLREDUCE ? 1 : 0),
+          static_cast<std::uint8_t>(last ? 1 : 0)};
+}
+
+void NodeReductions::contribute(const CollOperation& operation, std::uint64_t step, Label label,
+                                std::span<const std::byte> bytes) {
+  const Up up = up_of(operation, step);
+  const Membership::Shape shape = shape_of(operation);
+  ahead_.erase(step);
+  seat_.own_next = step + 1;
+  const bool leaf = seat_.members().children(shape, up.root, seat_.self).size() == 0;
+  if (label.wrong)
+    seat_.disagree();
+  else if (leaf && up.root != seat_.self && !pending_.contains(step))
+    send_up(step, up, shape, bytes);  // as it lies
+  else if (!add(step, up, shape, seat_.self, bytes))
+    seat_.disagree();
+}
+
+// A member's part of a step's result. False: it is not one of those we wait for.
+bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
+                         std::span<const std::byte> bytes) {
+  forget_sent();
+  const auto children = seat_.members().children(shape, up.root, seat_.self);
+  const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
+  Pending& pending = entry->second;
+  const bool late =
+      is_new && member != seat_.self && (step < seat_.own_next || is_another(step, up, shape));
+  if (late || up != pending.up || shape != pending.shape) {
+    seat_.disagree();
+    return true;
+  }
+  std::uint32_t part = Partial::kOwn;
+  if (member != seat_.self) {
+    const auto* const child = std::find(children.begin(), children.end(), member);
+    part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
+    if (is_new) ahead_.insert(step);
+  }
+  switch (pending.partial.add(part, bytes, number_combiner({up.op, up.type}), size_of(up.type))) {
+    case Partial::Added::wrong: return false;
+    case Partial::Added::differs: seat_.disagree(); break;
+    case Partial::Added::whole: complete(step, up, shape, pending); break;
+    case Partial::Added::more: break;
+  }
+  return true;
+}
+
+void NodeReductions::tell(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up,
+                          Membership::Shape shape, std::span<const std::byte> bytes) {
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
+  header.number = step;
+  header.tag = static_cast<std::uint8_t>(tag);
+  header.word = std::bit_cast<std::uint64_t>(up);
+  seat_.multicast.send_direct(*seat_.group, member, header, bytes);
+}
+
+void NodeReductions::send_up(std::uint64_t step, Up up, Membership::Shape shape,
+                             std::span<const std::byte> bytes) {
+  tell(seat_.members().parent(shape, up.root, seat_.self), NodeTag::contribution, step, up, shape,
+       bytes);
+}
+
+void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape,
+                              Pending& pending) {
+  const std::span<const std::byte> sum = pending.partial.bytes();
+  if (up.root != seat_.self) {
+    send_up(step, up, shape, sum);
+    pending_.erase(step);
+    return;
+  }
+  // Its host has contributed: it is in this operation, or past it.
+  const CollOperation* const operation = seat_.current;
+  if (operation == nullptr || !operation->covers(step)) return seat_.disagree();
+  const std::uint64_t index = (step - operation->first) / operation->per_chunk;
+  const Label label = operation->label(index, sum.size());
+  if (up.all == 0) {
+    results_.place_in_buffer(step, label, sum);
+    pending_.erase(step);
+    return;
+  }
+  MulticastHeader header;
+  header.shape = shape.shape;
+  header.fan = static_cast<std::uint8_t>(shape.fan);
+  header.number = step + 1;
+  header.tag = static_cast<std::uint8_t>(NodeTag::result);
+  header.word = label.word();
+  seat_.multicast.send(*seat_.group, header, sum, pending.unsent);
+  results_.place_own(step + 1, label, sum);
+  sent_.push_back({step, &pending});
+}
+
+// --- Who waits for whom ---
+
+bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
+  return seat_.current != nullptr && seat_.current->covers(step) &&
+         (!seat_.current->reduces() || up_of(*seat_.current, step) != up ||
+          shape_of(*seat_.current) != shape);
+}
+
+// The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is
+// spoken to is connected to, and a parent that has died before anybody was is noticed.
+void NodeReductions::ask() {
+  forget_sent();
+  if (seat_.current != nullptr && seat_.members().in_tree(seat_.current->top, seat_.self) &&
+      seat_.current->top != seat_.self)
+    tell(seat_.members().parent(shape_of(*seat_.current), seat_.current->top, seat_.self),
+         NodeTag::present, seat_.current->first, up_of(*seat_.current, seat_.current->first),
+         shape_of(*seat_.current));
+  for (const auto& [step, pending] : pending_) {
+    if (pending.partial.is_whole()) continue;
+    ask_children(step, pending.up, pending.shape, &pending.partial);
+    return;
+  }
+}
+
+// Those whose part is missing.
+void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
+                                  const Partial* has) {
+  std::uint32_t index = 0;
+  for (const std::uint32_t child : seat_.members().children(shape, up.root, seat_.self))
+    if (const std::uint32_t part = Partial::child(index++); has == nullptr || !has->has(part))
+      tell(child, NodeTag::question, step, up, shape);
+}
+
+// The parent has waited for long for our part of this step. Who has given up has not said it, and says nothing of the
+// calls of others.
+void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape shape) {
+  const std::uint32_t parent = seat_.members().parent(shape, up.root, seat_.self);
+  if (seat_.failed.load(std::memory_order_acquire))
+    return seat_.multicast.give_up(*seat_.group, parent,
+                                   seat_.mismatch.load(std::memory_order_relaxed)
+                                       ? Multicast::Reason::disagreement
+                                       : Multicast::Reason::loss);
+  const auto found = pending_.find(step);
+  if (found != pending_.end()) {
+    if (up != found->second.up || shape != found->second.shape) return seat_.disagree();
+    ask_children(step, up, shape, &found->second.partial);
+  } else if (step < seat_.own_next) {
+    tell(parent, NodeTag::answer, step, up, shape);
+  } else if (is_another(step, up, shape)) {
+    seat_.disagree();
+  } else {
+    ask_children(step, up, shape, nullptr);
+  }
+}
+
+// The child has said all that it has to say of this step, before it answered.
+void NodeReductions::on_answer(std::uint64_t step, Up up, Membership::Shape shape,
+                               std::uint32_t member) {
+  const auto found = pending_.find(step);
+  if (found == pending_.end() || up != found->second.up || shape != found->second.shape) return;
+  const auto children = seat_.members().children(shape, up.root, seat_.self);
+  const auto* const child = std::find(children.begin(), children.end(), member);
+  const auto part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
+  if (child != children.end() && !found->second.partial.has(part)) seat_.disagree();
+}
+
+}  // namespace lfc

@@ -1,0 +1,91 @@
+// NodeReductions: a node's part in what is combined on its way up a tree. A reduction waits as a continuation: whoever
+// brings the last part, the host or a packet, combines and sends on (partial.hpp has the order).
+//
+//   reductions.contribute(operation, step, label, bytes);      // this node's part
+//   reductions.accept(header, bytes);                          // a packet: a child's part, a question, an answer
+//   reductions.ask();                                          // what is missing has been waited for for long
+//
+// Ranks whose calls differ may wait for each other, each in an operation of its own. Who has waited for
+// long asks down its tree, ask(): who has said all of a step already answers, behind what it has said; who is in
+// another operation there sees it. So somebody notices.
+// Threads: under ServicePort::Access. Source: LFC thesis 7.5.2 (continuations).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/collective/node_results.hpp"
+#include "services/collective/node_seat.hpp"
+#include "services/collective/partial.hpp"
+
+namespace lfc {
+
+class NodeReductions {
+ public:
+  NodeReductions(NodeSeat& seat, NodeResults& results) noexcept : seat_(seat), results_(results) {}
+
+  void begin(const CollOperation& operation);
+  void contribute(const CollOperation& operation, std::uint64_t step, Label label,
+                  std::span<const std::byte> bytes);
+  Multicast::Receiver::Answer accept(const MulticastHeader& header,
+                                     std::span<const std::byte> bytes);
+  void ask();
+  // Nothing waits for parts of others to combine and send on.
+  bool drained();
+
+ private:
+  // What a packet that goes up tells those who combine it.
+  struct Up {
+    std::uint32_t root;
+    Accumulate op;
+    Element type;
+    std::uint8_t all;   // the result is multicast
+    std::uint8_t last;  // of the operation's steps
+    bool sound(const Membership& members) const noexcept {
+      return root < members.size() && op <= Accumulate::logical_xor && type <= Element::f64;
+    }
+    friend bool operator==(const Up&, const Up&) = default;
+  };
+  static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
+  // A step that is not over here.
+  struct Pending {
+    Pending(std::uint32_t children, Up up_said, Membership::Shape shape_said) noexcept
+        : partial(children), up(up_said), shape(shape_said) {}
+    Partial partial;
+    Up up;  // what whoever came first has said of it
+    Membership::Shape shape;
+    std::atomic<std::uint32_t> unsent = 0;
+  };
+
+  static Up up_of(const CollOperation& operation, std::uint64_t step) noexcept;
+  static Membership::Shape shape_of(const CollOperation& operation) noexcept {
+    return {operation.shape, operation.fan};
+  }
+  bool add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
+           std::span<const std::byte> bytes);
+  void send_up(std::uint64_t step, Up up, Membership::Shape shape,
+               std::span<const std::byte> bytes);
+  void tell(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up, Membership::Shape shape,
+            std::span<const std::byte> bytes = {});
+  void ask_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
+  void on_question(std::uint64_t step, Up up, Membership::Shape shape);
+  void on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
+  // Whether the operation that is going on is another than this step says.
+  bool is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept;
+  void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
+  void forget_sent();
+
+  NodeSeat& seat_;
+  NodeResults& results_;
+  std::map<std::uint64_t, Pending> pending_;  // by step
+  std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from
+  std::vector<std::pair<std::uint64_t, Pending*>> sent_;  // but perhaps not to all
+};
+
+}  // namespace lfc

@@ -1,0 +1,49 @@
+// NodeResults: what comes down a tree to a node, and where it goes: onto the node's board, once for all of its ranks, or
+// straight into the buffer of the operation that the host is in. What comes too early stays in the NI's buffers.
+//
+//   if (!results.place(step, label, bytes)) ...      // no room, or not begun: keep(packet) follows
+//   while (results.work()) ...                       // tries again; true: some is left that the board has no room for
+//
+// Threads: under ServicePort::Access.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "services/collective/board.hpp"
+#include "services/collective/node_seat.hpp"
+
+namespace lfc {
+
+class NodeResults {
+ public:
+  explicit NodeResults(NodeSeat& seat) noexcept : seat_(seat) {}
+
+  void set_board(const Board& board) noexcept { board_ = board; }
+  // True: it is where the ranks of this node look for it.
+  bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  // Of a tree that this node is the root of.
+  void place_own(std::uint64_t step, Label label, std::span<const std::byte> bytes);
+  // Which found no place.
+  void keep(Multicast::Packet& packet);
+  bool any_waits() const noexcept { return !kept_.empty() || !own_.empty(); }
+  bool work();
+  void drop() noexcept;
+
+ private:
+  struct Own {
+    Label label;
+    std::vector<std::byte> bytes;
+  };
+
+  NodeSeat& seat_;
+  Board board_;  // the NI's own view: it writes while the host reads
+  std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
+  std::map<std::uint64_t, Own> own_;                       // that the board has no room for
+};
+
+}  // namespace lfc
