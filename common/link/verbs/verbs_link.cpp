@@ -1,382 +1,271 @@
 #include "link/verbs/verbs_link.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <utility>
+#include <unistd.h>
 
-#include "base/bytes.hpp"
-#include "base/limits.hpp"
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "link/verbs/verbs_link_impl.hpp"
+
+namespace lfc {
+
+std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identity& identity,
+                                      FrameSink& sink, Counters& counters, std::string& why_not) {
+  using namespace verbs;
+  const Api* api = load_api(why_not);
+  if (api == nullptr) return nullptr;
+  std::vector<Choice> chosen;
+  if (!choose_ports(options.selection, list_ports(*api), list_interfaces(), chosen, why_not))
+    return nullptr;
+  std::unique_ptr<Device> device = Device::open(*api, chosen.front(), kCompletions, why_not);
+  if (!device) return nullptr;
+  auto link = std::make_unique<VerbsLink>(options, identity, sink, counters, std::move(device));
+  if (!link->open(why_not)) return nullptr;
+  return link;
+}
+
+std::string without_rdma_devices(std::string_view selection) {
+  std::vector<Interface> chosen;
+  std::string problem;
+  const std::vector<Interface> all = list_interfaces();
+  // Devices are looked for only if there is a word that is not understood without.
+  if (select_interfaces(selection, all, chosen, problem)) return std::string(selection);
+  const verbs::Api* api = verbs::load_api(problem);
+  if (api == nullptr) return std::string(selection);
+  return verbs::without_devices(selection, verbs::list_ports(*api), all);
+}
+
+}  // namespace lfc
 
 namespace lfc::verbs {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int kPerPoll = 64;
-constexpr std::uint32_t kSendBuffers = 128;
-constexpr std::uint32_t kControlBuffers = 8;
-constexpr std::size_t kLargestInline = 256;
-constexpr int kMostSlices = 4;
-constexpr std::uint32_t kNotesRoom = 8;  // of a send queue, for frames of the link's own
-
-std::size_t piece_size() noexcept { return limits::kVerbsPiece / 8 * 8; }
-
-std::uint32_t word_of(const Word& word) noexcept {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &word, sizeof bits);
-  return bits;
-}
-
-// Copies `size` bytes of the slices, from `offset` on.
-void gather(std::byte* out, const Slice* slices, int count, std::size_t offset, std::size_t size) {
-  for (int i = 0; i < count && size != 0; ++i) {
-    if (offset >= slices[i].size) {
-      offset -= slices[i].size;
-      continue;
-    }
-    const std::size_t part = std::min(size, slices[i].size - offset);
-    std::memcpy(out, static_cast<const std::byte*>(slices[i].data) + offset, part);
-    out += part;
-    size -= part;
-    offset = 0;
-  }
-}
+constexpr auto kFarewell = 1s;  // for a peer to say its own
 
 }  // namespace
 
 VerbsLink::VerbsLink(const VerbsOptions& options, const Identity& identity, FrameSink& sink,
                      Counters& counters, std::unique_ptr<Device> device)
     : Link({.name = options.name, .wakes = true}),
-      options_(options),
-      identity_(identity),
-      sink_(sink),
-      counters_(counters),
-      device_(std::move(device)),
-      health_(*device_, repeat_time(options.timeout) * (options.retries + 1)),
-      transfers_(*device_, outstanding_),
-      inbox_(identity.tag) {}
+      shared_(*this, options, identity, sink, counters, std::move(device)),
+      health_(*shared_.device, repeat_time(options.timeout) * (options.retries + 1)) {}
 
 bool VerbsLink::open(std::string& why_not) {
-  const std::size_t piece = piece_size();
-  // A whole frame finds room as soon as the peer has read what it was sent, though it owes less than half a window.
-  payload_ = std::min<std::size_t>(limits::kVerbsPayload,
-                                   (limits::kVerbsWindow / 2 - kControlFrames) * piece);
-  Channel trial;
-  if (!receives_.open(*device_, piece, why_not) ||
-      !sends_.open(*device_, piece, kSendBuffers, why_not) || !datagrams_.open(*device_, why_not) ||
-      !make_pair(trial, why_not))
-    return false;
-  by_pair_.clear();
-  traits_.remote_memory = options_.remote_memory && transfers_.open(inline_, why_not);
+  if (!frames_.open(why_not) || !greeter_.open(why_not) || !channels_.open(why_not)) return false;
+  const Device& device = *shared_.device;
+  traits_.remote_memory =
+      shared_.options.remote_memory && shared_.transfers.open(channels_.inline_size(), why_not);
   traits_.one_sided = traits_.registration_costs = traits_.remote_memory;
-  here_.host = host_tag();
-  here_.gid = device_->choice().gid.raw;
-  here_.greeter = datagrams_.own().queue_pair;
-  here_.key = datagrams_.own().key;
-  here_.piece = static_cast<std::uint16_t>(piece);
-  if (device_->choice().interface) door_.open(device_->choice().interface->address);
-  here_.door = door_.port();
-  here_.lid = device_->port().lid;
-  here_.ethernet = device_->choice().port.ethernet ? 1 : 0;
+  shared_.here.host = host_tag();
+  shared_.here.gid = device.choice().gid.raw;
+  shared_.here.lid = device.port().lid;
+  shared_.here.ethernet = device.choice().port.ethernet ? 1 : 0;
   return true;
 }
 
-// --- Sending ---
+// Says goodbye to all, and gives what is on its way a moment to arrive.
+VerbsLink::~VerbsLink() {
+  greeter_.end();
+  shared_.transfers.forget_callers();
+  for (PeerId peer = 0; peer < channels_.peers(); ++peer) close(peer);
+  const auto leaves = [](const auto& channel) {
+    return channel->state == State::closing && !channel->goodbye_left && !channel->heard_goodbye;
+  };
+  const auto deadline = Clock::now() + kFarewell;
+  while (std::any_of(channels_.all().begin(), channels_.all().end(), leaves) &&
+         Clock::now() < deadline)
+    if (poll() == 0) ::usleep(20);
+  for (const auto& channel : channels_.all()) channels_.dispose(*channel);
+}
 
-SendStatus VerbsLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
-  Channel* channel = channel_of(peer);
-  if (channel == nullptr) return SendStatus::broken;
-  if (channel->state != State::open) [[unlikely]]
-    return channel->state == State::setting_up ? SendStatus::again : SendStatus::broken;
-  const std::size_t size = total_size(slices, count);
-  const bool data = is_data(meta.type);
-  const std::size_t piece = here_.piece;
-  const auto pieces = size <= piece ? 1u : static_cast<std::uint32_t>((size + piece - 1) / piece);
-  if (channel->credits < pieces + (data ? kControlFrames : 0) ||
-      channel->queue.room() < pieces + kNotesRoom + (data ? kControlFrames : 0) ||
-      outstanding_ + pieces > kMostOutstanding) [[unlikely]]
-    return SendStatus::again;
-  const Word word{static_cast<std::uint8_t>(meta.type), meta.tag, meta.credits, 0};
-  if (size <= inline_) {
-    if (!send_inline(*channel, word, slices, count, size)) return SendStatus::broken;
-  } else {
-    if (sends_.free() < pieces + (data ? kControlBuffers : 0)) return SendStatus::again;
-    if (!send_pieces(*channel, word, slices, count, size)) return SendStatus::broken;
+// --- Addresses ---
+
+void VerbsLink::publish(AddressWriter& writer) const {
+  writer.add(name(), std::as_bytes(std::span(&shared_.here, 1)));
+}
+
+bool VerbsLink::reach(const Address& peer, std::string& why_not) {
+  const std::optional<Endpoint> there = endpoint_of(peer, name());
+  why_not = peer.identity().name == shared_.identity.name ? "it is this process itself"
+            : peer.section(name()).empty()                ? "the peer has no such link"
+            : !there                                      ? "the peer's address is malformed"
+            : there->ethernet != shared_.here.ethernet    ? "one is InfiniBand, the other Ethernet"
+            : there->piece != shared_.here.piece          ? "the peer's buffers are of another size"
+                                                          : "";
+  if (!why_not.empty()) return false;
+  if (shared_.here.ethernet != 0) {
+    Gid gid;
+    gid.raw = there->gid;
+    return can_reach(*shared_.device->choice().interface, gid.ip(), there->host, why_not);
   }
-  channel->credits -= pieces;
-  return SendStatus::sent;
-}
-
-std::uint8_t VerbsLink::collect(Channel& channel) noexcept {
-  const std::uint32_t count = std::min(channel.owed, 255u);
-  channel.owed -= count;
-  return static_cast<std::uint8_t>(count);
-}
-
-bool VerbsLink::post(Channel& channel, Word word, ibv_sge* pieces, int count, const Work& work,
-                     bool more) noexcept {
-  word.returned = collect(channel);
-  const SendQueue::Place place = channel.queue.push(work, more);
-  ibv_send_wr request{};
-  request.wr_id = WorkId{WorkId::Kind::send, channel.slot, place.number}.word();
-  request.sg_list = pieces;
-  request.num_sge = count;
-  request.opcode = IBV_WR_SEND_WITH_IMM;
-  request.imm_data = word_of(word);
-  request.send_flags = (place.signalled ? IBV_SEND_SIGNALED : 0) |
-                       (work.what != Work::What::buffer && count != 0 ? IBV_SEND_INLINE : 0);
-  ibv_send_wr* bad = nullptr;
-  if (ibv_post_send(channel.pair.get(), &request, &bad) == 0) [[likely]] {
-    ++outstanding_;
+  if (std::equal(shared_.here.gid.begin(), shared_.here.gid.begin() + 8, there->gid.begin()))
     return true;
-  }
-  channel.queue.take_back(place);
-  fail(channel, "the device refuses to send");
+  why_not = "it is in another subnet of InfiniBand";
   return false;
 }
 
-bool VerbsLink::send_inline(Channel& channel, Word word, const Slice* slices, int count,
-                            std::size_t size) noexcept {
-  std::array<ibv_sge, kMostSlices> pieces;
-  int used = 0;
-  alignas(8) std::byte whole[kLargestInline];
-  if (count <= pieces_inline_) {
-    for (int i = 0; i < count; ++i)
-      if (slices[i].size != 0)
-        pieces[static_cast<std::size_t>(used++)] = {reinterpret_cast<std::uint64_t>(slices[i].data),
-                                                    static_cast<std::uint32_t>(slices[i].size), 0};
-  } else if (size != 0) {
-    gather(whole, slices, count, 0, size);
-    pieces[static_cast<std::size_t>(used++)] = {reinterpret_cast<std::uint64_t>(whole),
-                                                static_cast<std::uint32_t>(size), 0};
+bool VerbsLink::connect(PeerId peer, const Address& address, std::string& why_not) {
+  if (const Channel* channel = channels_.of(peer)) {
+    if (channel->state == State::setting_up || channel->state == State::open) return true;
+    if (channel->state == State::broken || channel->state == State::failing) {
+      why_not = "the connection to the peer is broken";
+      return false;
+    }
   }
-  return post(channel, word, pieces.data(), used, {}, false);
-}
-
-bool VerbsLink::send_pieces(Channel& channel, Word word, const Slice* slices, int count,
-                            std::size_t size) noexcept {
-  const std::uint8_t type = word.type;
-  for (std::size_t at = 0; at < size; at += here_.piece) {
-    const std::size_t part = std::min<std::size_t>(here_.piece, size - at);
-    const bool more = at + part < size;
-    const std::uint32_t buffer = sends_.take();
-    gather(sends_.data(buffer), slices, count, at, part);
-    ibv_sge piece{reinterpret_cast<std::uint64_t>(sends_.data(buffer)),
-                  static_cast<std::uint32_t>(part), sends_.key()};
-    word.type = more ? type | kMore : type;
-    if (post(channel, word, &piece, 1, {Work::What::buffer, buffer}, more)) continue;
-    sends_.give_back(buffer);
+  if (!address.has_key() || !greeter_.knows_own_address()) {
+    why_not = !address.has_key() ? "the peer's key is not known"
+                                 : "the link does not know its own process's address yet";
     return false;
   }
+  Channel* channel = channels_.make(peer, address, why_not);
+  if (channel == nullptr) return false;
+  greeter_.ask(*channel);
   return true;
 }
 
-bool VerbsLink::send_note(Channel& channel, std::uint8_t type) noexcept {
-  if (channel.queue.room() == 0) return false;
-  const auto what = type == kGoodbye ? Work::What::goodbye : Work::What::nothing;
-  return post(channel, {type}, nullptr, 0, {what}, false);
+void VerbsLink::close(PeerId peer) noexcept {
+  Channel* channel = channels_.of(peer);
+  if (channel == nullptr) return;
+  channels_.detach(peer);
+  shared_.transfers.cancel_waiting(*channel);
+  if (channel->state == State::open) {
+    channel->state = State::closing;
+    channel->give_up = Clock::now() + kFarewell;
+    channel->said_goodbye = frames_.send_note(*channel, kGoodbye);
+    channels_.attend(*channel);
+  } else if (channel->state == State::setting_up || channel->state == State::failing) {
+    channels_.dispose(*channel);
+    channel->state = State::closed;
+  }
 }
 
-// --- Receiving ---
+// --- Progress ---
 
 int VerbsLink::poll() noexcept {
   int events = 0;
   for (; events < kPerPoll; ++events) {
-    const ibv_wc* ended = device_->completions().next();
+    const ibv_wc* ended = shared_.device->completions().next();
     if (ended == nullptr) break;
     const ibv_wc copy = *ended;
     on_completion(copy);
   }
   if (events != 0) {
-    receives_.post();
-    transfers_.retry();
+    shared_.receives.post();
+    shared_.transfers.retry();
   }
   if (events == 0 && health_.is_due()) heed_events();
-  if (!due_.empty()) return_credits();
-  if (!pending_.empty()) attend_pending();
-  if (asked_to_drain_) ask_for_ends();
+  if (frames_.owes()) frames_.return_credits();
+  if (!channels_.pending().empty()) {
+    const Clock::time_point now = Clock::now();
+    channels_.attend_pending([&](Channel& channel) { return attend_to(channel, now); });
+  }
+  if (std::exchange(asked_to_drain_, false)) frames_.ask_for_ends();
   return events;
 }
 
 void VerbsLink::on_completion(const ibv_wc& ended) noexcept {
   const WorkId id = WorkId::of(ended.wr_id);
   switch (id.kind) {
-    case WorkId::Kind::receive: return on_receive(ended, id.number);
+    case WorkId::Kind::receive: return frames_.on_receive(ended, id.number);
     case WorkId::Kind::send:
-      if (ended.qp_num != kNoQueuePair && channels_[id.slot]->has_pair())
-        on_sent(*channels_[id.slot], id.number, ended.status);
+      if (ended.qp_num != kNoQueuePair && channels_.at(id.slot).has_pair())
+        frames_.on_sent(channels_.at(id.slot), id.number, ended.status);
       return;
-    case WorkId::Kind::datagram_out: return datagrams_.sent(id.number);
+    case WorkId::Kind::datagram_out: return greeter_.datagrams().sent(id.number);
     case WorkId::Kind::datagram_in:
       if (ended.status == IBV_WC_SUCCESS)
-        on_datagram(datagrams_.received(id.number, ended.byte_len));
-      return datagrams_.give_back(id.number);
+        greeter_.on_datagram(greeter_.datagrams().received(id.number, ended.byte_len));
+      return greeter_.datagrams().give_back(id.number);
   }
 }
 
-void VerbsLink::on_sent(Channel& channel, std::uint32_t number, ibv_wc_status status) noexcept {
-  const std::uint32_t before = channel.queue.outstanding();
-  const bool ok = status == IBV_WC_SUCCESS;
-  const bool refused = status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR;
-  std::uint32_t left = before;
-  channel.queue.end(number, [&](const Work& work) {
-    // A failed one is the last of those that have ended; an error says nothing of what was before it.
-    const Result result = ok ? Result::ok : refused ? Result::bad_address : Result::unreachable;
-    --left;
-    if (work.what == Work::What::buffer) sends_.give_back(work.buffer);
-    if (work.what == Work::What::goodbye) channel.goodbye_left = true;
-    if (work.what == Work::What::transfer) transfers_.ended(*work.transfer, result);
-  });
-  outstanding_ -= before - left;
-  if (!ok) return break_channel(channel, device_->api().wc_status_str(status));
-  if (channel.state == State::closing) end_if_done(channel);
-}
-
-void VerbsLink::on_receive(const ibv_wc& ended, std::uint32_t index) noexcept {
-  const auto found = by_pair_.find(ended.qp_num);
-  Channel* channel = found == by_pair_.end() ? nullptr : found->second;
-  const bool ok = ended.status == IBV_WC_SUCCESS;
-  bool counted = false;
-  const char* broken = nullptr;
-  if (channel != nullptr && ok) {
-    const auto word = load_pod<Word>(reinterpret_cast<const std::byte*>(&ended.imm_data));
-    if (channel->state == State::setting_up) channel->state = State::open;
-    if (channel->state == State::open || channel->state == State::closing) {
-      channel->credits += word.returned;
-      if (channel->credits > channel->theirs.window)
-        broken = "the peer returns more than it was sent";
-      counted = accept(*channel, word, {receives_.data(index), ended.byte_len});
+void VerbsLink::heed_events() noexcept {
+  while (const std::optional<Health::Loss> loss = health_.next(Clock::now()))
+    for (const auto& channel : channels_.all()) {
+      const bool its = loss->queue_pair == kNoQueuePair ||
+                       (channel->has_pair() && channel->pair->qp_num == loss->queue_pair);
+      const bool lives = channel->state == State::setting_up || channel->state == State::open;
+      if (its && lives) channels_.fail(*channel, loss->why);
     }
-  }
-  receives_.give_back(index);
-  if (channel == nullptr) return;
-  if (!ok) broken = device_->api().wc_status_str(ended.status);
-  if (broken != nullptr) return break_channel(*channel, broken);
-  if (!counted || channel->state != State::open) return;
-  if (++channel->owed < limits::kVerbsWindow / 2 || std::exchange(channel->due, true)) return;
-  due_.push_back(channel);
 }
 
-bool VerbsLink::accept(Channel& channel, Word word, std::span<const std::byte> bytes) noexcept {
-  if (word.type == kNote || word.type == kOpen || word.type == kGoodbye) {
-    on_note(channel, word.type);
-    return false;
+bool VerbsLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
+  switch (channel.state) {
+    case State::failing: channels_.break_off(channel, channel.failure); return false;
+    case State::setting_up: return greeter_.greet(channel, now);
+    case State::open: return greeter_.repeat_answer(channel);
+    case State::closing:
+      if (!channel.said_goodbye) channel.said_goodbye = frames_.send_note(channel, kGoodbye);
+      if (now > channel.give_up) {
+        channels_.dispose(channel);
+        channel.state = State::closed;
+      }
+      channels_.end_if_done(channel);
+      return channel.state == State::closing;
+    case State::closed:
+    case State::broken: break;
   }
-  if (channel.state != State::open) return true;
-  const auto type = static_cast<FrameType>(word.type & ~kMore);
-  std::vector<std::byte>& pieces = channel.pieces;
-  if (!is_valid(type) || pieces.size() + bytes.size() > payload_) {
-    break_channel(channel, "the peer breaks the protocol");
-    return true;
-  }
-  const Meta meta{type, word.tag, word.credits};
-  if ((word.type & kMore) != 0) {
-    if (pieces.capacity() < payload_) pieces.reserve(payload_);
-    pieces.insert(pieces.end(), bytes.begin(), bytes.end());
-  } else if (pieces.empty()) {
-    sink_.on_frame(channel.peer, meta, bytes);
-  } else {
-    pieces.insert(pieces.end(), bytes.begin(), bytes.end());
-    sink_.on_frame(channel.peer, meta, pieces);
-    pieces.clear();
-  }
-  return true;
-}
-
-void VerbsLink::on_note(Channel& channel, std::uint8_t type) noexcept {
-  if (type != kGoodbye) return;
-  channel.heard_goodbye = true;
-  if (channel.state == State::open) {
-    channel.state = State::closing;
-    channel.give_up = Clock::now() + std::chrono::seconds(1);
-  }
-  attend(channel);
-}
-
-void VerbsLink::return_credits() noexcept {
-  std::vector<Channel*> still;
-  for (Channel* channel : due_) {
-    channel->due = false;
-    if (channel->state != State::open || channel->owed < limits::kVerbsWindow / 2) continue;
-    if (send_note(*channel, kNote)) continue;
-    if (channel->state != State::open) continue;
-    channel->due = true;
-    still.push_back(channel);
-  }
-  due_.swap(still);
-}
-
-void VerbsLink::ask_for_ends() noexcept {
-  asked_to_drain_ = false;
-  for (const auto& channel : channels_) {
-    if (!channel->has_pair() || !channel->queue.is_silent() || channel->queue.room() == 0) continue;
-    // A write of no bytes: the peer notices nothing, and its device answers.
-    const SendQueue::Place place = channel->queue.push({Work::What::probe}, false);
-    ibv_send_wr request{};
-    request.wr_id = WorkId{WorkId::Kind::send, channel->slot, place.number}.word();
-    request.opcode = IBV_WR_RDMA_WRITE;
-    request.send_flags = IBV_SEND_SIGNALED;
-    ibv_send_wr* bad = nullptr;
-    if (ibv_post_send(channel->pair.get(), &request, &bad) == 0) {
-      ++outstanding_;
-    } else {
-      channel->queue.take_back(place);
-    }
-  }
+  return false;
 }
 
 // --- Waiting ---
 
 void VerbsLink::wait_fds(std::vector<int>& out) const {
-  out.push_back(device_->completions().fd());
-  out.push_back(device_->event_fd());
+  out.push_back(shared_.device->completions().fd());
+  out.push_back(shared_.device->event_fd());
 }
 
 Link::Armed VerbsLink::arm() noexcept {
-  Completions& completions = device_->completions();
+  Completions& completions = shared_.device->completions();
   const bool armed = completions.arm();
   heed_events();
   if (completions.any()) return Armed::busy;
-  const bool clock = !pending_.empty() || !due_.empty() || !armed || health_.is_timed();
+  const bool clock = !channels_.pending().empty() || frames_.owes() || !armed || health_.is_timed();
   return clock ? Armed::partly : Armed::fully;
 }
 
-void VerbsLink::disarm() noexcept { device_->completions().disarm(); }
+void VerbsLink::disarm() noexcept { shared_.device->completions().disarm(); }
 
 bool VerbsLink::drained() const noexcept {
-  if (outstanding_ != 0) asked_to_drain_ = true;
+  if (shared_.outstanding != 0) asked_to_drain_ = true;
   const auto leaving = [](const Channel* channel) {
     return channel->state == State::closing && !channel->heard_goodbye;
   };
-  return outstanding_ == 0 && std::none_of(pending_.begin(), pending_.end(), leaving);
+  return shared_.outstanding == 0 &&
+         std::none_of(channels_.pending().begin(), channels_.pending().end(), leaving);
 }
 
 std::size_t VerbsLink::memory() const noexcept {
-  return receives_.memory() + sends_.memory() + datagrams_.memory();
+  return shared_.receives.memory() + shared_.sends.memory() + greeter_.datagrams().memory();
 }
 
 // --- Remote memory ---
 
 bool VerbsLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
-  if (traits_.remote_memory) transfers_.register_memory(data, size, out);
+  if (traits_.remote_memory) shared_.transfers.register_memory(data, size, out);
   return true;
 }
 
 void VerbsLink::deregister_memory(LinkRegion& region) noexcept {
-  if (traits_.remote_memory) transfers_.deregister_memory(region);
+  if (traits_.remote_memory) shared_.transfers.deregister_memory(region);
 }
 
 Link::Start VerbsLink::transfer(bool put, PeerId peer, std::byte* local,
                                 const LinkRegion& local_region, std::uint64_t address,
                                 const LinkRegion& remote_region, std::size_t size,
                                 Operation* operation) noexcept {
-  Channel* channel = channel_of(peer);
+  Channel* channel = channels_.of(peer);
   if (!traits_.remote_memory || channel == nullptr) return Start::failed;
   if (channel->state == State::setting_up) return Start::again;
   if (channel->state != State::open) return Start::failed;
-  if (outstanding_ + 2 > kMostOutstanding) return Start::again;
-  return transfers_.start({put, *channel, local, local_region, address, remote_region, size},
-                          operation);
+  if (shared_.outstanding + 2 > kMostOutstanding) return Start::again;
+  return shared_.transfers.start({put, *channel, local, local_region, address, remote_region, size},
+                                 operation);
 }
 
 Link::Start VerbsLink::put(PeerId peer, const void* source, const LinkRegion& local,

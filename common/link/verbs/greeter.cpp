@@ -1,0 +1,161 @@
+#include "link/verbs/greeter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lfc::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestRepeat = 2s;
+constexpr auto kNoRoom = 1ms;
+
+}  // namespace
+
+bool Greeter::open(std::string& why_not) {
+  if (!datagrams_.open(*shared_.device, why_not)) return false;
+  const Choice& choice = shared_.device->choice();
+  if (choice.interface) door_.open(choice.interface->address);
+  shared_.here.greeter = datagrams_.own().queue_pair;
+  shared_.here.key = datagrams_.own().key;
+  shared_.here.door = door_.port();
+  return true;
+}
+
+void Greeter::set_own_address(std::span<const std::byte> address) {
+  own_address_.assign(address.begin(), address.end());
+}
+
+void Greeter::ask(Channel& channel) {
+  channel.our_nonce = random_key();
+  channel.asks = true;
+  channels_.attend(channel);
+}
+
+bool Greeter::say(Channel& channel, HelloPart::Kind kind) noexcept {
+  const bool answer = kind == HelloPart::Kind::answer;
+  HelloPart head;
+  head.tag = channel.identity.tag;
+  head.kind = kind;
+  head.offer = channel.ours;
+  head.nonce = answer ? channel.their_nonce : channel.our_nonce;
+  std::span<const std::byte> address;
+  if (kind == HelloPart::Kind::ask) address = own_address_;
+  head.proof =
+      proof_of(head, answer ? shared_.identity : channel.identity, shared_.link.name(), address);
+  bool all = true;
+  for (const auto& part : encode(head, address, datagrams_.room()))
+    all =
+        datagrams_.send(channel.way.get(), {channel.there.greeter, channel.there.key}, part) && all;
+  return all;
+}
+
+void Greeter::on_datagram(std::span<const std::byte> bytes) noexcept {
+  const Hello* hello = ending_ ? nullptr : inbox_.accept(bytes);
+  if (hello == nullptr) return;
+  switch (hello->head.kind) {
+    case HelloPart::Kind::ask: return on_ask(*hello);
+    case HelloPart::Kind::answer: return on_answer(*hello);
+    case HelloPart::Kind::gone: return on_gone(*hello);
+  }
+}
+
+void Greeter::on_ask(const Hello& hello) {
+  const Key& nonce = hello.head.nonce;
+  for (const auto& known : channels_.all()) {
+    if (!(known->their_nonce == nonce)) continue;
+    // Our answer got lost, or is on its way.
+    known->answers = known->state == State::setting_up || known->state == State::open;
+    if (known->answers) channels_.attend(*known);
+    return;
+  }
+  const std::optional<Address> from = Address::parse(hello.address);
+  const bool proven = hello.head.proof ==
+                      proof_of(hello.head, shared_.identity, shared_.link.name(), hello.address);
+  if (!proven || !from || from->has_key() || from->identity().name == shared_.identity.name)
+    return shared_.counters.add(Counter::frames_dropped);
+  const PeerId peer = shared_.sink.on_connect(shared_.link, *from);
+  if (peer == kNoPeer) return shared_.counters.add(Counter::frames_dropped);
+  Channel* channel = channels_.of(peer);
+  const bool over =
+      channel != nullptr && (channel->state == State::closing || channel->state == State::closed);
+  std::string why_not;
+  if (channel == nullptr || over) {
+    channel = channels_.make(peer, *from, why_not);
+    if (channel == nullptr) return shared_.counters.add(Counter::frames_dropped);
+  } else if (channel->state != State::setting_up || channel->their_nonce) {
+    return;  // the end of the earlier one is on its way
+  }
+  channel->their_nonce = nonce;
+  if (!channel->connected) {
+    channel->theirs = hello.head.offer;
+    if (!channels_.connect(*channel, why_not)) return channels_.break_off(*channel, why_not);
+  }
+  channel->answers = true;
+  channel->next_try = {};
+  channels_.attend(*channel);
+}
+
+void Greeter::on_answer(const Hello& hello) {
+  for (const auto& channel : channels_.all()) {
+    if (!channel->our_nonce || !(channel->our_nonce == hello.head.nonce)) continue;
+    if (!(hello.head.proof == proof_of(hello.head, channel->identity, shared_.link.name(), {})))
+      return shared_.counters.add(Counter::frames_dropped);
+    if (channel->state == State::closed || channel->state == State::broken) {
+      static_cast<void>(say(*channel, HelloPart::Kind::gone));
+      return;
+    }
+    if (channel->state != State::setting_up) return;
+    std::string why_not;
+    channel->theirs = hello.head.offer;
+    if (!channel->connected && !channels_.connect(*channel, why_not))
+      return channels_.break_off(*channel, why_not);
+    channel->state = State::open;
+    frames_.send_note(*channel, kOpen);
+    return;
+  }
+}
+
+void Greeter::on_gone(const Hello& hello) {
+  for (const auto& channel : channels_.all()) {
+    if (channel->state != State::setting_up || !(channel->their_nonce == hello.head.nonce))
+      continue;
+    if (!(hello.head.proof == proof_of(hello.head, shared_.identity, shared_.link.name(), {})))
+      return;
+    channels_.dispose(*channel);
+    channel->state = State::closed;
+    return;
+  }
+}
+
+bool Greeter::greet(Channel& channel, Clock::time_point now) noexcept {
+  if (now < channel.next_try) return true;
+  if (is_gone(channel, now)) {
+    channels_.break_off(channel, "no process answers there any more");
+    return false;
+  }
+  bool all = true;
+  if (channel.answers) all = say(channel, HelloPart::Kind::answer);
+  if (channel.asks) all = say(channel, HelloPart::Kind::ask) && all;
+  channel.next_try = now + (all ? channel.repeat_after : Clock::duration(kNoRoom));
+  if (all)
+    channel.repeat_after = std::min<Clock::duration>(channel.repeat_after * 2, kLongestRepeat);
+  return true;
+}
+
+bool Greeter::is_gone(Channel& channel, Clock::time_point now) noexcept {
+  if (channel.there.door == 0 || now < channel.knock_from) return false;
+  Gid gid;
+  gid.raw = channel.there.gid;
+  IpAddress address = gid.ip();
+  address.scope = shared_.device->choice().interface->address.scope;
+  return channel.knock.refused(address, channel.there.door);
+}
+
+bool Greeter::repeat_answer(Channel& channel) noexcept {
+  if (channel.answers && say(channel, HelloPart::Kind::answer)) channel.answers = false;
+  return channel.answers;
+}
+
+}  // namespace lfc::verbs

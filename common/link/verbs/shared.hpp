@@ -1,0 +1,41 @@
+// Shared: what the parts of one verbs link share: this process's end of all its channels.
+//
+// Threads: as Link.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "link/verbs/buffers.hpp"
+#include "link/verbs/channel.hpp"
+#include "link/verbs/transfers.hpp"
+#include "link/verbs/verbs_link.hpp"
+
+namespace lfc::verbs {
+
+struct Shared {
+  Shared(Link& link_of, const VerbsOptions& options_said, const Identity& own, FrameSink& sink_of,
+         Counters& counters_of, std::unique_ptr<Device> opened)
+      : link(link_of),
+        options(options_said),
+        identity(own),
+        sink(sink_of),
+        counters(counters_of),
+        device(std::move(opened)),
+        transfers(*device, outstanding) {}
+
+  Link& link;
+  const VerbsOptions options;
+  const Identity identity;
+  FrameSink& sink;
+  Counters& counters;
+  const std::unique_ptr<Device> device;
+  Endpoint here;
+  std::uint32_t outstanding = 0;  // work requests of all channels
+  ReceivePool receives;
+  SendPool sends;
+  Transfers transfers;
+};
+
+}  // namespace lfc::verbs
