@@ -1,31 +1,28 @@
 #include "link/ofi/ofi_link.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "base/bytes.hpp"
 #include "link/ofi/ofi_link_impl.hpp"
+#include "link/ofi/ofi_section.hpp"
 
 namespace lfc {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int kBatch = 16;
 constexpr int kBatchesPerPoll = 4;
-constexpr std::size_t kLargestInject = 256;
-// Further ahead no frame can be: it is damaged, or the provider lost very many.
-constexpr std::uint32_t kMostEarly = 4096;
-
-constexpr std::size_t padded(std::size_t size) noexcept { return round_up(size, 8); }
-
-// A frame as it arrived, without the padding behind it.
-std::span<const std::byte> without_padding(std::span<const std::byte> frame) noexcept {
-  if (frame.size() < sizeof(Header)) return frame;
-  std::uint32_t length = 0;
-  std::memcpy(&length, frame.data() + offsetof(Header, length), sizeof length);
-  const std::size_t size = sizeof(Header) + length;
-  return size <= frame.size() && padded(size) == frame.size() ? frame.first(size) : frame;
-}
+// How long a peer may be unreachable before its kernel is asked, and asked again.
+constexpr auto kProbeAfter = 1s;
+constexpr auto kGiveUpClosing = 1s;
+// How long a frame that others overtook may take, before it is lost.
+constexpr auto kGiveUpGap = 5s;
 
 }  // namespace
 
@@ -41,141 +38,101 @@ std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& i
 OfiLink::OfiLink(const OfiOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters, std::unique_ptr<OfiFabric> fabric)
     : Link({.name = options.name}),
-      options_(options),
-      identity_(identity),
-      sink_(sink),
-      counters_(counters),
-      fabric_(std::move(fabric)),
-      host_tag_(host_tag()),
-      inject_size_(std::min(fabric_->info().tx_attr->inject_size, kLargestInject)) {}
+      shared_{*this, options, identity, sink, counters, std::move(fabric)},
+      host_tag_(host_tag()) {}
 
 bool OfiLink::open(std::string& why_not) {
   std::string why;
-  const bool ok = sends_.open(*fabric_, options_.send_frames, why) &&
-                  receives_.open(*fabric_, options_.receive_frames, why);
+  const bool ok = shared_.sends.open(*shared_.fabric, shared_.options.send_frames, why) &&
+                  shared_.receives.open(*shared_.fabric, shared_.options.receive_frames, why);
   if (!ok) {
-    why_not = std::string(fabric_->provider()) + ": " + why;
+    why_not = std::string(shared_.fabric->provider()) + ": " + why;
     return false;
   }
   // Without remote memory the NI carries puts and gets in frames.
-  traits_.remote_memory = options_.remote_memory && fabric_->has(FI_RMA) &&
-                          fabric_->info().domain_attr->mr_key_size <= sizeof(LinkRegion::key) &&
-                          transfers_.open(*fabric_, options_.put_proof, why);
+  traits_.remote_memory =
+      shared_.options.remote_memory && shared_.fabric->has(FI_RMA) &&
+      shared_.fabric->info().domain_attr->mr_key_size <= sizeof(LinkRegion::key) &&
+      shared_.transfers.open(*shared_.fabric, shared_.options.put_proof, why);
   traits_.one_sided = traits_.remote_memory;
   traits_.registration_costs =
-      traits_.remote_memory && fabric_->needs(FI_MR_LOCAL | FI_MR_ALLOCATED);
+      traits_.remote_memory && shared_.fabric->needs(FI_MR_LOCAL | FI_MR_ALLOCATED);
   return true;
 }
 
-// --- Sending ---
+// --- Addresses and connections ---
 
-std::size_t OfiLink::fill(std::byte* out, const Channel& channel, std::uint32_t sequence, Meta meta,
-                          const Slice* slices, int count, std::size_t payload) noexcept {
-  Header header;
-  encode_header(header, channel.key, meta.type == FrameType::hello ? kNoPeer : channel.remote_slot,
-                sequence, meta, static_cast<std::uint32_t>(payload));
-  std::memcpy(out, &header, sizeof header);
-  std::byte* at = out + sizeof header;
-  for (int i = 0; i < count; ++i) {
-    if (slices[i].size != 0) std::memcpy(at, slices[i].data, slices[i].size);
-    at += slices[i].size;
-  }
-  const std::size_t size = padded(sizeof header + payload);
-  std::memset(at, 0, size - sizeof header - payload);
-  return size;
+void OfiLink::publish(AddressWriter& writer) const {
+  const OfiFabric& fabric = *shared_.fabric;
+  writer.add(shared_.options.name,
+             OfiSection::write(host_tag_, fabric.frame_size(), fabric.provider(), fabric.name()));
 }
 
-SendStatus OfiLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
-  using State = Channel::State;
-  Channel* channel = channel_of(peer);
-  if (channel == nullptr) return SendStatus::broken;
-  if (channel->state != State::open || channel->answer_due) [[unlikely]]
-    return channel->state == State::greeting || channel->state == State::open ? SendStatus::again
-                                                                              : SendStatus::broken;
-  std::size_t payload = 0;
-  for (int i = 0; i < count; ++i) payload += slices[i].size;
+bool OfiLink::reach(const Address& peer, std::string& why_not) {
+  const auto refuse = [&](std::string why) {
+    why_not = std::move(why);
+    return false;
+  };
+  const std::span<const std::byte> bytes = peer.section(shared_.options.name);
+  if (bytes.empty()) return refuse("the peer has no such link");
+  const std::optional<OfiSection> section = OfiSection::parse(bytes);
+  if (!section) return refuse("the peer's address is malformed");
+  if (section->provider != shared_.fabric->provider())
+    return refuse("the peer uses provider " + std::string(section->provider) + ", we use " +
+                  std::string(shared_.fabric->provider()));
+  if (section->head.frame_size < shared_.fabric->frame_size())
+    return refuse("the peer takes frames of " + std::to_string(section->head.frame_size) +
+                  " bytes, ours have " + std::to_string(shared_.fabric->frame_size()));
+  if (shared_.fabric->traits().host_only && section->head.host != host_tag_)
+    return refuse(std::string(shared_.fabric->provider()) + " stays on its host");
+  if (!shared_.fabric->local()) return true;
+  sockaddr_storage where{};
+  if (section->address.size() > sizeof where) return refuse("the peer's address is malformed");
+  std::memcpy(&where, section->address.data(), section->address.size());
+  const auto ip = IpAddress::from(reinterpret_cast<const sockaddr*>(&where));
+  if (!ip) return refuse("the peer's address is not an IP address");
+  return can_reach(*shared_.fabric->local(), *ip, section->head.host, why_not);
+}
 
-  const bool data = is_data(meta.type);
-  if (!channel->held.empty())
-    return data ? SendStatus::again : hold(*channel, meta, slices, count, payload);
+bool OfiLink::connect(PeerId peer, const Address& address, std::string& why_not) {
+  if (const OfiChannel* channel = channels_.of(peer)) {
+    if (channel->state == State::greeting || channel->state == State::open) return true;
+    if (channel->state != State::closed) {
+      why_not = "the connection to the peer is broken";
+      return false;
+    }
+  }
+  OfiChannel* channel = channels_.make(peer, address, why_not);
+  if (channel == nullptr) return false;
+  channels_.attend(*channel);
+  return true;
+}
 
-  ssize_t result = 0;
-  if (padded(sizeof(Header) + payload) <= inject_size_) {
-    alignas(8) std::byte frame[kLargestInject];
-    const std::size_t size =
-        fill(frame, *channel, channel->next_send, meta, slices, count, payload);
-    result = fi_inject(fabric_->ep(), frame, size, channel->address);
+void OfiLink::close(PeerId peer) noexcept {
+  OfiChannel* channel = channels_.of(peer);
+  if (channel == nullptr) return;
+  channels_.detach(peer);
+  const bool tell =
+      channel->state == State::open || (channel->state == State::greeting && channel->greeted);
+  channel->state = tell ? State::closing : State::closed;
+  channel->next_try = {};
+  channel->quiet_since = Clock::now();
+  channel->probe.stop();
+  if (tell) {
+    channels_.attend(*channel);
   } else {
-    SendBuffer* buffer = sends_.take(data);
-    if (buffer == nullptr) return SendStatus::again;
-    buffer->handshake = false;
-    buffer->size = fill(buffer->data, *channel, channel->next_send, meta, slices, count, payload);
-    result = launch(*channel, *buffer);
-    if (result != 0) sends_.give_back(*buffer);
+    channels_.drop_held(*channel);
   }
-  if (result == 0) [[likely]] {
-    ++channel->next_send;
-    channel->stalled = false;
-    return SendStatus::sent;
-  }
-  if (result != -FI_EAGAIN) {
-    fail(*channel, fi_strerror(static_cast<int>(-result)));
-    return SendStatus::broken;
-  }
-  if (!channel->stalled) {
-    channel->stalled = true;
-    channel->quiet_since = Clock::now();
-    attend(*channel);
-  }
-  return data ? SendStatus::again : hold(*channel, meta, slices, count, payload);
+  shared_.transfers.fail_channel(channel->slot);
 }
 
-ssize_t OfiLink::launch(const Channel& channel, SendBuffer& buffer) noexcept {
-  buffer.slot = channel.slot;
-  return fi_send(fabric_->ep(), buffer.data, buffer.size, sends_.descriptor(), channel.address,
-                 &buffer);
-}
-
-// Control frames must leave even when the provider is full of data; those that follow queue up
-// behind them, data frames wait.
-SendStatus OfiLink::hold(Channel& channel, Meta meta, const Slice* slices, int count,
-                         std::size_t payload) noexcept {
-  SendBuffer* buffer = sends_.take(false);
-  if (buffer == nullptr) return SendStatus::again;
-  buffer->handshake = false;
-  buffer->size = fill(buffer->data, channel, channel.next_send++, meta, slices, count, payload);
-  channel.held.push_back(buffer);
-  return SendStatus::sent;
-}
-
-bool OfiLink::send_held(Channel& channel) noexcept {
-  std::size_t launched = 0;
-  ssize_t result = 0;
-  while (launched < channel.held.size()) {
-    result = launch(channel, *channel.held[launched]);
-    if (result != 0) break;
-    ++launched;
-  }
-  channel.held.erase(channel.held.begin(),
-                     channel.held.begin() + static_cast<std::ptrdiff_t>(launched));
-  if (launched != 0) channel.stalled = !channel.held.empty();
-  if (result == 0 || result == -FI_EAGAIN) return true;
-  break_channel(channel, fi_strerror(static_cast<int>(-result)));
-  return false;
-}
-
-void OfiLink::drop_held(Channel& channel) noexcept {
-  for (SendBuffer* buffer : channel.held) sends_.give_back(*buffer);
-  channel.held.clear();
-}
-
-// --- Receiving ---
+// --- Progress ---
 
 int OfiLink::poll() noexcept {
   int events = 0;
   std::array<fi_cq_data_entry, kBatch> entries;
   for (int batch = 0; batch < kBatchesPerPoll; ++batch) {
-    const ssize_t count = fi_cq_read(fabric_->cq(), entries.data(), entries.size());
+    const ssize_t count = fi_cq_read(shared_.fabric->cq(), entries.data(), entries.size());
     if (count == -FI_EAGAIN) break;
     if (count == -FI_EAVAIL) {
       ++events;
@@ -183,17 +140,21 @@ int OfiLink::poll() noexcept {
       continue;
     }
     if (count < 0) {
-      break_all(fi_strerror(static_cast<int>(-count)));
+      channels_.break_all(fi_strerror(static_cast<int>(-count)));
       break;
     }
     for (ssize_t i = 0; i < count; ++i) on_completion(entries[static_cast<std::size_t>(i)]);
     events += static_cast<int>(count);
     int error = 0;
-    if (!receives_.all_posted() && !receives_.post_free(error)) break_all(fi_strerror(-error));
+    if (!shared_.receives.all_posted() && !shared_.receives.post_free(error))
+      channels_.break_all(fi_strerror(-error));
     if (count < kBatch) break;
   }
-  if (!pending_.empty()) attend_pending();
-  transfers_.retry();
+  if (!channels_.pending().empty()) {
+    const Clock::time_point now = Clock::now();
+    channels_.attend_pending([&](OfiChannel& channel) { return attend_to(channel, now); });
+  }
+  shared_.transfers.retry();
   return events;
 }
 
@@ -203,152 +164,128 @@ void OfiLink::on_completion(const fi_cq_data_entry& entry) noexcept {
   switch (context.kind) {
     case OfiContext::Kind::receive: {
       auto& buffer = static_cast<ReceiveBuffer&>(context);
-      const bool multiple = receives_.multiple();
+      const bool multiple = shared_.receives.multiple();
       const auto* data = multiple ? static_cast<const std::byte*>(entry.buf) : buffer.data;
       if ((entry.flags & FI_RECV) != 0) on_frame({data, entry.len});
-      if (!multiple || (entry.flags & FI_MULTI_RECV) != 0) receives_.give_back(buffer);
+      if (!multiple || (entry.flags & FI_MULTI_RECV) != 0) shared_.receives.give_back(buffer);
       break;
     }
-    case OfiContext::Kind::send: sends_.give_back(static_cast<SendBuffer&>(context)); break;
-    case OfiContext::Kind::transfer: transfers_.completed(static_cast<Transfer&>(context)); break;
+    case OfiContext::Kind::send: shared_.sends.give_back(static_cast<SendBuffer&>(context)); break;
+    case OfiContext::Kind::transfer:
+      shared_.transfers.completed(static_cast<Transfer&>(context));
+      break;
   }
 }
-
-void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
-  using State = Channel::State;
-  const std::span<const std::byte> frame = without_padding(bytes);
-  Header header;
-  if (decode_header(frame, identity_.tag, header) != HeaderFault::none)
-    return counters_.add(Counter::frames_dropped);
-  const std::span<const std::byte> payload = frame.subspan(sizeof header);
-  const auto type = static_cast<FrameType>(header.type);
-  if (type == FrameType::hello) return on_hello(payload);
-  if (header.source >= channels_.size()) return counters_.add(Counter::frames_dropped);
-  Channel& channel = *channels_[header.source];
-  if (type == FrameType::hello_ack) return on_hello_ack(channel, payload);
-  if (channel.state != State::open && channel.state != State::greeting) return;  // too late
-  if (header.sequence != channel.next_receive) [[unlikely]]
-    return keep(channel, header.sequence, frame);
-  accept(channel, frame);
-  while (!channel.early.empty()) {
-    const auto next = channel.early.extract(channel.next_receive);
-    if (next.empty()) break;
-    channel.gap_since = Clock::now();
-    accept(channel, next.mapped());
-  }
-}
-
-void OfiLink::accept(Channel& channel, std::span<const std::byte> frame) noexcept {
-  using State = Channel::State;
-  const auto header = load_pod<Header>(frame.data());
-  ++channel.next_receive;
-  const auto type = static_cast<FrameType>(header.type);
-  if (type == FrameType::goodbye) {
-    channel.state = State::closed;
-    drop_held(channel);
-    return transfers_.fail_channel(channel.slot);
-  }
-  if (channel.state != State::open && channel.state != State::greeting) return;
-  sink_.on_frame(channel.peer, {type, header.tag, header.credits}, frame.subspan(sizeof header));
-}
-
-void OfiLink::keep(Channel& channel, std::uint32_t sequence,
-                   std::span<const std::byte> frame) noexcept {
-  const std::uint32_t ahead = sequence - channel.next_receive;
-  if (fabric_->traits().in_order || ahead > kMostEarly)
-    return break_channel(channel, "frames were lost: expected number " +
-                                      std::to_string(channel.next_receive) + ", got " +
-                                      std::to_string(sequence));
-  if (channel.early.empty()) channel.gap_since = Clock::now();
-  channel.early.try_emplace(sequence, frame.begin(), frame.end());
-  attend(channel);
-}
-
-// --- Trouble ---
 
 void OfiLink::on_error() noexcept {
   fi_cq_err_entry entry{};
-  if (fi_cq_readerr(fabric_->cq(), &entry, 0) < 0 || entry.op_context == nullptr) return;
+  if (fi_cq_readerr(shared_.fabric->cq(), &entry, 0) < 0 || entry.op_context == nullptr) return;
   const char* why = fi_strerror(entry.err);
   OfiContext& context = *static_cast<OfiContext*>(entry.op_context);
   switch (context.kind) {
     case OfiContext::Kind::receive:
       // A peer died in the middle of a frame; who, the provider does not say.
-      if (!receives_.multiple() || (entry.flags & FI_MULTI_RECV) != 0)
-        receives_.give_back(static_cast<ReceiveBuffer&>(context));
+      if (!shared_.receives.multiple() || (entry.flags & FI_MULTI_RECV) != 0)
+        shared_.receives.give_back(static_cast<ReceiveBuffer&>(context));
       break;
     case OfiContext::Kind::send: {
       auto& buffer = static_cast<SendBuffer&>(context);
-      Channel& channel = *channels_[buffer.slot];
+      OfiChannel& channel = channels_.at(buffer.slot);
       const bool again =
-          buffer.handshake && channel.next_send == 1 && fabric_->traits().listens_tcp;
-      sends_.give_back(buffer);
-      if (!again) return break_channel(channel, why);
-      repeat_handshake(channel);
+          buffer.handshake && channel.next_send == 1 && shared_.fabric->traits().listens_tcp;
+      shared_.sends.give_back(buffer);
+      if (!again) return channels_.break_off(channel, why);
+      greeter_.repeat(channel);
       break;
     }
     case OfiContext::Kind::transfer: {
       auto& transfer = static_cast<Transfer&>(context);
-      Channel& channel = *channels_[transfer.slot];
+      OfiChannel& channel = channels_.at(transfer.slot);
       const bool refused = entry.err == FI_EACCES || entry.err == FI_EFAULT ||
                            entry.err == FI_EINVAL || entry.err == FI_EKEYREJECTED;
-      transfers_.failed(transfer, refused ? Result::bad_address : Result::unreachable);
-      if (!refused) break_channel(channel, why);
+      shared_.transfers.failed(transfer, refused ? Result::bad_address : Result::unreachable);
+      if (!refused) channels_.break_off(channel, why);
       break;
     }
   }
 }
 
-void OfiLink::fail(Channel& channel, std::string why) noexcept {
-  channel.state = Channel::State::failing;
-  channel.failure = std::move(why);
-  attend(channel);
+void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
+  const std::span<const std::byte> frame = OfiFrames::without_padding(bytes);
+  Header header;
+  if (decode_header(frame, shared_.identity.tag, header) != HeaderFault::none)
+    return shared_.counters.add(Counter::frames_dropped);
+  const std::span<const std::byte> payload = frame.subspan(sizeof header);
+  const auto type = static_cast<FrameType>(header.type);
+  if (type == FrameType::hello) return greeter_.on_hello(payload);
+  if (header.source >= channels_.all().size()) return shared_.counters.add(Counter::frames_dropped);
+  OfiChannel& channel = channels_.at(header.source);
+  if (type == FrameType::hello_ack) return greeter_.on_hello_ack(channel, payload);
+  frames_.arrived(channel, header.sequence, frame);
 }
 
-void OfiLink::break_channel(Channel& channel, std::string_view why) noexcept {
-  using State = Channel::State;
-  const State before = std::exchange(channel.state, State::broken);
-  channel.probe.stop();
-  drop_held(channel);
-  if (before == State::closed || before == State::closing) channel.state = State::closed;
-  if (channel.state == State::closed || before == State::broken) return;
-  transfers_.fail_channel(channel.slot);
-  const std::string text = std::string(fabric_->provider()) + ": " + std::string(why);
-  sink_.on_broken(channel.peer, *this, text);
+bool OfiLink::attend_to(OfiChannel& channel, Clock::time_point now) noexcept {
+  if (channel.state == State::failing) channels_.break_off(channel, channel.failure);
+  if (channel.state == State::broken || channel.state == State::closed) return false;
+
+  if (!channel.held.empty() && !frames_.send_held(channel)) return false;
+  const bool closing = channel.state == State::closing;
+  if (!greeter_.attend(channel, now)) return false;
+  if (closing && now - channel.quiet_since > kGiveUpClosing) {
+    channel.state = State::closed;
+    channels_.drop_held(channel);
+    return false;
+  }
+  const bool gap = !channel.early.empty() && !closing;
+  if (gap && now - channel.gap_since > kGiveUpGap) {
+    channels_.break_off(channel, "frame " + std::to_string(channel.next_receive) + " was lost");
+    return false;
+  }
+  const bool unreachable =
+      channel.state == State::greeting || channel.answer_due || channel.stalled;
+  if (unreachable && !closing) watch(channel, now);
+  return closing || ((unreachable || gap) && channel.state != State::broken);
 }
 
-void OfiLink::break_all(std::string_view why) noexcept {
-  for (std::size_t slot = 0; slot < channels_.size(); ++slot) break_channel(*channels_[slot], why);
+void OfiLink::watch(OfiChannel& channel, Clock::time_point now) {
+  if (!shared_.fabric->traits().listens_tcp || now - channel.quiet_since < kProbeAfter) return;
+  channel.probe.start(std::as_bytes(std::span(channel.raw_address)));
+  std::string why;
+  switch (channel.probe.poll(why)) {
+    case PeerProbe::Answer::none: break;
+    case PeerProbe::Answer::alive: channel.quiet_since = now; break;
+    case PeerProbe::Answer::dead: channels_.break_off(channel, why); break;
+  }
 }
 
 bool OfiLink::drained() const noexcept {
-  const auto leaving = [](const Channel* channel) {
+  const auto leaving = [](const OfiChannel* channel) {
     return channel->answer_due ||
-           (channel->state == Channel::State::closing && channel->remote_slot != Channel::kUnknown);
+           (channel->state == State::closing && channel->remote_slot != OfiChannel::kUnknown);
   };
-  return sends_.idle() && std::none_of(pending_.begin(), pending_.end(), leaving);
+  return shared_.sends.idle() &&
+         std::none_of(channels_.pending().begin(), channels_.pending().end(), leaving);
 }
 
 // --- Remote memory ---
 
 bool OfiLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
-  return !traits_.remote_memory || transfers_.register_memory(data, size, out);
+  return !traits_.remote_memory || shared_.transfers.register_memory(data, size, out);
 }
 
 void OfiLink::deregister_memory(LinkRegion& region) noexcept {
-  if (traits_.remote_memory) transfers_.deregister_memory(region);
+  if (traits_.remote_memory) shared_.transfers.deregister_memory(region);
 }
 
 Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
                               const LinkRegion& local_region, std::uint64_t address,
                               const LinkRegion& remote_region, std::size_t size,
                               Operation* operation) noexcept {
-  using State = Channel::State;
-  const Channel* channel = channel_of(peer);
+  const OfiChannel* channel = channels_.of(peer);
   if (!traits_.remote_memory || channel == nullptr) return Start::failed;
   if (channel->state == State::greeting) return Start::again;
   if (channel->state != State::open) return Start::failed;
-  return transfers_.start(
+  return shared_.transfers.start(
       {put, channel->slot, channel->address, local, local_region, address, remote_region, size},
       operation);
 }
