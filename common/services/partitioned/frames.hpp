@@ -2,13 +2,13 @@
 //
 // | kind   | from     | payload  | what                                                                     |
 // |--------|----------|----------|--------------------------------------------------------------------------|
-// | offer  | sender   | Offer    | a send has been made: it is for the receive with the same key and number  |
+// | offer  | sender   | Offer    | a send has been made: the k-th of a key is for the k-th receive of it     |
 // | accept | receiver | Accept   | the receive is there, too; `epoch` is the last that it has started; behind it the token  |
 // | open   | receiver | -        | the receive has started `epoch`                                          |
 // | data   | sender   | bytes    | of `epoch`, at `offset`; of an epoch without bytes one empty frame        |
 // | placed | sender   | Placed   | bytes of `epoch`, at `offset`, have been written to their place by the sender |
 //
-// They may come in any order: an offer carries its number, and all else names the epoch that it belongs to. None is lost
+// They may come in any order: offers are numbered and taken in that order, and all else names the epoch that it belongs to. None is lost
 // or repeated. Little-endian, 8-byte aligned.
 #pragma once
 
@@ -30,7 +30,7 @@ static_assert(sizeof(Head) == 32);
 
 struct Offer {
   std::uint64_t comm = 0;    // the communicator's key
-  std::uint64_t number = 0;  // of sends with this communicator, receiver and tag, from 0
+  std::uint64_t number = 0;  // of all that is offered to this receiver, from 0
   std::uint64_t total = 0;   // bytes of an epoch
   std::uint64_t name = 0;    // of the send
   std::int32_t tag = 0;

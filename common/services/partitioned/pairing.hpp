@@ -1,15 +1,19 @@
-// Pairing: the k-th send of a key is for the k-th receive of it, whichever is there first, in whatever order offers come.
+// Pairing: the k-th send of a key is for the k-th receive of it, whichever is there first. A sender numbers all that it
+// offers to a peer, and the receiver takes it in that order, whatever the order in which it comes: so of a key on which nobody
+// waits nothing has to be remembered, and a program may use ever new ones.
 //
 //   Pairing pairing;
-//   offer.number = pairing.number_send(key);                          // the sender
+//   offer.number = pairing.number_send(key.peer);                     // the sender
 //   if (auto offered = pairing.expect(receive)) pair(receive, *offered);
-//   switch (pairing.on_offer(peer, offer, receive)) { ... }           // the receiver
+//   if (!pairing.on_offer(peer, offer, pair)) refuse(peer);           // the receiver
 //
-// Threads: the caller serialises.
+// Held by tests/unit/services/partitioned/pairing_test.cpp. Threads: the caller serialises.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -30,53 +34,54 @@ class Pairing {
     std::uint64_t total = 0;
     std::uint64_t name = 0;
   };
-  enum class Found : std::uint8_t {
-    receive,    // this one
-    later,      // there is none yet
-    gone,       // it has been freed
-    malformed,  // there was such an offer before, or there are too many
-  };
 
-  std::uint64_t number_send(const Key& key) { return sends_[key]++; }
+  std::uint64_t number_send(PeerId peer) { return sends_[peer]++; }
 
   // Its send, if that is there; else the receive is remembered until forget().
   std::optional<Offered> expect(Receiving& receive) {
-    Line& line = lines_[receive.key];
-    const std::uint64_t number = line.made++;
-    const auto found = line.offers.find(number);
-    if (found == line.offers.end()) {
-      line.waiting.emplace(number, &receive);
+    const auto line = lines_.try_emplace(receive.key).first;
+    if (line->second.offers.empty()) {
+      line->second.waiting.push_back(&receive);
       return std::nullopt;
     }
-    const Offered offered = found->second;
-    line.offers.erase(found);
-    --offers_[receive.key.peer];
+    const Offered offered = line->second.offers.front();
+    line->second.offers.pop_front();
+    --peers_[receive.key.peer].kept;
+    erase_if_empty(line);
     return offered;
   }
 
-  Found on_offer(PeerId peer, const Offer& offer, Receiving*& receive) {
-    Line& line = lines_[{peer, offer.comm, offer.tag}];
-    if (const auto found = line.waiting.find(offer.number); found != line.waiting.end()) {
-      receive = found->second;
-      line.waiting.erase(found);
-      return Found::receive;
+  // Calls pair(receive, offered) for each receive whose send is known now. False: there was such an offer before, or there
+  // are too many.
+  template <class Pair>
+  bool on_offer(PeerId peer, const Offer& offer, Pair pair) {
+    FromPeer& from = peers_[peer];
+    if (offer.number < from.next || from.kept == kMostOffers ||
+        !from.early.emplace(offer.number, offer).second)
+      return false;
+    ++from.kept;
+    for (auto next = from.early.find(from.next); next != from.early.end();
+         next = from.early.find(++from.next)) {
+      take(from, {peer, next->second.comm, next->second.tag},
+           {next->second.total, next->second.name}, pair);
+      from.early.erase(next);
     }
-    if (offer.number < line.made) return Found::gone;
-    if (++offers_[peer] > kMostOffers) return Found::malformed;
-    const bool is_new = line.offers.emplace(offer.number, Offered{offer.total, offer.name}).second;
-    return is_new ? Found::later : Found::malformed;
+    return true;
   }
 
-  void forget(const Receiving& receive) {
-    const auto line = lines_.find(receive.key);
-    std::erase_if(line->second.waiting, [&](const auto& each) { return each.second == &receive; });
+  // The receive is freed; a send that is for it has no other.
+  void forget(Receiving& receive) {
+    if (const auto line = lines_.find(receive.key); line != lines_.end())
+      std::ranges::replace(line->second.waiting, &receive, static_cast<Receiving*>(nullptr));
   }
 
   void on_lost(PeerId peer) {
-    offers_.erase(peer);
-    for (auto& [key, line] : lines_)
-      if (key.peer == peer) line.offers.clear();
+    peers_.erase(peer);
+    std::erase_if(lines_, [peer](const auto& each) { return each.first.peer == peer; });
   }
+
+  // Keys on which somebody waits.
+  std::size_t keys() const noexcept { return lines_.size(); }
 
  private:
   struct KeyHash {
@@ -87,16 +92,40 @@ class Pairing {
       return fnv1a(std::as_bytes(std::span(parts)));
     }
   };
-  // The receives of a key, by number.
+  // What waits for the other side, in order: receives, or sends.
   struct Line {
-    std::uint64_t made = 0;
-    std::unordered_map<std::uint64_t, Receiving*> waiting;  // no offer is there yet
-    std::unordered_map<std::uint64_t, Offered> offers;      // no receive is there yet
+    std::deque<Receiving*> waiting;  // null: it has been freed
+    std::deque<Offered> offers;
+  };
+  using Lines = std::unordered_map<Key, Line, KeyHash>;
+  // What has come from a peer.
+  struct FromPeer {
+    std::uint64_t next = 0;                          // the number of the offer whose turn it is
+    std::unordered_map<std::uint64_t, Offer> early;  // that came before others
+    std::size_t kept = 0;                            // offers here and in lines
   };
 
-  std::unordered_map<Key, std::uint64_t, KeyHash> sends_;  // made here
-  std::unordered_map<Key, Line, KeyHash> lines_;
-  std::unordered_map<PeerId, std::size_t> offers_;  // of each peer, that wait for a receive
+  template <class Pair>
+  void take(FromPeer& from, const Key& key, const Offered& offered, Pair& pair) {
+    const auto line = lines_.try_emplace(key).first;
+    if (line->second.waiting.empty()) {
+      line->second.offers.push_back(offered);
+      return;
+    }
+    Receiving* const receive = line->second.waiting.front();
+    line->second.waiting.pop_front();
+    --from.kept;
+    erase_if_empty(line);
+    if (receive != nullptr) pair(*receive, offered);
+  }
+
+  void erase_if_empty(Lines::iterator line) {
+    if (line->second.waiting.empty() && line->second.offers.empty()) lines_.erase(line);
+  }
+
+  std::unordered_map<PeerId, std::uint64_t> sends_;  // offered to each
+  std::unordered_map<PeerId, FromPeer> peers_;
+  Lines lines_;
 };
 
 }  // namespace lfc::partitioned

@@ -44,7 +44,7 @@ Sending& Protocol::offer(const Key& key, void* owner, const std::byte* data,
   ++totals_.sends;
   Offer offer;
   offer.comm = key.comm;
-  offer.number = pairing_.number_send(key);
+  offer.number = pairing_.number_send(key.peer);
   offer.total = send.readiness.total();
   offer.name = send.name;
   offer.tag = key.tag;
@@ -61,6 +61,7 @@ Receiving& Protocol::expect(const Key& key, void* owner, std::byte* place, std::
   receive.token.assign(token.begin(), token.end());
   receive.lost = carrier_.is_lost(key.peer);
   ++totals_.receives;
+  if (receive.lost) return receive;
   if (const auto offered = pairing_.expect(receive)) pair(receive, *offered);
   return receive;
 }
@@ -68,10 +69,9 @@ Receiving& Protocol::expect(const Key& key, void* owner, std::byte* place, std::
 bool Protocol::on_offer(PeerId peer, std::span<const std::byte> payload) {
   const auto offer = read_pod<Offer>(payload);
   if (!offer || payload.size() != sizeof *offer || offer->name == 0) return false;
-  Receiving* receive = nullptr;
-  const Pairing::Found found = pairing_.on_offer(peer, *offer, receive);
-  if (found == Pairing::Found::receive) pair(*receive, {offer->total, offer->name});
-  return found != Pairing::Found::malformed;
+  return pairing_.on_offer(
+      peer, *offer,
+      [this](Receiving& receive, const Pairing::Offered& offered) { pair(receive, offered); });
 }
 
 void Protocol::pair(Receiving& receive, const Pairing::Offered& offer) {
