@@ -9,8 +9,9 @@ constexpr std::uint64_t kIdleLimit = 3000;  // ticks without any event, far abov
 
 std::vector<std::byte> content(std::uint64_t member, std::uint64_t count, std::size_t limit) {
   Random random((member << 32) ^ count ^ 0x0bca);
-  // Most fit into a packet.
-  std::vector<std::byte> bytes(random.chance(700) ? random.below(40) : random.below(limit + 1));
+  // Most fit into a packet, all into what may be asked for.
+  const std::size_t most = random.chance(700) ? std::min<std::size_t>(39, limit) : limit;
+  std::vector<std::byte> bytes(random.below(most + 1));
   for (auto& byte : bytes) byte = static_cast<std::byte>(random.next());
   return bytes;
 }
