@@ -36,7 +36,8 @@ struct SocketName {
 
 }  // namespace
 
-// What all cords of a process ring with. Any thread.
+// What all cords of a process ring with. One socket may have sent some hundreds of bytes that nobody has read; then another
+// takes its place. That one is there beforehand, for there may be no descriptor left when it is needed. Any thread.
 class Ringer {
  public:
   // The one there is, or a new one; null: errno says why.
@@ -46,8 +47,11 @@ class Ringer {
 
  private:
   bool renew() const noexcept;
+  void provide() const noexcept;
 
   FileDescriptor socket_;
+  mutable std::mutex mutex_;
+  mutable FileDescriptor next_;
 };
 
 std::shared_ptr<const Ringer> Ringer::of_process() {
@@ -58,7 +62,9 @@ std::shared_ptr<const Ringer> Ringer::of_process() {
   if (ringer != nullptr) return ringer;
   auto made = std::make_shared<Ringer>();
   made->socket_ = FileDescriptor(::socket(AF_UNIX, kDatagrams, 0));
-  if (made->socket_.is_open()) only = ringer = made;
+  if (!made->socket_.is_open()) return nullptr;
+  made->provide();
+  only = ringer = made;
   return ringer;
 }
 
@@ -74,12 +80,17 @@ bool Ringer::ring(const BellName& name) const noexcept {
   }
 }
 
-// Some hundreds of owners that have been rung and have not looked use up what one socket may have sent: the next one
-// takes its place, and its number.
+// The next socket takes the place and the number of this one.
 bool Ringer::renew() const noexcept {
-  const FileDescriptor next(::socket(AF_UNIX, kDatagrams, 0));
-  return next.is_open() && ::dup3(next.get(), socket_.get(), O_CLOEXEC) >= 0;
+  const std::lock_guard guard(mutex_);
+  if (!next_.is_open()) provide();
+  if (!next_.is_open() || ::dup3(next_.get(), socket_.get(), O_CLOEXEC) < 0) return false;
+  next_ = FileDescriptor();  // where no descriptor is to be had, the one after it takes this one's
+  provide();
+  return true;
 }
+
+void Ringer::provide() const noexcept { next_ = FileDescriptor(::socket(AF_UNIX, kDatagrams, 0)); }
 
 std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
   std::unique_ptr<Bell> bell(new Bell(state));

@@ -93,6 +93,24 @@ TEST_CASE("bell: many sleepers that have not looked yet are all woken", "[machin
   CHECK(woken == 700);
 }
 
+TEST_CASE("bell: sleepers are woken also where no descriptor is left for the next socket",
+          "[machine]") {
+  permit_descriptors(2048);
+  std::vector<std::unique_ptr<Owner>> owners;
+  for (int i = 0; i < 700; ++i) owners.push_back(std::make_unique<Owner>());
+  for (const auto& owner : owners) owner->bell->announce();
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(lowest_free());
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  for (const auto& owner : owners) owner->cord.pull();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  int woken = 0;
+  for (const auto& owner : owners) woken += owner->rung() && owner->state.word.asleep() == 0;
+  CHECK(woken == 700);
+}
+
 TEST_CASE("bell: who is rung often and does not look keeps nobody", "[machine]") {
   Owner owner;
   for (int i = 0; i < 2000; ++i) {
