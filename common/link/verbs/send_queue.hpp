@@ -33,6 +33,7 @@ class SendQueue {
   struct Place {
     std::uint32_t number;
     bool signalled;
+    std::uint32_t silent;  // before it
   };
 
   std::uint32_t room() const noexcept { return kDepth - (tail_ - head_); }
@@ -44,15 +45,16 @@ class SendQueue {
   Place push(const Work& work, bool more) {
     if (ring_.empty()) ring_.resize(kDepth);
     const bool wanted = work.what != Work::What::nothing && !more;
-    const bool signalled = wanted || silent_ + 1 >= kEvery;
-    silent_ = signalled ? 0 : silent_ + 1;
+    const std::uint32_t before = silent_;
+    const bool signalled = wanted || before + 1 >= kEvery;
+    silent_ = signalled ? 0 : before + 1;
     ring_[tail_ % kDepth] = work;
-    return {tail_++, signalled};
+    return {tail_++, signalled, before};
   }
-  // The last one was refused by the device.
+  // The last one was refused by the device: as if it had never been.
   void take_back(const Place& place) noexcept {
     --tail_;
-    if (!place.signalled) --silent_;
+    silent_ = place.silent;
   }
   template <class Visit>
   void end(std::uint32_t number, Visit visit) {

@@ -104,6 +104,21 @@ TEST_CASE("verbs: every work request is heard of while others follow, each exact
   CHECK(queue.outstanding() == 0);
 }
 
+TEST_CASE("verbs: where the device refuses who asks, those before it are still to be asked for",
+          "[verbs]") {
+  SendQueue queue;
+  queue.push({}, false);
+  REQUIRE(queue.is_silent());
+  queue.take_back(queue.push({Work::What::probe}, false));
+  CHECK(queue.is_silent());
+  CHECK(queue.outstanding() == 1);
+  queue.take_back(queue.push({}, false));
+  CHECK(queue.is_silent());
+  queue.end(queue.push({Work::What::probe}, false).number, [](const Work&) {});
+  CHECK_FALSE(queue.is_silent());
+  CHECK(queue.outstanding() == 0);
+}
+
 TEST_CASE("verbs: a hello in parts is put together in any order, and only for whom it is",
           "[verbs]") {
   HelloPart head;
