@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "link/bond/bond_link.hpp"
+#include "link/connections.hpp"
 #include "link/interfaces.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
@@ -51,13 +52,34 @@ std::string said_of_interfaces(const CableOpening& opening) {
 #endif
 }
 
-std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string& name,
-                                  FrameSink& sink, const std::vector<Interface>& all,
-                                  CableOpening& opening) {
+// One of the rails that tcp opens: the first connection of an interface, or a further one.
+struct TcpRail {
+  Interface interface;
+  unsigned strand = 0;
+
+  std::string label() const {
+    return interface.name + (strand == 0 ? "" : " (connection " + std::to_string(strand + 1) + ")");
+  }
+};
+
+// The interfaces in order, then their further connections in turn, while there is room.
+std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections) {
+  std::vector<TcpRail> rails;
+  for (unsigned strand = 0; strand < kMostRails; ++strand)
+    for (const Interface& each : chosen) {
+      const unsigned wanted = connections != 0 ? connections : connections_for(each.name);
+      if (strand < wanted && rails.size() < kMostRails) rails.push_back({each, strand});
+    }
+  return rails;
+}
+
+std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, FrameSink& sink,
+                                  const std::vector<Interface>& all, CableOpening& opening) {
   TcpOptions tcp;
   tcp.name = name;
-  tcp.interface = interface;
-  tcp.other = other_family(said_of_interfaces(opening), all, interface);
+  tcp.strand = rail.strand;
+  tcp.interface = rail.interface;
+  tcp.other = other_family(said_of_interfaces(opening), all, rail.interface);
   if (opening.options.verbose > 0) tcp.notice = opening.options.notice;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
@@ -67,7 +89,29 @@ std::unique_ptr<Link> open_tcp_on(const Interface& interface, const std::string&
   return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(), opening.why_not);
 }
 
-// One link for each interface; several are bonded.
+// Bonds a link for each of the rails, but for those that cannot be opened. `parts`: those that can; `last` is the last one.
+std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vector<Interface>& all,
+                               CableOpening& opening, std::string& parts, const TcpRail*& last) {
+  BondOptions options;
+  options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
+  options.notice = opening.options.notice;
+  options.pair = tcp::pair_addresses;
+  auto bond = make_bond_link(options, opening.ni.identity(), opening.sink(), opening.ni.counters());
+  for (const TcpRail& each : rails) {
+    auto rail = open_tcp_on(each, tcp::rail_name(bond->rails()), bond->rail_sink(), all, opening);
+    if (rail != nullptr) {
+      last = &each;
+      parts += (parts.empty() ? "" : ",") + each.label();
+      bond->add_rail(each.label(), std::move(rail),
+                     each.strand == 0 ? RailUse::all : RailUse::chunks);
+    } else if (opening.options.notice != nullptr) {
+      opening.options.notice("rail " + each.label() + " is left out: " + opening.why_not);
+    }
+  }
+  return bond;
+}
+
+// One link for each interface and connection; several are bonded.
 bool open_tcp(CableOpening& opening) {
   std::vector<Interface> chosen;
   const std::vector<Interface> all = list_interfaces();
@@ -75,34 +119,19 @@ bool open_tcp(CableOpening& opening) {
     opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
-  BondOptions options;
-  options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
-  options.notice = opening.options.notice;
-  options.pair = tcp::pair_addresses;
-  auto bond = make_bond_link(options, opening.ni.identity(), opening.sink(), opening.ni.counters());
-  const Interface* last = nullptr;
-  std::string rails;
-  for (const Interface& interface : chosen) {
-    if (chosen.size() == 1 || bond->rails() == kMostRails) break;
-    auto rail =
-        open_tcp_on(interface, tcp::rail_name(bond->rails()), bond->rail_sink(), all, opening);
-    if (rail != nullptr) {
-      last = &interface;
-      rails += (rails.empty() ? "" : ",") + interface.name;
-      bond->add_rail(interface.name, std::move(rail));
-    } else if (opening.options.notice != nullptr) {
-      opening.options.notice("rail " + interface.name + " is left out: " + opening.why_not);
+  const std::vector<TcpRail> rails = tcp_rails(chosen, opening.options.connections);
+  const TcpRail* last = &rails.front();
+  if (rails.size() > 1) {
+    std::string parts;
+    auto bond = bond_tcp(rails, all, opening, parts, last);
+    if (bond->rails() > 1) {
+      opening.memory += ", and per peer over several rails at most " +
+                        std::to_string(bond_peer_memory()) +
+                        " B for frames not acknowledged or out of order";
+      return opening.add(std::move(bond), parts);
     }
   }
-  if (bond->rails() > 1) {
-    opening.memory += ", and per peer over several rails at most " +
-                      std::to_string(bond_peer_memory()) +
-                      " B for frames not acknowledged or out of order";
-    return opening.add(std::move(bond), rails);
-  }
-  bond.reset();
-  return opening.add(
-      open_tcp_on(last != nullptr ? *last : chosen.front(), "tcp", opening.sink(), all, opening));
+  return opening.add(open_tcp_on({last->interface}, "tcp", opening.sink(), all, opening));
 }
 
 bool open_ofi(CableOpening& opening) {

@@ -8,6 +8,7 @@
 #include "link/ofi/ofi_link.hpp"
 #include "link/shm/shm_link.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link.hpp"
 #ifdef LFC_VERBS
 #include "link/verbs/verbs_link.hpp"
@@ -66,19 +67,23 @@ std::unique_ptr<Link> make_tcp(const std::string&, End& end, std::string& why_no
   return make_tcp_link(options, end.identity, end, end.counters, why_not);
 }
 
-// Two rails of tcp over two loopback addresses.
-std::unique_ptr<Link> make_bond(const std::string&, End& end, std::string& why_not) {
+// Two rails of tcp: over two loopback addresses; or `strands` over the same one, where the second carries chunks only.
+std::unique_ptr<Link> make_bond(const std::string& what, End& end, std::string& why_not) {
   std::vector<Interface> chosen;
   if (!select_interfaces("127.0.0.1", list_interfaces(), chosen, why_not)) return nullptr;
-  auto bond = make_bond_link({}, end.identity, end, end.counters);
+  const bool strands = what == "strands";
+  BondOptions bond_options;
+  if (strands) bond_options.pair = tcp::pair_addresses;
+  auto bond = make_bond_link(bond_options, end.identity, end, end.counters);
   for (const char* name : {"tcp", "tcp1"}) {
     TcpOptions options;
     options.name = name;
+    options.strand = strands ? static_cast<unsigned>(bond->rails()) : 0;
     options.interface = chosen.front();
     auto rail = make_tcp_link(options, end.identity, bond->rail_sink(), end.counters, why_not);
     if (rail == nullptr) return nullptr;
-    bond->add_rail(name, std::move(rail));
-    chosen.front().address.bytes[3] = 2;  // 127.0.0.2
+    bond->add_rail(name, std::move(rail), options.strand == 0 ? RailUse::all : RailUse::chunks);
+    if (!strands) chosen.front().address.bytes[3] = 2;  // 127.0.0.2
   }
   return bond;
 }
@@ -118,6 +123,7 @@ const std::vector<Kind>& kinds() {
     list.push_back(free_kind("shm-cma", make_shm_without_cma));
     list.push_back(free_kind("tcp", make_tcp));
     list.push_back(free_kind("bond", make_bond));
+    list.push_back({"bond:strands", [] { return std::make_unique<Free>(make_bond, "strands"); }});
 #ifdef LFC_VERBS
     list.push_back(free_kind("verbs", make_verbs));
 #endif

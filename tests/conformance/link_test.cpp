@@ -96,7 +96,7 @@ constexpr Meta kControl{FrameType::credit, 0, 0};
 }  // namespace
 
 TEST_CASE("at least sim, loop, shm, tcp and bond are under test", "[conformance]") {
-  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp", "bond"}) {
+  for (const char* name : {"sim", "sim+rma", "loop", "shm", "tcp", "bond", "bond:strands"}) {
     INFO(name);
     CHECK(std::any_of(available().begin(), available().end(),
                       [&](const Kind& kind) { return kind.name == name; }));

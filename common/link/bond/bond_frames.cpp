@@ -23,7 +23,7 @@ std::uint8_t BondLink::rail_for(Session& session, std::size_t size) const noexce
   if (fault(Fault::rail_strays)) return session.best_usable();
   if (size < limits::kBondSpread) return session.lead;
   std::uint8_t best = session.lead;
-  for (std::uint8_t i = 0; i < rail_count(); ++i)
+  for (const std::uint8_t i : session.order)
     if (session.rails[i].usable() &&
         session.rails[i].in_flight_bytes < session.rails[best].in_flight_bytes)
       best = i;
@@ -47,7 +47,7 @@ SendStatus BondLink::send_numbered(Session& session, Meta meta, const Slice* sli
   if (status != SendStatus::sent &&
       (rail != session.lead || session.rails[rail].state != RailState::State::up)) [[unlikely]] {
     // The rail is not up (yet): whichever is becomes the lead.
-    for (std::uint8_t other = 0; other < rail_count() && status != SendStatus::sent; ++other) {
+    for (const std::uint8_t other : session.order) {
       if (other == rail || !session.rails[other].usable()) continue;
       status = transmit(session, other, number, meta, slices, count, size);
       if (status != SendStatus::sent) continue;

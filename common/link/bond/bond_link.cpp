@@ -36,13 +36,13 @@ BondLink::~BondLink() {
   }
 }
 
-void BondLink::add_rail(std::string label, std::unique_ptr<Link> rail) {
+void BondLink::add_rail(std::string label, std::unique_ptr<Link> rail, RailUse use) {
   const std::size_t payload = rail->max_payload() - sizeof(Head);
   max_payload_ = rails_.empty() ? payload : std::min(max_payload_, payload);
   traits_.wakes = traits_.wakes && rail->traits().wakes;
   traits_.remote_memory = traits_.remote_memory && rail->traits().remote_memory;
   traits_.registration_costs |= rail->traits().registration_costs;
-  rails_.push_back({std::move(label), std::move(rail)});
+  rails_.push_back({std::move(label), std::move(rail), use});
 }
 
 void BondLink::publish(AddressWriter& writer) const {
@@ -85,11 +85,12 @@ Session& BondLink::begin(const Address& address, PeerId peer) {
     if (pair.ours >= rail_count()) continue;
     RailState& rail = session.rails[pair.ours];
     rail.theirs = pair.theirs;
-    rail.rank = static_cast<std::uint8_t>(session.order.size());
-    session.order.push_back(pair.ours);
+    const bool for_frames = takes_frames(pair.ours);
+    if (for_frames) rail.rank = static_cast<std::uint8_t>(session.order.size());
+    (for_frames ? session.order : session.wide).push_back(pair.ours);
     if (rails_[pair.ours].link->reach(address, why)) {
       rail.state = RailState::State::none;
-      ++session.live;
+      if (for_frames) ++session.live;
     } else {
       pairing.left_out.push_back({pair.ours, why});
     }
@@ -123,32 +124,55 @@ bool BondLink::connect(PeerId peer, const Address& address, std::string& why_not
   return false;
 }
 
-// Begins to connect over every rail that is not in use yet. False: there is none. Who has connected to us has not told
-// his key: until it is known the rails that are left are his to connect.
+// Who has connected to us has not told his key: until it is known the rails that are left are his to connect.
+bool BondLink::knows_key(Session& session) const {
+  if (session.address.has_key()) return true;
+  const Address* published = sink_.published(session.address);
+  if (published == nullptr) return false;
+  session.address = *published;
+  return true;
+}
+
+// Begins to connect over a rail that is not in use yet.
+bool BondLink::join(Session& session, std::uint8_t i, std::string& why_not) {
+  RailState& rail = session.rails[i];
+  std::string why;
+  if (rails_[i].link->connect(session.id, session.address, why)) {
+    rail.state = RailState::State::joining;
+    ++(takes_frames(i) ? session.usable : session.wider);
+    return true;
+  }
+  rail.state = RailState::State::lost;
+  if (takes_frames(i)) --session.live;
+  why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
+  tell_user(session, i, why);
+  return false;
+}
+
+// Begins to connect over every rail for frames that is not in use yet. False: there is none.
 bool BondLink::connect_rails(Session& session, std::string& why_not) {
   session.connect_due = false;
-  if (!session.address.has_key()) {
-    const Address* published = sink_.published(session.address);
-    if (published == nullptr) return session.usable != 0;
-    session.address = *published;
-  }
+  if (!knows_key(session)) return session.usable != 0;
   for (const std::uint8_t i : session.order) {
-    RailState& rail = session.rails[i];
-    if (rail.state != RailState::State::none) continue;
+    if (session.rails[i].state != RailState::State::none) continue;
     if (session.plain && session.usable != 0) break;
-    std::string why;
-    if (rails_[i].link->connect(session.id, session.address, why)) {
-      rail.state = RailState::State::joining;
-      ++session.usable;
-      if (session.plain) session.lead = i;
-    } else {
-      rail.state = RailState::State::lost;
-      --session.live;
-      why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
-      tell_user(session, i, why);
-    }
+    if (join(session, i, why_not) && session.plain) session.lead = i;
   }
   return session.usable != 0;
+}
+
+// Likewise over those for chunks only, once the peer is known to have this session. False: not yet.
+bool BondLink::widen(Session& session) {
+  const bool known =
+      session.lead != kNoRail && session.rails[session.lead].state == RailState::State::up;
+  if (!known) return false;
+  session.widen_due = false;
+  if (session.plain || !knows_key(session)) return true;
+  std::string why;
+  for (const std::uint8_t i : session.wide)
+    if (session.rails[i].state == RailState::State::none && !session.rails[i].peer_left)
+      join(session, i, why);
+  return true;
 }
 
 // A process connects over one of the rails. Its other rails follow, or have come before.
@@ -168,6 +192,7 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
     const RailState::State state = session->rails[rail].state;
     if (state == RailState::State::lost) return kNoPeer;  // a rail that was lost stays so
     if (state == RailState::State::up) {
+      if (!takes_frames(rail)) return kNoPeer;  // it would have called over another one before
       // The rail's connection has ended without a word to us: the peer has closed us and begins anew.
       abandon_transfers(*session);
       finish(*session, Session::State::over);
@@ -177,7 +202,8 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
     finish(*session, Session::State::over);
     session = nullptr;
   }
-  if (session == nullptr && !choice_.may_call(from, rail, rail_count())) return kNoPeer;
+  if (session == nullptr && (!takes_frames(rail) || !choice_.may_call(from, rail, rail_count())))
+    return kNoPeer;
   if (session == nullptr || !session->announced) {
     const PeerId peer = sink_.on_connect(*this, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
@@ -194,7 +220,7 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
   RailState& state = session->rails[rail];
   if (state.state == RailState::State::none) {
     state.state = RailState::State::joining;
-    ++session->usable;
+    ++(takes_frames(rail) ? session->usable : session->wider);
   }
   if (session->plain) session->lead = rail;
   return session->id;
@@ -242,7 +268,7 @@ void BondLink::close_rails(Session& session) noexcept {
     rail.close_due = false;
     rail.state = RailState::State::lost;
   }
-  session.usable = session.live = 0;
+  session.usable = session.live = session.wider = 0;
 }
 
 // No more of this session. Not to be called from inside a rail's poll() unless the rails' ends of it
@@ -410,6 +436,7 @@ bool BondLink::settle(Session& session) {
     finish(session, Session::State::over);
     return false;
   }
+  if (session.widen_due) rest |= !widen(session);
   rest |= feed(session);
   for (const RailState& rail : session.rails) rest |= rail.close_due;
   return rest;

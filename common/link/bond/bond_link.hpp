@@ -15,6 +15,8 @@
 //   again over the others, its gets at once, its puts once the peer has closed it too, so that no
 //   late byte of theirs can land on newer data.
 // - With one rail left for a peer nothing is kept; the peer is broken when that one is.
+// - Rails that carry chunks only are connected at the first transfer that is cut. Without them there is no less than
+//   before: neither frames nor the peer depend on them.
 // - A peer without a bond has one rail; its frames pass unchanged.
 // Which rails of two processes pair is decided by BondOptions::pair. They must give equal keys for the same registrations, one after the
 // other, as tcp and sim do.
@@ -47,13 +49,16 @@ struct BondOptions {
 
 inline constexpr std::size_t kMostRails = 8;
 
+enum class RailUse : std::uint8_t { all, chunks };
+
 class Bond : public Link {
  public:
   using Link::Link;
   // The sink for the next rail.
   virtual FrameSink& rail_sink() = 0;
   // Adds a rail made with that sink; at most kMostRails. `label` is for the user.
-  virtual void add_rail(std::string label, std::unique_ptr<Link> rail) = 0;
+  virtual void add_rail(std::string label, std::unique_ptr<Link> rail,
+                        RailUse use = RailUse::all) = 0;
   virtual std::size_t rails() const noexcept = 0;
 };
 

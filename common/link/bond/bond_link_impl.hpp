@@ -27,7 +27,7 @@ class BondLink final : public Bond {
   ~BondLink() override;
 
   FrameSink& rail_sink() override { return *sinks_[rails_.size()]; }
-  void add_rail(std::string label, std::unique_ptr<Link> rail) override;
+  void add_rail(std::string label, std::unique_ptr<Link> rail, RailUse use) override;
   std::size_t rails() const noexcept override { return rails_.size(); }
 
   std::size_t max_payload() const noexcept override { return max_payload_; }
@@ -73,8 +73,10 @@ class BondLink final : public Bond {
   struct Rail {
     std::string label;
     std::unique_ptr<Link> link;
+    RailUse use = RailUse::all;
     std::uint32_t quiet = 0;  // polls since it had an event
   };
+  bool takes_frames(std::uint8_t rail) const noexcept { return rails_[rail].use == RailUse::all; }
   std::uint8_t rail_count() const noexcept { return static_cast<std::uint8_t>(rails_.size()); }
 
   // bond_link.cpp
@@ -85,7 +87,10 @@ class BondLink final : public Bond {
     return id < sessions_.size() ? sessions_[id].get() : nullptr;
   }
   Session& begin(const Address& address, PeerId peer);
+  bool knows_key(Session& session) const;
+  bool join(Session& session, std::uint8_t rail, std::string& why_not);
   bool connect_rails(Session& session, std::string& why_not);
+  bool widen(Session& session);
   PeerId caller(std::uint8_t rail, const Address& from);
   void finish(Session& session, Session::State state);
   void close_rails(Session& session) noexcept;

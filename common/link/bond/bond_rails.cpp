@@ -20,8 +20,12 @@ void BondLink::suspect(Session& session, std::uint8_t rail, std::string_view why
   RailState& state = session.rails[rail];
   if (!state.usable()) return;
   state.state = RailState::State::lost;
-  --session.usable;
-  --session.live;
+  if (takes_frames(rail)) {
+    --session.usable;
+    --session.live;
+  } else {
+    --session.wider;
+  }
   state.close_due = true;
   state.leave_due = true;
   state.why = why;
@@ -45,8 +49,8 @@ void BondLink::tell_user(const Session& session, std::uint8_t rail, std::string_
   if (options_.notice == nullptr) return;
   const ProcessName name = session.address.identity().name;
   options_.notice("rail " + rails_[rail].label + " to process " + std::to_string(name.job) + ":" +
-                  std::to_string(name.rank) + " is left out, " + std::to_string(session.live) +
-                  " remain: " + std::string(why));
+                  std::to_string(name.rank) + " is left out, " +
+                  std::to_string(session.live + session.wider) + " remain: " + std::string(why));
 }
 
 // The peer has closed the rail: no put of ours can land there any more, so they may go again.
@@ -106,7 +110,8 @@ void BondLink::check_time() {
   if (now < next_check_) return;
   next_check_ = now + options_.rail_timeout / 16;
   for (const auto& session : sessions_)
-    if (session != nullptr && session->usable > 1 && !session->plain) check_rails(*session, now);
+    if (session != nullptr && session->usable + session->wider > 1 && !session->plain)
+      check_rails(*session, now);
 }
 
 void BondLink::check_rails(Session& session, Clock::time_point now) {
@@ -130,7 +135,8 @@ void BondLink::check_rails(Session& session, Clock::time_point now) {
     // Its own answer would have been progress.
     const bool witnessed = distance(rail.asked, session.witnessed) >= 0;
     if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
-    if (now >= rail.limit)
+    const bool needed = takes_frames(i) && session.live == 1;
+    if (now >= rail.limit && !needed)
       suspect(session, i, "it makes no progress while another rail of the same peer does");
   }
   if (session.witnessed == session.round) return;

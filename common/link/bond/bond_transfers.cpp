@@ -87,6 +87,10 @@ Link::Start BondLink::start(PeerId peer, bool is_put, void* memory, std::uint64_
   session->transfers.push_back(transfer);
   session->waiting.push_back(transfer);
   session->waiting_bytes += size;
+  if (size > limits::kBondSmallestChunk && !session->wide.empty()) {
+    session->widen_due = true;
+    stir(*session);
+  }
   if (feed(*session)) stir(*session);
   return Start::started;
 }
@@ -134,8 +138,8 @@ Chunk* BondLink::next_chunk(Session& session) {
   Transfer& transfer = *session.waiting.front();
   const std::size_t left = transfer.size - transfer.issued;
   std::size_t size = left;
-  if (session.live > 1) {
-    const std::size_t share = session.waiting_bytes / (2u * session.live);
+  if (const unsigned rails = session.live + session.wider; rails > 1) {
+    const std::size_t share = session.waiting_bytes / (2u * rails);
     size = std::clamp(share / kAlignment * kAlignment, limits::kBondSmallestChunk,
                       limits::kBondLargestChunk);
     if (left < size + limits::kBondSmallestChunk / 2) size = left;  // no crumbs

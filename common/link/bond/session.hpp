@@ -77,7 +77,7 @@ struct RailState {
   std::uint32_t answer_due = 0;   // the round of the peer's probe that we owe an answer
   std::string why;                // it was lost
   std::uint8_t theirs = kNoRail;  // what the peer calls this rail
-  std::uint8_t rank = kNoRail;    // among the pairs: 0 is the best
+  std::uint8_t rank = kNoRail;    // among those for frames: 0 is the best
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
@@ -91,11 +91,13 @@ struct Session {
   bool restless = false;   // in the bond's list of sessions that want something done
   bool goodbye_due = false;
   bool goodbye_sent = false;
-  bool tell_due = false;        // what has arrived is to be acknowledged
-  bool connect_due = false;     // waits for the end of an older session with the same process
+  bool tell_due = false;     // what has arrived is to be acknowledged
+  bool connect_due = false;  // waits for the end of an older session with the same process
+  bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
-  std::uint8_t usable = 0;      // rails that carry something, or may soon
-  std::uint8_t live = 0;        // rails that are not lost; those that the peer may connect included
+  std::uint8_t usable = 0;      // rails for frames that carry something, or may soon
+  std::uint8_t live = 0;        // of these, not lost; those that the peer may connect included
+  std::uint8_t wider = 0;       // rails for chunks only that are usable
   PeerId id = kNoPeer;          // by which the rails know the peer
   PeerId peer = kNoPeer;        // by which the NI does; kNoPeer once it has closed it
   Address address;
@@ -116,7 +118,9 @@ struct Session {
   std::uint32_t witnessed = 0;  // the latest round that any rail has answered
 
   std::array<RailState, kMaxRails> rails;
-  std::vector<std::uint8_t> order;  // those that pair with one of the peer's, the best first
+  std::vector<std::uint8_t>
+      order;  // those for frames that pair with one of the peer's, the best first
+  std::vector<std::uint8_t> wide;  // those for chunks only
 
   explicit Session(const Address& address_) : address(address_) {}
 
@@ -132,6 +136,7 @@ struct Session {
   // It carries something: the best such rail leads.
   void came_up(std::uint8_t rail) noexcept {
     rails[rail].state = RailState::State::up;
+    if (rails[rail].rank == kNoRail) return;  // for chunks only
     if (lead == kNoRail || rails[rail].rank < rails[lead].rank) lead = rail;
   }
 };

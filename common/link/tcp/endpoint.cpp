@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint8_t kSixteen = 1;  // an IPv6 address follows, else four bytes
 constexpr std::uint8_t kGateway = 2;
 constexpr std::uint8_t kStandard = 4;
+constexpr unsigned kStrand = 8;  // times its number
 constexpr std::size_t kMostEndpoints = 2;
 
 struct Head {
@@ -31,7 +32,8 @@ std::vector<std::byte> section_of(const std::vector<Endpoint>& endpoints) {
   std::vector<std::byte> bytes;
   for (const Endpoint& endpoint : endpoints) {
     const int flags = (endpoint.ip.family == AF_INET6 ? kSixteen : 0) |
-                      (endpoint.gateway ? kGateway : 0) | (endpoint.standard ? kStandard : 0);
+                      (endpoint.gateway ? kGateway : 0) | (endpoint.standard ? kStandard : 0) |
+                      static_cast<int>(endpoint.strand * kStrand);
     const Head head{endpoint.port, static_cast<std::uint8_t>(flags),
                     static_cast<std::uint8_t>(endpoint.prefix), endpoint.megabits, endpoint.host};
     const auto fixed = std::as_bytes(std::span(&head, 1));
@@ -53,7 +55,7 @@ std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link
     endpoint.ip.family = (head.flags & kSixteen) != 0 ? AF_INET6 : AF_INET;
     const std::size_t size = endpoint.ip.size();
     if (rest.size() < sizeof head + size || head.port == 0 || head.prefix > size * 8 ||
-        head.flags > (kSixteen | kGateway | kStandard))
+        head.flags >= kStrand * kMostStrands)
       return {};
     std::memcpy(endpoint.ip.bytes.data(), rest.data() + sizeof head, size);
     endpoint.port = head.port;
@@ -62,6 +64,7 @@ std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link
     endpoint.gateway = (head.flags & kGateway) != 0;
     endpoint.standard = (head.flags & kStandard) != 0;
     endpoint.host = head.host;
+    endpoint.strand = head.flags / kStrand;
     rest = rest.subspan(sizeof head + size);
   }
   return endpoints;

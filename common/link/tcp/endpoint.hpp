@@ -25,9 +25,12 @@ struct Endpoint {
   bool gateway = false;        // the interface leads to some gateway
   bool standard = false;       // it has the default route
   std::uint64_t host = 0;      // host_tag()
+  unsigned strand = 0;  // which connection of several between the same addresses; 0: the first
 
   std::string text() const;
 };
+
+inline constexpr unsigned kMostStrands = 8;
 
 std::vector<std::byte> section_of(const std::vector<Endpoint>& endpoints);
 std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link);

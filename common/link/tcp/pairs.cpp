@@ -56,6 +56,34 @@ std::uint32_t slower(std::uint32_t a, std::uint32_t b) noexcept {
   return a == 0 || b == 0 ? 0 : std::min(a, b);
 }
 
+bool is_first(const std::vector<Endpoint>& rail) {
+  return !rail.empty() && rail.front().strand == 0;
+}
+
+// The further connection of that number beside a first one; or null.
+const std::vector<Endpoint>* strand_of(const Rails& rails, std::size_t first, unsigned strand) {
+  for (const auto& each : rails)
+    if (each.size() == rails[first].size() && each.front().strand == strand &&
+        each.front().ip == rails[first].front().ip)
+      return &each;
+  return nullptr;
+}
+
+// The further connections beside those that have been paired.
+void pair_strands(const Rails& ours, const Rails& theirs, std::vector<Pair>& pairs) {
+  const std::size_t firsts = pairs.size();
+  for (unsigned strand = 1; strand < kMostStrands; ++strand)
+    for (std::size_t i = 0; i < firsts; ++i) {
+      const Pair& first = pairs[i];
+      const auto* mine = strand_of(ours, first.ours, strand);
+      const auto* other = strand_of(theirs, first.theirs, strand);
+      if (mine == nullptr || other == nullptr) continue;
+      pairs.push_back({static_cast<std::uint8_t>(mine - ours.data()),
+                       static_cast<std::uint8_t>(other - theirs.data()), first.from, first.to,
+                       "connection " + std::to_string(strand + 1) + " between these"});
+    }
+}
+
 // The best way between two rails; IPv4 before IPv6, as each rail lists its addresses.
 std::optional<Candidate> candidate(std::uint8_t i, std::uint8_t j, const Rails& ours,
                                    const Rails& theirs) {
@@ -80,7 +108,8 @@ std::vector<Candidate> candidates(const Rails& ours, const Rails& theirs) {
   std::vector<Candidate> all;
   for (std::uint8_t i = 0; i < ours.size(); ++i)
     for (std::uint8_t j = 0; j < theirs.size(); ++j)
-      if (auto found = candidate(i, j, ours, theirs)) all.push_back(*found);
+      if (is_first(ours[i]) && is_first(theirs[j]))
+        if (auto found = candidate(i, j, ours, theirs)) all.push_back(*found);
   // Whoever knows no better way tries what there is.
   const bool known = std::any_of(all.begin(), all.end(),
                                  [](const Candidate& each) { return each.way != Way::unknown; });
@@ -136,8 +165,9 @@ Pairs pair_rails(const Rails& ours, const Rails& theirs) {
                     (result.pairs.empty() ? ", leads" : "");
     result.pairs.push_back(std::move(each.pair));
   }
+  pair_strands(ours, theirs, result.pairs);
   for (std::uint8_t i = 0; i < ours.size(); ++i)
-    if (!ours[i].empty() && !why_not[i].empty()) result.left_out.push_back({i, why_not[i]});
+    if (is_first(ours[i]) && !why_not[i].empty()) result.left_out.push_back({i, why_not[i]});
   return result;
 }
 

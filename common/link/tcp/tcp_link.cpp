@@ -56,8 +56,8 @@ bool TcpLink::open(std::string& why_not) {
   if (options_.other) addresses.push_back(*options_.other);
   for (const Interface& each : addresses) {
     Endpoint endpoint{
-        each.address,  0,         each.prefix, options_.interface.megabits, each.gateway,
-        each.standard, host_tag()};
+        each.address,  0,          each.prefix,    options_.interface.megabits, each.gateway,
+        each.standard, host_tag(), options_.strand};
     Socket listener = Socket::listening(each.address, options_.ports, endpoint.port, why_not);
     if (!listener && listeners_.empty()) return false;
     if (!listener) break;

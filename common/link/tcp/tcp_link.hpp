@@ -32,8 +32,9 @@
 namespace lfc {
 
 struct TcpOptions {
-  std::string name = "tcp";        // section of the address
-  Interface interface;             // the local address to listen on and to connect from
+  std::string name = "tcp";  // section of the address
+  unsigned strand = 0;       // which of several connections between the same addresses it makes
+  Interface interface;       // the local address to listen on and to connect from
   std::optional<Interface> other;  // the same device's address of the other family
   PortRange ports;                 // to listen on
   void (*notice)(std::string_view line) =

@@ -73,7 +73,9 @@ struct Flight : Operation {
 
 class World {
  public:
-  World(std::uint64_t seed, std::size_t rails, SimOptions options = {}) {
+  // Of the rails those behind the first `for_frames` carry chunks only.
+  World(std::uint64_t seed, std::size_t rails, SimOptions options = {},
+        std::size_t for_frames = 8) {
     options.remote_memory = true;
     for (std::size_t rail = 0; rail < rails; ++rail) {
       options.seed = seed * 8 + rail;
@@ -86,8 +88,11 @@ class World {
       BondOptions bond_options;
       bond_options.now = [] { return g_now; };
       node.link = make_bond_link(bond_options, node.identity, node, node.counters);
-      for (auto& fabric : fabrics)
-        node.link->add_rail("sim", fabric->make_link(node.link->rail_sink(), node.counters));
+      for (auto& fabric : fabrics) {
+        const bool all = node.link->rails() < for_frames;
+        node.link->add_rail("sim", fabric->make_link(node.link->rail_sink(), node.counters),
+                            all ? RailUse::all : RailUse::chunks);
+      }
       AddressWriter writer(node.identity);
       node.link->publish(writer);
       const auto blob = std::move(writer).finish();
@@ -235,7 +240,7 @@ struct Traffic {
 };
 
 // True when frames went again, so that the caller can tell that the test tests something.
-bool survive(std::uint64_t seed) {
+bool survive(std::uint64_t seed, bool some_for_chunks_only) {
   INFO("seed " << seed);
   Random random(seed);
   const std::size_t rails = 2 + random.below(3);
@@ -244,7 +249,8 @@ bool survive(std::uint64_t seed) {
   options.max_payload = kPayloads[random.below(4)];
   options.capacity = static_cast<std::uint32_t>(1 + random.below(12));
   options.maximum_delay = static_cast<std::uint32_t>(1 + random.below(40));
-  World world(seed, rails, options);
+  const std::size_t for_frames = some_for_chunks_only ? 1 + random.below(rails) : rails;
+  World world(seed, rails, options, for_frames);
   REQUIRE(world.connect(0));
   if (random.chance(500)) REQUIRE(world.connect(1));
   Traffic traffic(world, random.next());
@@ -253,6 +259,7 @@ bool survive(std::uint64_t seed) {
   for (std::size_t i = 0; i < rails; ++i) victims[i] = i;
   for (std::size_t i = rails; i > 1; --i) std::swap(victims[i - 1], victims[random.below(i)]);
   victims.resize(random.below(rails));  // one survives
+  if (some_for_chunks_only) std::erase(victims, seed % for_frames);
   std::map<std::uint64_t, std::size_t> deaths;
   for (const std::size_t rail : victims) deaths.emplace(random.below(3000), rail);
 
@@ -347,8 +354,9 @@ TEST_CASE("arrivals come in order, once, and not from too far ahead", "[bond]") 
 
 TEST_CASE("nothing is lost or doubled when rails die", "[bond][exhaustive]") {
   int again = 0;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed) ? 1 : 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed, false) ? 1 : 0;
   REQUIRE(again > 200);  // in that many runs frames went again
+  for (std::uint64_t seed = 3001; seed <= 3800; ++seed) survive(seed, true);
 }
 
 TEST_CASE("all rails share a large put and get", "[bond]") {
@@ -367,6 +375,77 @@ TEST_CASE("all rails share a large put and get", "[bond]") {
   REQUIRE(here == there);
   for (std::size_t rail = 0; rail < 3; ++rail)
     CHECK(world.nodes[0].counters.get(rail_bytes(rail)) >= here.size() / 10);
+}
+
+TEST_CASE("rails for chunks only are connected at the first large transfer, and carry no frame",
+          "[bond]") {
+  World world(8, 4, {}, 1);
+  REQUIRE(world.connect(0));
+  std::vector<std::byte> there(4 << 20);
+  const std::vector<std::byte> here = bytes_of(there.size(), 1);
+  LinkRegion region;
+  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  const auto put = [&](std::size_t size) {
+    Flight flight;
+    REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, size, &flight) ==
+            Link::Start::started);
+    REQUIRE(world.until([&] { return flight.calls == 1; }));
+    REQUIRE(flight.result == Result::ok);
+  };
+  const auto carried = [&](std::size_t rail) {
+    return world.nodes[0].counters.get(rail_bytes(rail));
+  };
+  put(4096);
+  const auto large = bytes_of(world.nodes[0].link->max_payload(), 2);
+  for (std::size_t i = 1; i <= 40; ++i) {
+    REQUIRE(
+        world.until([&] { return world.send(0, FrameType::message, large) == SendStatus::sent; }));
+    REQUIRE(world.until([&] { return world.nodes[1].frames.size() == i; }));
+  }
+  for (std::size_t rail = 1; rail < 4; ++rail) {
+    CHECK(carried(rail) == 0);
+    CHECK(world.fabrics[rail]->totals().frames == 0);
+    CHECK(world.fabrics[rail]->totals().copies == 0);
+  }
+  for (int i = 0; i < 10; ++i) put(there.size());
+  REQUIRE(here == there);
+  for (std::size_t rail = 0; rail < 4; ++rail) CHECK(carried(rail) >= here.size() / 10);
+  // Their hello, its answer, and nothing since.
+  for (std::size_t rail = 1; rail < 4; ++rail) CHECK(world.fabrics[rail]->totals().frames <= 2);
+}
+
+TEST_CASE("a rail for chunks only that dies costs no peer; the last one for frames does",
+          "[bond]") {
+  for (const bool silent : {false, true}) {
+    World world(9, 3, {}, 1);
+    REQUIRE(world.connect(0));
+    std::vector<std::byte> there(4 << 20);
+    std::vector<std::byte> here = bytes_of(there.size(), 1);
+    LinkRegion region;
+    REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+    const auto base = reinterpret_cast<std::uint64_t>(there.data());
+    for (int round = 0; round < 20; ++round) {
+      here = bytes_of(there.size(), 10 + static_cast<std::uint64_t>(round));
+      Flight put;
+      REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
+                                       &put) == Link::Start::started);
+      if (round == 10) {
+        if (silent) {
+          world.fabrics[2]->silence(0, 1);
+        } else {
+          world.fabrics[2]->cut(0, 1);
+        }
+      }
+      REQUIRE(world.until([&] { return put.calls == 1; }));
+      REQUIRE(put.result == Result::ok);
+      REQUIRE(here == there);
+    }
+    REQUIRE(world.nodes[0].broken + world.nodes[1].broken == 0);
+    CHECK(world.nodes[0].counters.get(Counter::rails_lost) == 1);
+    world.fabrics[0]->cut(0, 1);
+    REQUIRE(world.until([&] { return world.nodes[0].broken == 1 && world.nodes[1].broken == 1; }));
+  }
 }
 
 TEST_CASE("an access that the target refuses fails once, as a whole", "[bond]") {

@@ -54,7 +54,12 @@ std::string pairs(const Rails& ours, const Rails& theirs) {
     text +=
         (text.empty() ? "" : " ") + std::to_string(pair.ours) + "-" + std::to_string(pair.theirs);
   }
-  CHECK(here.pairs.size() + here.left_out.size() == ours.size());
+  const auto firsts = static_cast<std::size_t>(std::count_if(
+      ours.begin(), ours.end(), [](const auto& rail) { return rail.front().strand == 0; }));
+  const auto paired = static_cast<std::size_t>(
+      std::count_if(here.pairs.begin(), here.pairs.end(),
+                    [&](const Pair& pair) { return ours[pair.ours].front().strand == 0; }));
+  CHECK(paired + here.left_out.size() == firsts);
   for (const RailLeftOut& each : here.left_out) CHECK_FALSE(each.why.empty());
   return text;
 }
@@ -65,6 +70,25 @@ std::string why_left_out(const Rails& ours, const Rails& theirs) {
 }
 
 }  // namespace
+
+TEST_CASE("pairs: a further connection goes between the same addresses, behind all others",
+          "[pairs]") {
+  const auto strands = [](Rails rails, std::vector<unsigned> numbers) {
+    for (std::size_t i = 0; i < rails.size(); ++i)
+      for (Endpoint& each : rails[i]) each.strand = numbers[i];
+    return rails;
+  };
+  const Rails ours =
+      strands(host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}, {"10.1.0.1/16"}, {"10.2.0.1/16"}}),
+              {0, 0, 1, 1});
+  CHECK(pairs(ours, strands(host(kThere, {{"10.2.0.2/16"}, {"10.2.0.2/16"}, {"10.2.0.2/16"}}),
+                            {0, 1, 2})) == "1-0 3-1");
+  CHECK(pairs(ours, host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
+  CHECK(pairs(ours, strands(host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}, {"10.1.0.2/16"}}),
+                            {0, 0, 1})) == "0-0 1-1 2-2");
+  // Nothing is told of those for which the peer has none.
+  CHECK(pair_rails(ours, host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})).left_out.empty());
+}
 
 TEST_CASE("pairs: by subnet whatever the order and the number", "[pairs]") {
   const Rails two = host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}});
