@@ -16,7 +16,12 @@ reasons='lost process|MPI_ERR_OTHER|MPI_ERR_INTERN'
 alone() { # alone LINKS WAY OPTIONS...
   local tries
   start_job 3 --enable-recovery --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
-  pid_of_rank 0 >/dev/null
+  for ((tries = 0; tries < 600; ++tries)); do # it may be over before anybody has seen it
+    [[ -z $(rank_pids) ]] || break
+    kill -0 "$job_pid" 2>/dev/null || break
+    ! grep -aqE "$reasons" "$output" || break
+    sleep 0.1
+  done
   for ((tries = 0; tries < 120; ++tries)); do
     [[ -n $(rank_pids) ]] || break
     sleep 0.1

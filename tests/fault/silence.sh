@@ -20,7 +20,7 @@ mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE
 begin_stream() {
   rm -f "$scratch/go"
   start_job 2 --mca btl lfc --mca btl_lfc_interfaces eth1 --mca btl_lfc_peer_timeout "$timeout" \
-    mpi_stream --mebibytes 100 --until "$scratch/go"
+    mpi_stream --mebibytes 100 --limit $((200 + stopped)) --until "$scratch/go"
   await_line 'stream: half' || fail "the stream did not get half way"
 }
 

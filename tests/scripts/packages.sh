@@ -9,7 +9,9 @@ version=$(sed -nE 's/^project\(lfc VERSION ([0-9.]+) .*/\1/p' "$tree/CMakeLists.
 configure=(env -u CMAKE_C_COMPILER_LAUNCHER -u CMAKE_CXX_COMPILER_LAUNCHER cmake -G Ninja -S "$tree" -DLFC_TESTS=OFF -DLFC_PERF=OFF)
 
 # --- one version ---
-for component in 'btl: lfc' 'coll: lfc' 'osc: neon'; do
+components=('btl lfc' 'coll lfc' 'osc neon')
+[[ ! -e $build/components/mca_part_lfc.so ]] || components+=('part lfc')
+for component in "${components[@]/ /: }"; do
   expect 0 "MCA $component .*Component v$version\\)" env OMPI_MCA_mca_base_component_path="$build/components" ompi_info
 done
 expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
@@ -17,6 +19,10 @@ expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
 named=$(sed -nE 's/.*(version\("|^version = .|^Version: +|lfc\/|eb LFC-)([0-9]+\.[0-9]+\.[0-9]+).*/\2/p' "$tree"/scripts/packages/{spack/package.py,rpm/lfc.spec,modulefile/lfc.lua,README.md} \
   "$tree"/scripts/packages/easybuild/*.eb | sort -u)
 [[ $named == "$version" ]] || fail "recipes in scripts/packages name the version(s) ${named//$'\n'/ }, not $version"
+
+# --- what recipes set in the environment of every job is what Open MPI 4.1 takes, too, where it is set for it ---
+set_for_all=$(sed -nE 's/^ *(setenv\("|'"'"')(OMPI_MCA_[a-z_]+).*/\2/p' "$tree/scripts/packages/modulefile/lfc.lua" "$tree"/scripts/packages/easybuild/*-2023a.eb | sort -u)
+[[ $set_for_all == OMPI_MCA_mca_base_component_path ]] || fail "recipes set what not every Open MPI knows: $set_for_all"
 
 # --- texts of errors: each that the components tell is in the catalogue beside them, and no other ---
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
@@ -33,7 +39,7 @@ LD_LIBRARY_PATH=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")
 export LD_LIBRARY_PATH
 
 # Every parameter that ompi_info knows of LFC, and every function of the public headers, has its entry.
-for component in 'btl lfc' 'coll lfc' 'osc neon'; do
+for component in "${components[@]}"; do
   page=$prefix/share/man/man7/${component/ /_}.7
   # shellcheck disable=SC2086  # two words
   expect 0 . env OMPI_MCA_mca_base_component_path="$build/components" ompi_info --parsable --level 9 --param $component

@@ -144,7 +144,7 @@ void BondLink::frame_on_rail(std::uint8_t rail, PeerId id, Meta meta,
     return violation(session, "a frame without its head");
   const auto head = load_pod<Head>(payload.data());
   payload = payload.subspan(sizeof head);
-  if (!acknowledged(session, head.acknowledged))
+  if (!session.acknowledge(head.acknowledged))
     return violation(session, "an acknowledgement of what was never sent");
   if (is_note) {
     const auto note = load_pod<Note>(payload.data());
@@ -190,22 +190,6 @@ void BondLink::tell(Session& session, std::uint8_t rail) noexcept {
   if (session.tell_due) stir(session);
 }
 
-// False: the peer acknowledges what was not sent.
-bool BondLink::acknowledged(Session& session, std::uint32_t number) noexcept {
-  if (distance(session.next_number, number) >= 0) return false;
-  session.retained.acknowledge(number);
-  return true;
-}
-
-void BondLink::arrived(Session& session, std::uint8_t rail, std::uint32_t count) noexcept {
-  RailState& state = session.rails[rail];
-  while (state.arrived != count && !state.in_flight.empty()) {
-    ++state.arrived;
-    state.in_flight_bytes -= state.in_flight.front();
-    state.in_flight.pop_front();
-  }
-}
-
 void BondLink::deliver(Session& session, Meta meta, std::span<const std::byte> payload) {
   if (meta.type != FrameType::rail) {
     if (session.state == Session::State::open) sink_.on_frame(session.peer, meta, payload);
@@ -223,7 +207,7 @@ void BondLink::deliver(Session& session, Meta meta, std::span<const std::byte> p
 void BondLink::note_on_rail(Session& session, std::uint8_t rail, const Note& note) {
   RailState& state = session.rails[rail];
   switch (note.kind) {
-    case NoteKind::arrived: return arrived(session, rail, note.value);
+    case NoteKind::arrived: return state.arrive(note.value);
     case NoteKind::probe:
       state.answer_due = note.value;
       if (state.usable() &&

@@ -14,6 +14,15 @@ constexpr std::uint32_t kAttentive = 4096;  // polls without an event until a ra
 constexpr std::uint64_t kQuietPeriod = 16;  // and then only each so many
 constexpr std::uint64_t kTimePeriod = 16;   // polls between looks at the clock
 
+// Who has connected to us has not told his key: until it is known the rails that are left are his to connect.
+bool knows_key(Session& session, const FrameSink& sink) {
+  if (session.address.has_key()) return true;
+  const Address* published = sink.published(session.address);
+  if (published == nullptr) return false;
+  session.address = *published;
+  return true;
+}
+
 }  // namespace
 
 BondLink::BondLink(const BondOptions& options, const Identity& identity, FrameSink& sink,
@@ -85,7 +94,7 @@ Session& BondLink::begin(const Address& address, PeerId peer) {
     if (pair.ours >= rail_count()) continue;
     RailState& rail = session.rails[pair.ours];
     rail.theirs = pair.theirs;
-    const bool for_frames = takes_frames(pair.ours);
+    const bool for_frames = rails_[pair.ours].use == RailUse::all;
     if (for_frames) rail.rank = static_cast<std::uint8_t>(session.order.size());
     (for_frames ? session.order : session.wide).push_back(pair.ours);
     if (rails_[pair.ours].link->reach(address, why)) {
@@ -124,26 +133,17 @@ bool BondLink::connect(PeerId peer, const Address& address, std::string& why_not
   return false;
 }
 
-// Who has connected to us has not told his key: until it is known the rails that are left are his to connect.
-bool BondLink::knows_key(Session& session) const {
-  if (session.address.has_key()) return true;
-  const Address* published = sink_.published(session.address);
-  if (published == nullptr) return false;
-  session.address = *published;
-  return true;
-}
-
 // Begins to connect over a rail that is not in use yet.
 bool BondLink::join(Session& session, std::uint8_t i, std::string& why_not) {
   RailState& rail = session.rails[i];
   std::string why;
   if (rails_[i].link->connect(session.id, session.address, why)) {
     rail.state = RailState::State::joining;
-    ++(takes_frames(i) ? session.usable : session.wider);
+    ++session.usable_like(i);
     return true;
   }
   rail.state = RailState::State::lost;
-  if (takes_frames(i)) --session.live;
+  if (session.for_frames(i)) --session.live;
   why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
   tell_user(session, i, why);
   return false;
@@ -152,7 +152,7 @@ bool BondLink::join(Session& session, std::uint8_t i, std::string& why_not) {
 // Begins to connect over every rail for frames that is not in use yet. False: there is none.
 bool BondLink::connect_rails(Session& session, std::string& why_not) {
   session.connect_due = false;
-  if (!knows_key(session)) return session.usable != 0;
+  if (!knows_key(session, sink_)) return session.usable != 0;
   for (const std::uint8_t i : session.order) {
     if (session.rails[i].state != RailState::State::none) continue;
     if (session.plain && session.usable != 0) break;
@@ -161,13 +161,14 @@ bool BondLink::connect_rails(Session& session, std::string& why_not) {
   return session.usable != 0;
 }
 
-// Likewise over those for chunks only, once the peer is known to have this session. False: not yet.
+// Likewise over those for chunks only, if that is due, once the peer is known to have this session. False: not yet.
 bool BondLink::widen(Session& session) {
+  if (!session.widen_due) return true;
   const bool known =
       session.lead != kNoRail && session.rails[session.lead].state == RailState::State::up;
   if (!known) return false;
   session.widen_due = false;
-  if (session.plain || !knows_key(session)) return true;
+  if (session.plain || !knows_key(session, sink_)) return true;
   std::string why;
   for (const std::uint8_t i : session.wide)
     if (session.rails[i].state == RailState::State::none && !session.rails[i].peer_left)
@@ -192,7 +193,8 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
     const RailState::State state = session->rails[rail].state;
     if (state == RailState::State::lost) return kNoPeer;  // a rail that was lost stays so
     if (state == RailState::State::up) {
-      if (!takes_frames(rail)) return kNoPeer;  // it would have called over another one before
+      if (!session->for_frames(rail))
+        return kNoPeer;  // it would have called over another one before
       // The rail's connection has ended without a word to us: the peer has closed us and begins anew.
       abandon_transfers(*session);
       finish(*session, Session::State::over);
@@ -202,8 +204,8 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
     finish(*session, Session::State::over);
     session = nullptr;
   }
-  if (session == nullptr && (!takes_frames(rail) || !choice_.may_call(from, rail, rail_count())))
-    return kNoPeer;
+  const bool first = rails_[rail].use == RailUse::all && choice_.may_call(from, rail, rail_count());
+  if (session == nullptr && !first) return kNoPeer;
   if (session == nullptr || !session->announced) {
     const PeerId peer = sink_.on_connect(*this, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
@@ -220,7 +222,7 @@ PeerId BondLink::caller(std::uint8_t rail, const Address& from) {
   RailState& state = session->rails[rail];
   if (state.state == RailState::State::none) {
     state.state = RailState::State::joining;
-    ++(takes_frames(rail) ? session->usable : session->wider);
+    ++session->usable_like(rail);
   }
   if (session->plain) session->lead = rail;
   return session->id;
@@ -411,7 +413,7 @@ bool BondLink::settle(Session& session) {
     return false;
   }
 
-  bool rest = !send_unsent(session);
+  bool rest = !send_unsent(session) || !widen(session);
   for (std::uint8_t rail = 0; rail < rail_count(); ++rail) {
     RailState& state = session.rails[rail];
     if (state.answer_due != 0 && state.usable()) {
@@ -436,7 +438,6 @@ bool BondLink::settle(Session& session) {
     finish(session, Session::State::over);
     return false;
   }
-  if (session.widen_due) rest |= !widen(session);
   rest |= feed(session);
   for (const RailState& rail : session.rails) rest |= rail.close_due;
   return rest;

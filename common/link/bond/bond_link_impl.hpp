@@ -76,7 +76,6 @@ class BondLink final : public Bond {
     RailUse use = RailUse::all;
     std::uint32_t quiet = 0;  // polls since it had an event
   };
-  bool takes_frames(std::uint8_t rail) const noexcept { return rails_[rail].use == RailUse::all; }
   std::uint8_t rail_count() const noexcept { return static_cast<std::uint8_t>(rails_.size()); }
 
   // bond_link.cpp
@@ -87,7 +86,6 @@ class BondLink final : public Bond {
     return id < sessions_.size() ? sessions_[id].get() : nullptr;
   }
   Session& begin(const Address& address, PeerId peer);
-  bool knows_key(Session& session) const;
   bool join(Session& session, std::uint8_t rail, std::string& why_not);
   bool connect_rails(Session& session, std::string& why_not);
   bool widen(Session& session);
@@ -106,8 +104,6 @@ class BondLink final : public Bond {
   void note_on_rail(Session& session, std::uint8_t rail, const Note& note);
   void deliver(Session& session, Meta meta, std::span<const std::byte> payload);
   void violation(Session& session, std::string_view what);
-  bool acknowledged(Session& session, std::uint32_t number) noexcept;
-  void arrived(Session& session, std::uint8_t rail, std::uint32_t count) noexcept;
   SendStatus send_numbered(Session& session, Meta meta, const Slice* slices, int count) noexcept;
   SendStatus transmit(Session& session, std::uint8_t rail, std::uint32_t number, Meta meta,
                       const Slice* slices, int count, std::size_t size) noexcept;

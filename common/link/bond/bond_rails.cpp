@@ -20,12 +20,8 @@ void BondLink::suspect(Session& session, std::uint8_t rail, std::string_view why
   RailState& state = session.rails[rail];
   if (!state.usable()) return;
   state.state = RailState::State::lost;
-  if (takes_frames(rail)) {
-    --session.usable;
-    --session.live;
-  } else {
-    --session.wider;
-  }
+  --session.usable_like(rail);
+  if (session.for_frames(rail)) --session.live;
   state.close_due = true;
   state.leave_due = true;
   state.why = why;
@@ -135,7 +131,7 @@ void BondLink::check_rails(Session& session, Clock::time_point now) {
     // Its own answer would have been progress.
     const bool witnessed = distance(rail.asked, session.witnessed) >= 0;
     if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
-    const bool needed = takes_frames(i) && session.live == 1;
+    const bool needed = session.for_frames(i) && session.live == 1;
     if (now >= rail.limit && !needed)
       suspect(session, i, "it makes no progress while another rail of the same peer does");
   }

@@ -81,6 +81,14 @@ struct RailState {
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
+  // The peer tells how many large frames have arrived on it.
+  void arrive(std::uint32_t count) noexcept {
+    while (arrived != count && !in_flight.empty()) {
+      ++arrived;
+      in_flight_bytes -= in_flight.front();
+      in_flight.pop_front();
+    }
+  }
 };
 
 struct Session {
@@ -124,6 +132,19 @@ struct Session {
 
   explicit Session(const Address& address_) : address(address_) {}
 
+  bool for_frames(std::uint8_t rail) const noexcept { return rails[rail].rank != kNoRail; }
+  // How many rails of its kind are usable.
+  std::uint8_t& usable_like(std::uint8_t rail) noexcept {
+    return for_frames(rail) ? usable : wider;
+  }
+
+  // False: the peer acknowledges what was not sent.
+  bool acknowledge(std::uint32_t number) noexcept {
+    if (distance(next_number, number) >= 0) return false;
+    retained.acknowledge(number);
+    return true;
+  }
+
   // That is up, else that may soon be.
   std::uint8_t best_usable() const noexcept {
     std::uint8_t joining = kNoRail;
@@ -136,7 +157,7 @@ struct Session {
   // It carries something: the best such rail leads.
   void came_up(std::uint8_t rail) noexcept {
     rails[rail].state = RailState::State::up;
-    if (rails[rail].rank == kNoRail) return;  // for chunks only
+    if (!for_frames(rail)) return;
     if (lead == kNoRail || rails[rail].rank < rails[lead].rank) lead = rail;
   }
 };

@@ -14,4 +14,5 @@ prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "lib/pkgconfig"))
 prepend_path("CMAKE_PREFIX_PATH", prefix)
 -- Open MPI looks for components there first; a job that does not name LFC is not changed by it.
 setenv("OMPI_MCA_mca_base_component_path", pathJoin(prefix, "lib/openmpi") .. ":SYS_DEFAULT")
-setenv("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc")
+-- Open MPI 5.0 is silent about components that it cannot load, unless told (4.1 knows no such list, and tells of all):
+-- setenv("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc,part")

@@ -22,6 +22,7 @@ class Lfc(CMakePackage):
     depends_on("python@3", type="build")
     depends_on("openmpi@4.1:5.0")
     depends_on("libfabric")
+    depends_on("rdma-core")
     depends_on("hwloc")
     conflicts("%gcc@:11", msg="LFC needs C++20")
 
@@ -54,4 +55,5 @@ class Lfc(CMakePackage):
     # Components lie in a folder of LFC's own, and Open MPI has to be told of it.
     def setup_run_environment(self, env):
         env.set("OMPI_MCA_mca_base_component_path", self.prefix.lib.openmpi + ":SYS_DEFAULT")
-        env.set("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc")
+        if self.spec.satisfies("^openmpi@5:"):  # 4.1 knows no such list, and tells of all
+            env.set("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc,part")

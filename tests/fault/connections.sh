@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A network that limits each flow: four connections on an interface carry four times as much as one, in large messages and
+# puts; small messages use the first one only, and no other is opened before there is something large.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+[[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
+unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
+export LFC_LAB=connections$$
+"$tree/scripts/lab" up 2 >/dev/null
+trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
+mbit=${1:-250} least=${2:-3.8}
+mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
+
+paced() { # paced CONNECTIONS MPIRUN-ARGS...
+  start_job 2 --mca btl lfc --mca btl_lfc_connections "$1" --mca btl_lfc_stats 1 \
+    -x LD_PRELOAD="$LFC_BUILD/default/tests/fault/libfault_pace.so" -x PACE_BYTES=$((mbit * 125000)) "${@:2}"
+  end_job 60
+  ((code == 0)) || fail "with $1 connections: ${*:2}"
+}
+bench() { # bench CONNECTIONS NAME SIZE: its figure
+  paced "$1" "$LFC_BUILD/default/perf/mpi_bench" --bench "$2:$3" --time 0.5 --repeats 3
+  awk -F'"median":' '/"median":/ { split($2, value, /[,}]/); print value[1] + 0; exit }' "$output"
+}
+
+one=$(bench 1 bw 4M)
+four=$(bench 4 bw 4M)
+echo "4 MiB, $mbit Mbit/s for each flow: one connection $one MB/s, four $four MB/s"
+awk "BEGIN { exit !($four >= $least * $one) }" || fail "four connections carry less than $least times what one does"
+for rail in 0 1 2 3; do
+  (($(stat_of 0 "rail${rail}_bytes") + $(stat_of 1 "rail${rail}_bytes") > 1 << 20)) || fail "connection $rail carried next to nothing"
+done
+
+paced 4 --mca btl_lfc_verbose 1 mpi_ring
+job_is_ok "small messages"
+# shellcheck disable=SC2126  # lines of all ranks
+(($(grep -ac 'connecting to .*connection [2-4] between these' "$output") == 0)) || fail "further connections were opened for small messages"
+nothing_left
+echo ok
