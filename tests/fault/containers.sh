@@ -23,6 +23,8 @@ wrapper() { # wrapper NAME COMMAND: before the program
 wrapper nothing true
 wrapper no_proc 'mount -t tmpfs none /proc'
 wrapper small 'ulimit -f 16'
+# A /proc of its own that shows nobody whom one may not look at.
+wrapper hidepid 'mount -t proc -o hidepid=2 none /proc'
 wrapper floating 'export OMPI_MCA_btl_lfc_policy=floating'
 
 # try NAME LINK ONE OTHERS [ARGS...]: rank 0 is run by the words of ONE, three others by OTHERS'; all use LINK.
@@ -49,6 +51,10 @@ try 'pid namespaces' shm "${pid[*]} $scratch/floating" "${pid[*]} $scratch/float
 try 'hidden in /proc' shm 'unshare --pid --fork' 'unshare --pid --fork'
 # Root may look at everybody but for its capabilities.
 try 'not dumpable' shm 'setpriv --bounding-set=-all' 'setpriv --bounding-set=-all' --not-dumpable
+hidden="unshare --mount --propagation private $scratch/hidepid setpriv --bounding-set=-all"
+try 'hidepid' shm "$hidden" "$hidden"
+try 'hidepid, not dumpable' shm "$hidden" "$hidden" --not-dumpable
+try 'one behind hidepid, not dumpable' shm "$hidden" "$scratch/nothing" --not-dumpable
 try 'one without /proc' tcp "unshare --mount --propagation private $scratch/no_proc" "$scratch/nothing"
 try 'small files only' tcp "$scratch/small" "$scratch/small"
 grep -aq 'because .*(ulimit -f)' "$output" || fail 'the limit of file sizes is not named'

@@ -19,6 +19,7 @@
 #include "engine/cables.hpp"
 #include "engine/open.hpp"
 #include "lfc/lfc.h"
+#include "link/connections.hpp"
 #include "link/interfaces.hpp"
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
@@ -176,7 +177,10 @@ void show_interfaces() {
       ++rail;
     const std::string speed =
         interface.megabits == 0 ? "unknown speed" : std::to_string(interface.megabits) + " Mbit/s";
-    const std::string use = rail < chosen.size() ? "rail " + std::to_string(rail + 1) : "not used";
+    std::string use = rail < chosen.size() ? "rail " + std::to_string(rail + 1) : "not used";
+    const unsigned connections = lfc::connections_for(interface.name);
+    if (rail < chosen.size() && connections > 1)
+      use += ", up to " + std::to_string(connections) + " connections to a peer";
     row(interface.name.c_str(), "%s/%u, %s, %s: %s", interface.address.text().c_str(),
         interface.prefix, speed.c_str(), interface.running ? "up" : "down", use.c_str());
   }

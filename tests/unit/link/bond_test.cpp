@@ -448,6 +448,26 @@ TEST_CASE("a rail for chunks only that dies costs no peer; the last one for fram
   }
 }
 
+TEST_CASE("the last rail for frames is not given up because one for chunks answers", "[bond]") {
+  World world(10, 2, {}, 1);
+  REQUIRE(world.connect(0));
+  std::vector<std::byte> there(4 << 20);
+  const std::vector<std::byte> here = bytes_of(there.size(), 1);
+  LinkRegion region;
+  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  Flight put[6];
+  for (Flight& each : put) {
+    REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
+                                     &each) == Link::Start::started);
+    if (&each == &put[5]) world.fabrics[0]->silence(0, 1);
+    for (int i = 0; i < 20'000 && each.calls == 0; ++i) world.step();
+  }
+  CHECK(world.nodes[0].counters.get(rail_bytes(1)) != 0);
+  CHECK(put[5].calls == 0);
+  CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
+}
+
 TEST_CASE("an access that the target refuses fails once, as a whole", "[bond]") {
   World world(2, 2);
   REQUIRE(world.connect(0));
