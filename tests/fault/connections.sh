@@ -8,7 +8,7 @@ unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "names
 export LFC_LAB=connections$$
 "$tree/scripts/lab" up 2 >/dev/null
 trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
-mbit=${1:-250} least=${2:-3.8}
+mbit=${1:-1000} least=${2:-3.8}
 mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
 
 paced() { # paced CONNECTIONS MPIRUN-ARGS...
@@ -22,8 +22,8 @@ bench() { # bench CONNECTIONS NAME SIZE: its figure
   awk -F'"median":' '/"median":/ { split($2, value, /[,}]/); print value[1] + 0; exit }' "$output"
 }
 
-one=$(bench 1 bw 4M)
-four=$(bench 4 bw 4M)
+one=$(bench 1 bw 4M@4)
+four=$(bench 4 bw 4M@4)
 echo "4 MiB, $mbit Mbit/s for each flow: one connection $one MB/s, four $four MB/s"
 awk "BEGIN { exit !($four >= $least * $one) }" || fail "four connections carry less than $least times what one does"
 for rail in 0 1 2 3; do
