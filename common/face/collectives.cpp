@@ -126,6 +126,16 @@ bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
   return engine->reads_memory(*communicator);
 }
 
+bool lfc_coll_set_neighbours(lfc_coll_communicator* communicator,
+                             const lfc_coll_topology* topology) {
+  try {
+    communicator->communicator.set_neighbours(*topology);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
+}
+
 bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, lfc_coll_kind kind,
                         size_t bytes) {
   return communicator->communicator.exchanges(kind, bytes);

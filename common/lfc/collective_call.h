@@ -32,11 +32,28 @@ enum lfc_coll_kind {
   LFC_COLL_SCATTERV,
   /* `in` holds a block of `bytes` for each rank. */
   LFC_COLL_REDUCE_SCATTER,
+  /* Where all ranks may read each other's memory, with the neighbours that the communicator has been told. */
+  LFC_COLL_NEIGHBOR_ALLGATHER,
+  LFC_COLL_NEIGHBOR_ALLTOALL,
   LFC_COLL_KINDS /* how many */
 };
 /* Where the block of a rank lies, if they are not all alike: bytes. */
 struct lfc_coll_block {
   size_t offset, bytes;
+};
+/* What goes along an edge to a neighbour, or comes from one. */
+struct lfc_coll_part {
+  void* at;
+  size_t bytes;
+};
+/* The edges of a process topology at one rank: the ranks that they come from and lead to; negative: nobody, so what is
+ * there is empty, or not touched. Edges between the same two ranks are told apart by their order; `crossed`: of a grid,
+ * where what is given in one direction comes from the other: edge i takes what its rank gives to its edge i ^ 1. */
+struct lfc_coll_topology {
+  const int* from;
+  const int* to;
+  int sources, destinations;
+  bool crossed;
 };
 enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
 
@@ -52,6 +69,9 @@ struct lfc_coll_call {
   const struct lfc_coll_block* blocks;
   /* Likewise what goes to each rank. */
   const struct lfc_coll_block* in_blocks;
+  /* Among neighbours, by edge: what goes, `bytes` in all, and what comes. They live as long as the call. */
+  const struct lfc_coll_part* gives;
+  const struct lfc_coll_part* takes;
   /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with
    * no buffer for one of them, and the call fails here, and where its block is read. */
   bool mismatch;

@@ -148,21 +148,56 @@ bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack) {
   return ok;
 }
 
+bool lfc_coll_parts_new(lfc_coll_parts* parts, int count) {
+  const size_t each = sizeof *parts->parts + sizeof *parts->buffers;
+  parts->parts = calloc((size_t)count + 1, each);
+  if (parts->parts == NULL) return false;
+  parts->buffers = (lfc_coll_buffer*)(parts->parts + count);
+  parts->count = count;
+  return true;
+}
+
+bool lfc_coll_parts_open(lfc_coll_parts* parts, int index, const void* address, ptrdiff_t offset,
+                         size_t count, ompi_datatype_t* type, bool pack) {
+  lfc_coll_buffer* buffer = &parts->buffers[index];
+  /* MPI_BOTTOM is no address: what lies at an offset from it is. */
+  void* place = (void*)((uintptr_t)address + (uintptr_t)offset);
+  if (!lfc_coll_buffer_open(buffer, place, count, type, pack)) return false;
+  parts->parts[index] = (struct lfc_coll_part){buffer->bytes, count * type->super.size};
+  return true;
+}
+
+static bool copy_parts(const lfc_coll_parts* parts, bool pack) {
+  bool ok = true;
+  for (int i = 0; i < parts->count; ++i) ok = copy_all(&parts->buffers[i], pack) && ok;
+  return ok;
+}
+
+static void close_parts(lfc_coll_parts* parts) {
+  for (int i = 0; i < parts->count; ++i) (void)lfc_coll_buffer_close(&parts->buffers[i], false);
+  free(parts->parts);
+}
+
 void lfc_coll_operands_none(lfc_coll_operands* operands) {
   *operands = (lfc_coll_operands){.gets = false};
 }
 
 bool lfc_coll_operands_fill(const lfc_coll_operands* operands) {
-  return lfc_coll_buffer_fill(&operands->in) && lfc_coll_buffer_fill(&operands->out);
+  return lfc_coll_buffer_fill(&operands->in) && lfc_coll_buffer_fill(&operands->out) &&
+         copy_parts(&operands->gives, true);
 }
 
 bool lfc_coll_operands_spill(const lfc_coll_operands* operands) {
-  return !operands->gets || lfc_coll_buffer_spill(&operands->out);
+  return !operands->gets ||
+         (lfc_coll_buffer_spill(&operands->out) && copy_parts(&operands->takes, false));
 }
 
 bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack) {
   bool ok = lfc_coll_buffer_close(&operands->in, false);
+  if (unpack && operands->gets) ok = copy_parts(&operands->takes, false) && ok;
   ok = lfc_coll_buffer_close(&operands->out, unpack && operands->gets) && ok;
+  close_parts(&operands->gives);
+  close_parts(&operands->takes);
   free(operands->blocks);
   free(operands->in_blocks);
   lfc_coll_operands_none(operands);

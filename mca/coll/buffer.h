@@ -58,12 +58,26 @@ bool lfc_coll_buffer_fill(const lfc_coll_buffer* buffer);
 bool lfc_coll_buffer_spill(const lfc_coll_buffer* buffer);
 bool lfc_coll_buffer_close(lfc_coll_buffer* buffer, bool unpack);
 
+/* What goes to each neighbour, or comes from each: bytes, each where they lie or in a copy. */
+typedef struct lfc_coll_parts {
+  struct lfc_coll_part* parts; /* owned; NULL: there are none */
+  lfc_coll_buffer* buffers;    /* in the same memory */
+  int count;
+} lfc_coll_parts;
+
+/* Empty ones. False: no memory. */
+bool lfc_coll_parts_new(lfc_coll_parts* parts, int count);
+/* `offset`: bytes. Else as lfc_coll_buffer_open(). */
+bool lfc_coll_parts_open(lfc_coll_parts* parts, int index, const void* address, ptrdiff_t offset,
+                         size_t count, ompi_datatype_t* type, bool pack);
+
 /* What a call works on. */
 typedef struct lfc_coll_operands {
   lfc_coll_buffer in, out;
   bool gets;                        /* `out` is unpacked at the end */
   struct lfc_coll_block* blocks;    /* owned; in `out` */
   struct lfc_coll_block* in_blocks; /* likewise in `in` */
+  lfc_coll_parts gives, takes;      /* among neighbours */
 } lfc_coll_operands;
 
 void lfc_coll_operands_none(lfc_coll_operands* operands);

@@ -5,6 +5,7 @@
  * collectives.c  the blocking and nonblocking calls, translated
  * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
  * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
+ * neighbours.c   likewise among the neighbours of a process topology, which topology.c finds
  * persistent.c   persistent broadcasts, barriers and reductions
  * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
@@ -61,6 +62,7 @@ typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
   lfc_coll_communicator* communicator;
   struct lfc_coll_below below;
+  struct lfc_coll_topology topology; /* no lists: not asked for yet */
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 
@@ -105,5 +107,7 @@ void lfc_coll_offer_persistent(mca_coll_base_module_t* module);
 void lfc_coll_offer_gathers(mca_coll_base_module_t* module);
 /* And may read each other's memory. */
 void lfc_coll_offer_rows(mca_coll_base_module_t* module);
+/* Likewise. */
+void lfc_coll_offer_neighbours(mca_coll_base_module_t* module);
 
 #endif

@@ -3,10 +3,12 @@
 
 #include "coll_lfc.h"
 #include "modex.h"
+#include "topology.h"
 
 static void construct(lfc_coll_module* module) {
   module->communicator = NULL;
   module->below = (struct lfc_coll_below){0};
+  module->topology = (struct lfc_coll_topology){.from = NULL};
 }
 
 static void release(mca_coll_base_module_t* module) {
@@ -15,6 +17,7 @@ static void release(mca_coll_base_module_t* module) {
 
 static void destruct(lfc_coll_module* module) {
   if (module->communicator != NULL) lfc_coll_leave(module->communicator);
+  lfc_coll_topology_close(&module->topology);
   release(module->below.reduce_module);
   release(module->below.allreduce_module);
   release(module->below.ireduce_module);
@@ -110,7 +113,10 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;
   }
-  if (lfc_coll_reads_memory(own->communicator)) lfc_coll_offer_rows(module);
+  if (lfc_coll_reads_memory(own->communicator)) {
+    lfc_coll_offer_rows(module);
+    lfc_coll_offer_neighbours(module);
+  }
   say(comm, NULL);
   return OMPI_SUCCESS;
 }

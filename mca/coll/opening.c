@@ -15,6 +15,8 @@ static void settle(lfc_coll_opening* it) {
   it->call.out = it->operands.out.bytes;
   it->call.blocks = it->operands.blocks;
   it->call.in_blocks = it->operands.in_blocks;
+  it->call.gives = it->operands.gives.parts;
+  it->call.takes = it->operands.takes.parts;
 }
 
 int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module) {

@@ -1,6 +1,7 @@
 #include "sim/collective_simulation.hpp"
 
 #include "services/collective/exchange.hpp"
+#include "sim/neighbours.hpp"
 
 #include <algorithm>
 #include <array>
@@ -35,6 +36,10 @@ bool is_scatter(const lfc_coll_call& call) noexcept {
   return call.kind == LFC_COLL_SCATTER || call.kind == LFC_COLL_SCATTERV;
 }
 
+bool is_among_neighbours(const lfc_coll_call& call) noexcept {
+  return call.kind == LFC_COLL_NEIGHBOR_ALLGATHER || call.kind == LFC_COLL_NEIGHBOR_ALLTOALL;
+}
+
 }  // namespace
 
 struct CollectiveSimulation::Group {
@@ -42,7 +47,9 @@ struct CollectiveSimulation::Group {
   std::vector<std::uint32_t> numbers;  // by member, its rank in the communicator
   Membership members;
   bool one_node = false;
-  std::map<std::uint64_t, std::byte*> boards;  // by the first of a node
+  std::map<std::uint64_t, std::byte*> boards;      // by the first of a node
+  std::map<std::uint64_t, std::byte*> own_boards;  // by rank, for its neighbours
+  Edges edges;
 };
 
 struct CollectiveSimulation::Call {
@@ -54,6 +61,11 @@ struct CollectiveSimulation::Call {
   std::size_t between(std::uint32_t from, std::uint32_t to) const noexcept {
     return unequal ? (number * 7 + from * 13 + to * 29) % (call.bytes + 1) : call.bytes;
   }
+  // Of an edge to a neighbour: that of an allgather gives all the same.
+  std::size_t size_of(std::uint32_t writer, std::size_t edge) const noexcept {
+    const std::size_t salt = call.kind == LFC_COLL_NEIGHBOR_ALLGATHER ? 0 : edge * 29;
+    return (number * 7 + writer * 13 + salt) % (call.bytes + 1);
+  }
 };
 
 // A call at one rank.
@@ -62,6 +74,7 @@ struct CollectiveSimulation::Part {
   std::uint32_t rank = 0;  // in the communicator
   std::vector<std::byte> in, out;
   std::vector<lfc_coll_block> blocks, in_blocks;  // of unequal ones: from each rank, and to each
+  std::unique_ptr<NeighbourPart> neighbours;
   std::unique_ptr<CollOperation> operation;
   bool over = false;
   lfc_coll_status status = LFC_COLL_OK;
@@ -80,13 +93,15 @@ struct CollectiveSimulation::Host final : Surroundings {
   std::size_t over = 0;
 
   // Boards lie in the memory of this process; the first of each node makes its own.
-  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool&) override {
-    Group& group = *simulation.groups_[key - 1];
-    std::byte*& made = group.boards[first.packed()];
+  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
+                   bool&) override {
+    const bool own = lanes == 1;
+    Group& group = *simulation.groups_[(own ? ~key : key) - 1];
+    std::byte*& made = (own ? group.own_boards : group.boards)[first.packed()];
     if (made == nullptr && first.rank == node) {
       made = static_cast<std::byte*>(
           ::operator new (Board::size(lanes), std::align_val_t{Board::kLine}));
-      Board::format(made, lanes);
+      Board::format(made, lanes, users);
     }
     return made;
   }
@@ -155,8 +170,8 @@ CollectiveSimulation::~CollectiveSimulation() {
   for (auto& tree : trees)
     if (tree != nullptr) tree->leave();
   for (auto& group : groups_)
-    for (auto& [first, made] : group->boards)
-      ::operator delete (made, std::align_val_t{Board::kLine});
+    for (auto* const boards : {&group->boards, &group->own_boards})
+      for (auto& [first, made] : *boards) ::operator delete (made, std::align_val_t{Board::kLine});
 }
 
 void CollectiveSimulation::make_group(std::uint32_t number) {
@@ -183,6 +198,9 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
   const auto size = static_cast<std::uint32_t>(group.ranks.size());
   for (std::uint32_t member = 0; member < size; ++member)
     group.numbers.push_back((member + size - turn) % size);
+  if (group.one_node)
+    group.edges =
+        random_.chance(200) ? Edges::ring(static_cast<int>(size)) : Edges::random(random_, size);
   for (std::uint32_t member = 0; member < size; ++member) {
     Host& host = *hosts_[names[member].rank];
     std::unique_ptr<TreeNode> tree;
@@ -196,7 +214,9 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
     }
     auto site = std::make_unique<Site>(group.members, member, group.numbers, number + 1,
                                        std::move(tree), host);
-    host.communicators[number] = std::make_unique<Communicator>(std::move(site), coll_);
+    auto& made = host.communicators[number] =
+        std::make_unique<Communicator>(std::move(site), coll_);
+    if (group.one_node) made->set_neighbours(group.edges.at(group.numbers[member]));
   }
 }
 
@@ -248,7 +268,7 @@ void CollectiveSimulation::make_call() {
     }
     call.blocks = made.blocks.data();
   }
-  made.unequal = call.kind > LFC_COLL_ALLTOALL ||
+  made.unequal = call.kind == LFC_COLL_GATHERV || call.kind == LFC_COLL_SCATTERV ||
                  (call.kind == LFC_COLL_ALLTOALL && group.one_node && random_.chance(500));
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     Part& part = hosts_[group.ranks[rank]]->parts.emplace_back();
@@ -259,8 +279,16 @@ void CollectiveSimulation::make_call() {
   counts_.bytes += call.bytes;
 }
 
-void CollectiveSimulation::begin(Host& host, Part& part) {
+// Its buffers.
+lfc_coll_call CollectiveSimulation::open(Part& part) {
   lfc_coll_call call = part.call->call;
+  if (is_among_neighbours(call)) {
+    const Call& of = *part.call;
+    part.neighbours = std::make_unique<NeighbourPart>(
+        groups_[of.group]->edges, part.rank,
+        [&of](std::uint32_t writer, std::size_t edge) { return of.size_of(writer, edge); });
+    return part.neighbours->call(call.kind);
+  }
   const auto size = static_cast<std::uint32_t>(groups_[part.call->group]->ranks.size());
   const bool is_root = call.root == static_cast<int>(part.rank);
   const bool gets_all = call.kind == LFC_COLL_ALLGATHER || call.kind == LFC_COLL_ALLTOALL ||
@@ -284,6 +312,11 @@ void CollectiveSimulation::begin(Host& host, Part& part) {
   part.out.assign((gets_all ? size * slot : call.bytes) + kGuard, kUntouched);
   call.in = part.in.data();
   call.out = part.out.data();
+  return call;
+}
+
+void CollectiveSimulation::begin(Host& host, Part& part) {
+  const lfc_coll_call call = open(part);
   Communicator& communicator = host.communicator(part);
   if (random_.chance(300) && communicator.idle() && communicator.try_at_once(call, 0)) {
     part.over = true;
@@ -315,6 +348,12 @@ void CollectiveSimulation::check(const Part& part) {
   const lfc_coll_call& call = of.call;
   const auto size = static_cast<std::uint32_t>(groups_[of.group]->ranks.size());
   const bool is_root = call.root == static_cast<int>(part.rank);
+  if (part.neighbours != nullptr) {
+    if (!part.neighbours->is_right())
+      fail("call " + std::to_string(of.number) + " among neighbours: wrong at rank " +
+           std::to_string(part.rank));
+    return;
+  }
   std::vector<std::byte> right(part.out.size(), kUntouched);
   const auto put = [&](std::size_t to, std::uint32_t from, std::size_t at, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) right[to + i] = given(of.number, from, at + i);

@@ -108,22 +108,22 @@ void OwnArena::publish(std::size_t index, std::uint64_t key) noexcept {
 }
 
 // Whoever looks for it need not wait.
-void OwnArena::refuse(std::uint64_t key, std::uint32_t lanes) {
+void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   const std::size_t index = find_free(0);
   if (index == kEntries) return;
   if (index == boards_.size()) boards_.push_back({Mapping(), 0, kRefused, false});
-  directory_of(directory_).entries[index].asking.store(lanes - 1, std::memory_order_relaxed);
+  directory_of(directory_).entries[index].asking.store(users - 1, std::memory_order_relaxed);
   publish(index, key);
 }
 
-std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes) {
+std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users) {
   reclaim();
   const std::size_t index = find_free(lanes);
   if (index == boards_.size() && !add_board(lanes)) {
-    refuse(key, lanes);
+    refuse(key, users);
     return nullptr;
   }
-  Board::format(boards_[index].mapping.data(), lanes);
+  Board::format(boards_[index].mapping.data(), lanes, users);
   publish(index, key);
   return boards_[index].mapping.data();
 }

@@ -6,7 +6,7 @@
 // more, that is what the others find.
 //
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
-//   std::byte* board = own->make(key, lanes);            // the first
+//   std::byte* board = own->make(key, lanes, users);     // the first
 //   NeighbourArena first(own->name());
 //   std::byte* board = first.find(key, lanes, refused);  // the others; null: not made yet
 //
@@ -41,8 +41,8 @@ class OwnArena {
   static std::unique_ptr<OwnArena> create(std::string& why_not,
                                           std::size_t most_boards = limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
-  // Null: no memory, or more than `most_boards` communicators at a time; the others will find that out.
-  std::byte* make(std::uint64_t key, std::uint32_t lanes);
+  // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a time; the others will find that out.
+  std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   // Boards in use or kept for later use.
   std::size_t boards() const noexcept;
 
@@ -58,7 +58,7 @@ class OwnArena {
   std::size_t find_free(std::uint32_t lanes) const noexcept;
   bool add_board(std::uint32_t lanes);
   void publish(std::size_t index, std::uint64_t key) noexcept;
-  void refuse(std::uint64_t key, std::uint32_t lanes);
+  void refuse(std::uint64_t key, std::uint32_t users);
 
   ArenaName name_;
   SharedFile file_;

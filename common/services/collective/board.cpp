@@ -36,11 +36,11 @@ Board::Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcep
       lanes_(lanes),
       self_(self) {}
 
-void Board::format(std::byte* memory, std::uint32_t lanes) noexcept {
+void Board::format(std::byte* memory, std::uint32_t lanes, std::uint32_t users) noexcept {
   // The rooms need no cleaning.
   std::fill_n(memory, rooms_offset(lanes), std::byte{0});
   // Whoever sees it in use sees that its old key is gone: pairs with is_free().
-  Board(memory, lanes, 0).head().attached.store(lanes, std::memory_order_release);
+  Board(memory, lanes, 0).head().attached.store(users, std::memory_order_release);
 }
 
 bool Board::look_again() noexcept {

@@ -42,8 +42,8 @@ class Board {
   Board() = default;
   Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;
   static std::size_t size(std::uint32_t lanes) noexcept;
-  // Makes fresh memory a board that `lanes` ranks will detach from.
-  static void format(std::byte* memory, std::uint32_t lanes) noexcept;
+  // Makes fresh memory a board that `users` ranks will detach from.
+  static void format(std::byte* memory, std::uint32_t lanes, std::uint32_t users) noexcept;
 
   bool is_open() const noexcept { return memory_ != nullptr; }
   std::uint32_t lanes() const noexcept { return lanes_; }
@@ -91,7 +91,10 @@ class Board {
   }
   // Whether that rank is past this step. If its lane is not ready even so, it never will be.
   bool passed(std::uint32_t lane, std::uint64_t step) const noexcept {
-    return line(lane).finished.load(std::memory_order_acquire) > step;
+    return finished(lane) > step;
+  }
+  std::uint64_t finished(std::uint32_t lane) const noexcept {
+    return line(lane).finished.load(std::memory_order_acquire);
   }
   // This rank has read all that it has to of all steps below `steps`. Pairs with look_again().
   void finish(std::uint64_t steps) noexcept {

@@ -1,5 +1,6 @@
 // Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
-// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp, exchange.cpp).
+// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp, exchange.cpp,
+// neighbours.cpp).
 //
 //   const Collective& collective = collective_of(operation.kind);
 //   while (!collective.walk(site, operation)) ...;     // again when something may have moved
@@ -24,6 +25,7 @@
 //   reduce-sc. | 2 in all             | all; then, of several nodes, the head: what has come from them
 //   gatherv    | the same             | all but the root; then the root
 //   scatterv   | the same             | the root; then all but the root
+//   neighbours | steps and boards of their own (neighbourhood.hpp)
 //
 // Another collective: a value of lfc_coll_kind (lfc/collective_call.h), a file like gathers.cpp, a row here, and the
 // MPI call (mca/coll). Threads: the caller serialises each Site.
@@ -51,14 +53,17 @@ struct Collective {
   std::uint64_t whole = 0;
   // The same of several nodes.
   std::uint64_t exchange = 0;
+  // It takes no step of the communicator's, and begins without its board.
+  bool apart = false;
 };
 
 extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter, kAlltoall,
-    kGatherv, kScatterv, kReduceScatter;
+    kGatherv, kScatterv, kReduceScatter, kNeighborAllgather, kNeighborAlltoall;
 // By lfc_coll_kind.
-inline constexpr std::array kCollectives{&kBcast,    &kReduce,       &kAllreduce, &kAllgather,
-                                         &kGather,   &kScatter,      &kAlltoall,  &kGatherv,
-                                         &kScatterv, &kReduceScatter};
+inline constexpr std::array kCollectives{
+    &kBcast,    &kReduce,        &kAllreduce,         &kAllgather,
+    &kGather,   &kScatter,       &kAlltoall,          &kGatherv,
+    &kScatterv, &kReduceScatter, &kNeighborAllgather, &kNeighborAlltoall};
 static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }

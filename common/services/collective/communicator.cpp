@@ -75,13 +75,15 @@ void Communicator::submit(CollOperation& operation) {
 }
 
 bool Communicator::try_at_once(const lfc_coll_call& call, unsigned looks) {
-  const auto at_once = collective_of(call.kind).at_once;
-  if (at_once == nullptr || facts_.nodes > 1 || !site_->has_board() ||
+  const Collective& collective = collective_of(call.kind);
+  const bool apart = collective.apart;
+  if (collective.at_once == nullptr || facts_.nodes > 1 || !(apart || site_->has_board()) ||
       call.bytes > Board::kInline || call.mismatch || !enter())
     return false;
-  const bool done = queue_ == nullptr && site_->board().writable(next_step_, call.bytes) &&
-                    at_once(*site_, call, next_step_, looks);
-  if (done) site_->board().finish(++next_step_);
+  const bool done = queue_ == nullptr &&
+                    (apart || site_->board().writable(next_step_, call.bytes)) &&
+                    collective.at_once(*site_, call, next_step_, looks);
+  if (done && !apart) site_->board().finish(++next_step_);
   exit();
   return done;
 }
@@ -144,7 +146,7 @@ bool Communicator::advance_inside() {
 bool Communicator::begin(CollOperation& operation) {
   TreeNode* const tree = site_->tree();
   if (!operation.begun) {
-    if (!site_->open_board()) return false;
+    if (!collective_of(operation.kind).apart && !site_->open_board()) return false;
     if (tree != nullptr) {
       site_->know(operation.top);
       tree->begin(operation);
@@ -157,7 +159,7 @@ bool Communicator::begin(CollOperation& operation) {
 
 void Communicator::ask() {
   if (!enter()) return;
-  if (queue_ != nullptr && queue_->begun) site_->ask(*queue_);
+  if (queue_ != nullptr && queue_->begun && !collective_of(queue_->kind).apart) site_->ask(*queue_);
   exit();
 }
 

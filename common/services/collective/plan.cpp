@@ -71,6 +71,10 @@ void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions&
     operation.steps = operation.per_chunk = whole;
     return;
   }
+  if (collective.apart) {
+    operation.chunks = 1;
+    return;
+  }
   operation.chunk = chunk_of(operation, facts, options.packet);
   operation.chunks = operation.bytes <= operation.chunk
                          ? 1

@@ -99,8 +99,8 @@ std::size_t Processes::boards() {
   return arena_ == nullptr ? 0 : arena_->boards();
 }
 
-std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes) {
-  std::byte* const memory = arena_ == nullptr ? nullptr : arena_->make(key, lanes);
+std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes, std::uint32_t users) {
+  std::byte* const memory = arena_ == nullptr ? nullptr : arena_->make(key, lanes, users);
   if (memory == nullptr)
     std::fprintf(stderr,
                  "coll lfc: no shared memory for a communicator more (%zu are there); leave it out "
@@ -110,10 +110,10 @@ std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes) {
 }
 
 std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
-                            bool& failed) {
+                            std::uint32_t users, bool& failed) {
   const std::lock_guard guard(mutex_);
   if (is_self(first)) {
-    std::byte* const memory = own_board(key, lanes);
+    std::byte* const memory = own_board(key, lanes, users);
     failed = memory == nullptr;
     return memory;
   }

@@ -58,7 +58,7 @@ class Processes final : public Surroundings {
   // Boards of this process.
   std::size_t boards();
 
-  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
+  std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
                    bool& failed) override;
   PeerId peer(ProcessName name) override;
   bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override;
@@ -78,7 +78,7 @@ class Processes final : public Surroundings {
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
   NeighbourArena& neighbour(ProcessName name);
-  std::byte* own_board(std::uint64_t key, std::uint32_t lanes);
+  std::byte* own_board(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   void report_unreachable(ProcessName name, const std::string& why_not);
 
   Facts facts_;

@@ -32,11 +32,19 @@ Site::~Site() {
 bool Site::open_board() {
   if (lanes() == 1 || board_.is_open()) return true;
   std::byte* const memory = surroundings_.board(members_.name(members_.first(members_.node(self_))),
-                                                key_, lanes(), board_failed_);
+                                                key_, lanes(), lanes(), board_failed_);
   if (memory == nullptr) return false;
   board_ = Board(memory, lanes(), lane_);
   if (tree_ != nullptr) tree_->set_board(board_);
   return true;
+}
+
+void Site::set_neighbours(const lfc_coll_topology& topology) {
+  neighbourhood_ = std::make_unique<Neighbourhood>(topology, *this);
+}
+
+std::byte* Site::neighbour_board(std::uint32_t lane, std::uint32_t users) {
+  return surroundings_.board(members_.name(local_[lane]), ~key_, 1, users, board_failed_);
 }
 
 bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,

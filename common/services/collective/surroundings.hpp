@@ -1,7 +1,7 @@
 // Surroundings: what a communicator asks of the process that it is in: the boards of its node, its neighbours'
 // memory, and how other processes are reached.
 //
-//   std::byte* memory = surroundings.board(first, key, lanes, failed);
+//   std::byte* memory = surroundings.board(first, key, lanes, users, failed);
 //   if (!surroundings.read(name, to, address, size)) ...
 //   PeerId peer = surroundings.peer(name);
 //
@@ -20,10 +20,10 @@ namespace lfc {
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
-  // The memory of the board that process `first` makes for so many ranks of its node. Null: it is not there yet;
-  // `failed`: nor will it be.
+  // The memory of the board of so many lanes that process `first` makes for so many ranks of its node. Null: it is not
+  // there yet; `failed`: nor will it be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
-                           bool& failed) = 0;
+                           std::uint32_t users, bool& failed) = 0;
   // kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;
   // Copies from the memory of a process of this node. False: not all of it; it may be dead.

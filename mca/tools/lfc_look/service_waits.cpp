@@ -93,9 +93,18 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 // --- Collectives ---
 
 // By lfc_coll_kind.
-constexpr std::array kCollectives{
-    "bcast",   "reduce",   "allreduce or barrier", "allgather", "gather", "scatter", "alltoall",
-    "gatherv", "scatterv", "reduce_scatter"};
+constexpr std::array kCollectives{"bcast",
+                                  "reduce",
+                                  "allreduce or barrier",
+                                  "allgather",
+                                  "gather",
+                                  "scatter",
+                                  "alltoall",
+                                  "gatherv",
+                                  "scatterv",
+                                  "reduce_scatter",
+                                  "neighbor_allgather",
+                                  "neighbor_alltoall"};
 static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 }  // namespace
@@ -127,6 +136,10 @@ void add_collective_waits(const Job& job, const Rank& rank, std::vector<Wait>& t
     const std::string what =
         std::string(kind < kCollectives.size() ? kCollectives[kind] : "collective") +
         " of a communicator of " + std::to_string(own["ranks"]) + " ranks";
+    if (kind >= LFC_COLL_NEIGHBOR_ALLGATHER && kind < LFC_COLL_KINDS) {  // not all need call it
+      to.push_back({"neighbours to take part in the " + what});
+      continue;
+    }
     bool all_here = true;
     std::size_t seen = 0;
     for (const Rank& other : job) {

@@ -19,24 +19,24 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
     REQUIRE(arena.find(key, kLanes, is_refused) == nullptr);
     return is_refused;
   };
-  std::byte* const board = own->make(1, kLanes);
+  std::byte* const board = own->make(1, kLanes, kLanes);
   REQUIRE(board != nullptr);
-  REQUIRE(own->make(2, kLanes) != nullptr);
+  REQUIRE(own->make(2, kLanes, kLanes) != nullptr);
   REQUIRE_FALSE(refused(first, 3));  // it may still be made
-  REQUIRE(own->make(3, kLanes) == nullptr);
-  REQUIRE(own->make(4, kLanes) == nullptr);
+  REQUIRE(own->make(3, kLanes, kLanes) == nullptr);
+  REQUIRE(own->make(4, kLanes, kLanes) == nullptr);
   REQUIRE(own->boards() == 2);
   REQUIRE(refused(first, 4));
   REQUIRE(refused(first, 3));
   REQUIRE(refused(second, 3));
   // All have seen it: its entry serves the next one; the other is still to be seen.
-  REQUIRE(own->make(5, kLanes) == nullptr);
+  REQUIRE(own->make(5, kLanes, kLanes) == nullptr);
   REQUIRE_FALSE(refused(second, 3));
   REQUIRE(refused(second, 5));
   REQUIRE(refused(second, 4));
   // A board that all have left serves the next communicator.
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) Board(board, kLanes, lane).detach();
-  REQUIRE(own->make(6, kLanes) == board);
+  REQUIRE(own->make(6, kLanes, kLanes) == board);
   bool is_refused = false;
   REQUIRE(first.find(6, kLanes, is_refused) != nullptr);
   REQUIRE_FALSE(is_refused);
@@ -53,7 +53,7 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
   CommunicatorNames names_there;
   bool refused = false;
   for (std::uint64_t round = 0; round < 3; ++round) {
-    std::byte* const memory = own->make(names.next(7), kLanes);
+    std::byte* const memory = own->make(names.next(7), kLanes, kLanes);
     REQUIRE(memory != nullptr);
     Board board(memory, kLanes, 0);
     board.publish(0, round, {});

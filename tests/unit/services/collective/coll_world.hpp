@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -50,7 +51,7 @@ class CollWorld {
     }
     const Membership members(names, nodes);
     for (std::uint32_t node = 0; node < members.nodes(); ++node)
-      boards_.push_back(std::make_unique<Memory>(lanes(node)));
+      boards_.push_back(std::make_unique<Memory>(lanes(node), lanes(node)));
     for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) join(members, rank);
   }
   ~CollWorld() {
@@ -78,7 +79,8 @@ class CollWorld {
       for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
         if (!away_[rank]) communicators_[rank]->ask();
   }
-  bool finish(const std::vector<CollOperation>& operations, int limit = 200000) {
+  template <class Operations>
+  bool finish(const Operations& operations, int limit = 200000) {
     const auto over = [&] {
       return std::all_of(operations.begin(), operations.end(),
                          [](const CollOperation& one) { return one.finished.load(); });
@@ -89,10 +91,10 @@ class CollWorld {
 
  private:
   struct Memory {
-    explicit Memory(std::uint32_t lanes)
+    Memory(std::uint32_t lanes, std::uint32_t users)
         : bytes(static_cast<std::byte*>(
               ::operator new (Board::size(lanes), std::align_val_t{Board::kLine}))) {
-      Board::format(bytes, lanes);
+      Board::format(bytes, lanes, users);
     }
     ~Memory() { ::operator delete (bytes, std::align_val_t{Board::kLine}); }
     Memory(const Memory&) = delete;
@@ -101,8 +103,12 @@ class CollWorld {
   };
   struct Around final : Surroundings {
     Around(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
-    std::byte* board(ProcessName first, std::uint64_t, std::uint32_t, bool&) override {
-      return world.boards_[first.rank / world.shape_.per_node]->bytes;
+    std::byte* board(ProcessName first, std::uint64_t, std::uint32_t lanes, std::uint32_t users,
+                     bool&) override {
+      if (lanes > 1) return world.boards_[first.rank / world.shape_.per_node]->bytes;
+      auto& made = world.own_boards_[first.rank];  // for its neighbours
+      if (made == nullptr && first.rank == rank) made = std::make_unique<Memory>(1, users);
+      return made == nullptr ? nullptr : made->bytes;
     }
     PeerId peer(ProcessName name) override { return world.world_.peer(rank, name.rank); }
     bool read(ProcessName, std::byte* to, std::uint64_t from, std::size_t size) override {
@@ -141,6 +147,7 @@ class CollWorld {
   std::vector<bool> away_;
   std::vector<std::uint32_t> numbers_;
   std::vector<std::unique_ptr<Memory>> boards_;
+  std::map<std::uint32_t, std::unique_ptr<Memory>> own_boards_;  // by rank
   std::vector<std::unique_ptr<Multicast>> services_;
   std::vector<std::unique_ptr<Around>> around_;
   std::vector<std::unique_ptr<Communicator>> communicators_;

@@ -1,0 +1,280 @@
+/* Collectives among the neighbours of a process topology, among ranks that share a node and may read each other's
+ * memory. (Others are the component below's: module.c does not offer these.) */
+#include "coll_lfc.h"
+#include "opening.h"
+#include "topology.h"
+
+/* What a rank gives to its neighbours, or gets from them: as MPI's arguments say it. */
+typedef struct side {
+  const void* address;
+  int count; /* for each neighbour, of `type`, one after the other; */
+  ompi_datatype_t* type;
+  const int* counts; /* or, if not NULL, by neighbour, */
+  const int* places; /* in extents of `type`, */
+  const MPI_Aint* offsets;
+  ompi_datatype_t* const* types; /* or in bytes, of types of their own */
+  bool same;                     /* all get the same */
+} side;
+
+/* In which of `ranks` is nobody, there is nothing. */
+static bool open_side(lfc_coll_parts* parts, const side* what, const int* ranks, int count,
+                      bool gives, size_t* bytes) {
+  if (!lfc_coll_parts_new(parts, count)) return false;
+  int first = -1;
+  for (int i = 0; i < count; ++i) {
+    if (ranks[i] < 0) continue;
+    if (what->same && first >= 0) {
+      parts->parts[i] = parts->parts[first];
+    } else {
+      ompi_datatype_t* type = what->types == NULL ? what->type : what->types[i];
+      const size_t elements = (size_t)(what->counts == NULL ? what->count : what->counts[i]);
+      ptrdiff_t lower = 0;
+      ptrdiff_t extent = 1;
+      if (what->offsets == NULL) (void)ompi_datatype_get_extent(type, &lower, &extent);
+      const ptrdiff_t place = what->same              ? 0
+                              : what->offsets != NULL ? what->offsets[i]
+                              : what->places != NULL  ? what->places[i]
+                                                      : (ptrdiff_t)i * what->count;
+      if (!lfc_coll_parts_open(parts, i, what->address, place * extent, elements, type, gives))
+        return false;
+      first = i;
+    }
+    *bytes += parts->parts[i].bytes;
+  }
+  return true;
+}
+
+static bool find_neighbours(lfc_coll_module* own, ompi_communicator_t* comm) {
+  if (!lfc_coll_topology_open(&own->topology, comm)) return false;
+  if (lfc_coll_set_neighbours(own->communicator, &own->topology)) return true;
+  lfc_coll_topology_close(&own->topology);
+  return false;
+}
+
+static bool open(lfc_coll_opening* it, enum lfc_coll_kind kind, const side* in, const side* out,
+                 ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  lfc_coll_module* own = (lfc_coll_module*)module;
+  lfc_coll_open_nothing(it, kind, 0);
+  if (own->topology.from == NULL && !find_neighbours(own, comm)) return false;
+  const struct lfc_coll_topology* edges = &own->topology;
+  size_t got = 0;
+  it->operands.gets = true;
+  return open_side(&it->operands.gives, in, edges->to, edges->destinations, true,
+                   &it->call.bytes) &&
+         open_side(&it->operands.takes, out, edges->from, edges->sources, false, &got);
+}
+
+/* --- Allgather --- */
+
+static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
+                           void* out, int out_count, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const side gives = {.address = in, .count = count, .type = type, .same = true};
+  const side gets = {.address = out, .count = out_count, .type = out_type};
+  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm, module);
+}
+
+static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
+                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_run_opened(&it, opened, module);
+}
+
+static int call_iallgather(const void* in, int count, ompi_datatype_t* type, void* out,
+                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                           ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_allgather_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                               struct ompi_info_t* info, ompi_request_t** request,
+                               mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
+                            void* out, const int* counts, const int* places,
+                            ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                            mca_coll_base_module_t* module) {
+  const side gives = {.address = in, .count = count, .type = type, .same = true};
+  const side gets = {.address = out, .type = out_type, .counts = counts, .places = places};
+  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm, module);
+}
+
+static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                           const int* counts, const int* places, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened =
+      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
+  return lfc_coll_run_opened(&it, opened, module);
+}
+
+static int call_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
+                            const int* counts, const int* places, ompi_datatype_t* out_type,
+                            ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened =
+      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
+  return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                                const int* counts, const int* places, ompi_datatype_t* out_type,
+                                ompi_communicator_t* comm, struct ompi_info_t* info,
+                                ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened =
+      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+/* --- Alltoall --- */
+
+static bool open_alltoall(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
+                          void* out, int out_count, ompi_datatype_t* out_type,
+                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const side gives = {.address = in, .count = count, .type = type};
+  const side gets = {.address = out, .count = out_count, .type = out_type};
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+}
+
+static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                         ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_run_opened(&it, opened, module);
+}
+
+static int call_ialltoall(const void* in, int count, ompi_datatype_t* type, void* out,
+                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                          ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, void* out,
+                              int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
+                              struct ompi_info_t* info, ompi_request_t** request,
+                              mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
+                           const int* places, ompi_datatype_t* type, void* out,
+                           const int* out_counts, const int* out_places, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const side gives = {.address = in, .type = type, .counts = counts, .places = places};
+  const side gets = {.address = out, .type = out_type, .counts = out_counts, .places = out_places};
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+}
+
+static int call_alltoallv(const void* in, const int* counts, const int* places,
+                          ompi_datatype_t* type, void* out, const int* out_counts,
+                          const int* out_places, ompi_datatype_t* out_type,
+                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
+                                     out_type, comm, module);
+  return lfc_coll_run_opened(&it, opened, module);
+}
+
+static int call_ialltoallv(const void* in, const int* counts, const int* places,
+                           ompi_datatype_t* type, void* out, const int* out_counts,
+                           const int* out_places, ompi_datatype_t* out_type,
+                           ompi_communicator_t* comm, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
+                                     out_type, comm, module);
+  return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_alltoallv_init(const void* in, const int* counts, const int* places,
+                               ompi_datatype_t* type, void* out, const int* out_counts,
+                               const int* out_places, ompi_datatype_t* out_type,
+                               ompi_communicator_t* comm, struct ompi_info_t* info,
+                               ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
+                                     out_type, comm, module);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+static bool open_alltoallw(lfc_coll_opening* it, const void* in, const int* counts,
+                           const MPI_Aint* offsets, ompi_datatype_t* const* types, void* out,
+                           const int* out_counts, const MPI_Aint* out_offsets,
+                           ompi_datatype_t* const* out_types, ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module) {
+  const side gives = {.address = in, .counts = counts, .offsets = offsets, .types = types};
+  const side gets = {
+      .address = out, .counts = out_counts, .offsets = out_offsets, .types = out_types};
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+}
+
+static int call_alltoallw(const void* in, const int* counts, const MPI_Aint* offsets,
+                          ompi_datatype_t* const* types, void* out, const int* out_counts,
+                          const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
+                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
+                                     out_types, comm, module);
+  return lfc_coll_run_opened(&it, opened, module);
+}
+
+static int call_ialltoallw(const void* in, const int* counts, const MPI_Aint* offsets,
+                           ompi_datatype_t* const* types, void* out, const int* out_counts,
+                           const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
+                           ompi_communicator_t* comm, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
+                                     out_types, comm, module);
+  return lfc_coll_start_opened(&it, opened, comm, module, request);
+}
+
+static int call_alltoallw_init(const void* in, const int* counts, const MPI_Aint* offsets,
+                               ompi_datatype_t* const* types, void* out, const int* out_counts,
+                               const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
+                               ompi_communicator_t* comm, struct ompi_info_t* info,
+                               ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_opening it;
+  (void)info;
+  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
+                                     out_types, comm, module);
+  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+}
+
+void lfc_coll_offer_neighbours(mca_coll_base_module_t* module) {
+  module->coll_neighbor_allgather = call_allgather;
+  module->coll_neighbor_allgatherv = call_allgatherv;
+  module->coll_neighbor_alltoall = call_alltoall;
+  module->coll_neighbor_alltoallv = call_alltoallv;
+  module->coll_neighbor_alltoallw = call_alltoallw;
+  module->coll_ineighbor_allgather = call_iallgather;
+  module->coll_ineighbor_allgatherv = call_iallgatherv;
+  module->coll_ineighbor_alltoall = call_ialltoall;
+  module->coll_ineighbor_alltoallv = call_ialltoallv;
+  module->coll_ineighbor_alltoallw = call_ialltoallw;
+  module->coll_neighbor_allgather_init = call_allgather_init;
+  module->coll_neighbor_allgatherv_init = call_allgatherv_init;
+  module->coll_neighbor_alltoall_init = call_alltoall_init;
+  module->coll_neighbor_alltoallv_init = call_alltoallv_init;
+  module->coll_neighbor_alltoallw_init = call_alltoallw_init;
+}
