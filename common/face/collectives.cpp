@@ -126,15 +126,16 @@ bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
   return engine->reads_memory(*communicator);
 }
 
-bool lfc_coll_set_neighbours(lfc_coll_communicator* communicator,
-                             const lfc_coll_topology* topology) {
+lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
+                                   const lfc_coll_topology* topology) {
   try {
-    communicator->communicator.set_neighbours(*topology);
+    return communicator->communicator.meet(*topology).release();
   } catch (const std::exception&) {
-    return false;
+    return nullptr;
   }
-  return true;
 }
+
+void lfc_coll_part_from(lfc_coll_neighbours* neighbours) { delete neighbours; }
 
 bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, lfc_coll_kind kind,
                         size_t bytes) {

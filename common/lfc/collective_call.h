@@ -32,7 +32,7 @@ enum lfc_coll_kind {
   LFC_COLL_SCATTERV,
   /* `in` holds a block of `bytes` for each rank. */
   LFC_COLL_REDUCE_SCATTER,
-  /* Where all ranks may read each other's memory, with the neighbours that the communicator has been told. */
+  /* Where all ranks may read each other's memory: between `neighbours`. */
   LFC_COLL_NEIGHBOR_ALLGATHER,
   LFC_COLL_NEIGHBOR_ALLTOALL,
   LFC_COLL_KINDS /* how many */
@@ -70,6 +70,7 @@ struct lfc_coll_call {
   /* Likewise what goes to each rank. */
   const struct lfc_coll_block* in_blocks;
   /* Among neighbours, by edge: what goes, `bytes` in all, and what comes. They live as long as the call. */
+  struct lfc_coll_neighbours* neighbours;
   const struct lfc_coll_part* gives;
   const struct lfc_coll_part* takes;
   /* This rank's own block is not as large in one buffer as in the other. It takes part all the same, with

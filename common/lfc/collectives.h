@@ -84,9 +84,10 @@ int lfc_coll_progress(void);
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
 /* Whether it does alltoall, gatherv and scatterv: all ranks share a node and may read each other's memory. */
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
-/* Where it reads memory: who its neighbours are. Before the first of their calls, and once. False: no memory. */
-bool lfc_coll_set_neighbours(lfc_coll_communicator* communicator,
-                             const struct lfc_coll_topology* topology);
+/* Where it reads memory: the neighbours of this rank, for their calls. They part before it leaves. NULL: no memory. */
+struct lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
+                                          const struct lfc_coll_topology* topology);
+void lfc_coll_part_from(struct lfc_coll_neighbours* neighbours);
 /* Whether it does an allgather, alltoall or reduce-scatter of such blocks among its nodes, or, of a reduce-scatter,
  * on its only one. All ranks find the same. */
 bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, enum lfc_coll_kind kind,

@@ -62,7 +62,8 @@ typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
   lfc_coll_communicator* communicator;
   struct lfc_coll_below below;
-  struct lfc_coll_topology topology; /* no lists: not asked for yet */
+  struct lfc_coll_topology topology;
+  struct lfc_coll_neighbours* neighbours; /* NULL: nobody has asked for the topology yet */
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 

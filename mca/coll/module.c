@@ -9,6 +9,7 @@ static void construct(lfc_coll_module* module) {
   module->communicator = NULL;
   module->below = (struct lfc_coll_below){0};
   module->topology = (struct lfc_coll_topology){.from = NULL};
+  module->neighbours = NULL;
 }
 
 static void release(mca_coll_base_module_t* module) {
@@ -16,6 +17,7 @@ static void release(mca_coll_base_module_t* module) {
 }
 
 static void destruct(lfc_coll_module* module) {
+  lfc_coll_part_from(module->neighbours);
   if (module->communicator != NULL) lfc_coll_leave(module->communicator);
   lfc_coll_topology_close(&module->topology);
   release(module->below.reduce_module);

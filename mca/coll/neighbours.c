@@ -46,19 +46,20 @@ static bool open_side(lfc_coll_parts* parts, const side* what, const int* ranks,
 
 static bool find_neighbours(lfc_coll_module* own, ompi_communicator_t* comm) {
   if (!lfc_coll_topology_open(&own->topology, comm)) return false;
-  if (lfc_coll_set_neighbours(own->communicator, &own->topology)) return true;
-  lfc_coll_topology_close(&own->topology);
-  return false;
+  own->neighbours = lfc_coll_meet(own->communicator, &own->topology);
+  if (own->neighbours == NULL) lfc_coll_topology_close(&own->topology);
+  return own->neighbours != NULL;
 }
 
 static bool open(lfc_coll_opening* it, enum lfc_coll_kind kind, const side* in, const side* out,
                  ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   lfc_coll_module* own = (lfc_coll_module*)module;
   lfc_coll_open_nothing(it, kind, 0);
-  if (own->topology.from == NULL && !find_neighbours(own, comm)) return false;
+  if (own->neighbours == NULL && !find_neighbours(own, comm)) return false;
   const struct lfc_coll_topology* edges = &own->topology;
   size_t got = 0;
   it->operands.gets = true;
+  it->call.neighbours = own->neighbours;
   return open_side(&it->operands.gives, in, edges->to, edges->destinations, true,
                    &it->call.bytes) &&
          open_side(&it->operands.takes, out, edges->from, edges->sources, false, &got);

@@ -87,7 +87,8 @@ struct CollectiveSimulation::Host final : Surroundings {
   bool dead = false;
   std::uint64_t busy_until = 0;
   std::unique_ptr<Multicast> multicast;
-  std::map<std::uint32_t, std::unique_ptr<Communicator>> communicators;  // by group
+  std::map<std::uint32_t, std::unique_ptr<Communicator>> communicators;      // by group
+  std::map<std::uint32_t, std::unique_ptr<lfc_coll_neighbours>> neighbours;  // likewise
   std::vector<Part> parts;
   std::size_t begun = 0;
   std::size_t over = 0;
@@ -166,6 +167,7 @@ CollectiveSimulation::~CollectiveSimulation() {
   for (auto& host : hosts_)
     for (auto& [group, communicator] : host->communicators)
       trees.push_back(communicator->take_tree());
+  for (auto& host : hosts_) host->neighbours.clear();
   for (auto& host : hosts_) host->communicators.clear();
   for (auto& tree : trees)
     if (tree != nullptr) tree->leave();
@@ -216,7 +218,7 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
                                        std::move(tree), host);
     auto& made = host.communicators[number] =
         std::make_unique<Communicator>(std::move(site), coll_);
-    if (group.one_node) made->set_neighbours(group.edges.at(group.numbers[member]));
+    if (group.one_node) host.neighbours[number] = made->meet(group.edges.at(group.numbers[member]));
   }
 }
 
@@ -280,14 +282,14 @@ void CollectiveSimulation::make_call() {
 }
 
 // Its buffers.
-lfc_coll_call CollectiveSimulation::open(Part& part) {
+lfc_coll_call CollectiveSimulation::open(const Host& host, Part& part) {
   lfc_coll_call call = part.call->call;
   if (is_among_neighbours(call)) {
     const Call& of = *part.call;
     part.neighbours = std::make_unique<NeighbourPart>(
         groups_[of.group]->edges, part.rank,
         [&of](std::uint32_t writer, std::size_t edge) { return of.size_of(writer, edge); });
-    return part.neighbours->call(call.kind);
+    return part.neighbours->call(call.kind, host.neighbours.at(of.group).get());
   }
   const auto size = static_cast<std::uint32_t>(groups_[part.call->group]->ranks.size());
   const bool is_root = call.root == static_cast<int>(part.rank);
@@ -316,7 +318,7 @@ lfc_coll_call CollectiveSimulation::open(Part& part) {
 }
 
 void CollectiveSimulation::begin(Host& host, Part& part) {
-  const lfc_coll_call call = open(part);
+  const lfc_coll_call call = open(host, part);
   Communicator& communicator = host.communicator(part);
   if (random_.chance(300) && communicator.idle() && communicator.try_at_once(call, 0)) {
     part.over = true;

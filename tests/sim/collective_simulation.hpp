@@ -62,7 +62,7 @@ class CollectiveSimulation {
 
   void make_group(std::uint32_t number);
   void make_call();
-  lfc_coll_call open(Part& part);
+  lfc_coll_call open(const Host& host, Part& part);
   void begin(Host& host, Part& part);
   void act(Host& host);
   void end(Host& host, Part& part);

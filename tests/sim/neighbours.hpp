@@ -1,9 +1,9 @@
 // Neighbours: process topologies for tests, and what a rank gives and gets in a collective among neighbours.
 //
 //   const Edges edges = Edges::random(random, 5);          // or Edges::ring(5)
-//   communicator.set_neighbours(edges.at(rank));
+//   auto neighbours = communicator.meet(edges.at(rank));
 //   NeighbourPart part(edges, rank, sizes);                // sizes(writer, edge)
-//   operation = CollOperation(part.call(LFC_COLL_NEIGHBOR_ALLTOALL));
+//   operation = CollOperation(part.call(LFC_COLL_NEIGHBOR_ALLTOALL, neighbours.get()));
 //   ...
 //   REQUIRE(part.is_right());
 #pragma once
@@ -86,9 +86,10 @@ class NeighbourPart {
     for (auto& bytes : in_) gives_.push_back({bytes.data(), bytes.size()});
     for (auto& bytes : out_) takes_.push_back({bytes.data(), bytes.size() - 1});
   }
-  lfc_coll_call call(lfc_coll_kind kind) const {
+  lfc_coll_call call(lfc_coll_kind kind, lfc_coll_neighbours* neighbours) const {
     lfc_coll_call made{};
     made.kind = kind;
+    made.neighbours = neighbours;
     made.gives = gives_.data();
     made.takes = takes_.data();
     for (const lfc_coll_part& part : gives_) made.bytes += part.bytes;

@@ -26,6 +26,10 @@ Communicator::Communicator(std::unique_ptr<Site> site, const CollOptions& option
     most_exchanged_[kind] = most_exchanged(all, options.packet, kind);
 }
 
+std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology& topology) const {
+  return std::make_unique<lfc_coll_neighbours>(topology, *site_);
+}
+
 // --- Issuing ---
 
 void Communicator::append(CollOperation& operation) {

@@ -24,6 +24,7 @@
 
 #include "look/published.hpp"
 #include "services/collective/collective.hpp"
+#include "services/collective/neighbourhood.hpp"
 #include "services/collective/plan.hpp"
 #include "services/collective/site.hpp"
 
@@ -46,7 +47,8 @@ class Communicator {
   // The NI's part may be needed longer: until it is drained(), then leave() it.
   std::unique_ptr<TreeNode> take_tree() noexcept { return site_->take_tree(); }
 
-  void set_neighbours(const lfc_coll_topology& topology) { site_->set_neighbours(topology); }
+  // The neighbours of this rank, for their calls.
+  std::unique_ptr<lfc_coll_neighbours> meet(const lfc_coll_topology& topology) const;
   // Whether blocks of so many bytes are exchanged in one packet between two nodes (exchange.hpp).
   bool exchanges(lfc_coll_kind kind, std::size_t bytes) const noexcept {
     return bytes <= most_exchanged_[kind];

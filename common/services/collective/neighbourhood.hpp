@@ -77,3 +77,10 @@ class Neighbourhood {
 };
 
 }  // namespace lfc
+
+// As C knows it.
+struct lfc_coll_neighbours {
+  lfc_coll_neighbours(const lfc_coll_topology& topology, const lfc::Site& site)
+      : hood(topology, site) {}
+  lfc::Neighbourhood hood;
+};

@@ -132,7 +132,7 @@ bool know_edge(Site& site, Neighbourhood& hood, const Head& head,
 // False: its writer is lost.
 bool take_from_room(Site& site, CollOperation& operation, const Neighbourhood::Source& source,
                     const Part& to) {
-  Neighbourhood& hood = *site.neighbourhood();
+  Neighbourhood& hood = operation.neighbours->hood;
   const std::byte* const room = hood.of(source.lane).room(0, operation.first, Board::kRoom);
   Head head;
   std::memcpy(&head, room, sizeof head);
@@ -166,7 +166,7 @@ bool take_from_room(Site& site, CollOperation& operation, const Neighbourhood::S
 // False: it is missing yet, or its writer is lost.
 bool take(Site& site, CollOperation& operation, const Neighbourhood::Source& source,
           const Part& to) {
-  const Board& board = site.neighbourhood()->of(source.lane);
+  const Board& board = operation.neighbours->hood.of(source.lane);
   const std::uint64_t step = operation.first;
   if (!board.ready(0, step) && !(board.passed(0, step) && !board.ready(0, step))) {
     // As likely as not its row is where this rank's is.
@@ -193,7 +193,7 @@ bool take(Site& site, CollOperation& operation, const Neighbourhood::Source& sou
 }
 
 bool take_all(Site& site, CollOperation& operation) {
-  const std::vector<Neighbourhood::Source>& sources = site.neighbourhood()->sources();
+  const std::vector<Neighbourhood::Source>& sources = operation.neighbours->hood.sources();
   for (; operation.read < sources.size(); ++operation.read) {
     const Neighbourhood::Source& source = sources[operation.read];
     const Part& to = operation.takes[operation.read];
@@ -209,7 +209,7 @@ bool take_all(Site& site, CollOperation& operation) {
 // --- The whole ---
 
 bool write(Site& site, CollOperation& operation) {
-  Neighbourhood& hood = *site.neighbourhood();
+  Neighbourhood& hood = operation.neighbours->hood;
   if (!hood.open(site)) return false;
   operation.first = hood.next();
   const bool small = fits_slot(hood, operation);
@@ -227,7 +227,7 @@ bool write(Site& site, CollOperation& operation) {
 }
 
 bool walk(Site& site, CollOperation& operation) {
-  Neighbourhood& hood = *site.neighbourhood();
+  Neighbourhood& hood = operation.neighbours->hood;
   if (operation.written == 0 && !write(site, operation)) return false;
   if (operation.written == 1) {
     if (!take_all(site, operation)) return false;
@@ -242,7 +242,7 @@ bool walk(Site& site, CollOperation& operation) {
 }
 
 bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t, unsigned looks) {
-  Neighbourhood& hood = *site.neighbourhood();
+  Neighbourhood& hood = call.neighbours->hood;
   const std::uint64_t step = hood.next();
   if (!hood.is_open() || !fits_slot(hood, call) || !hood.writable(step, Board::kInline))
     return false;

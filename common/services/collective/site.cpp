@@ -39,10 +39,6 @@ bool Site::open_board() {
   return true;
 }
 
-void Site::set_neighbours(const lfc_coll_topology& topology) {
-  neighbourhood_ = std::make_unique<Neighbourhood>(topology, *this);
-}
-
 std::byte* Site::neighbour_board(std::uint32_t lane, std::uint32_t users) {
   return surroundings_.board(members_.name(local_[lane]), ~key_, 1, users, board_failed_);
 }

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "services/collective/board.hpp"
-#include "services/collective/neighbourhood.hpp"
 #include "services/collective/operation.hpp"
 #include "services/collective/surroundings.hpp"
 #include "services/collective/tree_node.hpp"
@@ -70,9 +69,6 @@ class Site {
     board_.finish(step + 1);
     operation.moved = true;
   }
-  // Null: the communicator has not been told its neighbours.
-  Neighbourhood* neighbourhood() noexcept { return neighbourhood_.get(); }
-  void set_neighbours(const lfc_coll_topology& topology);
   // The board of the rank with this lane, for its neighbours; null: not there yet. `users` are those of this rank's.
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
   // Copies from the memory of the rank that has this lane. False: that is lost.
@@ -118,7 +114,6 @@ class Site {
   std::uint32_t lane_ = 0;
   Board board_;
   bool board_failed_ = false;
-  std::unique_ptr<Neighbourhood> neighbourhood_;
   std::vector<std::byte> scratch_;
   std::atomic<Board::End> end_ = Board::End::none;
 };

@@ -11,24 +11,41 @@
 namespace lfc {
 namespace {
 
+// Ranks of one node with a process topology.
+class NeighbourWorld : public CollWorld {
+ public:
+  explicit NeighbourWorld(const Edges& of, std::uint64_t seed = 1)
+      : CollWorld({.ranks = static_cast<std::uint32_t>(of.to.size()),
+                   .per_node = static_cast<std::uint32_t>(of.to.size()),
+                   .seed = seed}),
+        edges(of) {
+    for (std::uint32_t rank = 0; rank < of.to.size(); ++rank)
+      neighbours.push_back(communicator(rank).meet(of.at(rank)));
+  }
+  const Edges& edges;
+  std::vector<std::unique_ptr<lfc_coll_neighbours>> neighbours;
+};
+
 // The same call at some ranks of a node.
 struct Call {
-  Call(CollWorld& world, const Edges& edges, const NeighbourPart::Sizes& sizes,
+  Call(NeighbourWorld& world, const NeighbourPart::Sizes& sizes,
        lfc_coll_kind kind = LFC_COLL_NEIGHBOR_ALLTOALL)
       : world_(world) {
-    for (std::uint32_t rank = 0; rank < edges.to.size(); ++rank) {
-      parts.push_back(std::make_unique<NeighbourPart>(edges, rank, sizes));
+    for (std::uint32_t rank = 0; rank < world.edges.to.size(); ++rank) {
+      parts.push_back(std::make_unique<NeighbourPart>(world.edges, rank, sizes));
       kinds.push_back(kind);
     }
   }
-  void submit() {
-    for (std::uint32_t rank = 0; rank < parts.size(); ++rank)
-      operations.emplace_back(parts[rank]->call(kinds[rank]));
-    for (std::uint32_t rank = 0; rank < parts.size(); ++rank)
-      world_.communicator(rank).submit(operations[rank]);
+  lfc_coll_call at(std::uint32_t rank) const {
+    return parts[rank]->call(kinds[rank], world_.neighbours[rank].get());
+  }
+  void open() {
+    for (std::uint32_t rank = 0; rank < parts.size(); ++rank) operations.emplace_back(at(rank));
   }
   bool run() {
-    submit();
+    open();
+    for (std::uint32_t rank = 0; rank < parts.size(); ++rank)
+      world_.communicator(rank).submit(operations[rank]);
     return world_.finish(operations);
   }
   bool is_right() const {
@@ -42,20 +59,11 @@ struct Call {
   std::deque<CollOperation> operations;
 
  private:
-  CollWorld& world_;
+  NeighbourWorld& world_;
 };
-
-void tell_all(CollWorld& world, const Edges& edges) {
-  for (std::uint32_t rank = 0; rank < edges.to.size(); ++rank)
-    world.communicator(rank).set_neighbours(edges.at(rank));
-}
 
 NeighbourPart::Sizes all_of(std::size_t size) {
   return [size](std::uint32_t, std::size_t) { return size; };
-}
-
-CollWorld::Shape one_node(std::uint32_t ranks, std::uint64_t seed = 1) {
-  return {.ranks = ranks, .per_node = ranks, .seed = seed};
 }
 
 }  // namespace
@@ -65,10 +73,9 @@ TEST_CASE("in a grid what goes left comes from the right, also among two ranks",
   const std::size_t size =
       GENERATE(std::size_t{0}, std::size_t{8}, std::size_t{4000}, std::size_t{100000});
   const Edges edges = Edges::ring(ranks);
-  CollWorld world(one_node(static_cast<std::uint32_t>(ranks)));
-  tell_all(world, edges);
+  NeighbourWorld world(edges);
   for (int again = 0; again < 40; ++again) {
-    Call call(world, edges, all_of(size));
+    Call call(world, all_of(size));
     REQUIRE(call.run());
     REQUIRE(call.is_right());
   }
@@ -79,12 +86,11 @@ TEST_CASE("parts of any graph arrive, in the order of its edges", "[coll]") {
   Random random(seed);
   const auto ranks = static_cast<std::uint32_t>(random.between(2, 7));
   const Edges edges = Edges::random(random, ranks);
-  CollWorld world(one_node(ranks, seed + 1));
-  tell_all(world, edges);
+  NeighbourWorld world(edges, seed + 1);
   for (int again = 0; again < 12; ++again) {
     const std::size_t most = std::array{0, 3, 8, 500, 5000, 40000}[random.below(6)];
     const std::uint64_t salt = random.below(1000);
-    Call call(world, edges, [&](std::uint32_t writer, std::size_t edge) {
+    Call call(world, [&](std::uint32_t writer, std::size_t edge) {
       return (salt + writer * 7919 + edge * 104729) % (most + 1);
     });
     REQUIRE(call.run());
@@ -101,10 +107,9 @@ TEST_CASE("more edges than a room lists", "[coll]") {
     edges.to[0].push_back(i % 3 == 0 ? 0 : 1);
     edges.from[i % 3 == 0 ? 0 : 1].push_back(0);
   }
-  CollWorld world(one_node(2));
-  tell_all(world, edges);
+  NeighbourWorld world(edges);
   for (int again = 0; again < 3; ++again) {
-    Call call(world, edges, [](std::uint32_t, std::size_t edge) { return edge % 5; });
+    Call call(world, [](std::uint32_t, std::size_t edge) { return edge % 5; });
     REQUIRE(call.run());
     REQUIRE(call.is_right());
   }
@@ -114,10 +119,9 @@ TEST_CASE("an allgather among neighbours gives all the same", "[coll]") {
   const std::size_t size =
       GENERATE(std::size_t{1}, std::size_t{13}, std::size_t{9000}, std::size_t{70000});
   const Edges edges = Edges::ring(4);
-  CollWorld world(one_node(4));
-  tell_all(world, edges);
+  NeighbourWorld world(edges);
   for (int again = 0; again < 3; ++again) {
-    Call call(world, edges, all_of(size), LFC_COLL_NEIGHBOR_ALLGATHER);
+    Call call(world, all_of(size), LFC_COLL_NEIGHBOR_ALLGATHER);
     for (auto& part : call.parts) part->give_one(size);
     REQUIRE(call.run());
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
@@ -135,13 +139,11 @@ TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[
   Edges edges;
   edges.to = {{}, {2}, {1, 1}};
   edges.from = {{}, {2, 2}, {1}};
-  CollWorld world(one_node(3));
-  tell_all(world, edges);
+  NeighbourWorld world(edges);
   world.set_away(0, true);
   for (int again = 0; again < 100; ++again) {
-    Call call(world, edges, all_of(again % 2 == 0 ? 8 : 3000));
-    for (std::uint32_t rank = 0; rank < 3; ++rank)
-      call.operations.emplace_back(call.parts[rank]->call(call.kinds[rank]));
+    Call call(world, all_of(again % 2 == 0 ? 8 : 3000));
+    call.open();
     for (std::uint32_t rank = 1; rank < 3; ++rank)
       world.communicator(rank).submit(call.operations[rank]);
     call.operations[0].finished = true;
@@ -149,7 +151,7 @@ TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[
     REQUIRE(call.is_right());
   }
   world.set_away(0, false);  // and its next call is not taken for one of them
-  Call all(world, edges, all_of(8));
+  Call all(world, all_of(8));
   REQUIRE(all.run());
   REQUIRE(all.is_right());
   std::vector<CollOperation> barrier(3);
@@ -166,12 +168,10 @@ TEST_CASE("who lends a part to a neighbour stays until it has been read", "[coll
   Edges edges;
   edges.to = {{1}, {}};
   edges.from = {{}, {0}};
-  CollWorld world(one_node(2));
-  tell_all(world, edges);
-  REQUIRE(Call(world, edges, all_of(8)).run());
-  Call call(world, edges, all_of(size));
-  for (std::uint32_t rank = 0; rank < 2; ++rank)
-    call.operations.emplace_back(call.parts[rank]->call(LFC_COLL_NEIGHBOR_ALLTOALL));
+  NeighbourWorld world(edges);
+  REQUIRE(Call(world, all_of(8)).run());
+  Call call(world, all_of(size));
+  call.open();
   world.set_away(1, true);
   world.communicator(0).submit(call.operations[0]);
   for (int i = 0; i < 2000; ++i) world.step();
@@ -188,11 +188,9 @@ TEST_CASE("a part of another size than expected is an error for its reader alone
   const std::size_t size = GENERATE(std::size_t{8}, std::size_t{3000}, std::size_t{100000});
   const std::size_t known = GENERATE(std::size_t{0}, std::size_t{2});
   const Edges edges = Edges::ring(4);
-  CollWorld world(one_node(4));
-  tell_all(world, edges);
-  for (std::size_t before = 0; before < known; ++before)
-    REQUIRE(Call(world, edges, all_of(8)).run());
-  Call call(world, edges, all_of(size));
+  NeighbourWorld world(edges);
+  for (std::size_t before = 0; before < known; ++before) REQUIRE(Call(world, all_of(8)).run());
+  Call call(world, all_of(size));
   call.parts[2] = std::make_unique<NeighbourPart>(
       edges, 2, [&](std::uint32_t writer, std::size_t) { return writer == 1 ? size - 1 : size; });
   REQUIRE(call.run());
@@ -201,21 +199,20 @@ TEST_CASE("a part of another size than expected is an error for its reader alone
     REQUIRE(call.operations[rank].status == LFC_COLL_OK);
     REQUIRE(call.parts[rank]->is_right());
   }
-  Call next(world, edges, all_of(size));
+  Call next(world, all_of(size));
   REQUIRE(next.run());
   REQUIRE(next.is_right());
 }
 
 TEST_CASE("an allgather is not taken for an alltoall among neighbours", "[coll]") {
   const Edges edges = Edges::ring(3);
-  CollWorld world(one_node(3));
-  tell_all(world, edges);
-  Call call(world, edges, all_of(8));
+  NeighbourWorld world(edges);
+  Call call(world, all_of(8));
   call.kinds[1] = LFC_COLL_NEIGHBOR_ALLGATHER;
   REQUIRE(call.run());
   for (const CollOperation& operation : call.operations)
     REQUIRE(operation.status == LFC_COLL_MISMATCH);
-  Call next(world, edges, all_of(8));
+  Call next(world, all_of(8));
   REQUIRE(next.run());
   REQUIRE(next.is_right());
 }
@@ -224,10 +221,9 @@ TEST_CASE("an edge that its writer does not know is an error", "[coll]") {
   Edges edges;
   edges.to = {{1}, {0}, {}};
   edges.from = {{1}, {0, 0}, {1}};
-  CollWorld world(one_node(3));
-  tell_all(world, edges);
+  NeighbourWorld world(edges);
   for (int again = 0; again < 3; ++again) {
-    Call call(world, edges, all_of(8));
+    Call call(world, all_of(8));
     REQUIRE(call.run());
     REQUIRE(call.operations[0].status == LFC_COLL_OK);
     REQUIRE(call.operations[1].status == LFC_COLL_MISMATCH);
@@ -237,20 +233,22 @@ TEST_CASE("an edge that its writer does not know is an error", "[coll]") {
 
 TEST_CASE("a small call among neighbours is done at once if they are there", "[coll]") {
   const Edges edges = Edges::ring(2);
-  CollWorld world(one_node(2));
-  tell_all(world, edges);
-  REQUIRE(Call(world, edges, all_of(8)).run());
+  NeighbourWorld world(edges);
+  REQUIRE(Call(world, all_of(8)).run());
+  const auto try_at = [&](const Call& call, std::uint32_t rank) {
+    return world.communicator(rank).try_at_once(call.at(rank), 3);
+  };
   for (int again = 0; again < 100; ++again) {
-    NeighbourPart first(edges, 0, all_of(9));
-    NeighbourPart second(edges, 1, all_of(again == 50 ? 8 : 9));
-    REQUIRE_FALSE(world.communicator(0).try_at_once(first.call(LFC_COLL_NEIGHBOR_ALLTOALL), 3));
-    REQUIRE(world.communicator(1).try_at_once(second.call(LFC_COLL_NEIGHBOR_ALLTOALL), 3) ==
-            (again != 50));
-    if (again == 50) break;
-    REQUIRE(world.communicator(0).try_at_once(first.call(LFC_COLL_NEIGHBOR_ALLTOALL), 3));
-    REQUIRE(first.is_right());
-    REQUIRE(second.is_right());
+    Call call(world, all_of(9));
+    REQUIRE_FALSE(try_at(call, 0));
+    REQUIRE(try_at(call, 1));
+    REQUIRE(try_at(call, 0));
+    for (const auto& part : call.parts) REQUIRE(part->is_right());
   }
+  Call call(world, all_of(9));  // what differs is not done so
+  call.parts[1] = std::make_unique<NeighbourPart>(edges, 1, all_of(8));
+  REQUIRE_FALSE(try_at(call, 0));
+  REQUIRE_FALSE(try_at(call, 1));
 }
 
 }  // namespace lfc
