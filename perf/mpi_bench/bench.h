@@ -82,6 +82,9 @@ double run_alltoallv(Point* p, long units);
 double run_gather(Point* p, long units);
 double run_scatter(Point* p, long units);
 double run_reduce_scatter(Point* p, long units);
+int begin_neighbor(Point* p);
+double run_neighbor(Point* p, long units);
+void end_neighbor(Point* p);
 
 int begin_bcast_started(Point* p);
 int begin_allreduce_started(Point* p);

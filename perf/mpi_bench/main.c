@@ -103,6 +103,8 @@ static const Bench benches[] = {
     {"scatter", "MPI_Scatter, likewise", "8,1K,64K", "1", "us", 0, run_scatter, 0, us},
     {"reduce_scatter", "MPI_Reduce_scatter_block of doubles, bytes for each rank", "8,1K,64K", "1",
      "us", 0, run_reduce_scatter, 0, us},
+    {"neighbor", "MPI_Neighbor_alltoall, a stencil of 6, bytes for each", "8,1K,8K,64K", "6", "us",
+     begin_neighbor, run_neighbor, end_neighbor, us},
     {"barrier", "MPI_Barrier", "0", "1", "us", 0, run_barrier, 0, us},
     {"bcast_started", "MPI_Bcast_init; MPI_Start and MPI_Wait, in turn", "8,64K", "1", "us",
      begin_bcast_started, run_bcast_started, end_bcast_started, us},

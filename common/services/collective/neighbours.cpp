@@ -86,7 +86,7 @@ void write_room(Neighbourhood& hood, CollOperation& operation) noexcept {
     if (!again && entry.bytes > 0) std::memcpy(room + place, parts[i].at, entry.bytes);
     place += entry.bytes;
   }
-  operation.direct = lent;
+  operation.direct = lent || !hood.is_known();  // the list of its edges is lent as well
   hood.own().publish(0, operation.first, label_of(operation, Board::kRoom));
 }
 
