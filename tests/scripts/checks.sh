@@ -36,6 +36,13 @@ if command -v clang-tidy >/dev/null; then
   expect 0 '^1 file\(s\) clean' scripts/checks/tidy build
   printf '#include <string>\n#include <utility>\nstd::size_t f(std::string s);\nstd::size_t f(std::string s) {\n  std::string t = std::move(s);\n  return s.size() + t.size();\n}\n' >common/good.cpp
   expect 1 'bugprone-use-after-move' scripts/checks/tidy build
+  for folder in mca btl_lfc osc_neon; do # no folder is left out
+    mkdir -p "$folder/below"
+    mv common/good.cpp "$folder/below/bad.cpp"
+    expect 1 "$folder/below/bad.cpp:.*bugprone-use-after-move" scripts/checks/tidy build
+    mv "$folder/below/bad.cpp" common/good.cpp
+    rm -r "$folder"
+  done
 fi
 
 component() { # component EXTRA-C: builds components/mca_btl_x.so
@@ -74,6 +81,9 @@ mistake layers 'common/engine/ni.cpp includes mpi.h' common/engine/ni.cpp '#incl
 mistake layers 'common/engine/ni.cpp includes opal_config.h' common/engine/ni.cpp '#include "opal_config.h"'
 mistake layers 'services/ordered/.*includes common/services/windows' common/services/ordered/ordered_broadcast.cpp '#include "services/windows/windows.hpp"'
 mistake layers 'which does not exist' common/wire/frame.cpp '#include "wire/nothing.hpp"'
+# What a row permits to one file, and one file to a row, it permits to no other.
+mistake layers 'common/engine/ni.cpp includes common/link/tcp/tcp_link.hpp' common/engine/ni.cpp '#include "link/tcp/tcp_link.hpp"'
+mistake layers 'lfc_look.cpp includes common/lfc/lfc.h: mca/tools/lfc_look/ may not' mca/tools/lfc_look/lfc_look.cpp '#include "lfc/lfc.h"'
 mkdir common/attic
 echo 'int x;' >common/attic/old.cpp
 expect 1 'common/attic/old.cpp: its folder is in no table' scripts/checks/layers
@@ -107,6 +117,21 @@ if [[ -f $tree/build/default/compile_commands.json ]]; then
   }
   wrong_example 'base.cpp does not compile' common/stats/counters.hpp 'counters.add(Counter' 'counters.count(Counter'
   wrong_example 'linger.hpp: its example names departed' common/engine/linger.hpp 'linger.arrived(now)' 'linger.departed(now)'
+fi
+
+# With the components of the real build, where they are.
+components=$tree/build/default/components
+if [[ -f $components/mca_btl_lfc.so ]]; then
+  expect 0 '^btl lfc: [0-9]+ parameters' scripts/checks/parameters "$components"
+  wrong_page() { # wrong_page PATTERN SED-SCRIPT: with btl lfc's page changed so, the check complains
+    cp btl_lfc/README.md before
+    sed -i "$2" btl_lfc/README.md
+    expect 1 "$1" scripts/checks/parameters "$components"
+    mv before btl_lfc/README.md
+  }
+  wrong_page '^btl_lfc_links is not in btl_lfc/README.md' 's/btl_lfc_links/btl_lfc link s/g'
+  wrong_page '^btl_lfc_nothing is in btl_lfc/README.md, but it is no parameter' '$a btl_lfc_nothing'
+  wrong_page '^btl_lfc_rail_timeout: its default is [0-9]+, but btl_lfc/README.md says 7' 's/^\(| `btl_lfc_rail_timeout` | \)[^|]*/\17 /'
 fi
 
 long() { printf 'int long_one(int x) {\n'; printf '  x += %d;\n' {1..61}; printf '  return x;\n}\n'; }
