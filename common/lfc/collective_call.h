@@ -13,7 +13,7 @@
 
 #include "lfc/elements.h"
 
-/* A collective of each kind is one row of kCollectives (collective.hpp), in this order. */
+/* A collective of each kind is one row of kCollectives (collective.hpp) and has one name below, in this order. */
 enum lfc_coll_kind {
   LFC_COLL_BCAST,
   LFC_COLL_REDUCE,
@@ -37,6 +37,14 @@ enum lfc_coll_kind {
   LFC_COLL_NEIGHBOR_ALLTOALL,
   LFC_COLL_KINDS /* how many */
 };
+/* What those who watch call them. */
+#define LFC_COLL_NAMES                                                                     \
+  "bcast", "reduce", "allreduce or barrier", "allgather", "gather", "scatter", "alltoall", \
+      "gatherv", "scatterv", "reduce_scatter", "neighbor_allgather", "neighbor_alltoall"
+/* Whether elements are combined. */
+static inline bool lfc_coll_is_reduction(enum lfc_coll_kind kind) {
+  return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_REDUCE_SCATTER;
+}
 /* Where the block of a rank lies, if they are not all alike: bytes. */
 struct lfc_coll_block {
   size_t offset, bytes;

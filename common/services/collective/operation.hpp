@@ -18,10 +18,6 @@
 
 namespace lfc {
 
-// Kinds that combine elements.
-constexpr bool combines(lfc_coll_kind kind) noexcept {
-  return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_REDUCE_SCATTER;
-}
 // Kinds in which, among nodes, each head gets a block from each other one.
 constexpr bool exchanges(lfc_coll_kind kind) noexcept {
   return kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_ALLTOALL || kind == LFC_COLL_REDUCE_SCATTER;
@@ -103,7 +99,7 @@ struct CollOperation : lfc_coll_call {
   // Of what elements are combined how. (No bytes: nothing is.)
   static std::uint8_t label_what(const lfc_coll_call& call) noexcept {
     constexpr unsigned kTypes = static_cast<unsigned>(LFC_ELEMENT_F64) + 1;
-    if (!combines(call.kind) || call.bytes == 0) return 0;
+    if (!lfc_coll_is_reduction(call.kind) || call.bytes == 0) return 0;
     return static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +
                                      static_cast<unsigned>(call.type));
   }

@@ -59,7 +59,7 @@ std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
 }  // namespace
 
 void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept {
-  if (combines(operation.kind) && operation.bytes > 0)
+  if (lfc_coll_is_reduction(operation.kind) && operation.bytes > 0)
     operation.combine = number_combiner(
         {static_cast<Accumulate>(operation.op), static_cast<Element>(operation.type)});
   const Collective& collective = collective_of(operation.kind);

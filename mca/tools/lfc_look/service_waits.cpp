@@ -93,18 +93,7 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
 // --- Collectives ---
 
 // By lfc_coll_kind.
-constexpr std::array kCollectives{"bcast",
-                                  "reduce",
-                                  "allreduce or barrier",
-                                  "allgather",
-                                  "gather",
-                                  "scatter",
-                                  "alltoall",
-                                  "gatherv",
-                                  "scatterv",
-                                  "reduce_scatter",
-                                  "neighbor_allgather",
-                                  "neighbor_alltoall"};
+constexpr std::array kCollectives{LFC_COLL_NAMES};
 static_assert(kCollectives.size() == LFC_COLL_KINDS);
 
 }  // namespace
