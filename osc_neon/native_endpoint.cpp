@@ -28,32 +28,31 @@ class NativeEndpoint final : public Endpoint {
         comm_(comm),
         rank_(rank),
         ranks_(ranks),
+        level_(service->serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE),
         window_(std::move(service), rank, limits, memory, ranks) {}
 
   NeonWindow& window() { return window_; }
 
   void lock() override {
-    entry_ = window_.ni().services().begin_access();
-    window_.allow_writes();
+    entry_ = window_.port().begin_access();
+    window_.writes().allow();
   }
   bool try_lock() override {
     lock();
     return true;
   }
   void unlock() override {
-    const bool writes = window_.forbid_writes();
-    window_.ni().services().end_access(entry_);
-    if (writes) window_.start_writes();
+    const bool writes = window_.writes().forbid();
+    window_.port().end_access(entry_);
+    if (writes) window_.writes().start();
   }
 
   Neon& neon() override { return window_.neon(); }
-  int level() const override {
-    return window_.ni().config().policy == Policy::single ? MPIX_NEON_NATIVE : MPIX_NEON_ASYNC;
-  }
+  int level() const override { return level_; }
   bool polls() const override { return false; }  // btl lfc does
   int poll() override { return 0; }
   void prepare(Rank target, std::uint64_t size) override {
-    if (size > limits::kNeonEager) window_.prepare(target);
+    if (size > limits::kNeonEager) window_.writes().prepare(target);
   }
   void expose(Announcement& buffer) override { window_.publish(buffer); }
   void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
@@ -73,7 +72,7 @@ class NativeEndpoint final : public Endpoint {
   }
   bool member_lost() override {
     {
-      const Ni::Access access(window_.ni());
+      const ServicePort::Access access(window_.port());
       if (window_.has_lost()) return true;
     }
     // Whom we reach by loads and stores alone no link watches.
@@ -85,11 +84,11 @@ class NativeEndpoint final : public Endpoint {
     drain(
         comm_, window_.sent(),
         [&] {
-          const Ni::Access access(window_.ni());
+          const ServicePort::Access access(window_.port());
           return window_.quiet();
         },
         [&] {
-          const Ni::Access access(window_.ni());
+          const ServicePort::Access access(window_.port());
           return window_.received();
         },
         lfc_native_progress);
@@ -106,6 +105,7 @@ class NativeEndpoint final : public Endpoint {
   const MPI_Win win_;
   const MPI_Comm comm_;  // the window's
   const std::uint32_t rank_, ranks_;
+  const int level_;
   NeonWindow window_;
   SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
   std::optional<SharedMemory> own_;             // our counters, for neighbours to map
@@ -178,7 +178,8 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   for (std::uint32_t each = 0; each < ranks; ++each) {
     lfc_native_memory mapped;
     if (lfc_native_mapped(win, static_cast<int>(each), &mapped) && mapped.size > 0)
-      made->window().map(each, mapped.address, mapped.size, static_cast<std::byte*>(mapped.here));
+      made->window().writes().map(each, mapped.address, mapped.size,
+                                  static_cast<std::byte*>(mapped.here));
   }
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);

@@ -73,7 +73,7 @@ struct ServiceFrames::Member {
 ServiceFrames::ServiceFrames(Ni& ni)
     : ni_(std::shared_ptr<void>(), &ni),
       windows_(std::make_shared<Windows>(ni_, WindowsHost{[] {}, [](void*, WindowStatus) {}})),
-      neon_(std::make_shared<NeonService>(ni_)) {}
+      neon_(std::make_shared<NeonService>(ni_->services(), &ni_->remote())) {}
 
 ServiceFrames::~ServiceFrames() { leave(); }
 

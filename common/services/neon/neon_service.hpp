@@ -5,8 +5,8 @@
 //   auto service = NeonService::of_process();                // null: no NI is open
 //   NeonWindow window(service, rank, limits, exposure, ranks);
 //   window.connect(peers, ids);                              // ids: window.id() of each rank
-//   { const Ni::Access access(window.ni()); window.neon().origin().put(...); }
-//   window.start_writes();                                   // without Access
+//   { const ServicePort::Access access(window.port()); window.neon().origin().put(...); }
+//   window.writes().start();                                 // without Access
 //
 // Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes,
 // so no cycle of waits exists. At most one frame per window and peer waits for a credit; the protocol
@@ -24,11 +24,12 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "engine/ni.hpp"
-#include "engine/service.hpp"
+#include "engine/remote_origin.hpp"
+#include "engine/service_port.hpp"
 #include "look/published.hpp"
 #include "services/neon/exposure.hpp"
 #include "services/neon/neon.hpp"
+#include "services/neon/neon_writes.hpp"
 
 namespace lfc {
 
@@ -38,10 +39,13 @@ class NeonService final : public Service {
  public:
   // The process's, made when it is first asked for; null when no NI is open.
   static std::shared_ptr<NeonService> of_process();
-  explicit NeonService(std::shared_ptr<Ni> ni);
+  // `remote`: what writes straight into memory; null: nothing does.
+  NeonService(ServicePort& port, RemoteOrigin* remote, bool serves_alone = false);
   ~NeonService() override;
 
-  Ni& ni() noexcept { return *ni_; }
+  ServicePort& port() const noexcept { return port_; }
+  // Whether the engine serves others while the rank computes.
+  bool serves_alone() const noexcept { return serves_alone_; }
   // Largest payload of NEON that one frame can carry here.
   std::uint32_t frame_bytes() const noexcept;
 
@@ -53,7 +57,9 @@ class NeonService final : public Service {
  private:
   friend class NeonWindow;
 
-  std::shared_ptr<Ni> ni_;
+  ServicePort& port_;
+  RemoteOrigin* const remote_;
+  const bool serves_alone_;
   NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
 };
 
@@ -67,23 +73,11 @@ class NeonWindow final : private neon::Carrier {
   // By rank; this process's own peer is not looked at.
   void connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids);
 
-  Ni& ni() const noexcept { return service_->ni(); }
+  ServicePort& port() const noexcept { return service_->port(); }
   neon::Neon& neon() noexcept { return neon_; }
 
-  // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied. With Access.
-  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
-  // Finds out whether puts to that rank can go straight into its memory. Without Access, by the host,
-  // before a large put; opens the connection.
-  void prepare(neon::Rank to);
-  // With Access: puts that start now may go straight into memory, until forbid_writes().
-  void allow_writes() noexcept { may_write_ = true; }
-  // Ends that. With Access. True: start_writes() has something to do.
-  bool forbid_writes() noexcept {
-    may_write_ = false;
-    return !writes_.empty();
-  }
-  // Without Access, by the host.
-  void start_writes();
+  // Puts straight into memory.
+  NeonWrites& writes() noexcept { return writes_; }
 
   // Lets origins write to the announced buffer. Without Access, by the host.
   void publish(neon::Announcement& buffer);
@@ -105,23 +99,21 @@ class NeonWindow final : private neon::Carrier {
   template <class>
   friend struct Insight;  // lfc-look
   struct Waiting;         // a frame that waits for a credit
-  struct Write;           // a put straight into memory
   struct Peer {
     PeerId id = kNoPeer;
     std::uint32_t window = 0;  // its name there
     std::unique_ptr<Waiting> waiting;
     bool busy = false;  // `waiting` is on its way
-    bool native_known = false;
-    bool native = false;  // the link can write
-    std::byte* mapped = nullptr;
-    std::uint64_t address = 0, size = 0;  // of what is mapped, there
   };
 
   bool send(neon::Rank to, const neon::Header& header, const void* payload,
             std::size_t size) override;
-  bool can_write(neon::Rank to) const override;
+  bool can_write(neon::Rank to) const override { return writes_.can(to); }
   bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
-             neon::Operation& op) override;
+             neon::Operation& op) override {
+    writes_.add(to, token, offset, op);
+    return true;
+  }
   std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
     return exposure_.at(offset, within, size);
   }
@@ -134,24 +126,21 @@ class NeonWindow final : private neon::Carrier {
   void show(const neon::Announcement& buffer);
   void deliver_own();
   neon::Rank rank_of(PeerId peer) const noexcept;
-  void written(neon::Operation& op, Result result);
 
   const std::shared_ptr<NeonService> service_;
   const neon::Exposure& exposure_;
   const std::uint32_t rank_;
   std::uint32_t id_ = 0;
   std::vector<Peer> peers_;
-  std::vector<neon::Rank> ranks_;               // by PeerId
-  std::deque<std::vector<std::byte>> own_;      // frames to this process itself
-  std::vector<std::unique_ptr<Write>> writes_;  // to be started by the host
-  std::vector<Write*> started_;                 // by it
-  std::vector<neon::Rank> lost_;                // whose loss the protocol has not heard of
+  std::vector<neon::Rank> ranks_;           // by PeerId
+  std::deque<std::vector<std::byte>> own_;  // frames to this process itself
+  std::vector<neon::Rank> lost_;            // whose loss the protocol has not heard of
   std::vector<int> sent_;
   int received_ = 0;
-  bool may_write_ = false;
   bool closing_ = false;
   bool has_lost_ = false;
   neon::Neon neon_;
+  NeonWrites writes_;
   std::optional<look::Published> shown_;  // its members
   std::map<const neon::Announcement*, look::Published> shown_buffers_;
 };

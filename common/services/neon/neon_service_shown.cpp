@@ -34,7 +34,7 @@ const look::Field Insight<NeonWindow>::kFields[] = {number<PeerId>("peer", {offs
 const look::Schema Insight<NeonWindow>::kSchema = look::schema("neon_route", kFields);
 
 void NeonWindow::show(const neon::Announcement& buffer) {
-  const Ni::Access access(ni());
+  const ServicePort::Access access(port());
   shown_buffers_.try_emplace(&buffer, Insight<Announcement>::kSchema, &buffer, 1, 0, this);
 }
 

@@ -9,50 +9,11 @@
 #include "base/bytes.hpp"
 #include "catch.hpp"
 #include "services/multicast/multicast.hpp"
+#include "unit/services/fake_port.hpp"
 
 using namespace lfc;
 
 namespace {
-
-struct Parts {
-  SendLock own_lock{SendLock::Kind::none};
-  Identity own_identity{{1, 1}, {}, 4};
-  Counters own_counters;
-};
-
-// Peer i is the process {1, i}. What is sent to those who have a credit arrives at once; the rest waits.
-struct FakePort final : Parts, ServicePort {
-  FakePort() : ServicePort(own_lock, own_identity, own_counters) {}
-
-  void attach(ServiceId, Service* it) noexcept override { service = it; }
-  PeerId find(ProcessName name) const noexcept override { return name.rank; }
-  ProcessName name(PeerId peer) const noexcept override { return {1, peer}; }
-  bool is_broken(PeerId peer) const noexcept override { return broken[peer]; }
-  std::size_t max_payload() const noexcept override { return 1024; }
-  bool try_announce(PeerId, std::uint8_t, const Slice*, int) noexcept override { return false; }
-  bool try_send(PeerId peer, ServiceId, const Slice* slices, int, bool) noexcept override {
-    if (!credit[peer]) return false;
-    sent.push_back(peer);
-    last = load_pod<MulticastHeader>(static_cast<const std::byte*>(slices[0].data));
-    return true;
-  }
-  void push(PeerId) noexcept override {}
-  void post(PeerId, Message& message) override { waiting.push_back(&message); }
-  bool try_send_data(PeerId, ServiceId, const Slice*, int) noexcept override { return false; }
-  void withdraw(PeerId, Message& message) noexcept override { std::erase(waiting, &message); }
-  void control(PeerId, ServiceId, const void*, std::size_t) override {}
-  bool has_credit(PeerId peer) const noexcept override { return credit[peer]; }
-  void release(PeerId peer) override { released.push_back(peer); }
-  void ack(PeerId, ServiceId, const void*, std::size_t) override {}
-  void wake(ServiceId) noexcept override {}
-  void call_host(WaitingCall&) noexcept override {}
-
-  Service* service = nullptr;
-  std::array<bool, 4> credit{true, true, true, true}, broken{};
-  std::vector<PeerId> sent, released;
-  std::vector<Message*> waiting;
-  MulticastHeader last;
-};
 
 struct Sink : Multicast::Receiver {
   Answer take(const MulticastHeader&, std::span<const std::byte>) override {
@@ -89,6 +50,8 @@ struct Inner {
     return port.service->on_frame(from, FrameType::service, frame);
   }
 
+  MulticastHeader last() const { return load_pod<MulticastHeader>(port.head.data()); }
+
   FakePort port;
   Multicast multicast{port, {}};
   Membership members;
@@ -103,7 +66,7 @@ TEST_CASE("a packet goes on from the frame itself where the child has a credit",
   REQUIRE(at.members.parent(Inner::kShape, 0, 1) == 0);
   REQUIRE(at.arrives(0, 0) == Service::Verdict::release);
   REQUIRE(at.port.sent == std::vector<PeerId>{2});
-  REQUIRE(at.port.last.origin == 0);
+  REQUIRE(at.last().origin == 0);
   REQUIRE(at.sink.taken == 1);
   REQUIRE(at.multicast.packets() == 0);
 }
@@ -135,5 +98,5 @@ TEST_CASE("who loses a member tells all others that are there", "[multicast]") {
   at.port.service->on_lost(3);
   REQUIRE(at.sink.losses == 1);
   REQUIRE(at.port.sent == std::vector<PeerId>{0, 2});
-  REQUIRE(at.port.last.kind == MulticastHeader::Kind::lost);
+  REQUIRE(at.last().kind == MulticastHeader::Kind::lost);
 }

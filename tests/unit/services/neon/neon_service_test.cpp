@@ -49,8 +49,8 @@ struct Setting {
       : world(nodes, options, config) {
     std::vector<std::uint32_t> ids;
     for (Node node = 0; node < nodes; ++node) {
-      const std::shared_ptr<Ni> ni(std::shared_ptr<void>(), &world.ni(node));
-      services.push_back(std::make_shared<NeonService>(ni));
+      Ni& ni = world.ni(node);
+      services.push_back(std::make_shared<NeonService>(ni.services(), &ni.remote()));
       const neon::Limits limits{
           .frame = services[node]->frame_bytes(), .eager = 128, .budget = 1024};
       windows.push_back(
@@ -89,16 +89,16 @@ struct Setting {
       ended.status = status;
     };
     NeonWindow& window = *windows[from];
-    window.prepare(1);
+    window.writes().prepare(1);
     bool writes = false;
     {
-      const Ni::Access access(window.ni());
-      window.allow_writes();
+      const ServicePort::Access access(window.port());
+      window.writes().allow();
       REQUIRE(window.neon().origin().put(made, 1, kTag, offset, made.bytes.data(),
                                          made.bytes.size(), final, false) == Status::ok);
-      writes = window.forbid_writes();
+      writes = window.writes().forbid();
     }
-    if (writes) window.start_writes();
+    if (writes) window.writes().start();
     return made;
   }
   bool holds(const std::vector<std::byte>& data, std::size_t offset = 0) const {
@@ -176,8 +176,8 @@ TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_servi
   SECTION("mapped here: copied") {
     {
       const Ni::Access access(at.world.ni(0));
-      at.windows[0]->map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()), kBytes,
-                         at.buffer.bytes.data());
+      at.windows[0]->writes().map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()),
+                                  kBytes, at.buffer.bytes.data());
     }
     at.put(0, second);
     CHECK(at.holds(second));  // at once
@@ -199,8 +199,8 @@ TEST_CASE("a grant for memory outside of what is mapped is refused", "[neon_serv
   std::vector<std::byte> elsewhere(kBytes);
   {
     const Ni::Access access(at.world.ni(0));
-    at.windows[0]->map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()) + 1, kBytes,
-                       elsewhere.data());
+    at.windows[0]->writes().map(1, reinterpret_cast<std::uint64_t>(at.buffer.bytes.data()) + 1,
+                                kBytes, elsewhere.data());
   }
   const Put& put = at.put(0, pattern(kBytes, 2));
   at.settle();

@@ -1,0 +1,81 @@
+// NeonWrites: puts of a NEON window that go straight into announced memory: by the link that reaches it, or by a copy where it
+// is mapped here.
+//
+//   writes.prepare(rank);                            // before a large put: finds out whether the link can
+//   { const ServicePort::Access access(port); writes.allow(); ... window.neon().origin().put(...);
+//     again = writes.forbid(); }
+//   if (again) writes.start();                       // without Access: a link's call takes the lock itself
+//
+// Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(), reveal() and conceal()
+// without it, by the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/remote_origin.hpp"
+#include "engine/service_port.hpp"
+#include "services/neon/neon.hpp"
+
+namespace lfc {
+
+class NeonWrites {
+ public:
+  // `remote` is null where no link writes. `owner` lives as long as a write is under way.
+  NeonWrites(std::shared_ptr<void> owner, ServicePort& port, RemoteOrigin* remote, neon::Neon& neon,
+             std::uint32_t rank, std::uint32_t ranks);
+  ~NeonWrites();
+  NeonWrites(const NeonWrites&) = delete;
+  NeonWrites& operator=(const NeonWrites&) = delete;
+  void connect(std::span<const PeerId> peers);
+  // Before the window goes: what is under way to lost members ends unheard.
+  void forget() noexcept;
+
+  // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied.
+  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
+  // Finds out whether puts to that rank can go straight into its memory; opens the connection.
+  void prepare(neon::Rank to);
+  // Puts that start now may go straight into memory, until forbid().
+  void allow() noexcept { allowed_ = true; }
+  // True: start() has something to do.
+  bool forbid() noexcept {
+    allowed_ = false;
+    return !due_.empty();
+  }
+  bool can(neon::Rank to) const noexcept {
+    return allowed_ && (targets_[to].native || targets_[to].mapped != nullptr);
+  }
+  void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
+  void start();
+  bool idle() const noexcept { return due_.empty(); }
+
+  // Lets origins write to the announced buffer.
+  void reveal(neon::Announcement& buffer);
+  void conceal(neon::Announcement& buffer);
+
+ private:
+  struct Write;
+  struct Target {
+    PeerId id = kNoPeer;
+    bool known = false;   // whether it is native
+    bool native = false;  // the link can write
+    std::byte* mapped = nullptr;
+    std::uint64_t address = 0, size = 0;  // of what is mapped, there
+  };
+  void ended(neon::Operation& op, Result result);
+
+  const std::shared_ptr<void> owner_;
+  ServicePort& port_;
+  RemoteOrigin* const remote_;
+  neon::Neon& neon_;
+  const std::uint32_t rank_;
+  std::vector<Target> targets_;              // by rank
+  std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
+  std::vector<Write*> started_;              // by it
+  bool allowed_ = false;
+};
+
+}  // namespace lfc
