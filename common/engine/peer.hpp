@@ -39,6 +39,7 @@ struct alignas(kCacheLine) Peer {
     std::array<std::byte, kServiceAckRoom> payload;
   };
   static_assert(sizeof(AckPayload) <= kServiceAckRoom);
+  static_assert(kServiceAckRoom <= kInlinePayload);  // it needs nothing of a ring but a slot
 
   // `window`: the receive buffers that it is promised.
   Peer(PeerId id_, const Address& address_, std::uint32_t window)

@@ -60,7 +60,7 @@ void Receiver::on_placed(PeerId id, Meta meta, const Placing& frame) {
   int count = 0;
   std::size_t bytes = 0;
   RingFrame frame;
-  while (count < limit && !peer.is_lost() && ring.peek_short(frame)) {
+  while (count < limit && !peer.is_lost() && ring.peek_message(frame)) {
     const Meta meta = frame.meta();
     if (!arrived(peer, FrameType::message, meta.credits)) [[unlikely]]
       break;

@@ -115,7 +115,7 @@ class Sender final : private PeerTable::Watcher {
   Peer* to_retry_ = nullptr;
 };
 
-// A message that fits into a slot of the peer's ring, when nothing stands in its way: no call, so
+// A short message through the peer's ring, when nothing stands in its way: no call, so
 // that it is in line where messages are sent. False: nothing was done.
 [[gnu::always_inline]] inline bool Sender::send_short(Peer& peer, std::uint8_t tag,
                                                       const Slice* slices, int count) noexcept {

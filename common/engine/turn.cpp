@@ -82,8 +82,6 @@ void Turn::do_afterwork() noexcept {
 // While nobody has talked there can only be a stranger's first words, for which links are polled now
 // and then anyhow: a job that has this NI loaded and talks over something else hardly pays for it.
 bool Turn::may_skip() noexcept {
-  if (!activity_.is_unused()) [[likely]]
-    return false;
   const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
   if (passes % kPassesPerIdlePoll == 0 || parts_.outcomes.any()) return false;
   passes_.store(passes, std::memory_order_relaxed);

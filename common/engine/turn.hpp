@@ -56,7 +56,7 @@ class Turn {
 
   // --- The host ---
 
-  int progress() noexcept { return may_skip() ? 0 : pass_and_serve(); }
+  int progress() noexcept { return activity_.is_unused() && may_skip() ? 0 : pass_and_serve(); }
   // `away`: from where the host cannot be called back; what comes for it waits until it makes progress. For one thread.
   int pass(bool away = false) noexcept;
   int serve_host() noexcept;
@@ -90,7 +90,7 @@ class Turn {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  bool may_skip() noexcept;
+  [[gnu::noinline]] bool may_skip() noexcept;
   int pass_and_serve() noexcept;
   int look(bool all_links) noexcept;
   [[gnu::noinline]] void do_afterwork() noexcept;

@@ -42,26 +42,45 @@ SendStatus RingWriter::send(Meta meta, const Slice* slices, int count) noexcept 
 SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
                                  std::size_t length) noexcept {
   if (length > max_payload_) return SendStatus::broken;
-  const std::uint32_t need = units(length);
-  const std::uint32_t start = place_bulk(bulk_next_, need);
-  const auto fits = [&] { return start + need - bulk_consumed_ <= bulk_units_; };
-  std::byte* to = slot(next_) + sizeof(std::uint64_t);
+  std::byte* const word = slot(next_);
+  std::byte* to = word + sizeof(std::uint64_t);
   if (length > kInlinePayload) {
-    if (!fits()) {
-      if (!refresh()) return SendStatus::broken;
-      if (!fits()) return SendStatus::again;
+    const std::uint32_t need = units(length);
+    if (need > bulk_until_ - bulk_next_) {
+      const SendStatus status = make_room(need);
+      if (status != SendStatus::sent) return status;
     }
-    to = bulk(start);
-    bulk_next_ = start + need;
+    to = take_bulk(to, need);
   }
   for (int i = 0; i < count; ++i) {
     if (slices[i].size == 0) continue;  // its data may be null
     std::memcpy(to, slices[i].data, slices[i].size);
     to += slices[i].size;
   }
-  show(next_, meta, length);
-  ++next_;
-  prefetch_to_write(bulk(place_bulk(bulk_next_, need)), length);  // as in send_short()
+  const std::uint64_t number = next_++;
+  show(word, RingWord::pack(number, meta, length));
+  if (length > kInlinePayload) prepare_next(length);
+  return SendStatus::sent;
+}
+
+// Bulk for a payload, and for some more like it: from the beginning if the reader has consumed
+// everything, and unless it is so long that no near cache would keep it. To see that costs a line that the reader writes, so a reader that does not keep up is
+// asked less and less.
+SendStatus RingWriter::make_room(std::uint32_t need) noexcept {
+  if (!refresh()) return SendStatus::broken;
+  std::uint32_t from = bulk_next_;
+  if (bulk_consumed_ == bulk_next_ && need <= 2 * kStretch) {
+    from = bulk_consumed_ = next_lap(from);
+    stretch_ = kStretch;
+  } else {
+    if (!in_one_piece(from, need)) from = next_lap(from);
+    if (from + need - bulk_consumed_ > bulk_units_) return SendStatus::again;
+    stretch_ = std::min(2 * stretch_, bulk_units_);
+  }
+  bulk_next_ = from;
+  const std::uint32_t free = bulk_consumed_ + bulk_units_ - from;
+  const std::uint32_t piece = bulk_units_ - (from & (bulk_units_ - 1));
+  bulk_until_ = from + std::min({std::max(need, stretch_), free, piece});
   return SendStatus::sent;
 }
 
@@ -71,10 +90,12 @@ bool RingWriter::refresh() noexcept {
   const std::uint64_t consumed = full_at_ - slot_count_;
   const std::uint32_t slots =
       static_cast<std::uint32_t>(seen) - static_cast<std::uint32_t>(consumed);
-  const std::uint32_t bulk_units = static_cast<std::uint32_t>(seen >> 32) - bulk_consumed_;
-  if (slots > next_ - consumed || bulk_units > bulk_next_ - bulk_consumed_) return false;
+  if (slots > next_ - consumed) return false;
   full_at_ += slots;
-  bulk_consumed_ += bulk_units;
+  const auto bulk = static_cast<std::uint32_t>(seen >> 32);
+  if (bulk == bulk_seen_) return true;  // nothing new; bulk_consumed_ may have been set beyond it
+  if (bulk - bulk_consumed_ > bulk_next_ - bulk_consumed_) return false;
+  bulk_seen_ = bulk_consumed_ = bulk;
   return true;
 }
 
@@ -84,6 +105,7 @@ RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
                                          : RingWord::sequence(word) ==
                                                static_cast<std::uint16_t>(next_ + 1 - slot_count_);
   if (!stale) return Peek::corrupt;
+  if (bulk_next_ != bulk_published_) publish();
   empty_word_ = word;
   return Peek::empty;
 }

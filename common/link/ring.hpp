@@ -2,8 +2,12 @@
 //
 // Fixed slots of 640 bytes, each beginning with one 64-bit control word, and a bulk area. A payload
 // of up to 632 bytes lies behind the word: the flag and a short payload share one cache line, so a
-// short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, at
-// a position that both sides compute by the same rule and that is therefore never on the wire.
+// short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, and
+// its position behind the word.
+//
+// Bulk is used over and over from its beginning while the reader keeps up: lines that both
+// processors still have in their nearest caches cost half of what those of a lap ago do. Only what
+// piles up goes on through the whole area.
 //
 //   RingShape shape;                                  // 64 slots, 256 KiB
 //   RingWriter writer(memory, shape);                 // memory: shape.bytes(), zero, slot-aligned
@@ -16,8 +20,9 @@
 //  - The word's sequence is the low 16 bits of (slot number + 1), so the word of an earlier lap is
 //    never mistaken for a new one: no zeroing, no separate tail index.
 //  - Frames of data leave kControlReserve slots to control frames.
-//  - The reader publishes its progress only every quarter of the slots or of the bulk: what it
-//    keeps to itself never fills the ring, so the writer cannot wait for it in vain.
+//  - The reader publishes its progress only every quarter of the slots or of the bulk, and when it
+//    has emptied the ring of bulk: what it keeps to itself never fills the ring, so the writer
+//    cannot wait for it in vain.
 //  - Whatever the other side writes is checked before use; a lie is `broken` or `corrupt`.
 // Threads: one writer and one reader, which may be different processes.
 #pragma once
@@ -43,6 +48,8 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kSlotBytes = 640;
 inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
 inline constexpr std::uint32_t kControlReserve = 8;
+// What is copied in line, without a call.
+inline constexpr std::size_t kShortPayload = 2048;
 // Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
 // with anything else.
 inline constexpr std::size_t kRingAlignment = 256;
@@ -73,6 +80,9 @@ struct alignas(kCacheLine) RingProgress {
   // Slots consumed (low half) and 64-byte units of bulk consumed (high half), both modulo 2^32.
   std::atomic<std::uint64_t> consumed;
 };
+
+// Where a payload in the bulk area begins, behind the word: in units, modulo 2^32.
+using BulkPosition = std::uint32_t;
 
 // The control word of a slot.
 struct RingWord {
@@ -116,11 +126,13 @@ class RingView {
   static std::uint32_t units(std::size_t length) noexcept {
     return static_cast<std::uint32_t>((length + kUnit - 1) / kUnit);
   }
-  // The rule for a bulk payload: at `next`, or at the beginning when it would not fit before the
-  // end of the area.
-  std::uint32_t place_bulk(std::uint32_t next, std::uint32_t need) const noexcept {
-    const std::uint32_t position = next & (bulk_units_ - 1);
-    return position + need <= bulk_units_ ? next : next + (bulk_units_ - position);
+  // The beginning of the bulk area in the lap after `unit`, or there.
+  std::uint32_t next_lap(std::uint32_t unit) const noexcept {
+    return (unit + bulk_units_ - 1) & ~(bulk_units_ - 1);
+  }
+  // Whether so many units from `unit` on lie in one piece.
+  bool in_one_piece(std::uint32_t unit, std::uint32_t need) const noexcept {
+    return (unit & (bulk_units_ - 1)) + need <= bulk_units_;
   }
   std::byte* bulk(std::uint32_t unit) const noexcept {
     return bulk_ + std::size_t{unit & (bulk_units_ - 1)} * kUnit;
@@ -179,22 +191,26 @@ class RingWriter : private RingView {
   RingWriter(std::byte* memory, const RingShape& shape) noexcept
       : RingView(memory, shape), full_at_(shape.slots) {}
 
-  // The common case, in line and without a call: there is known to be room, and the payload, `head`
-  // and `body`, either of which may be empty, fits into a slot. False: nothing was done, ask send().
+  // The common case, in line and without a call: there is known to be room for `head` and `body`,
+  // either of which may be empty, and they are no more than kShortPayload. False: nothing was done,
+  // ask send().
   [[gnu::always_inline]] bool send_short(Meta meta, Slice head, Slice body) noexcept {
     const std::uint64_t number = next_;
     const std::size_t length = head.size + body.size;
-    if (number + reserve(meta) >= full_at_ || length > kInlinePayload) [[unlikely]]
+    if (number + reserve(meta) >= full_at_) [[unlikely]]
       return false;
-    std::byte* const to = slot(number);
-    copy_short(to + sizeof(std::uint64_t), head.data, head.size);
-    copy_short(to + sizeof(std::uint64_t) + head.size, body.data, body.size);
+    std::byte* const word = slot(number);
+    std::byte* to = word + sizeof(std::uint64_t);
+    if (length > kInlinePayload) {
+      if (length > kShortPayload || units(length) > bulk_until_ - bulk_next_) [[unlikely]]
+        return false;
+      to = take_bulk(to, units(length));
+    }
+    copy_short(to, head.data, head.size);
+    copy_short(to + head.size, body.data, body.size);
     next_ = number + 1;
-    show(number, meta, length);
-    // The next frame is probably as long. Its lines are the reader's from the lap before; the word
-    // could not become visible before they are ours. The word's own line stays where it is polled.
-    if (length > kCacheLine - sizeof(std::uint64_t))
-      prefetch_to_write(slot(number + 1) + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
+    show(word, RingWord::pack(number, meta, length));
+    if (length > kCacheLine - sizeof(std::uint64_t)) prepare_next(length);
     return true;
   }
   // `again`: no room. `broken`: the reader's progress is nonsense, the payload is too long, or the
@@ -210,23 +226,47 @@ class RingWriter : private RingView {
   }
 
  private:
+  // How much bulk is used before it is begun anew, if the reader has kept up: units.
+  static constexpr std::uint32_t kStretch = 4096 / kUnit;
+
   // Makes a frame visible, and wakes a reader that sleeps.
-  [[gnu::always_inline]] void show(std::uint64_t number, Meta meta, std::size_t length) noexcept {
+  [[gnu::always_inline]] void show(std::byte* slot, std::uint64_t word) noexcept {
     // Pairs with the acquire in RingReader::peek.
-    word_of(slot(number)).store(RingWord::pack(number, meta, length), std::memory_order_release);
+    word_of(slot).store(word, std::memory_order_release);
     if (cord_ != nullptr) cord_->pull();
   }
   static std::uint32_t reserve(Meta meta) noexcept {
     return is_data(meta.type) ? kControlReserve : 0;
   }
+  // There is room. `behind_word`: where its position is told.
+  [[gnu::always_inline]] std::byte* take_bulk(std::byte* behind_word, std::uint32_t need) noexcept {
+    const BulkPosition start = bulk_next_;
+    std::memcpy(behind_word, &start, sizeof start);
+    bulk_next_ = start + need;
+    return bulk(start);
+  }
+  // The next frame is probably as long. Its lines are the reader's from the time before; the word
+  // could not become visible before they are ours. The word's own line stays where it is polled.
+  [[gnu::always_inline]] void prepare_next(std::size_t length) const noexcept {
+    if (length <= kInlinePayload)
+      return prefetch_to_write(slot(next_) + kCacheLine,
+                               length + sizeof(std::uint64_t) - kCacheLine);
+    const bool goes_on = units(length) <= bulk_until_ - bulk_next_;
+    prefetch_to_write(bulk(goes_on ? bulk_next_ : next_lap(bulk_next_)), length);
+  }
   SendStatus send_long(Meta meta, const Slice* slices, int count, std::size_t length) noexcept;
+  SendStatus make_room(std::uint32_t need) noexcept;
   // Reads the reader's progress; false when it cannot be true.
   bool refresh() noexcept;
 
-  std::uint64_t next_ = 0;           // number of the next slot
-  std::uint64_t full_at_;            // the slot number that the reader is not known to have freed
-  std::uint32_t bulk_next_ = 0;      // units, modulo 2^32
-  std::uint32_t bulk_consumed_ = 0;  // units that the reader is known to have consumed, likewise
+  std::uint64_t next_ = 0;  // number of the next slot
+  std::uint64_t full_at_;   // the slot number that the reader is not known to have freed
+  // In units of bulk, modulo 2^32:
+  std::uint32_t bulk_next_ = 0;
+  std::uint32_t bulk_until_ = 0;  // what is free in one piece, and used without asking the reader
+  std::uint32_t bulk_consumed_ = 0;  // what the reader is known to have consumed
+  std::uint32_t bulk_seen_ = 0;      // what it has published last
+  std::uint32_t stretch_ = kStretch;
   bool shut_ = false;
   const BellCord* cord_ = nullptr;
 };
@@ -269,26 +309,23 @@ class RingReader : private RingView {
     } else {
       if (length > max_payload_) [[unlikely]]
         return Peek::corrupt;
-      const std::uint32_t need = units(length);
-      const std::uint32_t start = place_bulk(bulk_next_, need);
-      out.payload = {bulk(start), length};
-      bulk_after_ = start + need;
-      if (bulk_after_ - bulk_published_ >= bulk_units_ / 4) publish_at_ = next_ + 1;
-      prefetch_to_read(out.payload.data(), length);
+      if (!find_bulk(length, out.payload)) [[unlikely]]
+        return Peek::corrupt;
     }
     return Peek::frame;
   }
 
-  // The oldest frame, if it is a message that lies in its slot: the common case, in line. On false
-  // ask peek(). It stays in the ring until pop().
-  [[gnu::always_inline]] bool peek_short(RingFrame& out) noexcept {
+  // The oldest frame, if it is a message: the common case, in line. On false ask peek(). It stays in
+  // the ring until pop().
+  [[gnu::always_inline]] bool peek_message(RingFrame& out) noexcept {
     const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);  // as in peek()
     const std::size_t length = RingWord::length(word);
     if (RingWord::sequence_and_type(word) !=
-            RingWord::sequence_and_type(RingWord::pack(next_, {FrameType::message, 0, 0}, 0)) ||
-        length > kInlinePayload) [[unlikely]]
+        RingWord::sequence_and_type(RingWord::pack(next_, {FrameType::message, 0, 0}, 0)))
+        [[unlikely]]
       return false;
     out.word = word;
+    if (length > kInlinePayload) return length <= max_payload_ && find_bulk(length, out.payload);
     out.payload = in_slot(length);
     return true;
   }
@@ -310,6 +347,20 @@ class RingReader : private RingView {
       prefetch_to_read(at_ + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
     return {at_ + sizeof(std::uint64_t), length};
   }
+  // A payload in the bulk area, likewise. False: it does not lie in there.
+  [[gnu::always_inline]] bool find_bulk(std::size_t length,
+                                        std::span<const std::byte>& out) noexcept {
+    BulkPosition start = 0;
+    std::memcpy(&start, at_ + sizeof(std::uint64_t), sizeof start);
+    const std::uint32_t need = units(length);
+    if (!in_one_piece(start, need)) [[unlikely]]
+      return false;
+    out = {bulk(start), length};
+    bulk_after_ = start + need;
+    if (bulk_after_ - bulk_published_ >= bulk_units_ / 4) publish_at_ = next_ + 1;
+    prefetch_to_read(out.data(), length);
+    return true;
+  }
   // The word of a slot whose frame of this lap has not come.
   Peek look_at_stale(std::uint64_t word) noexcept;
   void publish() noexcept;
@@ -318,8 +369,8 @@ class RingReader : private RingView {
   std::uint64_t empty_word_ = 0;  // what was found in it when it was empty; 0 is never a frame
   std::uint64_t next_ = 0;        // its number
   std::uint64_t publish_at_;      // the slot number with which progress is worth publishing
-  std::uint32_t bulk_next_ = 0;   // units, modulo 2^32
-  std::uint32_t bulk_after_ = 0;  // bulk_next_ once the frame of the last peek is popped
+  std::uint32_t bulk_next_ = 0;   // the end of what has been consumed: units, modulo 2^32
+  std::uint32_t bulk_after_ = 0;  // that once the frame of the last peek is popped
   std::uint32_t bulk_published_ = 0;
 };
 

@@ -50,6 +50,7 @@ class RingFuzzer final : public Fuzzer {
       const Meta meta{static_cast<FrameType>(random_.below(14)), 0, 0};
       if (random_.chance(700))
         word = RingWord::pack(random_.below(64), meta, static_cast<std::size_t>(odd_number()));
+      if (random_.chance(200)) at += sizeof word;  // the position of a payload in the bulk area
     }
     std::memcpy(memory_.get() + at, &word, sizeof word);
   }

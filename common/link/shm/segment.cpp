@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint32_t kMaxPlaces = 1 << 14;
 
-const BuildStamp stamp("segment",
-                       {sizeof(SegmentHead), offsetof(SegmentHead, changes),
-                        offsetof(SegmentHead, bell), sizeof(BellState), sizeof(PlaceHead),
-                        sizeof(RingProgress), kRingHead, kSlotBytes, kControlReserve});
+const BuildStamp stamp("segment", {sizeof(SegmentHead), offsetof(SegmentHead, changes),
+                                   offsetof(SegmentHead, bell), sizeof(BellState),
+                                   sizeof(PlaceHead), sizeof(RingProgress), kRingHead, kSlotBytes,
+                                   sizeof(BulkPosition), kControlReserve});
 
 std::size_t round_to_pages(std::size_t size) noexcept {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

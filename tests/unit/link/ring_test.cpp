@@ -36,6 +36,20 @@ struct TestRing {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory + kRingHead +
                                                           slot % shape.slots * kSlotBytes);
   }
+  void set_position(std::uint64_t slot, BulkPosition position) {
+    std::memcpy(reinterpret_cast<std::byte*>(&word(slot)) + sizeof(std::uint64_t), &position,
+                sizeof position);
+  }
+  // Where its payload lay, after it has been found to be right; the reader has then seen the ring empty.
+  const std::byte* pass(std::span<const std::byte> payload) {
+    RingFrame frame;
+    REQUIRE(send(FrameType::message, payload) == SendStatus::sent);
+    REQUIRE(reader.peek(frame) == RingReader::Peek::frame);
+    REQUIRE(std::equal(payload.begin(), payload.end(), frame.payload.begin(), frame.payload.end()));
+    reader.pop();
+    REQUIRE(reader.peek(frame) == RingReader::Peek::empty);
+    return frame.payload.data();
+  }
   std::atomic<std::uint64_t>& progress() {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory);
   }
@@ -164,6 +178,68 @@ TEST_CASE("ring: a full bulk area refuses long frames but not short ones", "[rin
   CHECK(ring.send(FrameType::message, pattern(100, 2)) == SendStatus::sent);
 }
 
+TEST_CASE("ring: while the reader keeps up the same few lines of bulk are used again", "[ring]") {
+  TestRing ring(RingShape{});
+  const std::byte* const bulk = ring.memory + kRingHead + 64 * kSlotBytes;
+  const std::size_t size = GENERATE(700u, 1046u, 4000u, 8000u);
+  const auto payload = pattern(size, 5);
+  const auto farthest = [&] {
+    std::size_t far = 0;
+    for (int i = 0; i < 1000; ++i)
+      far = std::max(far, static_cast<std::size_t>(ring.pass(payload) - bulk));
+    return far;
+  };
+  CHECK(farthest() < 4096);
+  // What piles up goes on, and is followed by at most one lap; then it begins anew.
+  int piled = 0;
+  while (ring.send(FrameType::message, payload) == SendStatus::sent) ++piled;
+  CHECK(piled >=
+        std::min<int>(64 - kControlReserve, (256 * 1024 - 32768) / static_cast<int>(size)));
+  RingFrame frame;
+  for (; piled != 0; --piled) {
+    REQUIRE(ring.reader.peek(frame) == RingReader::Peek::frame);
+    CHECK(same(frame.payload, payload));
+    ring.reader.pop();
+  }
+  REQUIRE(ring.reader.peek(frame) == RingReader::Peek::empty);
+  (void)farthest();
+  CHECK(farthest() < 4096);
+}
+
+TEST_CASE("ring: positions in the bulk area wrap", "[ring]") {
+  // Each frame begins a lap of 2^20 units, so they wrap after 4096.
+  const RingShape shape{64, 1 << 26, 64 * 1024};
+  TestRing ring(shape);
+  for (std::uint32_t i = 0; i < 4200; ++i) (void)ring.pass(pattern(4200, i));
+  // And while something is always under way.
+  const auto payload = pattern(5000, 1);
+  REQUIRE(ring.send(FrameType::message, payload) == SendStatus::sent);
+  RingFrame frame;
+  for (int i = 0; i < 30'000; ++i) {
+    const bool sent = ring.send(FrameType::message, payload) == SendStatus::sent;
+    const bool found = ring.reader.peek(frame) == RingReader::Peek::frame;
+    if (!sent || !found || !same(frame.payload, payload)) FAIL("frame " << i);
+    ring.reader.pop();
+  }
+}
+
+TEST_CASE("ring: a position outside the bulk area is reported", "[ring]") {
+  TestRing ring(kSmall);  // 64 units
+  const std::uint64_t word = RingWord::pack(0, {FrameType::message, 0, 0}, 1000);
+  RingFrame frame;
+  ring.word(0) = word;
+  for (const BulkPosition position : {49u, 63u, 0xffffffffu, 0xfffffff1u}) {
+    ring.set_position(0, position);
+    CHECK_FALSE(ring.reader.peek_message(frame));
+    CHECK(ring.reader.peek(frame) == RingReader::Peek::corrupt);
+  }
+  for (const BulkPosition position : {0u, 48u, 64u, 0xfffffff0u}) {
+    ring.set_position(0, position);
+    CHECK(ring.reader.peek_message(frame));
+    CHECK(ring.reader.peek(frame) == RingReader::Peek::frame);
+  }
+}
+
 TEST_CASE("ring: a corrupt control word is reported, whatever it says", "[ring]") {
   TestRing ring(kSmall);
   RingFrame frame;
@@ -195,6 +271,7 @@ TEST_CASE("ring: random words never lead outside the ring", "[ring]") {
     // Half of them plausible, so that the reader advances.
     if (i % 2 == 0) word = (word & 0x7ff'ff'ff'0f'0000u) | ((slot + 1) & 0xffff);
     ring.word(slot) = word;
+    ring.set_position(slot, static_cast<BulkPosition>(random()));
     RingFrame frame;
     if (ring.reader.peek(frame) != RingReader::Peek::frame) continue;
     const std::byte* end = ring.memory + ring.shape.bytes();
