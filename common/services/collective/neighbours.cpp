@@ -72,8 +72,7 @@ void write_room(Neighbourhood& hood, CollOperation& operation) noexcept {
   std::size_t place = sizeof(Head) + (listed ? count : 0) * sizeof(Entry);
   std::size_t all = 0;
   for (std::size_t i = 0; i < count; ++i) all += is_again(parts, i) ? 0 : parts[i].bytes;
-  const bool lent =
-      !listed || all > limits::kCollRow * hood.readers().size() || all > Board::kRoom - place;
+  const bool lent = !listed || all > limits::kCollRow * count || all > Board::kRoom - place;
   std::byte* const room = hood.own().room(0, operation.first, Board::kRoom);
   const Head head{count, address_of(hood.destinations().data()), address_of(parts), lent ? 1u : 0u};
   std::memcpy(room, &head, sizeof head);
