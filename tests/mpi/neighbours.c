@@ -9,7 +9,7 @@
 // are left out there.
 #include "check.h"
 
-#if MPI_VERSION < 4
+#if OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define INIT(call) MPIX_Neighbor_##call##_init
 #else
