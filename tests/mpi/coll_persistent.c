@@ -2,7 +2,7 @@
 // layouts, in place, with no bytes at all; each result against what this rank works out for itself.
 #include "check.h"
 
-#if MPI_VERSION < 4
+#if OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define INIT(call) MPIX_##call##_init
 #else
