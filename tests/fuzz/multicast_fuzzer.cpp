@@ -20,8 +20,8 @@ constexpr std::uint32_t kMembers = 12;
 constexpr std::uint32_t kWindow = 4;
 constexpr std::uint64_t kGroup = 7;
 constexpr std::uint64_t kOrder = 9;
-constexpr std::size_t kShare = 2 * Multicast::kPacketCost;
-constexpr std::size_t kEarly = 16 * Multicast::kPacketCost;
+constexpr std::size_t kShare = 2 * MulticastPacket::kCost;
+constexpr std::size_t kEarly = 16 * MulticastPacket::kCost;
 // Of the group and of others, stored, one more each; in windows, and on channels of members.
 constexpr std::size_t kMostPackets =
     kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers * Recovery::kChannelsOfOne;
@@ -50,12 +50,12 @@ class Session {
         receiver(random),
         ni(config(self)),
         link(open(ni, random)),
-        multicast(ni.services(), {.share = kShare,
-                                  .early = kEarly,
-                                  .forward_in_host = random.chance(100),
-                                  .recovery = random.chance(500) ? Multicast::Suspicion::immediate
-                                                                 : Multicast::Suspicion::timer,
-                                  .delay = 1000}),
+        multicast(ni.services(),
+                  {.share = kShare,
+                   .early = kEarly,
+                   .forward_in_host = random.chance(100),
+                   .recovery = random.chance(500) ? Suspicion::immediate : Suspicion::timer,
+                   .delay = 1000}),
         ordering(ni.services(), {}, ServiceId::ordered),
         order(ordering, {.window = 8, .packet = 32, .sequencer = choose(random)}) {
     std::vector<ProcessName> names;

@@ -139,14 +139,13 @@ CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& op
     hosts_.push_back(std::make_unique<Host>(*this, rank));
   coll_.shape = options.shape;
   coll_.fan = static_cast<unsigned>(random_.below(5));
-  const auto recovery =
-      can_deadlock(options.shape) ? options.recovery : Multicast::Suspicion::never;
+  const auto recovery = can_deadlock(options.shape) ? options.recovery : Suspicion::never;
   for (auto& host : hosts_) {
     Ni& ni = world_.ni(host->node);
     if (coll_.window == CollOptions{}.window) {
       const std::size_t head = sizeof(MulticastHeader) + sizeof(Recovery::Channel);
       coll_.packet = std::max(ni.max_message() - std::min(ni.max_message(), head), kLeastPacket);
-      coll_.window = (coll_.packet + Multicast::kPacketCost) * random_.between(1, 20);
+      coll_.window = (coll_.packet + MulticastPacket::kCost) * random_.between(1, 20);
     }
     host->multicast = std::make_unique<Multicast>(
         ni.services(),

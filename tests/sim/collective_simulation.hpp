@@ -31,7 +31,7 @@ struct CollectiveSimulationOptions {
   std::uint32_t calls = 20;  // in all
   std::uint32_t deaths = 0;
   TreeShape shape = TreeShape::monotone;
-  Multicast::Suspicion recovery = Multicast::Suspicion::never;
+  Suspicion recovery = Suspicion::never;
 };
 
 struct CollectiveCounts {

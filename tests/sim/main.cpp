@@ -106,8 +106,7 @@ bool parse(int argc, char** argv, CommandLine& out) {
       continue;
     }
     if (name == "--recovery" && i + 1 < argc) {
-      if (!parse_name("--recovery", argv[++i], lfc::Multicast::kSuspicionNames,
-                      out.groups.recovery))
+      if (!parse_name("--recovery", argv[++i], lfc::kSuspicionNames, out.groups.recovery))
         return false;
       continue;
     }
@@ -163,8 +162,7 @@ int run_multicast(const CommandLine& command) {
   lfc::MulticastCounts sum;
   std::uint64_t failed = 0;
   const std::string shape = lfc::kTreeNames[static_cast<std::size_t>(options.shape)];
-  const char* recovery =
-      lfc::Multicast::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
+  const char* recovery = lfc::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
     if (command.most_nodes > command.groups.nodes)
       options.nodes =
@@ -248,8 +246,7 @@ int run_collective(const CommandLine& command) {
   lfc::CollectiveCounts sum;
   std::uint64_t failed = 0;
   const char* shape = lfc::kTreeNames[static_cast<std::size_t>(options.shape)];
-  const char* recovery =
-      lfc::Multicast::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
+  const char* recovery = lfc::kSuspicionNames[static_cast<std::size_t>(options.recovery)];
   for (std::uint64_t i = 0; i < command.seeds; ++i, ++options.seed) {
     lfc::CollectiveSimulation simulation(options);
     const std::string fault = simulation.run();

@@ -105,7 +105,7 @@ Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHea
 }
 
 void MulticastSimulation::Member::release_first() {
-  ++taken[Multicast::header(*kept.front()).origin];
+  ++taken[kept.front()->header.origin];
   host->multicast->release(*kept.front());
   kept.pop_front();
 }
@@ -149,7 +149,7 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
         Multicast::Options{
             // Not a byte more than the members may send.
             .share = options.waits
-                         ? lead_ * (world_.ni(node).max_message() + Multicast::kPacketCost)
+                         ? lead_ * (world_.ni(node).max_message() + MulticastPacket::kCost)
                          : Multicast::Options{}.share,
             .recovery = options.recovery,
             .delay = options.delay,

@@ -31,7 +31,7 @@ struct MulticastSimulationOptions {
   std::uint32_t multicasts = 4;  // of each member of each group
   TreeShape shape = TreeShape::monotone;
   bool whole = false;  // one group of everybody instead of random ones
-  Multicast::Suspicion recovery = Multicast::Suspicion::never;
+  Suspicion recovery = Suspicion::never;
   bool waits = false;
   std::uint64_t delay = 2000;  // ticks until the timer suspects a deadlock
 };

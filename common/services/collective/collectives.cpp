@@ -26,10 +26,9 @@ CollOptions options_of(const lfc_coll_parameters& said, bool threads) noexcept {
           threads};
 }
 
-Multicast::Suspicion recovery_of(const lfc_coll_parameters& said) noexcept {
-  return can_deadlock(choice<TreeShape>(said, said.tree))
-             ? choice<Multicast::Suspicion>(said, said.recovery)
-             : Multicast::Suspicion::never;
+Suspicion recovery_of(const lfc_coll_parameters& said) noexcept {
+  return can_deadlock(choice<TreeShape>(said, said.tree)) ? choice<Suspicion>(said, said.recovery)
+                                                          : Suspicion::never;
 }
 
 // What all ranks must have said alike.

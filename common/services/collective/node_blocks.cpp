@@ -25,7 +25,7 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
     return Answer::malformed;
   const auto [first, last] = kept_.equal_range(header.number);
   for (auto entry = first; entry != last; ++entry)
-    if (Multicast::header(*entry->second).origin == header.origin) return Answer::malformed;
+    if (entry->second->header.origin == header.origin) return Answer::malformed;
   const bool another = seat_.current != nullptr && seat_.current->covers(header.number) &&
                        (!exchanges(seat_.current->kind) || seat_.current->first != header.number);
   if (another || header.number < seat_.own_next) {
@@ -36,7 +36,7 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
 }
 
 void NodeBlocks::keep(Multicast::Packet& packet) {
-  const std::uint64_t step = Multicast::header(packet).number;
+  const std::uint64_t step = packet.header.number;
   kept_.insert({step, &packet});
   if (seat_.current != nullptr && seat_.current->first == step)
     seat_.current->arrived.fetch_add(1, std::memory_order_release);

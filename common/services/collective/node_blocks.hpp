@@ -30,8 +30,8 @@ class NodeBlocks {
     const auto [first, last] = kept_.equal_range(operation.first);
     for (auto entry = first; entry != last; ++entry) {
       Multicast::Packet& packet = *entry->second;
-      const MulticastHeader& header = Multicast::header(packet);
-      const std::span<const std::byte> bytes = Multicast::bytes(packet);
+      const MulticastHeader& header = packet.header;
+      const std::span<const std::byte> bytes = packet.bytes();
       each(header.origin, Label::of(header.word, bytes.size()), bytes);
       seat_.multicast.release(packet);
     }

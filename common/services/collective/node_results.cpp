@@ -34,9 +34,7 @@ void NodeResults::place_own(std::uint64_t step, Label label, std::span<const std
   if (!place(step, label, bytes)) own_.emplace(step, Own{label, {bytes.begin(), bytes.end()}});
 }
 
-void NodeResults::keep(Multicast::Packet& packet) {
-  kept_.insert({Multicast::header(packet).number, &packet});
-}
+void NodeResults::keep(Multicast::Packet& packet) { kept_.insert({packet.header.number, &packet}); }
 
 // Later steps find no room either, nor does an operation that is still to come.
 bool NodeResults::work() {
@@ -47,8 +45,8 @@ bool NodeResults::work() {
   }
   for (auto entry = kept_.begin(); entry != kept_.end();) {
     Multicast::Packet& packet = *entry->second;
-    const std::span<const std::byte> bytes = Multicast::bytes(packet);
-    if (!place(entry->first, Label::of(Multicast::header(packet).word, bytes.size()), bytes))
+    const std::span<const std::byte> bytes = packet.bytes();
+    if (!place(entry->first, Label::of(packet.header.word, bytes.size()), bytes))
       return board_.is_open();
     entry = kept_.erase(entry);
     seat_.multicast.release(packet);

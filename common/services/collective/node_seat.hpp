@@ -28,7 +28,7 @@ struct NodeSeat {
   std::atomic<bool> failed = false;
   std::atomic<bool> mismatch = false;
 
-  const Membership& members() const noexcept { return Multicast::membership(*group); }
+  const Membership& members() const noexcept { return group->membership; }
   void give_up(Multicast::Reason reason) { multicast.give_up(*group, reason); }
   // Calls of members are not the same: all are told why they get no further.
   void disagree() { give_up(Multicast::Reason::disagreement); }

@@ -94,13 +94,13 @@ void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions&
 }
 
 std::size_t Pace::share(const CollOptions& options) noexcept {
-  return options.window + (limits::kCollAhead + 1) * (options.packet + Multicast::kPacketCost);
+  return options.window + (limits::kCollAhead + 1) * (options.packet + MulticastPacket::kCost);
 }
 
 std::size_t Pace::largest_piece() const noexcept {
   const std::size_t packet = std::max<std::size_t>(packet_ / kUnit * kUnit, 1);
-  const std::size_t room = window_ - std::min(window_, Multicast::kPacketCost);
-  return std::max<std::size_t>(room / (packet + Multicast::kPacketCost), 1) * packet;
+  const std::size_t room = window_ - std::min(window_, MulticastPacket::kCost);
+  return std::max<std::size_t>(room / (packet + MulticastPacket::kCost), 1) * packet;
 }
 
 std::size_t Pace::piece(std::size_t bytes) const noexcept {
@@ -110,7 +110,7 @@ std::size_t Pace::piece(std::size_t bytes) const noexcept {
 }
 
 bool Pace::needs_barrier(const CollOperation& operation, bool synchronises) noexcept {
-  const std::size_t cost = operation.bytes + operation.chunks * Multicast::kPacketCost;
+  const std::size_t cost = operation.bytes + operation.chunks * MulticastPacket::kCost;
   // The first barrier may be a barrier that was called.
   const bool ahead = synchronises ? !all_here_ && operation.bytes != 0
                                   : !all_here_ || cost > window_ - std::min(lead_, window_);

@@ -124,7 +124,7 @@ Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
 }
 
 void TreeNode::keep(Multicast::Packet& packet) {
-  if (static_cast<NodeTag>(Multicast::header(packet).tag) == NodeTag::block)
+  if (static_cast<NodeTag>(packet.header.tag) == NodeTag::block)
     blocks_.keep(packet);
   else
     results_.keep(packet);

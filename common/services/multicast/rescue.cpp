@@ -14,19 +14,20 @@ constexpr std::size_t kEarlyChannels = 4096;
 
 }  // namespace
 
-Multicast::Rescue::Rescue(Multicast& multicast)
-    : multicast_(multicast),
-      port_(multicast.port_),
-      id_(multicast.id_),
-      options_(multicast.options_),
+Rescue::Rescue(Departures& departures, ServicePort& port, ServiceId id,
+               const MulticastOptions& options)
+    : departures_(departures),
+      port_(port),
+      id_(id),
+      options_(options),
       recovery_(port_.identity().name.packed(), *this),
       jitter_(port_.identity().tag | 1u) {}
 
 // --- What comes ---
 
-bool Multicast::Rescue::enter(const Group* group, PeerId from, const MulticastHeader& header,
-                              Recovery::Channel channel) {
-  if (!multicast_.recovers(header)) return false;
+bool Rescue::enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
+                   Recovery::Channel channel) {
+  if (!departures_.recovers(header)) return false;
   if (group == nullptr)
     return recovery_.channels() < kEarlyChannels && recovery_.enter(channel, tree_of(header), from);
   const Membership& members = group->membership;
@@ -44,19 +45,19 @@ bool Multicast::Rescue::enter(const Group* group, PeerId from, const MulticastHe
   return recovery_.enter(channel, tree_of(header), from);
 }
 
-void Multicast::Rescue::channel_clear(Recovery::Channel channel, PeerId parent) {
+void Rescue::channel_clear(Recovery::Channel channel, PeerId parent) {
   port_.control(parent, id_, &channel, sizeof channel);
 }
 
 // --- What waits ---
 
-std::uint64_t Multicast::Rescue::now() const {
+std::uint64_t Rescue::now() const {
   if (options_.clock != nullptr) return options_.clock(options_.clock_context);
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                     std::chrono::nanoseconds(1));
 }
 
-void Multicast::Rescue::set_timer(Queue& queue) noexcept {
+void Rescue::set_timer(Queue& queue) noexcept {
   if (options_.recovery != Suspicion::timer) return;
   jitter_ ^= jitter_ << 13;
   jitter_ ^= jitter_ >> 17;
@@ -64,7 +65,7 @@ void Multicast::Rescue::set_timer(Queue& queue) noexcept {
   queue.deadline = now() + options_.delay + jitter_ % (options_.delay + 1);
 }
 
-void Multicast::Rescue::wait(Send& send) {
+void Rescue::wait(MulticastSend& send) {
   Queue& queue = queues_[send.peer];
   send.blocked = true;
   send.next_blocked = nullptr;
@@ -79,7 +80,7 @@ void Multicast::Rescue::wait(Send& send) {
   port_.wake(id_);
 }
 
-void Multicast::Rescue::went(Send& send) noexcept {
+void Rescue::went(MulticastSend& send) noexcept {
   const auto entry = queues_.find(send.peer);
   send.blocked = false;
   Queue& queue = entry->second;
@@ -94,17 +95,17 @@ void Multicast::Rescue::went(Send& send) noexcept {
   }
 }
 
-void Multicast::Rescue::join_backlog(Packet& packet) {
+void Rescue::join_backlog(MulticastPacket& packet) {
   const TreeId tree = tree_of(packet.header);
   if (packet.holds_credit) {
     if (backlog_.empty() || !backlog_.contains(tree)) return;
-    multicast_.store(packet);
+    departures_.store(packet);
   }
   packet.in_backlog = true;
   ++backlog_[tree];
 }
 
-void Multicast::Rescue::leave_backlog(Packet& packet) noexcept {
+void Rescue::leave_backlog(MulticastPacket& packet) noexcept {
   packet.in_backlog = false;
   const auto entry = backlog_.find(tree_of(packet.header));
   if (--entry->second == 0) backlog_.erase(entry);
@@ -114,8 +115,8 @@ void Multicast::Rescue::leave_backlog(Packet& packet) noexcept {
 
 // The oldest send of its tree towards this peer, without a credit. False: no room in the link; it waits
 // on, in its place.
-bool Multicast::Rescue::send_on(Recovery::Channel channel, PeerId peer, Send& send) {
-  const Packet& packet = *send.packet;
+bool Rescue::send_on(Recovery::Channel channel, PeerId peer, MulticastSend& send) {
+  const MulticastPacket& packet = *send.packet;
   const std::array<Slice, 3> slices{{{&channel, sizeof channel},
                                      {&packet.header, sizeof packet.header},
                                      {packet.data, packet.size}}};
@@ -125,24 +126,24 @@ bool Multicast::Rescue::send_on(Recovery::Channel channel, PeerId peer, Send& se
   return true;
 }
 
-void Multicast::Rescue::extend(const TreeId& tree) {
+void Rescue::extend(const TreeId& tree) {
   PeerId next = 0;
   for (auto entry = queues_.begin(); entry != queues_.end(); entry = queues_.lower_bound(next)) {
     const PeerId peer = entry->first;
     next = peer + 1;
     if (port_.has_credit(peer)) continue;
-    Send* send = entry->second.first;
+    MulticastSend* send = entry->second.first;
     while (send != nullptr && tree_of(send->packet->header) != tree) send = send->next_blocked;
     if (send == nullptr) continue;
     const auto channel = recovery_.way(tree, peer);
     if (!channel || !send_on(*channel, peer, *send)) continue;
     recovery_.extend(*channel, peer);
-    Multicast::sent(send, Result::ok);
+    departures_.sent(*send);
     next = peer;  // another channel, another packet
   }
 }
 
-void Multicast::Rescue::start() {
+void Rescue::start() {
   if (queues_.empty() || recovery_.recovering()) return;
   const bool timed = options_.recovery == Suspicion::timer;
   const std::uint64_t time = timed ? now() : 0;
@@ -151,17 +152,17 @@ void Multicast::Rescue::start() {
     if (entry == queues_.end()) entry = queues_.begin();
     const PeerId peer = entry->first;
     if (port_.has_credit(peer) || (timed && time < entry->second.deadline)) continue;
-    Send& send = *entry->second.first;
+    MulticastSend& send = *entry->second.first;
     if (!send_on(recovery_.own(), peer, send)) continue;
     last_ = peer;
     port_.counters().add(Counter::recoveries);
     recovery_.start(peer);
-    Multicast::sent(&send, Result::ok);
+    departures_.sent(send);
     return;
   }
 }
 
-bool Multicast::Rescue::run() {
+bool Rescue::run() {
   if (queues_.empty()) return false;
   std::vector<TreeId> trees;
   for (const auto& [tree, channels] : recovery_.trees()) trees.push_back(tree);

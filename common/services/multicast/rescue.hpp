@@ -1,13 +1,13 @@
 // Rescue: the part of Multicast that keeps trees which can deadlock from standing still: who waits for a credit, since when,
 // and how what has waited too long goes on without one, on the channels of Recovery (services/multicast/recovery.hpp).
 //
-//   Rescue rescue(multicast);                        // Options::recovery is not Suspicion::never
+//   Rescue rescue(departures, port, id, options);    // Options::recovery is not Suspicion::never
 //   rescue.wait(send);                               // it has been posted: no credit, or no room
 //   rescue.went(send);                               // it has gone, or never will
 //   if (!rescue.release(header)) port.release(from); // the buffer of a packet is free here
 //   bool again = rescue.run();                       // in each pass: something waits still
 //
-// Packets of trees that cannot deadlock do not come here (Multicast::recovers()). Why recoveries end, and order is kept:
+// Packets of trees that cannot deadlock do not come here (Departures::recovers()). Why recoveries end, and order is kept:
 // README.md. Held by tests/unit/services/multicast/recovery_test.cpp and lfc_sim --multicast --recovery.
 // Threads: as Multicast.
 #pragma once
@@ -17,21 +17,22 @@
 #include <map>
 #include <unordered_map>
 
-#include "services/multicast/multicast_packet.hpp"
+#include "services/multicast/departures.hpp"
+#include "services/multicast/groups.hpp"
 #include "services/multicast/recovery.hpp"
 
 namespace lfc {
 
-class Multicast::Rescue final : private Recovery::Out {
+class Rescue final : private Recovery::Out {
  public:
-  explicit Rescue(Multicast& multicast);
+  Rescue(Departures& departures, ServicePort& port, ServiceId id, const MulticastOptions& options);
 
   // --- What comes ---
 
   // A packet has come on a channel. False when an honest peer would not have sent it there: it belongs to a tree that needs
   // no recovery, the channel's owner is not on the way from the root, or its buffer is not free. `group`: null where this
   // process has not joined it.
-  bool enter(const Group* group, PeerId from, const MulticastHeader& header,
+  bool enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
              Recovery::Channel channel);
   // The child says that the channel is free there. False: it had nothing on it.
   bool clear(Recovery::Channel channel, PeerId child) { return recovery_.clear(channel, child); }
@@ -46,13 +47,13 @@ class Multicast::Rescue final : private Recovery::Out {
 
   // --- What waits ---
 
-  void wait(Send& send);
-  void went(Send& send) noexcept;
+  void wait(MulticastSend& send);
+  void went(MulticastSend& send) noexcept;
   // A packet whose receive buffer was free before it had been sent on (it came before its group, or is forwarded by the
   // host) is in nobody's window. Packets of its tree that come after it and wait behind it are stored likewise: a
   // channel's way is for packets that occupy buffers only.
-  void join_backlog(Packet& packet);
-  void leave_backlog(Packet& packet) noexcept;
+  void join_backlog(MulticastPacket& packet);
+  void leave_backlog(MulticastPacket& packet) noexcept;
   // Starts a recovery if one is due: one at a time, in turn over the peers that something waits for.
   void start();
   // True: something waits, so that a recovery may be due in the next pass.
@@ -61,8 +62,8 @@ class Multicast::Rescue final : private Recovery::Out {
  private:
   // Sends towards one peer that wait; in order.
   struct Queue {
-    Send* first = nullptr;
-    Send* last = nullptr;
+    MulticastSend* first = nullptr;
+    MulticastSend* last = nullptr;
     std::uint64_t deadline = 0;  // of the timer
   };
 
@@ -72,13 +73,13 @@ class Multicast::Rescue final : private Recovery::Out {
   void channel_clear(Recovery::Channel channel, PeerId parent) override;
   std::uint64_t now() const;  // by the timer's clock
   void set_timer(Queue& queue) noexcept;
-  bool send_on(Recovery::Channel channel, PeerId peer, Send& send);
+  bool send_on(Recovery::Channel channel, PeerId peer, MulticastSend& send);
   void extend(const TreeId& tree);
 
-  Multicast& multicast_;
+  Departures& departures_;
   ServicePort& port_;
   const ServiceId id_;
-  const Options& options_;
+  const MulticastOptions& options_;
   Recovery recovery_;
   std::map<PeerId, Queue> queues_;
   PeerId last_ = 0;  // where the search for what to recover goes on

@@ -44,7 +44,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
   }
   for (int ticks = 0; ticks < 3000; ++ticks) world.step();
   // Its own first barrier has not come: nobody has gone on.
-  CHECK(world.multicast(away).stats().most_stored <= 2 * Multicast::kPacketCost);
+  CHECK(world.multicast(away).stats().most_stored <= 2 * MulticastPacket::kCost);
   for (int number = 0; number < count; ++number)
     world.communicator(away).submit(*operations[static_cast<std::size_t>(number) * kRanks + away]);
   const auto over = [&] {

@@ -137,7 +137,7 @@ TEST_CASE("neither forwarding nor a message waits for a host that does not take"
   REQUIRE(chain.arrived(2) == 100);
   REQUIRE(chain.unsent.load() == 0);
   REQUIRE(chain.services[1]->packets() == 100);
-  REQUIRE(chain.services[1]->stats().stored == 100 * (chain.bytes.size() + Multicast::kPacketCost));
+  REQUIRE(chain.services[1]->stats().stored == 100 * (chain.bytes.size() + MulticastPacket::kCost));
   // No credit is kept for them: what its host may be waiting for comes.
   REQUIRE(chain.world.credit_fault() == "");
   const Slice slices[2] = {{chain.bytes.data(), 4}, {chain.bytes.data(), 4}};
@@ -153,12 +153,12 @@ TEST_CASE("neither forwarding nor a message waits for a host that does not take"
     REQUIRE(chain.receivers[node]->origins[0] == 0);  // not the last hop
   }
   REQUIRE(chain.services[1]->stats().most_stored ==
-          100 * (chain.bytes.size() + Multicast::kPacketCost));
+          100 * (chain.bytes.size() + MulticastPacket::kCost));
   REQUIRE(chain.world.credit_fault() == "");
 }
 
 TEST_CASE("a group that keeps more than its members may send is given up", "[multicast]") {
-  const std::size_t cost = 500 + Multicast::kPacketCost;
+  const std::size_t cost = 500 + MulticastPacket::kCost;
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.share = 10 * cost});
   chain.receivers[1]->ready = false;
   for (std::uint64_t number = 0; number < 20; ++number) chain.send(number);
@@ -175,7 +175,7 @@ TEST_CASE("a group that keeps more than its members may send is given up", "[mul
 }
 
 TEST_CASE("packets for groups not joined are believed up to a bound", "[multicast]") {
-  const std::size_t cost = 500 + Multicast::kPacketCost;
+  const std::size_t cost = 500 + MulticastPacket::kCost;
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.early = 10 * cost}, false);
   for (std::uint64_t number = 0; number < 100; ++number) chain.send(number);
   REQUIRE(chain.world.settle());
@@ -192,7 +192,7 @@ TEST_CASE("packets of any size are kept in about as many bytes", "[multicast]") 
     chain.send(size);
     REQUIRE(chain.world.settle());
     REQUIRE(chain.arrived(1) == size / 7 + 1);
-    REQUIRE(Multicast::bytes(*chain.receivers[1]->kept.back()).size() == size);
+    REQUIRE(chain.receivers[1]->kept.back()->bytes().size() == size);
     if (size % 3 == 0) chain.release(1);  // some serve again
   }
 }
@@ -297,8 +297,7 @@ TEST_CASE("packets of a message follow each other through the tree", "[multicast
 }
 
 TEST_CASE("a recovery ends when a child on the channel is lost", "[multicast][recovery]") {
-  Chain chain(5, {.initial_window = 1, .maximum_window = 1},
-              {.recovery = Multicast::Suspicion::immediate});
+  Chain chain(5, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate});
   chain.shape = TreeShape::chain;
   chain.send(0);  // sets up the connections
   REQUIRE(chain.world.settle());
@@ -316,8 +315,7 @@ TEST_CASE("a recovery ends when a child on the channel is lost", "[multicast][re
 }
 
 TEST_CASE("who has survived a loss together recovers together", "[multicast][recovery]") {
-  Chain chain(4, {.initial_window = 1, .maximum_window = 1},
-              {.recovery = Multicast::Suspicion::immediate});
+  Chain chain(4, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate});
   chain.shape = TreeShape::chain;
   // Another group without 1.
   const std::vector<Node> nodes{0, 2, 3};
@@ -364,8 +362,8 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
 }
 
 TEST_CASE("packets on a channel may come before their group, too", "[multicast][recovery]") {
-  Chain chain(4, {.initial_window = 1, .maximum_window = 1},
-              {.recovery = Multicast::Suspicion::immediate}, false);
+  Chain chain(4, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate},
+              false);
   chain.shape = TreeShape::chain;
   chain.join(1);
   for (std::uint64_t number = 0; number < 10; ++number) chain.send(number);
@@ -386,8 +384,7 @@ TEST_CASE("packets on a channel may come before their group, too", "[multicast][
 }
 
 TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][recovery]") {
-  Chain chain(2, {.initial_window = 4, .maximum_window = 4},
-              {.recovery = Multicast::Suspicion::timer});
+  Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.recovery = Suspicion::timer});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(1) == 1; }));
   // It fits into a frame, but not with the name of a channel.
