@@ -29,7 +29,8 @@ typedef struct lfc_coll_communicator lfc_coll_communicator;
 struct lfc_coll_options {
   struct lfc_coll_parameters said; /* by the user */
   bool crowded;                    /* more ranks than cores on this node: waiting gives way */
-  int (*progress)(void);           /* Open MPI's */
+  int (*progress)(void); /* Open MPI's, for a rank that waits: may give its processor away */
+  int (*attend)(void);   /* the same for one that waits for nobody: keeps its processor */
 };
 
 struct lfc_coll_process {

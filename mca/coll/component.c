@@ -6,11 +6,17 @@
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
+#include "progress.h"
 
 #include "opal/util/proc.h"
 
 static int progress(void) {
   opal_progress();
+  return 0;
+}
+
+static int attend(void) {
+  lfc_progress_keeping_turn();
   return 0;
 }
 
@@ -39,6 +45,7 @@ static int open_component(void) {
     return OPAL_ERR_NOT_AVAILABLE;
   }
   options->progress = progress;
+  options->attend = attend;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   options->crowded = cores > 0 && (long)opal_process_info.num_local_peers + 1 > cores;
   size_t size = 0;

@@ -40,7 +40,8 @@ void operation_of(Communicator& communicator, const lfc_coll_call& call) {
 #include "common/services/collective/operation.hpp.example"
 }
 
-void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)()) {
+void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)(),
+                 int (*attend)()) {
 #include "common/services/collective/patience.hpp.example"
 }
 

@@ -44,7 +44,7 @@ std::uint64_t digest_of(const lfc_coll_parameters& said) {
 Collectives::Collectives(const lfc_coll_options& options)
     : options_(options),
       processes_(digest_of(options.said)),
-      patience_({options.crowded, options.progress}) {}
+      patience_({options.crowded, options.progress, options.attend}) {}
 
 Collectives::~Collectives() {
   for (const auto& tree : lingering_) tree->leave();

@@ -1,7 +1,7 @@
 // Patience: how a rank waits for a collective: it looks for its neighbours' flags, serves its NI, lets Open MPI do its
 // other business now and then, and gives its processor to others when it waits for long.
 //
-//   Patience patience({.crowded = false, .progress = progress});
+//   Patience patience({.crowded = false, .progress = progress, .attend = attend});
 //   patience.until(operation, communicator, [] {});           // called now and then, to look for losses
 //
 // Threads: any; one object for all.
@@ -19,7 +19,9 @@ class Patience {
  public:
   struct Options {
     bool crowded = false;         // more ranks than processors: waiting gives way
-    int (*progress)() = nullptr;  // Open MPI's
+    int (*progress)() = nullptr;  // Open MPI's, where there is something to wait for
+    int (*attend)() =
+        nullptr;  // the same where there is nothing: the processor is kept. Held by tests/progress/keep_turn.c
   };
   explicit Patience(const Options& options) noexcept : options_(options) {}
 
@@ -36,7 +38,7 @@ class Patience {
   }
   // The same of a call that only begins something.
   void attend() {
-    if (moment_.has_passed()) options_.progress();
+    if (moment_.has_passed()) options_.attend();
   }
   std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed); }
 
