@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "btl_lfc.h"
+#include "fits.h"
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
@@ -13,7 +14,7 @@ static unsigned long long read_counter(size_t which) {
 }
 
 static int register_component(void) {
-  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  if (!lfc_fits()) return OPAL_SUCCESS; /* open_component() declines */
 
   lfc_btl_component* own = &mca_btl_lfc_component;
   const mca_base_component_t* version = &own->super.btl_version;

@@ -33,14 +33,3 @@ bool lfc_ompi_is_ours(void) {
   const int fields = sscanf(opal_version_string, "%d.%d", &major, &minor);
   return fields == 2 && major == OPAL_MAJOR_VERSION && minor == OPAL_MINOR_VERSION;
 }
-
-bool lfc_may_open(const char* framework, const char* component) {
-  if (!lfc_asked_for(framework, component)) return false;
-  if (lfc_ompi_is_ours()) return true;
-  opal_output(
-      0,
-      "%s %s: built for Open MPI %d.%d, but Open MPI %s is running; the job goes on without "
-      "it. Install the LFC built for this version.",
-      framework, component, OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, opal_version_string);
-  return false;
-}

@@ -1,12 +1,7 @@
 /* The one place that knows how Open MPI 4.1 and 5.0 differ.
  *
  * Include it before any other Open MPI header. Open MPI's loader does not check for which version a
- * component was built, and structures differ. So a component's `register` asks first, and registers
- * nothing in a foreign version; its `open` declines there (declining in `register` would make 5.0
- * end the job, because a component that was named is missing):
- *
- *   register:  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS;
- *   open:      return lfc_may_open("btl", "lfc") ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+ * component was built, and structures differ: fits.h asks first.
  */
 #ifndef LFC_MCA_OMPI_VERSION_H
 #define LFC_MCA_OMPI_VERSION_H
@@ -59,7 +54,7 @@ typedef const char lfc_info_text;
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif
 
-/* These four work in any Open MPI version. */
+/* These three work in any Open MPI version. */
 
 /* Whether the running Open MPI is of the series this was compiled for. */
 bool lfc_ompi_is_ours(void);
@@ -68,9 +63,6 @@ bool lfc_chooses(const char* selection, const char* component);
 /* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
  * exclusions (`^tcp`) names nothing. */
 bool lfc_asked_for(const char* framework, const char* component);
-/* Whether the component was asked for and fits the running version. What is asked for and does not
- * fit says so in one line. */
-bool lfc_may_open(const char* framework, const char* component);
 
 /* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
 static inline void lfc_btl_deliver(mca_btl_base_module_t* module,

@@ -1,12 +1,13 @@
 /* The component: parameters, and the decision whether to serve a window. */
 #include "osc_neon.h"
 
+#include "fits.h"
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
 
 static int register_component(void) {
-  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  if (!lfc_fits()) return OPAL_SUCCESS; /* open_component() declines */
   const mca_base_component_t* version = &mca_osc_neon_component.super.osc_version;
   (void)mca_base_var_group_component_register(
       version,

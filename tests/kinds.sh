@@ -74,9 +74,9 @@ script() { # script FILE ARGS...: a test that is a program of its own
   "$tree/$1" "${@:2}"
 }
 
-other_build() { # a job of two builds
+other_build() { # other_build SCRIPT: a job of two builds
   build small small_worlds
-  LFC_OTHER_COMPONENTS_DIR=$LFC_BUILD/small/components script tests/fault/other_build.sh
+  LFC_OTHER_COMPONENTS_DIR=$LFC_BUILD/small/components script "tests/fault/$1.sh"
 }
 
 small_worlds() { # small_worlds FAMILY COUNT [random]

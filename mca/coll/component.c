@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "coll_lfc.h"
+#include "fits.h"
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
@@ -21,7 +22,7 @@ static int attend(void) {
 }
 
 static int register_component(void) {
-  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  if (!lfc_fits()) return OPAL_SUCCESS; /* open_component() declines */
 
   lfc_coll_component* own = &mca_coll_lfc_component;
   const mca_base_component_t* version = &own->super.collm_version;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fits.h"
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
@@ -14,7 +15,7 @@
 static unsigned long long read_counter(size_t which) { return lfc_part_counter(which); }
 
 static int register_component(void) {
-  if (!lfc_ompi_is_ours()) return OPAL_SUCCESS; /* open_component() declines */
+  if (!lfc_fits()) return OPAL_SUCCESS; /* open_component() declines */
   const mca_base_component_t* version = &mca_part_lfc_component.super.partm_version;
   (void)mca_base_var_group_component_register(
       version,
