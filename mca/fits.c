@@ -1,7 +1,7 @@
 #include "fits.h"
 
-#include "lfc/digest.h"
-#include "lfc_headers_digest.inc"
+#include <lfc_headers_digest.inc>
+#include "lfc/lfc.h"
 
 static bool library_is_ours(void) { return lfc_library_headers() == LFC_HEADERS_DIGEST; }
 

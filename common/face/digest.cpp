@@ -1,5 +1,5 @@
 #include "lfc/digest.h"
 
-#include "lfc_headers_digest.inc"
+#include <lfc_headers_digest.inc>
 
 std::uint64_t lfc_library_headers(void) { return LFC_HEADERS_DIGEST; }
