@@ -9,7 +9,7 @@
  *   lfc/partitioned.h   partitioned communication (part lfc)
  *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
  *   lfc/parameters.h    what the user may say to each component
- *   lfc/digest.h          whether the library is of the build that the component is of
+ *   lfc/digest.h        whether the library is of the build that the component is of
  *   lfc/short_path.h    the mark of what is called for each message or access
  *   lfc/numbers.h       enumerations that C, C++ and peers share; lfc/elements.h: those of types and operations
  *
