@@ -37,14 +37,9 @@ void OrderedBroadcast::join(std::uint64_t key, std::vector<ProcessName> names, s
 
 void OrderedBroadcast::leave() noexcept { multicast_.leave(std::exchange(group_, nullptr)); }
 
-void OrderedBroadcast::fail(Fault fault) noexcept {
-  Fault none = Fault::none;
-  fault_.compare_exchange_strong(none, fault, std::memory_order_release);
-}
-
 // Somebody breaks the protocol, and it cannot be told who: the others are told as of a loss.
 void OrderedBroadcast::accuse() {
-  fail(Fault::protocol);
+  fault_.raise(Fault::protocol);
   multicast_.give_up(*group_, Multicast::Reason::loss);
 }
 
@@ -64,10 +59,8 @@ bool OrderedBroadcast::place(std::uint64_t number, std::uint32_t origin, std::ui
 
 void OrderedBroadcast::start(std::span<const std::byte> bytes) {
   const ServicePort::Access access(multicast_.port());
-  bytes_ = bytes;
-  asking_.store(true, std::memory_order_relaxed);
-  const std::size_t packet = held_.packet();
-  const std::uint64_t count = bytes.empty() ? 1 : (bytes.size() + packet - 1) / packet;
+  outgoing_.begin(bytes);
+  const std::uint64_t count = Outgoing::packets(bytes.size(), held_.packet());
   if (!is_sequencer()) {
     tell(options_.sequencer, kRequest, 0, count);
   } else if (sequencer_->request(self_, count)) {
@@ -77,7 +70,7 @@ void OrderedBroadcast::start(std::span<const std::byte> bytes) {
 
 void OrderedBroadcast::give_up() noexcept {
   const ServicePort::Access access(multicast_.port());
-  asking_.store(false, std::memory_order_relaxed);
+  outgoing_.give_up();
 }
 
 void OrderedBroadcast::tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number,
@@ -101,24 +94,19 @@ void OrderedBroadcast::grant() {
 
 // The numbers are there. Each packet is put into its place here, too.
 void OrderedBroadcast::send(std::uint64_t first) {
-  number_ = first;
   MulticastHeader header;
   header.tag = kData;
   header.fan = static_cast<std::uint8_t>(options_.fan);
-  header.number = first;
-  const std::size_t packet = held_.packet();
-  header.word = bytes_.empty() ? 0 : (bytes_.size() - 1) / packet;
-  for (auto rest = bytes_;; ++header.number, --header.word) {
-    const auto part = rest.first(std::min(rest.size(), packet));
-    rest = rest.subspan(part.size());
-    if (!place(header.number, self_, header.word, part)) {
-      accuse();  // the number is none that the sequencer may give
-      break;
-    }
-    multicast_.send(*group_, header, part, unsent_);
-    if (header.word == 0) break;
-  }
-  asking_.store(false, std::memory_order_release);
+  const bool sound = outgoing_.go(
+      first, held_.packet(),
+      [&](std::uint64_t number, std::uint64_t following, std::span<const std::byte> part) {
+        if (!place(number, self_, following, part)) return false;
+        header.number = number;
+        header.word = following;
+        multicast_.send(*group_, header, part, outgoing_.unsent());
+        return true;
+      });
+  if (!sound) accuse();  // the number is none that the sequencer may give
 }
 
 // --- Receiving ---
@@ -135,7 +123,7 @@ Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header
   if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Answer::malformed;
   bool sound = false;
   if (header.tag == kGrant && header.origin == options_.sequencer) {
-    sound = asking_.load(std::memory_order_relaxed) || fault() != Fault::none;
+    sound = outgoing_.asking() || fault() != Fault::none;
     if (sound && fault() == Fault::none) send(header.number);
   } else if (is_sequencer() && (header.tag == kRequest || header.tag == kReport)) {
     sound = header.tag == kRequest ? sequencer_->request(header.origin, header.word)

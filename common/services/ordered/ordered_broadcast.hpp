@@ -20,7 +20,6 @@
 // Threads: start, busy, deliver and leave by one thread at a time. Source: LFC thesis 6.4, 6.6.5.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +30,9 @@
 #include "engine/host_call.hpp"
 #include "look/published.hpp"
 #include "services/multicast/multicast.hpp"
+#include "services/ordered/fault.hpp"
 #include "services/ordered/hold_back.hpp"
+#include "services/ordered/outgoing.hpp"
 #include "services/ordered/sequencer.hpp"
 
 namespace lfc {
@@ -48,11 +49,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
     std::uint32_t sequencer = 0;                  // member
     std::uint32_t fan = 2;                        // of the trees
   };
-  enum class Fault : std::uint8_t {
-    none,
-    lost,      // a member is lost
-    protocol,  // a member has sent what no honest member sends
-  };
+  using Fault = OrderFault;
 
   // Options are the same at all members.
   OrderedBroadcast(Multicast& multicast, const Options& options);
@@ -74,13 +71,11 @@ class OrderedBroadcast final : private Multicast::Receiver {
   // Begins to broadcast at most max_message() bytes. They stay the caller's, unchanged, until busy() is
   // false. Not while busy(), nor after a fault.
   void start(std::span<const std::byte> bytes);
-  bool busy() const noexcept {
-    return asking_.load(std::memory_order_acquire) || unsent_.load(std::memory_order_acquire) != 0;
-  }
+  bool busy() const noexcept { return outgoing_.busy(); }
   // After a fault: what has no number yet never gets one.
   void give_up() noexcept;
   // The first number of what was started last; after that.
-  std::uint64_t number() const noexcept { return number_; }
+  std::uint64_t number() const noexcept { return outgoing_.number(); }
 
   // Hands the message whose turn it is, if it is here, to handler(member, number, bytes). False: it
   // is not. The handler must not call this object. After a fault what is here is still delivered.
@@ -106,14 +101,14 @@ class OrderedBroadcast final : private Multicast::Receiver {
   // At the sequencer: all numbers handed out have been taken by all, as far as it has been told.
   bool all_taken();
   std::uint64_t handed_out();  // likewise
-  Fault fault() const noexcept { return fault_.load(std::memory_order_acquire); }
+  Fault fault() const noexcept { return fault_.get(); }
 
  private:
   template <class>
   friend struct Insight;  // lfc-look
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { multicast_.release(packet); }
-  void lost(Multicast::Reason) override { fail(Fault::lost); }
+  void lost(Multicast::Reason) override { fault_.raise(Fault::lost); }
 
   bool place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
              std::span<const std::byte> bytes) noexcept;
@@ -121,7 +116,6 @@ class OrderedBroadcast final : private Multicast::Receiver {
   void tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number, std::uint64_t word);
   void grant();
   void send(std::uint64_t first);
-  void fail(Fault fault) noexcept;
   void accuse();
   void refuse();
 
@@ -133,12 +127,9 @@ class OrderedBroadcast final : private Multicast::Receiver {
   std::uint64_t key_ = 0;
   HoldBack held_;
   std::optional<Sequencer> sequencer_;  // the sequencer's
-  std::span<const std::byte> bytes_;    // of what is being sent
-  std::atomic<bool> asking_ = false;    // it has no number yet
-  std::atomic<std::uint32_t> unsent_ = 0;
-  std::uint64_t number_ = 0;
+  Outgoing outgoing_;
   std::uint64_t reported_ = 0;
-  std::atomic<Fault> fault_ = Fault::none;
+  OrderFaultOnce fault_;
   const look::Published shown_{Insight<OrderedBroadcast>::kSchema, this};
 };
 

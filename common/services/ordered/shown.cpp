@@ -15,9 +15,9 @@ const look::Field Insight<OrderedBroadcast>::kFields[] = {
     number<std::uint64_t>("key", {offsetof(OrderedBroadcast, key_)}),
     number<std::uint32_t>("window", {offsetof(OrderedBroadcast, options_.window)}),
     number<std::uint64_t>("taken", {offsetof(OrderedBroadcast, held_.taken_)}),
-    number<bool>("asking", {offsetof(OrderedBroadcast, asking_)}),
-    number<std::uint32_t>("unsent", {offsetof(OrderedBroadcast, unsent_)}),
-    number<OrderedBroadcast::Fault>("fault", {offsetof(OrderedBroadcast, fault_)}),
+    number<bool>("asking", {offsetof(OrderedBroadcast, outgoing_.asking_)}),
+    number<std::uint32_t>("unsent", {offsetof(OrderedBroadcast, outgoing_.unsent_)}),
+    number<OrderFault>("fault", {offsetof(OrderedBroadcast, fault_.fault_)}),
 };
 template <>
 const look::Schema Insight<OrderedBroadcast>::kSchema = look::schema("ordered", kFields);

@@ -15,7 +15,6 @@ namespace lfc {
 namespace {
 
 using Node = World::Node;
-using OrderFault = OrderedBroadcast::Fault;
 
 std::vector<std::byte> bytes_of(std::size_t size, int value) {
   return std::vector<std::byte>(size, static_cast<std::byte>(value));
