@@ -19,8 +19,7 @@ int check(const Window& window, const void* data, int count, MPI_Datatype type, 
           int target_count, MPI_Datatype target_type) {
   if (count < 0 || target_count < 0) return MPI_ERR_COUNT;
   if (type == MPI_DATATYPE_NULL || target_type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
-  if (target != MPI_PROC_NULL && (target < 0 || static_cast<Rank>(target) >= window.ranks()))
-    return MPI_ERR_RANK;
+  if (target != MPI_PROC_NULL && !window.extents().has(target)) return MPI_ERR_RANK;
   if (data == nullptr && count > 0) {
     MPI_Aint lower = 0;
     MPI_Aint extent = 0;
@@ -82,7 +81,7 @@ int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks,
   made->persistent = (flags & MPIX_NEON_PERSISTENT) != 0;
   for (int i = 0; i < nranks; ++i) {
     if (ranks[i] == MPI_PROC_NULL) continue;
-    if (ranks[i] < 0 || static_cast<Rank>(ranks[i]) >= window.ranks()) {
+    if (!window.extents().has(ranks[i])) {
       delete made;
       return MPI_ERR_RANK;
     }
@@ -92,7 +91,7 @@ int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks,
     auto& announced = *static_cast<Announced*>(self);
     announced.outcome = how;
     announced.listed = true;
-    announced.window.ended(announced);
+    announced.window.jobs().ended(announced);
   };
   window.endpoint().expose(*made);
   made->request = *ann = lfc_request_new(made, &Announced::hooks, 1, window.control());
@@ -116,7 +115,7 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   if (error != MPI_SUCCESS) return error;
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
-  Job& job = *window.take_job();
+  Job& job = *window.jobs().take(window);
   const Status status =
       put_pieces(job, window.endpoint().neon().origin(), static_cast<Rank>(target),
                  static_cast<std::uint32_t>(tag), offset, gathered(job, origin, here), there,
@@ -139,7 +138,7 @@ int get(Window& window, void* origin, int count, MPI_Datatype type, int target, 
   error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
   window.endpoint().lock();
-  Job& job = *window.take_job();
+  Job& job = *window.jobs().take(window);
   void* place = place_for(job, origin, here, there);
   const Status status = window.endpoint().neon().origin().get(
       job.add(), static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
@@ -153,14 +152,14 @@ namespace {
 int notify(Window& window, int target, int tag) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
   if (tag < 0) return MPI_ERR_TAG;
-  if (target < 0 || static_cast<Rank>(target) >= window.ranks()) return MPI_ERR_RANK;
+  if (!window.extents().has(target)) return MPI_ERR_RANK;
   window.endpoint().lock();
   Origin& neon = window.endpoint().neon().origin();
   if (neon.merge_notification(static_cast<Rank>(target), static_cast<std::uint32_t>(tag))) {
     window.endpoint().unlock();
     return MPI_SUCCESS;
   }
-  Job& job = *window.take_job();
+  Job& job = *window.jobs().take(window);
   const Status status = neon.put(job.add(), static_cast<Rank>(target),
                                  static_cast<std::uint32_t>(tag), 0, nullptr, 0, true, false);
   return job.begun(status, target, nullptr);
@@ -168,19 +167,18 @@ int notify(Window& window, int target, int tag) {
 
 int complete(Window& window, int target) {
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (target != MPIX_NEON_ALL && (target < 0 || static_cast<Rank>(target) >= window.ranks()))
-    return MPI_ERR_RANK;
+  if (target != MPIX_NEON_ALL && !window.extents().has(target)) return MPI_ERR_RANK;
   wait_until([&] {
     const std::lock_guard guard(window.endpoint());
     const Origin& neon = window.endpoint().neon().origin();
     if (target != MPIX_NEON_ALL) return neon.open(static_cast<Rank>(target)) == 0;
-    for (Rank rank = 0; rank < window.ranks(); ++rank)
+    for (Rank rank = 0; rank < window.extents().ranks(); ++rank)
       if (neon.open(rank) > 0) return false;
     return true;
   });
   window.deliver();
   const std::lock_guard guard(window.endpoint());
-  return window.take_error();
+  return window.jobs().take_error();
 }
 
 }  // namespace
@@ -213,7 +211,7 @@ int MPIX_Neon_announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int 
     return window->fail(MPI_ERR_ARG);
   if (tag < 0) return window->fail(MPI_ERR_TAG);
   if (size < 0) return window->fail(MPI_ERR_SIZE);
-  std::byte* address = window->place(disp, static_cast<std::uint64_t>(size));
+  std::byte* address = window->extents().place(disp, static_cast<std::uint64_t>(size));
   if (address == nullptr && size > 0) return window->fail(MPI_ERR_RMA_RANGE);
   return window->fail(
       lfc::neon::announce_init(*window, address, size, nranks, ranks, tag, flags, ann));

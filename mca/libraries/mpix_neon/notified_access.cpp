@@ -15,35 +15,22 @@ struct Access {
   std::uint64_t offset = 0;  // of displacement `disp` in the target's window, bytes
 };
 
-// Whether the bytes from `begin` to `end`, relative to a displacement, lie in the target's window.
-bool in_window(const Window& window, Rank target, MPI_Aint disp, std::int64_t begin,
-               std::int64_t end, std::uint64_t& offset) {
-  if (disp < 0 ||
-      __builtin_mul_overflow(static_cast<std::uint64_t>(disp),
-                             static_cast<std::uint64_t>(window.unit(target)), &offset) ||
-      offset > window.size(target))
-    return false;
-  const auto at = static_cast<std::int64_t>(offset);
-  return begin == end ||
-         (at + begin >= 0 && static_cast<std::uint64_t>(at + end) <= window.size(target));
-}
-
 int prepare(Access& access, const void* data, int count, MPI_Datatype type, int target,
             MPI_Aint disp, int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
   access.window = Window::find(win);
   if (access.window == nullptr) return MPI_ERR_WIN;
   // A name of memory that its owner does not check is not written to.
-  if (access.window->dynamic()) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (access.window->extents().dynamic()) return MPI_ERR_UNSUPPORTED_OPERATION;
   const int error = check(*access.window, data, count, type, target, target_count, target_type);
   if (error != MPI_SUCCESS) return error;
-  if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->memory().slot_count)
+  if (idx < 0 || static_cast<std::uint32_t>(idx) >= access.window->extents().own().slot_count)
     return MPI_ERR_ARG;
   access.here = DatatypePieces(type, count);
   access.there = DatatypePieces(target_type, target_count);
   if (access.here.bytes() != access.there.bytes()) return MPI_ERR_ARG;
   if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  const bool inside = in_window(*access.window, static_cast<Rank>(target), disp,
-                                access.there.begin(), access.there.end(), access.offset);
+  const bool inside = access.window->extents().holds(
+      static_cast<Rank>(target), disp, access.there.begin(), access.there.end(), access.offset);
   return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
@@ -52,18 +39,17 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
 bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                 int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
   Window* const window = Window::find(win);
-  if (window == nullptr || window->dynamic() || type == MPI_DATATYPE_NULL ||
+  if (window == nullptr || window->extents().dynamic() || type == MPI_DATATYPE_NULL ||
       target_type == MPI_DATATYPE_NULL || count < 0 || target_count < 0 ||
-      (origin == nullptr && count != 0) || target < 0 ||
-      static_cast<Rank>(target) >= window->ranks() || idx < 0 ||
-      static_cast<std::uint32_t>(idx) >= window->memory().slot_count)
+      (origin == nullptr && count != 0) || !window->extents().has(target) || idx < 0 ||
+      static_cast<std::uint32_t>(idx) >= window->extents().own().slot_count)
     return false;
   const std::int64_t bytes = lfc_contiguous_bytes(type, count);
   const bool alike = type == target_type && count == target_count;
   const auto rank = static_cast<Rank>(target);
   std::uint64_t offset = 0;
   if (bytes < 0 || (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes) ||
-      !in_window(*window, rank, disp, 0, bytes, offset))
+      !window->extents().holds(rank, disp, 0, bytes, offset))
     return false;
   return window->endpoint().put_mapped(rank, offset, origin, static_cast<std::uint64_t>(bytes),
                                        static_cast<std::uint32_t>(idx));
@@ -72,7 +58,7 @@ bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MP
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
   window.endpoint().lock();
-  Job& job = *window.take_job();
+  Job& job = *window.jobs().take(window);
   const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
     Operation& op = job.add();
     op.data = const_cast<std::byte*>(data);
@@ -99,7 +85,7 @@ int start_get(Access& access, void* origin, int target, int idx, MPI_Request* re
   Window& window = *access.window;
   const std::ptrdiff_t begin = access.there.begin();
   window.endpoint().lock();
-  Job& job = *window.take_job();
+  Job& job = *window.jobs().take(window);
   void* place = place_for(job, origin, access.here, access.there);
   const Status status = window.endpoint().neon().origin().get_notify(
       job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
@@ -146,7 +132,7 @@ int notify(MPI_Win win, int target, int idx) {
 Slot* own_slot(MPI_Win win, int idx, int& error) {
   Window* window = attached(win, error);
   if (window == nullptr) return nullptr;
-  Slot* slot = idx < 0 ? nullptr : window->memory().slot(static_cast<std::uint32_t>(idx));
+  Slot* slot = idx < 0 ? nullptr : window->extents().own().slot(static_cast<std::uint32_t>(idx));
   if (slot == nullptr) error = window->fail(MPI_ERR_ARG);
   return slot;
 }
@@ -194,13 +180,13 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
   if (range[0] != -range[1] || count < 0) return fail(win, MPI_ERR_ARG);
   {
     const std::lock_guard guard(window->endpoint());
-    window->memory().slot_count = 0;
+    window->extents().own().slot_count = 0;
   }
   Slot* slots = window->endpoint().make_slots(static_cast<std::uint32_t>(count));
   {
     const std::lock_guard guard(window->endpoint());
-    window->memory().slots = slots;
-    window->memory().slot_count = static_cast<std::uint32_t>(count);
+    window->extents().own().slots = slots;
+    window->extents().own().slot_count = static_cast<std::uint32_t>(count);
   }
   MPI_Barrier(window->control());  // nobody notifies a rank that has no counters yet
   return MPI_SUCCESS;
@@ -210,7 +196,7 @@ int MPIX_Win_get_num_notify(MPI_Win win, int* count) {
   int error = MPI_SUCCESS;
   Window* window = lfc::neon::attached(win, error);
   if (window == nullptr) return error;
-  *count = static_cast<int>(window->memory().slot_count);
+  *count = static_cast<int>(window->extents().own().slot_count);
   return MPI_SUCCESS;
 }
 
@@ -334,7 +320,7 @@ int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx) {
   if (count < 1 || own_slot(win, first + count - 1, error) == nullptr)
     return error != MPI_SUCCESS ? error : fail(win, MPI_ERR_ARG);
   Window& window = *Window::find(win);
-  const Slot* slots = window.memory().slots;
+  const Slot* slots = window.extents().own().slots;
   return lfc::neon::wait_for_slots(window, [&] {
     for (*idx = first; *idx < first + count; ++*idx)
       if (slots[*idx].value() != 0) return true;

@@ -44,7 +44,7 @@ Operation& Job::add() {
 void Job::on_done(Operation* op, Status status) {
   Job& job = *static_cast<Job*>(op->context);
   if (status != Status::ok) job.status = status;
-  if (--job.open == 0 && !job.starting) job.window.ended(job);
+  if (--job.open == 0 && !job.starting) job.window.jobs().ended(job);
 }
 
 int Job::begun(Status refusal, int to, MPI_Request* handle) {
@@ -57,7 +57,7 @@ int Job::begun(Status refusal, int to, MPI_Request* handle) {
     if (open > 0) {
       window.retain();  // what has begun ends unseen
     } else {
-      window.recycle(this);
+      window.jobs().recycle(this);
     }
     endpoint.unlock();
     return mpi_error(refusal);
@@ -70,7 +70,7 @@ int Job::begun(Status refusal, int to, MPI_Request* handle) {
   } else {
     spread();
     error = mpi_error(status);
-    window.recycle(this);
+    window.jobs().recycle(this);
     if (handle != nullptr) *handle = lfc_request_finished();
   }
   endpoint.unlock();
@@ -96,8 +96,8 @@ void Job::deliver() {
   const bool awaited = request != MPI_REQUEST_NULL && !orphan;
   if (!awaited) {
     if (request != MPI_REQUEST_NULL) lfc_request_end(request);
-    of.note(mpi_error(status));
-    of.recycle(this);
+    of.jobs().note(mpi_error(status));
+    of.jobs().recycle(this);
   }
   of.endpoint().unlock();
   if (awaited) {
@@ -122,7 +122,7 @@ int Job::freed(void* object) {
       job.orphan = true;
       return 0;
     }
-    of.recycle(&job);
+    of.jobs().recycle(&job);
   }
   of.release();
   return 1;

@@ -74,13 +74,13 @@ struct Announced : Announcement {
   static int free(void* object);
 };
 
-inline void Window::ended(Job& job) {
-  jobs_ended_.push(&job);
+inline void Jobs::ended(Job& job) {
+  jobs_.push(&job);
   news_.store(true, std::memory_order_relaxed);
 }
 
-inline void Window::ended(Announced& announced) {
-  announced_ended_.push(&announced);
+inline void Jobs::ended(Announced& announced) {
+  announced_.push(&announced);
   news_.store(true, std::memory_order_relaxed);
 }
 

@@ -101,7 +101,7 @@ int Window::open(MPI_Comm comm, Window*& out) {
   out = new Window(MPI_WIN_NULL);
   MPI_Comm_dup(comm, &out->control_);
   MPI_Comm_set_errhandler(out->control_, MPI_ERRORS_RETURN);
-  out->dynamic_ = true;
+  out->extents_.set_own(nullptr, 0, true);
   out->start();
   return MPI_SUCCESS;
 }
@@ -145,10 +145,9 @@ int Window::join() {
   void* base = nullptr;
   int found = 0;
   MPI_Win_get_attr(win_, MPI_WIN_BASE, &base, &found);
-  dynamic_ = attribute<int>(win_, MPI_WIN_CREATE_FLAVOR, 0) == MPI_WIN_FLAVOR_DYNAMIC;
-  memory_.base = static_cast<std::byte*>(base);
-  if (!dynamic_)
-    memory_.size = static_cast<std::uint64_t>(attribute<MPI_Aint>(win_, MPI_WIN_SIZE, 0));
+  const bool dynamic = attribute<int>(win_, MPI_WIN_CREATE_FLAVOR, 0) == MPI_WIN_FLAVOR_DYNAMIC;
+  const MPI_Aint size = dynamic ? 0 : attribute<MPI_Aint>(win_, MPI_WIN_SIZE, 0);
+  extents_.set_own(static_cast<std::byte*>(base), static_cast<std::uint64_t>(size), dynamic);
   return MPI_SUCCESS;
 }
 
@@ -157,20 +156,18 @@ int Window::start() {
   int ranks = 0;
   MPI_Comm_rank(control_, &rank);
   MPI_Comm_size(control_, &ranks);
-  rank_ = static_cast<Rank>(rank);
+  extents_.set_rank(static_cast<Rank>(rank));
   const int unit = win_ == MPI_WIN_NULL ? 1 : attribute<int>(win_, MPI_WIN_DISP_UNIT, 1);
-  const std::uint64_t mine[2] = {memory_.size, static_cast<std::uint64_t>(unit)};
+  const std::uint64_t mine[2] = {extents_.own().size, static_cast<std::uint64_t>(unit)};
   std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(ranks));
   MPI_Allgather(mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control_);
-  for (std::size_t i = 0; i < all.size(); i += 2) {
-    sizes_.push_back(all[i]);
-    units_.push_back(static_cast<MPI_Aint>(all[i + 1]));
-  }
-  endpoint_ = open_native(win_, control_, memory_);
+  for (std::size_t i = 0; i < all.size(); i += 2)
+    extents_.add(all[i], static_cast<MPI_Aint>(all[i + 1]));
+  endpoint_ = open_native(win_, control_, extents_.own());
   if (endpoint_ == nullptr) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(control_, &comm);
-    endpoint_ = std::make_unique<Emulation>(comm, memory_);
+    endpoint_ = std::make_unique<Emulation>(comm, extents_.own());
   }
   add_window(this);
   return MPI_SUCCESS;
@@ -181,22 +178,8 @@ int Window::fail(int error) const {
   return error;
 }
 
-Window::~Window() {
-  for (Job* each : jobs_idle_) delete each;
-}
-
 void Window::release() {
   if (--users_ == 0) delete this;
-}
-
-std::byte* Window::place(MPI_Aint disp, std::uint64_t size) const {
-  if (dynamic_) return reinterpret_cast<std::byte*>(disp);  // displacements are addresses
-  if (disp < 0) return nullptr;
-  std::uint64_t offset = 0;
-  if (__builtin_mul_overflow(static_cast<std::uint64_t>(disp),
-                             static_cast<std::uint64_t>(units_[rank_]), &offset))
-    return nullptr;
-  return memory_.at(offset, 0, size);
 }
 
 int Window::on_delete(MPI_Win, int, void* value, void*) {
@@ -211,53 +194,24 @@ void Window::close() {
     const std::lock_guard guard(*endpoint_);
     Neon& neon = endpoint_->neon();
     std::uint64_t unsent = 0;
-    for (Rank rank = 0; rank < ranks(); ++rank) unsent += neon.origin().waiting(rank);
+    for (Rank rank = 0; rank < extents_.ranks(); ++rank) unsent += neon.origin().waiting(rank);
     const auto early = neon.target().early();
     if (!early.empty())
       std::fprintf(stderr,
                    "mpix_neon: rank %u frees a window that has %zu rounds of puts which no "
                    "announcement took; the first: from rank %u, tag %u\n",
-                   rank_, early.size(), early[0].origin, early[0].tag);
+                   extents_.rank(), early.size(), early[0].origin, early[0].tag);
     if (unsent > 0)
       std::fprintf(stderr, "mpix_neon: rank %u frees a window with %llu own puts still waiting\n",
-                   rank_, static_cast<unsigned long long>(unsent));
-    for (Rank rank = 0; rank < ranks(); ++rank) neon.on_lost(rank);  // ends whatever is open
+                   extents_.rank(), static_cast<unsigned long long>(unsent));
+    for (Rank rank = 0; rank < extents_.ranks(); ++rank)
+      neon.on_lost(rank);  // ends whatever is open
     closed_ = true;
   }
   deliver();
   endpoint_.reset();
   MPI_Comm_free(&control_);
   release();
-}
-
-// --- Jobs ---
-
-Job* Window::take_job() {
-  if (jobs_idle_.empty()) return new Job(*this);
-  Job* job = jobs_idle_.back();
-  jobs_idle_.pop_back();
-  return job;
-}
-
-void Window::recycle(Job* job) {
-  job->reset();
-  jobs_idle_.push_back(job);
-}
-
-int Window::deliver() {
-  if (!news_.load(std::memory_order_relaxed)) return 0;
-  Fifo<Job> jobs;
-  Fifo<Announced> announced;
-  {
-    const std::lock_guard guard(*endpoint_);
-    std::swap(jobs, jobs_ended_);
-    std::swap(announced, announced_ended_);
-    news_.store(false, std::memory_order_relaxed);
-  }
-  int events = 0;
-  for (; !jobs.empty(); ++events) jobs.pop()->deliver();
-  for (; !announced.empty(); ++events) announced.pop()->deliver();
-  return events;
 }
 
 int Window::poll() {

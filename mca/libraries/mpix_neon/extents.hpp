@@ -1,0 +1,76 @@
+// Extents: how much memory each rank has in a window, how its displacements count, and what of it is this process's own.
+//
+//   Extents extents;
+//   extents.set_own(base, bytes, dynamic);
+//   for (int i = 0; i < ranks; ++i) extents.add(size_of(i), unit_of(i));
+//   extents.set_rank(rank);
+//   std::uint64_t offset = 0;
+//   if (!extents.holds(target, disp, begin, end, offset)) return MPI_ERR_RMA_RANGE;
+//
+// Invariants: what holds() or place() answers lies in the window, whatever the program says: no product or sum wraps
+// (tests/unit/mpix_neon/extents_test.cpp).
+// Threads: const after the window has been attached, but for the counters of own().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "services/neon/exposure.hpp"
+#include "services/neon/frame.hpp"
+
+namespace lfc::neon {
+
+class Extents {
+ public:
+  // Without a window, or in a dynamic one, displacements are addresses.
+  void set_own(std::byte* base, std::uint64_t size, bool dynamic) noexcept {
+    own_.base = base;
+    own_.size = size;
+    dynamic_ = dynamic;
+  }
+  // The next rank's; bytes.
+  void add(std::uint64_t size, std::ptrdiff_t unit) { all_.push_back({size, unit}); }
+  void set_rank(Rank rank) noexcept { rank_ = rank; }
+
+  Rank rank() const noexcept { return rank_; }
+  Rank ranks() const noexcept { return static_cast<Rank>(all_.size()); }
+  bool has(std::int64_t rank) const noexcept {
+    return rank >= 0 && rank < static_cast<std::int64_t>(all_.size());
+  }
+  bool dynamic() const noexcept { return dynamic_; }
+  Exposure& own() noexcept { return own_; }
+
+  // This process's memory at a displacement; null: not all of it in the window.
+  std::byte* place(std::ptrdiff_t disp, std::uint64_t size) const noexcept {
+    if (dynamic_) return reinterpret_cast<std::byte*>(disp);
+    std::uint64_t offset = 0;
+    if (disp < 0 || !offset_of(rank_, disp, offset)) return nullptr;
+    return own_.at(offset, 0, size);
+  }
+  // Whether the bytes from `begin` to `end`, relative to a displacement, lie in the target's window, and where that is.
+  bool holds(Rank target, std::ptrdiff_t disp, std::int64_t begin, std::int64_t end,
+             std::uint64_t& offset) const noexcept {
+    if (disp < 0 || !offset_of(target, disp, offset) || offset > all_[target].size) return false;
+    const auto at = static_cast<std::int64_t>(offset);
+    return begin == end ||
+           (at + begin >= 0 && static_cast<std::uint64_t>(at + end) <= all_[target].size);
+  }
+
+ private:
+  struct Extent {
+    std::uint64_t size;
+    std::ptrdiff_t unit;
+  };
+  bool offset_of(Rank rank, std::ptrdiff_t disp, std::uint64_t& offset) const noexcept {
+    return !__builtin_mul_overflow(static_cast<std::uint64_t>(disp),
+                                   static_cast<std::uint64_t>(all_[rank].unit), &offset);
+  }
+
+  Exposure own_;
+  std::vector<Extent> all_;  // by rank
+  Rank rank_ = 0;
+  bool dynamic_ = false;
+};
+
+}  // namespace lfc::neon

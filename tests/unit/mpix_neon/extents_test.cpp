@@ -1,0 +1,85 @@
+// What lies in a window of NEON's, whatever displacement a program gives.
+#include "../../../mca/libraries/mpix_neon/extents.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "catch.hpp"
+
+using namespace lfc::neon;
+
+namespace {
+
+// Rank 0 has 100 bytes in units of 1, rank 1 (this one) 80 in units of 8, rank 2 nothing.
+struct Window {
+  Window() {
+    extents.set_own(memory.data(), memory.size(), false);
+    extents.add(100, 1);
+    extents.add(80, 8);
+    extents.add(0, 1);
+    extents.set_rank(1);
+  }
+  bool holds(Rank target, std::ptrdiff_t disp, std::int64_t begin, std::int64_t end) {
+    return extents.holds(target, disp, begin, end, offset);
+  }
+  std::array<std::byte, 80> memory{};
+  Extents extents;
+  std::uint64_t offset = 0;
+};
+
+constexpr std::ptrdiff_t kFarthest = std::numeric_limits<std::ptrdiff_t>::max();
+
+}  // namespace
+
+TEST_CASE("displacements count in the target's units", "[neon]") {
+  Window window;
+  CHECK(window.holds(0, 90, 0, 10));
+  CHECK(window.offset == 90);
+  CHECK_FALSE(window.holds(0, 91, 0, 10));
+  CHECK(window.holds(1, 9, 0, 8));
+  CHECK(window.offset == 72);
+  CHECK_FALSE(window.holds(1, 9, 0, 9));
+  CHECK_FALSE(window.holds(1, 11, 0, 0));
+  CHECK(window.holds(2, 0, 0, 0));
+  CHECK_FALSE(window.holds(2, 0, 0, 1));
+}
+
+TEST_CASE("what begins before its displacement must lie in the window, too", "[neon]") {
+  Window window;
+  CHECK(window.holds(0, 20, -20, 0));
+  CHECK_FALSE(window.holds(0, 20, -21, 0));
+  CHECK_FALSE(window.holds(0, -1, 1, 2));
+}
+
+TEST_CASE("no displacement wraps into the window", "[neon]") {
+  Window window;
+  CHECK_FALSE(window.holds(0, kFarthest, 0, 8));
+  CHECK_FALSE(window.holds(1, kFarthest, 0, 8));
+  CHECK_FALSE(window.holds(1, kFarthest / 4 + 1, 0, 8));  // times 8: beyond 2^64 by 8
+  CHECK(window.extents.place(kFarthest, 1) == nullptr);
+  CHECK(window.extents.place(kFarthest / 4 + 1, 1) == nullptr);
+  CHECK(window.extents.place(-1, 1) == nullptr);
+}
+
+TEST_CASE("this process's memory is found at its own displacements", "[neon]") {
+  Window window;
+  CHECK(window.extents.place(0, 80) == window.memory.data());
+  CHECK(window.extents.place(9, 8) == window.memory.data() + 72);
+  CHECK(window.extents.place(9, 9) == nullptr);
+  CHECK(window.extents.place(10, 0) == window.memory.data() + 80);
+  CHECK(window.extents.has(0));
+  CHECK(window.extents.has(2));
+  CHECK_FALSE(window.extents.has(3));
+  CHECK_FALSE(window.extents.has(-1));
+}
+
+TEST_CASE("without a window displacements are addresses", "[neon]") {
+  int here = 0;
+  Extents extents;
+  extents.set_own(nullptr, 0, true);
+  extents.add(0, 1);
+  CHECK(extents.place(reinterpret_cast<std::ptrdiff_t>(&here), sizeof here) ==
+        reinterpret_cast<std::byte*>(&here));
+}
