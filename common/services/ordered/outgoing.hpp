@@ -7,7 +7,7 @@
 //   bool sound = out.go(first, packet, [&](std::uint64_t number, std::uint64_t following, auto part) {
 //     return multicast_as(number, following, part, out.unsent());      // false ends it
 //   });
-//   while (out.busy()) ni.progress();                                  // then the bytes may be reused
+//   bool over = !out.busy();                                           // then the bytes may be reused
 //
 // Packet k of n has number first + k, and n - 1 - k follow it; all but the last are full; no bytes are one packet. Held by
 // tests/unit/services/ordered/outgoing_test.cpp.
