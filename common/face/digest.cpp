@@ -2,4 +2,4 @@
 
 #include <lfc_headers_digest.inc>
 
-std::uint64_t lfc_library_headers(void) { return LFC_HEADERS_DIGEST; }
+uint64_t lfc_library_headers(void) { return LFC_HEADERS_DIGEST; }
