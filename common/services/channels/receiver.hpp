@@ -1,0 +1,159 @@
+// Receiver: which of the messages that come on channels the receiver's persistent requests take themselves, and which
+// the matching below (Open MPI's ob1) gets. Decides only; the README of this folder has the proof.
+//
+//   Receiver receiver(below);
+//   Key& key = receiver.key({comm, source, tag});
+//   Receive receive(key);                            // a persistent request
+//   receiver.start(receive);                         // MPI_Start: below.done(receive, ...) or below.post(receive)
+//   receiver.foreign(comm, kAny, tag);               // before any other receive is posted below
+//   receiver.on_frame(comm, source, tag, number);    // before a message that came outside channels is given below
+//   receiver.on_message(key, bytes, size);           // a message has come on a channel
+//
+// Messages of one (communicator, source) come in the order in which they were sent, on channels or not.
+// Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+namespace lfc::channels {
+
+inline constexpr std::int32_t kAny = -1;
+
+struct Name {
+  std::uint32_t comm = 0;
+  std::int32_t source = 0, tag = 0;
+  bool operator==(const Name&) const = default;
+};
+
+// What one process sends on one communicator. The matching below numbers it with 16 bits; messages from channels that
+// are given to it get numbers in between.
+struct Stream {
+  std::uint16_t last = 0;   // number of the last message outside channels, as its sender gave it
+  std::uint16_t given = 0;  // how many came from channels and were given below
+  bool known = false;       // `last` is
+  bool ordered = true;      // no number was left out
+};
+
+struct Receive;
+
+struct Key {
+  Key(const Name& what, Stream& from) : name(what), stream(&from) {}
+
+  Name name;
+  Stream* stream;
+  std::uint32_t id = 0;         // never used twice in a process
+  bool on = false;              // messages come on the channel
+  bool clean = false;           // no receive posted below by others can match
+  bool counted = false;         // `waiting` is exact
+  std::uint64_t others = 0;     // receives that others posted below and that can match
+  std::int64_t waiting = 0;     // messages given below less those that own receives got
+  std::uint32_t below = 0;      // own receives posted below
+  std::list<Receive*> all;      // own receives
+  std::deque<Receive*> posted;  // those that wait here, in order
+  std::uint64_t native_starts = 0, next_offer = 1;
+};
+
+// A persistent receive of exactly this source and tag.
+struct Receive {
+  explicit Receive(Key& of) : key(&of) {}
+
+  enum class Place : std::uint8_t { idle, here, below };
+
+  Key* key;
+  Place place = Place::idle;
+  bool direct = false;  // contiguous, and short enough
+  std::size_t capacity = 0;
+  std::uint64_t others = 0;  // the key's, when it was posted below
+  void* owner = nullptr;
+};
+
+enum class Outcome : std::uint8_t { pending, matched, cancelled };
+
+// The matching below, and requests as it sees them.
+class Below {
+ public:
+  virtual void post(Receive& receive) = 0;  // may match at once
+  virtual Outcome outcome(const Receive& receive) = 0;
+  // A message of the key, under this number.
+  virtual void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t size) = 0;
+  // Whether no message of the key waits there. May make progress, and so call the Receiver.
+  virtual bool empty(const Key& key) = 0;
+  // The message is the receive's, which is complete with it.
+  virtual void done(Receive& receive, const std::byte* frame, std::size_t size) = 0;
+  // The key may be served: its sender may be told, if it was not told before.
+  virtual void offer(Key& key) = 0;
+
+ protected:
+  ~Below() = default;
+};
+
+struct Totals {
+  std::uint64_t here = 0;     // messages that requests took from their channel
+  std::uint64_t given = 0;    // messages of channels that went to the matching below
+  std::uint64_t posted = 0;   // starts that went there
+  std::uint64_t yielded = 0;  // starts that waited here and then went there
+};
+
+class Receiver {
+ public:
+  // `head`: bytes of a frame before the message's own.
+  Receiver(Below& below, std::size_t head) : below_(below), head_(head) {}
+
+  Key& key(const Name& name);
+  Key* find(const Name& name) noexcept;
+  Key* find(std::uint32_t id) noexcept;
+  void add(Receive& receive);
+  // It is not here and not posted below, or whoever posted it there lets it end there.
+  void remove(Receive& receive);
+
+  void start(Receive& receive);
+  // Before somebody cancels or frees it, or waits for it elsewhere: all that wait here with it go below.
+  void yield(Receive& receive);
+  // Before a receive that is none of ours is posted below. Source and tag may be kAny.
+  void foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag);
+  // A message outside channels. Returns the number under which the matching below expects it. Tags < 0 are the
+  // library's own, which no key has.
+  std::uint16_t on_frame(const Name& name, std::uint16_t number);
+  // A message comes that cannot be read, before it is given below: nobody waits here any more.
+  void yield_all();
+  // A message on the key's channel; the head in `frame` may be overwritten.
+  void on_message(Key& key, std::byte* frame, std::size_t size);
+  // The communicator is gone, and all that was received on it with it.
+  void forget(std::uint32_t comm);
+  bool serves(std::uint32_t comm) const noexcept { return comms_.contains(comm); }
+
+  const Totals& totals() const noexcept { return totals_; }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Name& name) const noexcept {
+      std::uint64_t mixed = name.comm * UINT64_C(0x9e3779b97f4a7c15);
+      mixed = (mixed ^ static_cast<std::uint32_t>(name.source)) * UINT64_C(0x9e3779b97f4a7c15);
+      mixed = (mixed ^ static_cast<std::uint32_t>(name.tag)) * UINT64_C(0x9e3779b97f4a7c15);
+      return static_cast<std::size_t>(mixed >> 20);
+    }
+  };
+
+  void settle(Receive& receive);
+  void settle_all(Key& key);
+  bool may_wait_here(Key& key);
+  void post_below(Receive& receive);
+  void yield(Key& key);
+  void foreign(Key& key);
+
+  Below& below_;
+  std::size_t head_;
+  std::unordered_map<Name, std::unique_ptr<Key>, Hash> keys_;
+  std::unordered_map<std::uint32_t, Key*> ids_;
+  std::unordered_map<Name, std::unique_ptr<Stream>, Hash> streams_;  // tag 0
+  std::unordered_map<std::uint32_t, std::list<Key*>> comms_;
+  std::uint32_t next_id_ = 1;
+  Totals totals_;
+};
+
+}  // namespace lfc::channels

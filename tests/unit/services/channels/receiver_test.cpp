@@ -1,0 +1,339 @@
+// All short courses of messages, starts, receives of others, cancels and probes, against matching as MPI defines it.
+#include "services/channels/receiver.hpp"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace {
+
+using lfc::channels::Below;
+using lfc::channels::kAny;
+using lfc::channels::Key;
+using lfc::channels::Name;
+using lfc::channels::Outcome;
+using lfc::channels::Receive;
+using lfc::channels::Receiver;
+
+constexpr std::uint32_t kComm = 3;
+constexpr std::int32_t kSource = 1;
+constexpr std::size_t kHead = 14;
+
+// The requests of the receiver: persistent ones, and what others post.
+enum Who : int { kA, kB, kC, kLong, kOwn };  // A, B and Long are of tag 0, C of tag 1
+
+struct Posted {
+  int who;
+  std::int32_t tag;
+};
+struct Sent {
+  int number;
+  std::int32_t tag;
+};
+
+// Matching as MPI defines it: receives in the order of posting, messages in the order of arrival.
+class Matching {
+ public:
+  // Who gets it.
+  std::optional<int> arrive(const Sent& message) {
+    for (auto at = posted_.begin(); at != posted_.end(); ++at)
+      if (at->tag == kAny || at->tag == message.tag) {
+        const int who = at->who;
+        posted_.erase(at);
+        return who;
+      }
+    unexpected_.push_back(message);
+    return std::nullopt;
+  }
+  // What it gets.
+  std::optional<Sent> post(const Posted& receive) {
+    if (std::optional<Sent> found = take(receive.tag)) return found;
+    posted_.push_back(receive);
+    return std::nullopt;
+  }
+  std::optional<Sent> take(std::int32_t tag) {
+    for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
+      if (tag == kAny || at->tag == tag) {
+        const Sent found = *at;
+        unexpected_.erase(at);
+        return found;
+      }
+    return std::nullopt;
+  }
+  bool cancel(int who) {
+    for (auto at = posted_.begin(); at != posted_.end(); ++at)
+      if (at->who == who) {
+        posted_.erase(at);
+        return true;
+      }
+    return false;
+  }
+  bool waits(std::int32_t tag) const {
+    for (const Sent& each : unexpected_)
+      if (each.tag == tag) return true;
+    return false;
+  }
+
+ private:
+  std::deque<Posted> posted_;
+  std::deque<Sent> unexpected_;
+};
+
+// What is done with requests and messages, and who got which.
+class World final : private Below {
+ public:
+  std::vector<int> got;       // by message: who; -1: nobody
+  std::vector<int> expected;  // likewise, as MPI says
+  bool numbers_right = true;
+  std::uint64_t offers = 0;
+
+  World() {
+    for (const int who : {kA, kB, kC, kLong}) {
+      auto& receive = receives_[static_cast<std::size_t>(who)];
+      receive.emplace(receiver_.key({kComm, kSource, tag_of(who)}));
+      receive->direct = who != kLong;
+      receive->capacity = 100;
+      receiver_.add(*receive);
+    }
+  }
+  Receiver& receiver() { return receiver_; }
+
+  void send(std::int32_t tag, bool on_channel, std::size_t size = 8) {
+    const int message = static_cast<int>(got.size());
+    got.push_back(-1);
+    expected.push_back(-1);
+    if (const auto who = truth_.arrive({message, tag})) matched(expected, message, *who);
+    if (on_channel) {
+      std::vector<std::byte> frame(kHead + size);
+      std::memcpy(frame.data() + kHead, &message, sizeof message);
+      receiver_.on_message(*receiver_.find(Name{kComm, kSource, tag}), frame.data(), frame.size());
+    } else {
+      deliver(receiver_.on_frame({kComm, kSource, tag}, ++sent_), {message, tag});
+    }
+  }
+  void start(int who) {
+    if (active_[static_cast<std::size_t>(who)]) return;
+    active_[static_cast<std::size_t>(who)] = true;
+    if (const auto message = truth_.post({who, tag_of(who)}))
+      matched(expected, message->number, who);
+    receiver_.start(*receives_[static_cast<std::size_t>(who)]);
+  }
+  void other(std::int32_t source, std::int32_t tag) {
+    const int who = kOwn + others_++;
+    if (const auto message = truth_.post({who, tag})) matched(expected, message->number, who);
+    receiver_.foreign(kComm, source, tag);
+    if (const auto message = below_.post({who, tag})) matched(got, message->number, who);
+  }
+  void cancel(int who) {
+    const auto at = static_cast<std::size_t>(who);
+    if (!active_[at]) return;
+    if (truth_.cancel(who)) active_[at] = false;
+    receiver_.yield(*receives_[at]);
+    if (below_.cancel(who)) states_[at] = Outcome::cancelled;
+  }
+  void take_by_probe() {
+    if (const auto message = truth_.take(kAny)) matched(expected, message->number, -2);
+    if (const auto message = below_.take(kAny)) matched(got, message->number, -2);
+  }
+  // One that comes while the next step makes progress, or else after it.
+  void send_meanwhile(std::int32_t tag) { meanwhile_ = tag; }
+  void come() {
+    if (meanwhile_ < 0) return;
+    const std::int32_t tag = meanwhile_;
+    meanwhile_ = kAny;
+    send(tag, true);
+  }
+  bool right() const { return numbers_right && got == expected; }
+
+ private:
+  static std::int32_t tag_of(int who) { return who == kC ? 1 : 0; }
+
+  void matched(std::vector<int>& list, int message, int who) {
+    list[static_cast<std::size_t>(message)] = who;
+    if (who < 0 || who >= kOwn) return;
+    if (&list == &expected)
+      active_[static_cast<std::size_t>(who)] = false;
+    else
+      states_[static_cast<std::size_t>(who)] = Outcome::matched;
+  }
+  void deliver(std::uint16_t number, const Sent& message) {
+    if (number != ++numbered_) numbers_right = false;
+    if (const auto who = below_.arrive(message)) matched(got, message.number, *who);
+  }
+  int who_of(const Receive& receive) const {
+    for (std::size_t who = 0; who < kOwn; ++who)
+      if (&*receives_[who] == &receive) return static_cast<int>(who);
+    return -1;
+  }
+
+  void post(Receive& receive) override {
+    const int who = who_of(receive);
+    states_[static_cast<std::size_t>(who)] = Outcome::pending;
+    if (const auto message = below_.post({who, tag_of(who)})) matched(got, message->number, who);
+  }
+  Outcome outcome(const Receive& receive) override {
+    return states_[static_cast<std::size_t>(who_of(receive))];
+  }
+  void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t) override {
+    int message = 0;
+    std::memcpy(&message, frame + kHead, sizeof message);
+    deliver(number, {message, key.name.tag});
+  }
+  bool empty(const Key& key) override {
+    const bool is_empty = !below_.waits(key.name.tag);
+    come();  // it makes progress
+    return is_empty;
+  }
+  void done(Receive& receive, const std::byte* frame, std::size_t) override {
+    int message = 0;
+    std::memcpy(&message, frame + kHead, sizeof message);
+    matched(got, message, who_of(receive));
+  }
+  void offer(Key&) override { ++offers; }
+
+  Receiver receiver_{*this, kHead};
+  std::array<std::optional<Receive>, kOwn> receives_;
+  std::array<bool, kOwn> active_{};
+  std::array<Outcome, kOwn> states_{Outcome::cancelled, Outcome::cancelled, Outcome::cancelled,
+                                    Outcome::cancelled};
+  Matching truth_, below_;
+  std::uint16_t sent_ = 0, numbered_ = 0;
+  int others_ = 0;
+  std::int32_t meanwhile_ = kAny;
+};
+
+using Step = void (*)(World&);
+constexpr std::array<Step, 14> kSteps{
+    [](World& world) { world.send(0, true); },     [](World& world) { world.start(kA); },
+    [](World& world) { world.start(kB); },         [](World& world) { world.send(0, false); },
+    [](World& world) { world.start(kC); },         [](World& world) { world.send(1, true); },
+    [](World& world) { world.other(kSource, 0); }, [](World& world) { world.other(kAny, kAny); },
+    [](World& world) { world.cancel(kA); },        [](World& world) { world.send(0, true, 101); },
+    [](World& world) { world.start(kLong); },      [](World& world) { world.take_by_probe(); },
+    [](World& world) { world.send_meanwhile(0); }, [](World& world) { world.send(2, false); },
+};
+
+// What went before: nothing; channels in use; likewise, with messages that nobody has received.
+constexpr std::array<std::string_view, 3> kBefore{"", "14051405", "1405140505"};
+
+void run(World& world, std::string_view steps) {
+  for (const char step : steps) {
+    const std::size_t which = step <= '9' ? static_cast<std::size_t>(step - '0')
+                                          : static_cast<std::size_t>(step - 'a') + 10;
+    kSteps.at(which)(world);
+  }
+}
+
+bool course_is_right(std::string_view before, std::uint64_t course, int length) {
+  World world;
+  run(world, before);
+  for (int i = 0; i < length; ++i) {
+    kSteps[course % kSteps.size()](world);
+    course /= kSteps.size();
+    world.come();
+    if (!world.right()) return false;
+  }
+  return true;
+}
+
+void all_courses(int length) {
+  std::uint64_t courses = 1;
+  for (int i = 0; i < length; ++i) courses *= kSteps.size();
+  for (const std::string_view before : kBefore)
+    for (std::uint64_t course = 0; course < courses; ++course)
+      if (!course_is_right(before, course, length)) {
+        FAIL("course " + std::to_string(course) + " after '" + std::string(before) + "'");
+        return;
+      }
+}
+
+}  // namespace
+
+TEST_CASE("channels: every short course matches as MPI says", "[channels]") { all_courses(4); }
+
+TEST_CASE("channels: every course of 5 steps matches as MPI says", "[channels][exhaustive]") {
+  all_courses(5);
+}
+
+TEST_CASE("channels: long courses match as MPI says", "[channels]") {
+  std::uint64_t random = 88172645463325252U;
+  for (int course = 0; course < 3000; ++course) {
+    World world;
+    for (int step = 0; step < 60; ++step) {
+      random ^= random << 13;
+      random ^= random >> 7;
+      random ^= random << 17;
+      kSteps[random % kSteps.size()](world);
+      world.come();
+      INFO("course " + std::to_string(course) + ", step " + std::to_string(step));
+      REQUIRE(world.right());
+    }
+  }
+}
+
+TEST_CASE("channels: requests that repeat take their messages here, and offer first",
+          "[channels]") {
+  World world;
+  for (int round = 0; round < 10; ++round) {
+    world.start(kA);
+    world.send(0, false);
+  }
+  CHECK(world.offers >= 1);
+  CHECK(world.receiver().totals().here == 0);
+  for (int round = 0; round < 100; ++round) {
+    world.start(kA);
+    world.start(kB);
+    world.send(0, true);
+    world.send(0, true);
+  }
+  CHECK(world.right());
+  CHECK(world.receiver().totals().here == 198);  // the first found requests posted below
+  CHECK(world.receiver().totals().given == 2);
+}
+
+TEST_CASE("channels: a receive of others costs one turn below, and no more", "[channels]") {
+  World world;
+  run(world, "1010101010");
+  for (int round = 0; round < 20; ++round) {
+    world.other(kAny, 0);
+    world.send(0, true);
+    const std::uint64_t before = world.receiver().totals().here;
+    for (int turn = 0; turn < 10; ++turn) {
+      world.start(kA);
+      world.send(0, true);
+    }
+    CHECK(world.receiver().totals().here == before + 9);
+  }
+  CHECK(world.right());
+}
+
+TEST_CASE("channels: a message taken by a probe does not keep requests below for long",
+          "[channels]") {
+  World world;
+  run(world, "1010101010");
+  world.send(0, true);
+  world.take_by_probe();
+  for (int turn = 0; turn < 200; ++turn) {
+    world.start(kA);
+    world.send(0, true);
+  }
+  CHECK(world.right());
+  CHECK(world.receiver().totals().here >= 130);
+}
+
+TEST_CASE("channels: what was received on a communicator goes with it", "[channels]") {
+  World world;
+  run(world, "10101");
+  const std::uint32_t id = world.receiver().find(Name{kComm, kSource, 0})->id;
+  world.receiver().forget(kComm);
+  CHECK(world.receiver().find(id) == nullptr);
+  CHECK(world.receiver().find(Name{kComm, kSource, 0}) == nullptr);
+  CHECK(world.receiver().on_frame({kComm, kSource, 0}, 77) == 77);
+  CHECK(world.receiver().key({kComm, kSource, 0}).id > id);
+}
