@@ -1,14 +1,20 @@
 /* The BTL `lfc`: ob1's (and osc/rdma's) transport, on top of the network interface.
  *
  * component.c  life of the component: parameters, open, init, progress, close
- * module.c     peers; what the module offers; messages that arrive
+ * module.c     what the modules offer; messages that arrive; start and end
+ * peers.c      who is reached by which module
  * send.c       fragments: alloc, free, prepare_src, send, sendi
  * shares.c     how many of them a peer may have, so that nothing is overtaken
  * rdma.c       put, get, atomics, flush
  * announce.c   messages that are announced, and pushed behind their announcement
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
- * There is one module. Which link carries a peer's traffic is decided inside the NI.
+ * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs more
+ * than a copy (those of other hosts, by tcp), with a larger eager limit, `near` all others. For each of its peers ob1 has one
+ * of them alone, and what arrives from the peer is handed to it by the same one: an answer goes by the module by which the
+ * question came, and ob1 looks for that one among the peer's. `near` reaches all peers once more, for the windows of
+ * osc/rdma, which want one module for everybody; ob1 leaves such endpoints alone. All else is common to both. Which link
+ * carries a peer's traffic is decided inside the NI.
  */
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
@@ -42,7 +48,9 @@ static inline void lfc_list_return(opal_free_list_t* list, opal_free_list_item_t
 
 struct mca_btl_base_endpoint_t {
   opal_proc_t* proc;
+  mca_btl_base_module_t* module; /* that gave it to ob1 */
   uint32_t peer;
+  bool leads; /* it stands for the peer; else it is one more, for windows */
   /* Of fragments, under way or waiting for credits: a peer that does not receive must not take what the
    * others need. */
   lfc_shares shares;
@@ -75,6 +83,7 @@ OBJ_CLASS_DECLARATION(lfc_btl_fragment);
 typedef struct lfc_btl_operation {
   opal_free_list_item_t super;
   lfc_operation operation;
+  mca_btl_base_module_t* module;
   struct mca_btl_base_endpoint_t* endpoint;
   void* local_address;
   struct mca_btl_base_registration_handle_t* local_handle;
@@ -90,11 +99,11 @@ typedef struct lfc_btl_component {
 } lfc_btl_component;
 extern lfc_btl_component mca_btl_lfc_component;
 
-typedef struct lfc_btl_module {
-  mca_btl_base_module_t super;
-  lfc_adapter* adapter; /* NULL until btl_init and after finalize */
+typedef struct lfc_btl_modules {
+  mca_btl_base_module_t near, far;
+  lfc_adapter* adapter; /* NULL until btl_init and after the first finalize */
   mca_btl_base_module_error_cb_fn_t error_callback;
-  bool told_unreachable;
+  bool has_near, has_far; /* peers */
   /* Fragments by the room they have: a header only (the rest is sent from where it lies), an eager
    * message, the largest message. */
   opal_free_list_t headers;
@@ -102,8 +111,8 @@ typedef struct lfc_btl_module {
   opal_free_list_t large;
   size_t eager_room;
   opal_free_list_t operations;
-} lfc_btl_module;
-extern lfc_btl_module lfc_btl;
+} lfc_btl_modules;
+extern lfc_btl_modules lfc_btl;
 
 /* Room for the header that ob1 puts in front of data sent in place. */
 enum { kHeaderRoom = 256 };
@@ -122,6 +131,26 @@ static inline int lfc_btl_status(enum lfc_result result) {
 void lfc_btl_module_defaults(void);
 /* Opens the NI, publishes its address. False: said why; the component is not available. */
 bool lfc_btl_module_open(bool threads);
+/* Neighbours do not reach each other by shared memory. */
+void lfc_btl_detour(const char* link, const char* why);
+
+/* peers.c */
+int lfc_btl_add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                      struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable);
+int lfc_btl_del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
+                      struct mca_btl_base_endpoint_t** endpoints);
+mca_btl_base_module_t* lfc_btl_module_of(uint32_t peer);
+
+/* Around what calls ob1 back for a peer of this module. Where all peers have the same one nobody has to know. */
+static inline enum lfc_module lfc_btl_which(const mca_btl_base_module_t* module) {
+  return module == &lfc_btl.far ? LFC_FAR : LFC_NEAR;
+}
+static inline unsigned lfc_btl_visit(const mca_btl_base_module_t* module) {
+  return lfc_btl.has_near && lfc_btl.has_far ? lfc_visit_begin(lfc_btl_which(module)) : 0;
+}
+static inline void lfc_btl_visited(unsigned outer) {
+  if (lfc_btl.has_near && lfc_btl.has_far) lfc_visit_end(outer);
+}
 
 /* send.c */
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,

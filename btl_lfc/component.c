@@ -29,7 +29,7 @@ static int register_component(void) {
                             read_counter, i);
 
   lfc_btl_module_defaults();
-  return mca_btl_base_param_register((mca_base_component_t*)(uintptr_t)version, &lfc_btl.super);
+  return mca_btl_base_param_register((mca_base_component_t*)(uintptr_t)version, &lfc_btl.near);
 }
 
 static int open_component(void) {
@@ -47,14 +47,17 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
 
   /* When it declines it still shows a module, one that reaches nobody: with no module at all, Open
    * MPI 4.1 crashes instead of reporting that processes are unreachable. */
-  mca_btl_base_module_t** modules = malloc(sizeof *modules); /* freed by the framework */
+  mca_btl_base_module_t** modules = malloc(2 * sizeof *modules); /* freed by the framework */
   if (modules == NULL) return NULL;
-  if (lfc_btl_module_open(mpi_threads))
+  modules[0] = &lfc_btl.near;
+  modules[1] = &lfc_btl.far;
+  if (lfc_btl_module_open(mpi_threads)) {
     lfc_modex_publish_part();
-  else
-    lfc_btl.super.btl_flags = MCA_BTL_FLAGS_SEND;
-  modules[0] = &lfc_btl.super;
-  *count = 1;
+    *count = 2;
+  } else {
+    lfc_btl.near.btl_flags = MCA_BTL_FLAGS_SEND;
+    *count = 1;
+  }
   return modules;
 }
 

@@ -1,4 +1,4 @@
-/* The module: what it offers, its peers, messages that arrive, its end. */
+/* The modules: what they offer, messages that arrive, start and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,6 @@
 #include "modex.h"
 #include "registration.h"
 
-static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
-                     struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable);
-static int del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
-                     struct mca_btl_base_endpoint_t** endpoints);
 static int finalize(mca_btl_base_module_t* btl);
 static int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t callback);
 static void dump(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint, int verbose);
@@ -23,11 +19,11 @@ static int ft_event(int state) {
 }
 #endif
 
-lfc_btl_module lfc_btl;
+lfc_btl_modules lfc_btl;
 
 void lfc_btl_module_defaults(void) {
   const struct lfc_message_limits limits = lfc_adapter_message_limits();
-  lfc_btl.super = (mca_btl_base_module_t) {
+  lfc_btl.near = (mca_btl_base_module_t) {
     .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = limits.eager,
     .btl_rndv_eager_limit = limits.eager, .btl_max_send_size = limits.largest,
     /* A large contiguous message is got by its receiver in one piece (RGET): no pipeline. */
@@ -49,8 +45,8 @@ void lfc_btl_module_defaults(void) {
     /* Local memory is registered only where registrations are kept; a link that needs it does so
      * itself. */
         .btl_get_local_registration_threshold = SIZE_MAX,
-    .btl_put_local_registration_threshold = SIZE_MAX, .btl_add_procs = add_procs,
-    .btl_del_procs = del_procs, .btl_finalize = finalize, .btl_alloc = lfc_btl_alloc,
+    .btl_put_local_registration_threshold = SIZE_MAX, .btl_add_procs = lfc_btl_add_procs,
+    .btl_del_procs = lfc_btl_del_procs, .btl_finalize = finalize, .btl_alloc = lfc_btl_alloc,
     .btl_free = lfc_btl_free, .btl_prepare_src = lfc_btl_prepare_src, .btl_send = lfc_btl_send,
     .btl_sendi = lfc_btl_sendi, .btl_put = lfc_btl_put, .btl_get = lfc_btl_get, .btl_dump = dump,
     .btl_atomic_op = lfc_btl_atomic_op, .btl_atomic_fop = lfc_btl_atomic_fop,
@@ -65,13 +61,17 @@ void lfc_btl_module_defaults(void) {
 
 /* --- What the NI tells us --- */
 
-static void receive(void* endpoint, uint8_t tag, const void* data, size_t size) {
+static void receive(void* context, uint32_t peer, uint8_t tag, const void* data, size_t size) {
   if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL) {
     lfc_adapter_dropped(lfc_btl.adapter);
     return;
   }
   mca_btl_base_segment_t segment = {.seg_addr.pval = (void*)(uintptr_t)data, .seg_len = size};
-  lfc_btl_deliver(&lfc_btl.super, endpoint, tag, &segment);
+  struct mca_btl_base_endpoint_t* endpoint = context;
+  mca_btl_base_module_t* module = endpoint != NULL ? endpoint->module : lfc_btl_module_of(peer);
+  const unsigned outer = lfc_btl_visit(module);
+  lfc_btl_deliver(module, endpoint, tag, &segment);
+  lfc_btl_visited(outer);
 }
 
 /* ob1 ends the job: a message that was promised will never come. */
@@ -84,13 +84,13 @@ static void broken(void* context, const char* why) {
     opal_output(0, "btl lfc: lost process %s: %s (no descriptor is left: ulimit -n)", name, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
-    lfc_btl.error_callback(&lfc_btl.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);
+    lfc_btl.error_callback(endpoint->module, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);
   }
 }
 
 static void notice(const char* line) { opal_output(0, "btl lfc: %s", line); }
 
-static void detour(const char* link, const char* why) {
+void lfc_btl_detour(const char* link, const char* why) {
   static bool told = false;
   if (!told) lfc_help("detour", lfc_node_of(opal_proc_local_get()), link, why);
   told = true;
@@ -108,6 +108,21 @@ static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
   (void)mca_btl_base_param_verify(module);
 }
 
+/* r2 takes for sending to a peer what is most exclusive of all that reaches it; of what is less so it takes what can do all
+ * of remote memory, for windows. Those of osc/rdma (4.1) do without knowing who is reached, in the first module that has
+ * atomics. */
+static void make_far(void) {
+  if (lfc_btl.near.btl_exclusivity == UINT32_MAX) --lfc_btl.near.btl_exclusivity;
+  lfc_btl.far = lfc_btl.near;
+  ++lfc_btl.far.btl_exclusivity;
+  lfc_btl.far.btl_eager_limit =
+      at_most(mca_btl_lfc_component.options.said.far_eager_limit, lfc_btl.near.btl_max_send_size);
+  lfc_btl.far.btl_rndv_eager_limit =
+      at_most(lfc_btl.near.btl_rndv_eager_limit, lfc_btl.far.btl_eager_limit);
+  lfc_btl.far.btl_flags &= ~(uint32_t)(MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS);
+  lfc_btl.far.btl_atomic_flags = 0;
+}
+
 static bool make_lists(void) {
   const struct {
     opal_free_list_t* list;
@@ -116,7 +131,7 @@ static bool make_lists(void) {
   } lists[] = {
       {&lfc_btl.headers, sizeof(lfc_btl_fragment) + kHeaderRoom, OBJ_CLASS(lfc_btl_fragment)},
       {&lfc_btl.eager, sizeof(lfc_btl_fragment) + lfc_btl.eager_room, OBJ_CLASS(lfc_btl_fragment)},
-      {&lfc_btl.large, sizeof(lfc_btl_fragment) + lfc_btl.super.btl_max_send_size,
+      {&lfc_btl.large, sizeof(lfc_btl_fragment) + lfc_btl.near.btl_max_send_size,
        OBJ_CLASS(lfc_btl_fragment)},
       {&lfc_btl.operations, sizeof(lfc_btl_operation), OBJ_CLASS(lfc_btl_operation)},
   };
@@ -141,7 +156,7 @@ static void decline(const char* why) {
 }
 
 bool lfc_btl_module_open(bool threads) {
-  static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, detour};
+  static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, lfc_btl_detour};
   struct lfc_options* options = &mca_btl_lfc_component.options;
   char text[512];
   options->job = OPAL_PROC_MY_NAME.jobid;
@@ -151,7 +166,7 @@ bool lfc_btl_module_open(bool threads) {
   /* The thread calls ob1 back: as with several threads of the application's own. */
   if (options->said.upcalls) {
     opal_set_using_threads(true);
-    lfc_btl.super.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
+    lfc_btl.near.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
   }
   options->threads = threads || opal_using_threads();
   lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
@@ -163,10 +178,10 @@ bool lfc_btl_module_open(bool threads) {
   }
   if (mca_btl_lfc_component.options.said.verbose >= 1) opal_output(0, "btl lfc: %s", text);
 
-  fit_limits(&lfc_btl.super, lfc_adapter_max_message(lfc_btl.adapter));
+  fit_limits(&lfc_btl.near, lfc_adapter_max_message(lfc_btl.adapter));
   /* Protocol headers with a registration handle in them must fit, whatever the eager limit. */
-  lfc_btl.eager_room = lfc_btl.super.btl_eager_limit;
-  if (lfc_btl.eager_room < 512) lfc_btl.eager_room = at_most(512, lfc_btl.super.btl_max_send_size);
+  lfc_btl.eager_room = lfc_btl.near.btl_eager_limit;
+  if (lfc_btl.eager_room < 512) lfc_btl.eager_room = at_most(512, lfc_btl.near.btl_max_send_size);
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
@@ -181,9 +196,10 @@ bool lfc_btl_module_open(bool threads) {
     drop_lists();
   } else {
     if (lfc_registrations_cached()) {
-      lfc_btl.super.btl_get_local_registration_threshold = 0;
-      lfc_btl.super.btl_put_local_registration_threshold = 0;
+      lfc_btl.near.btl_get_local_registration_threshold = 0;
+      lfc_btl.near.btl_put_local_registration_threshold = 0;
     }
+    make_far();
     /* A peer may talk to us before we ever talk to anybody; once we do, r2 registers us again,
      * with high priority. */
     (void)opal_progress_register_lp(mca_btl_lfc_component.super.btl_progress);
@@ -193,82 +209,6 @@ bool lfc_btl_module_open(bool threads) {
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;
   return false;
-}
-
-/* --- Peers --- */
-
-static uint32_t find_peer(const opal_proc_t* proc, void* endpoint, char* why, size_t why_size) {
-  if (proc == opal_proc_local_get()) {
-    size_t size = 0;
-    const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
-    return lfc_adapter_add_peer(lfc_btl.adapter, address, size, endpoint, why, why_size);
-  }
-  if (proc->proc_arch != opal_proc_local_get()->proc_arch) {
-    snprintf(why, why_size, "its architecture differs");
-    return LFC_NO_PEER;
-  }
-  uint8_t* address = NULL;
-  size_t size = 0;
-  if (!lfc_modex_find(LFC_MODEX_ADDRESS, &proc->proc_name, &address, &size)) {
-    snprintf(why, why_size, "it published no LFC address");
-    return LFC_NO_PEER;
-  }
-  const uint32_t peer =
-      lfc_adapter_add_peer(lfc_btl.adapter, address, size, endpoint, why, why_size);
-  free(address);
-  return peer;
-}
-
-static int add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
-                     struct mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
-  (void)btl;
-  for (size_t i = 0; i < count; ++i) {
-    char why[512]; /* or how */
-    endpoints[i] = NULL;
-    if (lfc_btl.adapter == NULL) continue; /* it has said why when it declined */
-    struct mca_btl_base_endpoint_t* endpoint = malloc(sizeof *endpoint);
-    if (endpoint == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
-    endpoint->proc = procs[i];
-    atomic_init(&endpoint->to_announce, NULL);
-    lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.said.peer_fragments);
-    endpoint->peer = find_peer(procs[i], endpoint, why, sizeof why);
-    if (endpoint->peer == LFC_NO_PEER) {
-      if (!lfc_btl.told_unreachable)
-        lfc_help("cannot reach", opal_process_name_print(procs[i]->proc_name), why,
-                 lfc_node_of(opal_proc_local_get()), lfc_node_of(procs[i]));
-      else if (mca_btl_lfc_component.options.said.verbose >= 2)
-        opal_output(0, "btl lfc: cannot reach process %s: %s",
-                    opal_process_name_print(procs[i]->proc_name), why);
-      lfc_btl.told_unreachable = true;
-      free(endpoint);
-      continue;
-    }
-    if (*why != '\0' && OPAL_PROC_ON_LOCAL_NODE(procs[i]->proc_flags)) {
-      char link[64];
-      lfc_adapter_link(lfc_btl.adapter, endpoint->peer, link, sizeof link);
-      detour(link, why);
-    }
-    if (mca_btl_lfc_component.options.said.verbose >= 2) {
-      lfc_adapter_link(lfc_btl.adapter, endpoint->peer, why, sizeof why);
-      opal_output(0, "btl lfc: process %s is reached over %s",
-                  opal_process_name_print(procs[i]->proc_name), why);
-    }
-    endpoints[i] = endpoint;
-    if (reachable != NULL) (void)opal_bitmap_set_bit(reachable, (int)i);
-  }
-  return OPAL_SUCCESS;
-}
-
-static int del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** procs,
-                     struct mca_btl_base_endpoint_t** endpoints) {
-  (void)btl;
-  (void)procs;
-  for (size_t i = 0; i < count; ++i) {
-    if (endpoints[i] == NULL) continue;
-    lfc_adapter_remove_peer(lfc_btl.adapter, endpoints[i]->peer);
-    free(endpoints[i]); /* the array keeps its pointer: r2 compares it with its other arrays */
-  }
-  return OPAL_SUCCESS;
 }
 
 static int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t callback) {

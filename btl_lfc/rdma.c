@@ -13,18 +13,22 @@ static void operation_done(lfc_operation* done, enum lfc_result result) {
       (lfc_btl_operation*)((char*)done - offsetof(lfc_btl_operation, operation));
   const lfc_btl_operation copy = *own; /* the callback may start the next one */
   lfc_list_return(&lfc_btl.operations, &own->super);
-  if (copy.callback != NULL)
-    copy.callback(&lfc_btl.super, copy.endpoint, copy.local_address, copy.local_handle,
-                  copy.context, copy.data, lfc_btl_status(result));
+  if (copy.callback == NULL) return;
+  const unsigned outer = lfc_btl_visit(copy.module);
+  copy.callback(copy.module, copy.endpoint, copy.local_address, copy.local_handle, copy.context,
+                copy.data, lfc_btl_status(result));
+  lfc_btl_visited(outer);
 }
 
-static lfc_btl_operation* begin(struct mca_btl_base_endpoint_t* endpoint, void* local_address,
+static lfc_btl_operation* begin(mca_btl_base_module_t* btl,
+                                struct mca_btl_base_endpoint_t* endpoint, void* local_address,
                                 mca_btl_base_registration_handle_t* local_handle,
                                 mca_btl_base_rdma_completion_fn_t callback, void* context,
                                 void* data) {
   lfc_btl_operation* own = (lfc_btl_operation*)lfc_list_take(&lfc_btl.operations);
   if (own == NULL) return NULL;
   own->operation.done = operation_done;
+  own->module = btl;
   own->endpoint = endpoint;
   own->local_address = local_address;
   own->local_handle = local_handle;
@@ -43,10 +47,10 @@ int lfc_btl_put(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
                 mca_btl_base_registration_handle_t* local_handle,
                 mca_btl_base_registration_handle_t* remote_handle, size_t size, int flags,
                 int order, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
-  (void)btl;
   (void)flags;
   (void)order;
-  lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
+  lfc_btl_operation* own =
+      begin(btl, endpoint, local_address, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
   lfc_adapter_put(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
                   remote_address, remote_handle, size, &own->operation);
@@ -58,10 +62,10 @@ int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
                 mca_btl_base_registration_handle_t* local_handle,
                 mca_btl_base_registration_handle_t* remote_handle, size_t size, int flags,
                 int order, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
-  (void)btl;
   (void)flags;
   (void)order;
-  lfc_btl_operation* own = begin(endpoint, local_address, local_handle, callback, context, data);
+  lfc_btl_operation* own =
+      begin(btl, endpoint, local_address, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
   mca_btl_base_registration_handle_t remote;
   memcpy(&remote, remote_handle, sizeof remote); /* it may lie unaligned */
@@ -87,10 +91,10 @@ static bool translate(mca_btl_base_atomic_op_t op, enum lfc_atomic* out) {
 }
 
 /* All atomics; `result` NULL: the old value is not wanted. */
-static int start_atomic(struct mca_btl_base_endpoint_t* endpoint, enum lfc_atomic op,
-                        uint64_t operand, uint64_t compare, uint64_t remote_address,
-                        mca_btl_base_registration_handle_t* remote_handle, void* result,
-                        mca_btl_base_registration_handle_t* local_handle, int flags,
+static int start_atomic(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                        enum lfc_atomic op, uint64_t operand, uint64_t compare,
+                        uint64_t remote_address, mca_btl_base_registration_handle_t* remote_handle,
+                        void* result, mca_btl_base_registration_handle_t* local_handle, int flags,
                         mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
   const int width = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 ? 4 : 8;
   if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0) return OPAL_ERR_NOT_SUPPORTED;
@@ -101,10 +105,10 @@ static int start_atomic(struct mca_btl_base_endpoint_t* endpoint, enum lfc_atomi
         lfc_adapter_atomic_here(op, width, operand, compare, (void*)(uintptr_t)remote_address);
     if (result != NULL) memcpy(result, &old, (size_t)width);
     if (callback != NULL)
-      callback(&lfc_btl.super, endpoint, result, local_handle, context, data, OPAL_SUCCESS);
+      callback(btl, endpoint, result, local_handle, context, data, OPAL_SUCCESS);
     return OPAL_SUCCESS;
   }
-  lfc_btl_operation* own = begin(endpoint, result, local_handle, callback, context, data);
+  lfc_btl_operation* own = begin(btl, endpoint, result, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
   lfc_adapter_atomic(lfc_btl.adapter, endpoint->peer, op, width, operand, compare, remote_address,
                      remote_handle, result, &own->operation);
@@ -126,10 +130,9 @@ int lfc_btl_atomic_fop(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_
                        mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
                        mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
   enum lfc_atomic translated;
-  (void)btl;
   (void)order;
   if (!translate(op, &translated)) return OPAL_ERR_NOT_SUPPORTED;
-  return start_atomic(endpoint, translated, operand, 0, remote_address, remote_handle,
+  return start_atomic(btl, endpoint, translated, operand, 0, remote_address, remote_handle,
                       local_address, local_handle, flags, callback, context, data);
 }
 
@@ -139,9 +142,8 @@ int lfc_btl_atomic_cswap(mca_btl_base_module_t* btl, struct mca_btl_base_endpoin
                          mca_btl_base_registration_handle_t* remote_handle, uint64_t compare,
                          uint64_t value, int flags, int order,
                          mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
-  (void)btl;
   (void)order;
-  return start_atomic(endpoint, LFC_CSWAP, value, compare, remote_address, remote_handle,
+  return start_atomic(btl, endpoint, LFC_CSWAP, value, compare, remote_address, remote_handle,
                       local_address, local_handle, flags, callback, context, data);
 }
 

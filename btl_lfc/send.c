@@ -10,8 +10,9 @@ OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragme
 
 /* NULL: the peer has no share left; ob1 tries again when a fragment has come back. */
 static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
-                              uint8_t order, uint32_t flags, size_t size) {
-  if (!lfc_share_take(&endpoint->shares)) return NULL;
+                              uint8_t order, uint32_t flags, size_t size,
+                              enum lfc_purpose purpose) {
+  if (!lfc_share_take(&endpoint->shares, purpose)) return NULL;
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)lfc_list_take(list);
   if (fragment == NULL) {
     lfc_share_give_back(&endpoint->shares);
@@ -29,12 +30,19 @@ static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoi
   return fragment;
 }
 
+static lfc_btl_fragment* take_with_room(struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
+                                        uint32_t flags, size_t size, enum lfc_purpose purpose) {
+  opal_free_list_t* list = size <= kHeaderRoom          ? &lfc_btl.headers
+                           : size <= lfc_btl.eager_room ? &lfc_btl.eager
+                                                        : &lfc_btl.large;
+  return take(list, endpoint, order, flags, size, purpose);
+}
+
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
                                          struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
                                          size_t size, uint32_t flags) {
   if (size > btl->btl_max_send_size) return NULL;
-  opal_free_list_t* list = size <= lfc_btl.eager_room ? &lfc_btl.eager : &lfc_btl.large;
-  lfc_btl_fragment* fragment = take(list, endpoint, order, flags, size);
+  lfc_btl_fragment* fragment = take_with_room(endpoint, order, flags, size, LFC_BEGIN);
   return fragment == NULL ? NULL : &fragment->base;
 }
 
@@ -46,7 +54,8 @@ int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descript
   return OPAL_SUCCESS;
 }
 
-/* Contiguous data stays where it is, behind a header of our own; other data is packed. */
+/* Contiguous data stays where it is, behind a header of our own; other data is packed. ob1 begins some messages in this way;
+ * where that matters (shares.h) they are taken for parts of others, and may pass one that it keeps. */
 mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
                                                struct mca_btl_base_endpoint_t* endpoint,
                                                opal_convertor_t* convertor, uint8_t order,
@@ -56,8 +65,8 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
   if (*size > btl->btl_max_send_size - reserve) *size = btl->btl_max_send_size - reserve;
 
   lfc_btl_fragment* fragment =
-      in_place ? take(&lfc_btl.headers, endpoint, order, flags, reserve)
-               : (lfc_btl_fragment*)lfc_btl_alloc(btl, endpoint, order, reserve + *size, flags);
+      in_place ? take(&lfc_btl.headers, endpoint, order, flags, reserve, LFC_GO_ON)
+               : take_with_room(endpoint, order, flags, reserve + *size, LFC_GO_ON);
   if (fragment == NULL) return NULL;
 
   struct iovec piece = {.iov_base = in_place ? NULL : fragment->bytes + reserve, .iov_len = *size};
@@ -77,7 +86,8 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
 }
 
 static void call_back(lfc_btl_fragment* fragment, int status) {
-  fragment->base.des_cbfunc(&lfc_btl.super, fragment->endpoint, &fragment->base, status);
+  fragment->base.des_cbfunc(fragment->endpoint->module, fragment->endpoint, &fragment->base,
+                            status);
 }
 
 static void complete(lfc_btl_fragment* fragment, int status) {
@@ -115,9 +125,10 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   mca_btl_base_registration_handle_t announced;
   const bool pushed = atomic_load_explicit(&endpoint->to_announce, memory_order_relaxed) != NULL &&
                       lfc_announce(endpoint, descriptor, &announced);
-  const bool sent = pushed
-                        ? lfc_adapter_try_announce(lfc_btl.adapter, endpoint->peer, tag, slices, 2)
-                        : lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2);
+  const bool sent =
+      !lfc_shares_hold(&endpoint->shares) &&
+      (pushed ? lfc_adapter_try_announce(lfc_btl.adapter, endpoint->peer, tag, slices, 2)
+              : lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2));
   if (!sent) {
     descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
     lfc_adapter_post(lfc_btl.adapter, endpoint->peer, tag, slices, count, &fragment->message);

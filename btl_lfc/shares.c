@@ -1,10 +1,13 @@
 /* Several threads may call. The counts order nothing, so they are relaxed. */
 #include "shares.h"
 
-static uint64_t refusals;     /* of all peers */
+/* The last refusal of all peers: its number, and in the lowest bit the module of its peer. */
+static uint64_t refusals;
 static uint64_t seen_through; /* none up to this one is in ob1's list any more */
-static __thread bool walking; /* this thread is in a callback of ob1's, */
+static __thread bool walking; /* this thread is in a callback of ob1's for a fragment, */
 static __thread bool stopped; /* which has been refused something */
+static __thread unsigned
+    visited; /* it is in any callback: 1 + the module of its peer; 0: in none */
 
 #define load(place) __atomic_load_n(place, __ATOMIC_RELAXED)
 #define add(place, value) ((void)__atomic_fetch_add(place, value, __ATOMIC_RELAXED))
@@ -23,20 +26,47 @@ static void give_aside_back(lfc_shares* shares) {
 
 /* While one is left ob1 keeps nothing for the peer. */
 static void put_back(lfc_shares* shares) {
+  if (take_one(&shares->beyond)) return;
   add(lfc_shares_left(shares) ? &shares->left : &shares->aside, 1);
 }
 
-void lfc_shares_init(lfc_shares* shares, unsigned limit) {
-  *shares = (lfc_shares){.left = limit, .limit = limit};
+static enum lfc_module module_of(uint64_t refusal) { return (enum lfc_module)(refusal & 1); }
+
+bool lfc_shares_hold(const lfc_shares* shares) {
+  const uint64_t last = load(&refusals);
+  if (last <= load(&seen_through)) return false;
+  return module_of(last) != shares->module || (visited != 0 && visited != 1u + shares->module);
 }
 
-bool lfc_share_take(lfc_shares* shares) {
+/* False: it must not be refused. */
+static bool refuse(lfc_shares* shares, enum lfc_purpose purpose) {
+  uint64_t last = load(&refusals);
+  uint64_t number;
+  do {
+    const bool kept = last > load(&seen_through);
+    if (kept && module_of(last) != shares->module) return false;
+    if (kept && purpose == LFC_GO_ON && visited != 0 && visited != 1u + module_of(last))
+      return false;
+    number = (((last >> 1) + 1) << 1) | shares->module;
+  } while (!__atomic_compare_exchange_n(&refusals, &last, number, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+  __atomic_store_n(&shares->refused, number, __ATOMIC_RELAXED);
+  return true;
+}
+
+void lfc_shares_init(lfc_shares* shares, unsigned limit, enum lfc_module module) {
+  *shares = (lfc_shares){.left = limit, .limit = limit, .module = module};
+}
+
+bool lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose) {
   if (walking && take_one(&shares->aside)) return true;
   if (!lfc_shares_left(shares) && load(&shares->refused) <= load(&seen_through))
     give_aside_back(shares);
   if (take_one(&shares->left)) return true;
-  const uint64_t number = __atomic_add_fetch(&refusals, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&shares->refused, number, __ATOMIC_RELAXED);
+  if (!refuse(shares, purpose)) {
+    add(&shares->beyond, 1);
+    return true;
+  }
   stopped = true;
   return false;
 }
@@ -45,13 +75,21 @@ bool lfc_share_take(lfc_shares* shares) {
 void lfc_share_give_back(lfc_shares* shares) {
   if (walking) {
     put_back(shares);
-  } else {
+  } else if (!take_one(&shares->beyond)) {
     add(&shares->left, 1);
   }
 }
 
+unsigned lfc_visit_begin(enum lfc_module module) {
+  const unsigned outer = visited;
+  visited = 1u + module;
+  return outer;
+}
+
+void lfc_visit_end(unsigned outer) { visited = outer; }
+
 struct lfc_walk lfc_walk_begin(lfc_shares* shares) {
-  const struct lfc_walk walk = {load(&refusals), walking, stopped};
+  const struct lfc_walk walk = {load(&refusals), walking, stopped, lfc_visit_begin(shares->module)};
   walking = true;
   stopped = false;
   put_back(shares);
@@ -64,9 +102,12 @@ void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk) {
      * if there is to be one. */
     const bool others = load(&refusals) != walk->refusals;
     const bool last = load(&shares->left) + load(&shares->aside) == shares->limit;
-    if (!others) __atomic_store_n(&seen_through, walk->refusals, __ATOMIC_RELAXED);
+    /* Of what is kept for the other module it has seen nothing. */
+    if (!others && module_of(walk->refusals) == shares->module)
+      __atomic_store_n(&seen_through, walk->refusals, __ATOMIC_RELAXED);
     if (!others || last) give_aside_back(shares);
   }
+  lfc_visit_end(walk->outer_visit);
   walking = walk->outer;
   stopped = walk->outer_refused || (walk->outer && stopped);
 }

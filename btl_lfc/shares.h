@@ -17,6 +17,12 @@
  * aside until ob1 has been seen to get through its list: an entry for another peer may have stopped it.
  * Held by tests/unit/btl_lfc/shares_test.cpp.
  *
+ * There is one list for the peers of both modules (btl_lfc.h). In a callback for a peer of one ob1 takes what it keeps for the
+ * other to the list's end, and if it were stopped on the way, or went through the list once more, later messages would stand
+ * before earlier ones. So only one module at a time refuses anything, until its callbacks have been seen to get through the
+ * list; in a callback for a peer of the other no part of a message that has begun is refused; and what is sent there, or to the
+ * other's peers, is not told to be sent before the next progress. What is given instead of refused goes beyond the limit.
+ *
  * Not in reach: a thread that is interrupted inside ob1, between a refusal and the list.
  */
 #ifndef LFC_BTL_SHARES_H
@@ -29,30 +35,45 @@
 extern "C" {
 #endif
 
+/* Which module a peer is reached by. */
+enum lfc_module { LFC_NEAR, LFC_FAR };
+
 typedef struct lfc_shares {
-  unsigned left;  /* for anybody */
-  unsigned aside; /* for what ob1 keeps */
+  unsigned left;   /* for anybody */
+  unsigned aside;  /* for what ob1 keeps */
+  unsigned beyond; /* given beyond the limit; they come back first */
   unsigned limit;
-  uint64_t refused; /* number of the last refusal, among those of all peers */
+  enum lfc_module module;
+  uint64_t refused; /* the last refusal, among those of all peers */
 } lfc_shares;
+
+/* What ob1 wants a share for: to begin with a message (or for a word of its own), or to go on with one. */
+enum lfc_purpose { LFC_BEGIN, LFC_GO_ON };
 
 /* One callback of ob1's. */
 struct lfc_walk {
   uint64_t refusals; /* of all peers, at its begin */
   bool outer, outer_refused;
+  unsigned outer_visit;
 };
 
 static inline bool lfc_shares_left(const lfc_shares* shares) {
   return __atomic_load_n(&shares->left, __ATOMIC_RELAXED) != 0;
 }
 
-void lfc_shares_init(lfc_shares* shares, unsigned limit);
+void lfc_shares_init(lfc_shares* shares, unsigned limit, enum lfc_module module);
 /* False: ob1 has to keep what it was for. */
-bool lfc_share_take(lfc_shares* shares);
+bool lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose);
 /* One that was not used, or for which ob1 is not called back. */
 void lfc_share_give_back(lfc_shares* shares);
 struct lfc_walk lfc_walk_begin(lfc_shares* shares);
 void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk);
+/* Around every other callback of ob1's in which it may go through its list, where both modules have peers: for a peer of
+ * which module it is. */
+unsigned lfc_visit_begin(enum lfc_module module);
+void lfc_visit_end(unsigned outer);
+/* Whether ob1 must not be called back for this peer from inside the call that it makes now. */
+bool lfc_shares_hold(const lfc_shares* shares);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,7 @@
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
 #include "engine/process_ni.hpp"
+#include "link/far.hpp"
 #include "services/push/push.hpp"
 
 struct lfc_adapter {
@@ -24,6 +25,8 @@ struct lfc_adapter {
   std::vector<std::byte> address;
   std::unique_ptr<lfc::Push> push;
   std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
+  enum class Distance : std::uint8_t { unknown, near, far };
+  std::vector<Distance> distances;  // by PeerId; kept from the first time that somebody asks
 };
 
 namespace {
@@ -55,9 +58,9 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
   std::snprintf(to, size, "%s", from.c_str());
 }
 
-void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size, PeerId,
-             void* context) {
-  static_cast<lfc_adapter*>(context)->host.receive(endpoint, tag, bytes, size);
+void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size,
+             PeerId peer, void* context) {
+  static_cast<lfc_adapter*>(context)->host.receive(endpoint, peer, tag, bytes, size);
 }
 
 // The NI has one host, and tells it also before it exists.
@@ -196,8 +199,15 @@ const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size) {
 
 size_t lfc_adapter_max_message(const lfc_adapter* adapter) { return adapter->ni->max_message(); }
 
-uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size,
-                              void* endpoint, char* why, size_t why_size) try {
+uint32_t lfc_adapter_known_peer(lfc_adapter* adapter, uint32_t job, uint32_t rank) {
+  const lfc::Ni::Access access(*adapter->ni);
+  const PeerId peer = adapter->ni->peers().find({job, rank});
+  return peer != lfc::kNoPeer && adapter->ni->peers().at(peer).address.has_key() ? peer
+                                                                                 : LFC_NO_PEER;
+}
+
+uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size, char* why,
+                              size_t why_size) try {
   const auto parsed = lfc::Address::parse({static_cast<const std::byte*>(address), size});
   if (!parsed) {
     copy_text(lfc::Address::fault_of({static_cast<const std::byte*>(address), size}), why,
@@ -210,12 +220,32 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
     copy_text(why_not, why, why_size);
     return LFC_NO_PEER;
   }
-  adapter->ni->set_peer_context(peer, endpoint);
   copy_text(why_not_shared(why_not), why, why_size);
   return peer;
 } catch (const std::exception& failure) {
   copy_text(failure.what(), why, why_size);
   return LFC_NO_PEER;
+}
+
+bool lfc_adapter_set_endpoint(lfc_adapter* adapter, uint32_t peer, void* endpoint) {
+  {
+    const lfc::Ni::Access access(*adapter->ni);
+    if (adapter->ni->peers().at(peer).context != nullptr) return false;
+  }
+  adapter->ni->set_peer_context(peer, endpoint);
+  return true;
+}
+
+bool lfc_adapter_is_far(lfc_adapter* adapter, uint32_t peer) try {
+  const lfc::LinkTraits& link = adapter->ni->link_traits(peer);
+  const lfc::Ni::Access access(*adapter->ni);
+  std::vector<lfc_adapter::Distance>& known = adapter->distances;
+  if (peer >= known.size()) known.resize(peer + 1, lfc_adapter::Distance::unknown);
+  if (known[peer] == lfc_adapter::Distance::unknown)
+    known[peer] = lfc::asks_far(link) ? lfc_adapter::Distance::far : lfc_adapter::Distance::near;
+  return known[peer] == lfc_adapter::Distance::far;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer) {

@@ -2,7 +2,8 @@
  *
  *   lfc_adapter *adapter = lfc_adapter_open(&options, &host, text, sizeof text);
  *   if (adapter == NULL) complain(text);
- *   uint32_t peer = lfc_adapter_add_peer(adapter, address, size, endpoint, why, sizeof why);
+ *   uint32_t peer = lfc_adapter_add_peer(adapter, address, size, why, sizeof why);
+ *   lfc_adapter_set_endpoint(adapter, peer, endpoint);
  *   if (!lfc_adapter_try_send(adapter, peer, tag, slices, 2))
  *     lfc_adapter_post(adapter, peer, tag, slices, 2, &fragment->message);   // host.sent() later
  *   lfc_adapter_progress(adapter);
@@ -48,8 +49,8 @@ typedef struct lfc_region {
 
 /* What the adapter calls, from inside lfc_adapter_progress() and the calls that say so. */
 struct lfc_host {
-  /* A message arrived; `endpoint` is NULL until the peer was added. */
-  void (*receive)(void* endpoint, uint8_t tag, const void* data, size_t size);
+  /* A message arrived; `endpoint` is NULL if it came before the peer was given one. */
+  void (*receive)(void* endpoint, uint32_t peer, uint8_t tag, const void* data, size_t size);
   /* A posted message has been sent, or never will be. */
   void (*sent)(lfc_message* message, enum lfc_result result);
   /* The peer is lost. */
@@ -83,10 +84,17 @@ void lfc_adapter_close(lfc_adapter* adapter);
 const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size);
 size_t lfc_adapter_max_message(const lfc_adapter* adapter);
 
+/* The peer whose whole address is known; LFC_NO_PEER: none of this name. */
+uint32_t lfc_adapter_known_peer(lfc_adapter* adapter, uint32_t job, uint32_t rank);
 /* LFC_NO_PEER: not reachable, `why` says so for each link. Else it says why not by shared memory; empty: it is, or
- * there is no such link. */
-uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size,
-                              void* endpoint, char* why, size_t why_size);
+ * there is no such link, or it was known. */
+uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t size, char* why,
+                              size_t why_size);
+/* What host.receive() and host.broken() are given from now on. False: they are given another one already. */
+bool lfc_adapter_set_endpoint(lfc_adapter* adapter, uint32_t peer, void* endpoint);
+/* Whether a round trip to the peer costs more than a copy. The same answer at all times, whatever link carries its frames in
+ * the end. */
+bool lfc_adapter_is_far(lfc_adapter* adapter, uint32_t peer);
 /* Lets what was posted to the peer leave (for a bounded time), then forgets it. */
 void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);
 

@@ -1,19 +1,29 @@
 // More messages begun to one rank than ob1 has numbers for (16 bits), while that rank is away and then
-// slow: later ones must not overtake those that ob1 keeps for want of room, or one is taken for another.
+// slow: later ones must not overtake those that ob1 keeps for want of room, or one is taken for another. With more than two
+// ranks, some to the last one in between: it may be a neighbour, and the other far away.
 //
 // Option: --messages N.
 #include "check.h"
 
+enum {
+  kEach = 40
+}; /* of those to the second rank one more goes to the last one, if that is another */
+
 static void flood(int messages) {
-  uint64_t* data = allocate((size_t)messages * sizeof *data);
-  MPI_Request* sends = allocate((size_t)messages * sizeof *sends);
+  const int more = ranks > 2 ? messages / kEach : 0;
+  uint64_t* data = allocate((size_t)(messages + more) * sizeof *data);
+  MPI_Request* sends = allocate((size_t)(messages + more) * sizeof *sends);
+  int begun = 0;
   for (int i = 0; i < messages; ++i) {
     if (i % 1000 == 0) doing("begin of send %d of %d", i, messages);
-    data[i] = key_of(0, 1, (uint64_t)i);
-    MPI_Isend(&data[i], 1, MPI_UINT64_T, 1, 0, MPI_COMM_WORLD, &sends[i]);
+    for (int last = 0; last < (more > 0 && i % kEach == kEach - 1 ? 2 : 1); ++last, ++begun) {
+      const int to = last ? ranks - 1 : 1;
+      data[begun] = key_of(0, to, (uint64_t)(last ? i / kEach : i));
+      MPI_Isend(&data[begun], 1, MPI_UINT64_T, to, 0, MPI_COMM_WORLD, &sends[begun]);
+    }
   }
-  doing("end of %d sends", messages);
-  MPI_Waitall(messages, sends, MPI_STATUSES_IGNORE);
+  doing("end of %d sends", begun);
+  MPI_Waitall(begun, sends, MPI_STATUSES_IGNORE);
   free(sends);
   free(data);
 }
@@ -23,7 +33,7 @@ static void drain(int messages) {
     uint64_t word = 0;
     if (i % 1000 == 0) doing("receive of message %d of %d", i, messages);
     MPI_Recv(&word, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    require(word == key_of(0, 1, (uint64_t)i), "another message came as number %d", i);
+    require(word == key_of(0, me, (uint64_t)i), "another message came as number %d", i);
   }
 }
 
@@ -34,10 +44,10 @@ int main(int argc, char** argv) {
   doing("barrier before the flood");
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) flood(messages);
-  if (me == 1) {
+  if (me == 1 || (me > 1 && me == ranks - 1)) {
     doing("pause");
     pause_seconds(0.05);
-    drain(messages);
+    drain(me == 1 ? messages : messages / kEach);
   }
   return check_end();
 }

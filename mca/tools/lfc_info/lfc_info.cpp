@@ -20,6 +20,7 @@
 #include "engine/open.hpp"
 #include "lfc/lfc.h"
 #include "link/connections.hpp"
+#include "link/far.hpp"
 #include "link/interfaces.hpp"
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
@@ -244,8 +245,10 @@ std::string bytes(std::size_t count) {
 
 void show_messages(const std::vector<Opened>& links) {
   heading("how a contiguous message goes (MPI_Send; copies by processors of this node)");
-  const std::string eager = "up to " + bytes(lfc::limits::kEagerMessage);
   for (const Opened& link : links) {
+    const std::size_t limit =
+        lfc::asks_far(link.traits) ? lfc::limits::kTcpPayload : lfc::limits::kEagerMessage;
+    const std::string eager = "up to " + bytes(limit);
     const bool on_node = link.traits.copies_at_once;
     const bool fetched = link.traits.remote_memory;
     row(link.name.c_str(), "%s: at once, with one credit; %s", eager.c_str(),
@@ -257,14 +260,14 @@ void show_messages(const std::vector<Opened>& links) {
       continue;
     }
     const std::size_t from = link.traits.remote_memory_from;
-    if (from > lfc::limits::kEagerMessage)
+    if (from > limit)
       row("", "from there to %s: fragments when the receiver has asked", bytes(from).c_str());
     const char* copies = link.traits.either_way
                              ? "1 copy by the kernel or 2 that overlap, whichever is found faster"
                          : on_node ? "1 copy, by the kernel"
                                    : "no copy beside the link's own";
     row("", "above%s: fetched by the receiver into its place; %s",
-        from > lfc::limits::kEagerMessage ? (" " + bytes(from)).c_str() : "", copies);
+        from > limit ? (" " + bytes(from)).c_str() : "", copies);
   }
 }
 

@@ -1,0 +1,17 @@
+// Far: whether a round trip over a link costs more than a copy of its largest frame: a get is then a question to another
+// host's processor, and its answer.
+//
+//   if (asks_far(ni.link_traits(peer))) send_at_once();
+//
+// Held by tests/mpi/far.c.
+#pragma once
+
+#include "link/traits.hpp"
+
+namespace lfc {
+
+inline bool asks_far(const LinkTraits& link) noexcept {
+  return link.remote_memory && !link.copies_at_once && !link.one_sided && !link.registration_costs;
+}
+
+}  // namespace lfc
