@@ -96,7 +96,7 @@ std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vec
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
   options.pair = tcp::pair_addresses;
-  auto bond = make_bond_link(options, opening.ni.identity(), opening.sink(), opening.ni.counters());
+  auto bond = make_bond_link(options, opening.sink(), opening.ni.counters());
   for (const TcpRail& each : rails) {
     auto rail = open_tcp_on(each, tcp::rail_name(bond->rails()), bond->rail_sink(), all, opening);
     if (rail != nullptr) {

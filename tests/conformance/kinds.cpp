@@ -74,7 +74,7 @@ std::unique_ptr<Link> make_bond(const std::string& what, End& end, std::string& 
   const bool strands = what == "strands";
   BondOptions bond_options;
   if (strands) bond_options.pair = tcp::pair_addresses;
-  auto bond = make_bond_link(bond_options, end.identity, end, end.counters);
+  auto bond = make_bond_link(bond_options, end, end.counters);
   for (const char* name : {"tcp", "tcp1"}) {
     TcpOptions options;
     options.name = name;

@@ -103,8 +103,8 @@ void ofi(const Identity& identity, FrameSink& sink, Counters& counters, std::str
 #include "common/link/ofi/ofi_link.hpp.example"
 }
 
-void bond_link(const BondOptions& options, const Identity& identity, FrameSink& sink,
-               Counters& counters, Ni& ni, const std::vector<Interface>& chosen,
+void bond_link(const BondOptions& options, FrameSink& sink, Counters& counters, Ni& ni,
+               const std::vector<Interface>& chosen,
                std::unique_ptr<Link> (*make_rail)(const Interface&, FrameSink&)) {
 #include "common/link/bond/bond_link.hpp.example"
 }

@@ -1,7 +1,7 @@
 // BondLink: several links of one kind (rails) as one. A message uses all of them, and a rail that
 // dies is left without losing or doubling anything.
 //
-//   auto bond = make_bond_link(options, identity, sink, counters);
+//   auto bond = make_bond_link(options, sink, counters);
 //   for (const Interface& interface : chosen)
 //     bond->add_rail(interface.name, make_rail(interface, bond->rail_sink()));
 //   ni.add_link(std::move(bond));
@@ -62,8 +62,8 @@ class Bond : public Link {
   virtual std::size_t rails() const noexcept = 0;
 };
 
-std::unique_ptr<Bond> make_bond_link(const BondOptions& options, const Identity& identity,
-                                     FrameSink& sink, Counters& counters);
+std::unique_ptr<Bond> make_bond_link(const BondOptions& options, FrameSink& sink,
+                                     Counters& counters);
 // Bytes of buffers that a talking peer may cost at most.
 std::size_t bond_peer_memory() noexcept;
 

@@ -24,7 +24,7 @@ namespace lfc::bond {
 
 using Clock = std::chrono::steady_clock;
 
-class BondLink;
+class Transfers;
 struct Session;
 
 // A put or get of the NI's; it moves in chunks, each over the rail that has room for it.
@@ -41,7 +41,7 @@ struct Transfer {
 };
 
 struct Chunk : Operation {
-  BondLink* bond = nullptr;
+  Transfers* owner = nullptr;
   Session* session = nullptr;
   Transfer* transfer = nullptr;
   std::size_t offset = 0;
@@ -67,7 +67,7 @@ struct RailState {
   std::size_t in_flight_bytes = 0;
   std::uint32_t arrived = 0;  // of ours, as the peer has told
   std::uint32_t received = 0;
-  // Whether it still works: see bond_rails.cpp.
+  // Whether it still works: see rail_watch.hpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
   Clock::time_point since{};      // that number was seen first, or there was nothing to do

@@ -11,140 +11,18 @@
 
 #include "base/limits.hpp"
 #include "catch.hpp"
-#include "link/bond/arrivals.hpp"
 #include "link/bond/bond_wire.hpp"
-#include "link/bond/retained.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "unit/link/bond/world.hpp"
 
 namespace lfc {
 namespace {
 
-using bond::Arrivals;
 using bond::Head;
 using bond::Note;
 using bond::NoteKind;
-using bond::Retained;
-
-// --- Two processes, joined by several fabrics; a tick is a millisecond of virtual time ---
-
-std::chrono::steady_clock::time_point g_now{};
-
-struct Node final : FrameSink {
-  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override {
-    if (peer != expected_peer) wrong = "a frame of another peer";
-    if (reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0) wrong = "an unaligned payload";
-    frames.push_back({meta, {payload.begin(), payload.end()}});
-  }
-  PeerId on_connect(Link&, const Address&) override {
-    known = true;
-    return expected_peer;
-  }
-  const Address* published(const Address&) const override { return peer_address; }
-  void on_broken(PeerId, Link&, std::string_view why) override {
-    ++broken;
-    why_broken = why;
-  }
-
-  Identity identity;
-  Counters counters;
-  std::unique_ptr<Bond> link;
-  std::optional<Address> address;
-  const Address* peer_address = nullptr;
-  PeerId expected_peer = 0;
-  bool known = false;  // there is a peer to send to
-  std::vector<std::pair<Meta, std::vector<std::byte>>> frames;
-  std::string wrong;
-  int broken = 0;
-  std::string why_broken;
-};
-
-struct Flight : Operation {
-  Flight() {
-    done = [](Operation* self, Result ended) {
-      auto& flight = static_cast<Flight&>(*self);
-      ++flight.calls;
-      flight.result = ended;
-    };
-  }
-  int calls = 0;
-  Result result = Result::not_supported;
-};
-
-class World {
- public:
-  // Of the rails those behind the first `for_frames` carry chunks only.
-  World(std::uint64_t seed, std::size_t rails, SimOptions options = {},
-        std::size_t for_frames = 8) {
-    options.remote_memory = true;
-    for (std::size_t rail = 0; rail < rails; ++rail) {
-      options.seed = seed * 8 + rail;
-      fabrics.push_back(std::make_unique<SimFabric>(options));
-    }
-    for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      Node& node = nodes[rank];
-      node.identity = {{1, rank}, 0x100u + rank, 8};
-      node.expected_peer = 5 + rank;
-      BondOptions bond_options;
-      bond_options.now = [] { return g_now; };
-      node.link = make_bond_link(bond_options, node.identity, node, node.counters);
-      for (auto& fabric : fabrics) {
-        const bool all = node.link->rails() < for_frames;
-        node.link->add_rail("sim", fabric->make_link(node.link->rail_sink(), node.counters),
-                            all ? RailUse::all : RailUse::chunks);
-      }
-      AddressWriter writer(node.identity);
-      node.link->publish(writer);
-      const auto blob = std::move(writer).finish();
-      node.address = Address::parse(blob);
-      node.link->set_own_address(without_key(blob));
-    }
-    for (int node : {0, 1}) nodes[node].peer_address = &*nodes[1 - node].address;
-  }
-  ~World() {
-    for (Node& node : nodes) node.link.reset();
-  }
-
-  PeerId peer(int node) const { return nodes[node].expected_peer; }
-  bool connect(int node) {
-    std::string why_not;
-    nodes[node].known = true;
-    return nodes[node].link->connect(peer(node), *nodes[1 - node].address, why_not);
-  }
-  void tick() {
-    g_now += std::chrono::milliseconds(1);
-    for (auto& fabric : fabrics) fabric->advance();
-  }
-  void step() {
-    tick();
-    for (Node& node : nodes) node.link->poll();
-  }
-  template <class Condition>
-  bool until(Condition condition, int ticks = 60'000) {
-    for (; ticks > 0; --ticks) {
-      if (condition()) return true;
-      step();
-    }
-    return false;
-  }
-  SendStatus send(int node, FrameType type, const std::vector<std::byte>& bytes) {
-    const Slice slice{bytes.data(), bytes.size()};
-    return nodes[node].link->send(peer(node), {type, 3, 0}, &slice, 1);
-  }
-
-  std::vector<std::unique_ptr<SimFabric>> fabrics;
-  Node nodes[2];
-};
-
-std::vector<std::byte> bytes_of(std::size_t size, std::uint64_t seed) {
-  Random random(seed);
-  std::vector<std::byte> bytes(size);
-  for (std::size_t at = 0; at < size; at += 8) {
-    const std::uint64_t word = random.next();
-    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, size - at));
-  }
-  return bytes;
-}
+using namespace two_bonds;
 
 // The n-th frame from a node.
 std::vector<std::byte> sample(int node, std::size_t number, std::size_t limit) {
@@ -296,61 +174,6 @@ bool survive(std::uint64_t seed, bool some_for_chunks_only) {
 }
 
 }  // namespace
-
-TEST_CASE("retained frames are dropped by number and go again by rail", "[bond]") {
-  Retained retained;
-  Random random(11);
-  std::uint32_t first = 0xfffffff0u;  // wraps around
-  std::uint32_t next = first;
-  for (int round = 0; round < 3000; ++round) {
-    const std::size_t size = random.below(random.chance(50) ? 60'000 : 200);
-    if (retained.has_room(size, false)) {
-      const auto bytes = bytes_of(size, next);
-      const Slice slices[] = {{bytes.data(), size / 2}, {bytes.data() + size / 2, size - size / 2}};
-      retained.push(next, {FrameType::message}, slices, 2, size,
-                    static_cast<std::uint8_t>(random.below(3)));
-      ++next;
-    }
-    if (random.chance(100)) {
-      const auto rail = static_cast<std::uint8_t>(random.below(3));
-      retained.forsake(rail);
-      REQUIRE(retained.on_rail(rail) == 0);
-      while (Retained::Frame* frame = retained.first_unsent()) {
-        const bool same =
-            bytes_of(frame->size, frame->number) ==
-            std::vector<std::byte>(retained.bytes(*frame), retained.bytes(*frame) + frame->size);
-        REQUIRE(same);
-        retained.sent(*frame, 7);
-      }
-    }
-    if (random.chance(50)) {
-      first += static_cast<std::uint32_t>(random.below(next - first + 1));
-      retained.acknowledge(first - 1);
-    }
-    REQUIRE(retained.count() == next - first);
-    REQUIRE(retained.memory() <= Retained::kMostMemory);
-  }
-}
-
-TEST_CASE("arrivals come in order, once, and not from too far ahead", "[bond]") {
-  Arrivals arrivals;
-  std::vector<std::byte> bytes(8);
-  REQUIRE(arrivals.judge(1) == Arrivals::Order::due);
-  REQUIRE(arrivals.judge(0) == Arrivals::Order::had);
-  REQUIRE(arrivals.judge(2) == Arrivals::Order::early);
-  REQUIRE(arrivals.keep(2, {FrameType::message}, bytes));
-  REQUIRE(arrivals.keep(2, {FrameType::message}, bytes));
-  REQUIRE_FALSE(arrivals.take_due());
-  arrivals.next();
-  REQUIRE(arrivals.take_due());
-  REQUIRE_FALSE(arrivals.take_due());
-  REQUIRE(arrivals.complete() == 2);
-  REQUIRE(arrivals.memory() == 0);
-  REQUIRE_FALSE(arrivals.keep(100'000, {FrameType::message}, bytes));
-  const std::vector<std::byte> large(limits::kBondBytes);
-  REQUIRE(arrivals.keep(4, {FrameType::message}, large));
-  REQUIRE_FALSE(arrivals.keep(5, {FrameType::message}, large));
-}
 
 TEST_CASE("nothing is lost or doubled when rails die", "[bond][exhaustive]") {
   int again = 0;
@@ -592,7 +415,7 @@ TEST_CASE("a peer without a bond, and one that breaks the rules of bonds", "[bon
     a.expected_peer = 2;
     BondOptions options;
     options.now = [] { return g_now; };
-    a.link = make_bond_link(options, a.identity, a, a.counters);
+    a.link = make_bond_link(options, a, a.counters);
     a.link->add_rail("sim", fabric.make_link(a.link->rail_sink(), a.counters));
     Node b;
     b.expected_peer = 0;

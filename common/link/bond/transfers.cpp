@@ -1,8 +1,9 @@
-// Puts and gets: cut into chunks, which the rails take when they have room.
+#include "link/bond/transfers.hpp"
+
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.hpp"
-#include "link/bond/bond_link_impl.hpp"
 
 namespace lfc::bond {
 namespace {
@@ -11,71 +12,26 @@ constexpr std::size_t kAlignment = 4096;
 
 }  // namespace
 
-Chunk& BondLink::take_chunk() {
+bool Transfers::served(const Session& session) const noexcept {
+  if (session.plain)
+    return session.lead != kNoRail && rails_[session.lead].link->remote_memory(session.id);
+  const std::uint8_t rail = session.best_usable();
+  return session.connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session.id));
+}
+
+Chunk& Transfers::take_chunk() {
   if (spare_chunks_.empty()) return chunks_.emplace_back();
   Chunk& chunk = *spare_chunks_.back();
   spare_chunks_.pop_back();
   return chunk;
 }
 
-bool BondLink::remote_memory(PeerId peer) const noexcept {
-  const Session* session = of(peer);
-  if (session == nullptr) return false;
-  if (session->plain)
-    return session->lead != kNoRail && rails_[session->lead].link->remote_memory(session->id);
-  const std::uint8_t rail = session->best_usable();
-  return session->connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session->id));
-}
-
-bool BondLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    LinkRegion region;
-    bool same = rails_[i].link->register_memory(data, size, region);
-    if (i == 0) out = region;
-    same = same && region.key == out.key && region.base == out.base && region.local == nullptr;
-    if (same) continue;
-    for (std::size_t done = 0; done <= i; ++done) rails_[done].link->deregister_memory(out);
-    return false;
-  }
-  return true;
-}
-
-void BondLink::deregister_memory(LinkRegion& region) noexcept {
-  for (const Rail& rail : rails_) {
-    LinkRegion copy = region;
-    rail.link->deregister_memory(copy);
-  }
-  region = {};
-}
-
-Link::Start BondLink::put(PeerId peer, const void* source, const LinkRegion& local,
-                          std::uint64_t address, const LinkRegion& remote, std::size_t size,
-                          Operation* operation) noexcept {
-  const Session* session = of(peer);
-  if (session != nullptr && session->plain && session->state == Session::State::open)
-    return rails_[session->lead].link->put(session->id, source, local, address, remote, size,
-                                           operation);
-  return start(peer, true, const_cast<void*>(source), address, remote, size, operation);
-}
-
-Link::Start BondLink::get(PeerId peer, void* destination, const LinkRegion& local,
-                          std::uint64_t address, const LinkRegion& remote, std::size_t size,
-                          Operation* operation) noexcept {
-  const Session* session = of(peer);
-  if (session != nullptr && session->plain && session->state == Session::State::open)
-    return rails_[session->lead].link->get(session->id, destination, local, address, remote, size,
-                                           operation);
-  return start(peer, false, destination, address, remote, size, operation);
-}
-
-Link::Start BondLink::start(PeerId peer, bool is_put, void* memory, std::uint64_t address,
-                            const LinkRegion& remote, std::size_t size,
-                            Operation* operation) noexcept {
-  Session* session = of(peer);
-  if (session == nullptr || session->state != Session::State::open) return Start::failed;
-  if (!remote_memory(peer)) return Start::failed;
-  if (session->transfers.size() >= limits::kBondTransfers) return Start::again;
-  if (size == 0) return Start::done;
+Link::Start Transfers::start(Session& session, bool is_put, void* memory, std::uint64_t address,
+                             const LinkRegion& remote, std::size_t size,
+                             Operation* operation) noexcept {
+  if (session.state != Session::State::open || !served(session)) return Link::Start::failed;
+  if (session.transfers.size() >= limits::kBondTransfers) return Link::Start::again;
+  if (size == 0) return Link::Start::done;
   Transfer* transfer = nullptr;
   if (spare_transfers_.empty()) {
     transfer = &transfers_.emplace_back();
@@ -84,30 +40,30 @@ Link::Start BondLink::start(PeerId peer, bool is_put, void* memory, std::uint64_
     spare_transfers_.pop_back();
   }
   *transfer = {operation, is_put, static_cast<std::byte*>(memory), address, remote, size};
-  session->transfers.push_back(transfer);
-  session->waiting.push_back(transfer);
-  session->waiting_bytes += size;
-  if (size > limits::kBondSmallestChunk && !session->wide.empty()) {
-    session->widen_due = true;
-    stir(*session);
+  session.transfers.push_back(transfer);
+  session.waiting.push_back(transfer);
+  session.waiting_bytes += size;
+  if (size > limits::kBondSmallestChunk && !session.wide.empty()) {
+    session.widen_due = true;
+    sessions_.stir(session);
   }
-  if (feed(*session)) stir(*session);
-  return Start::started;
+  if (feed(session)) sessions_.stir(session);
+  return Link::Start::started;
 }
 
-// Lets the rails take chunks. True: there are chunks that no rail takes now, and no end of another
-// chunk will ask for them.
-bool BondLink::feed(Session& session) {
+bool Transfers::feed(Session& session) {
   std::uint32_t tried = 0;  // rails that take nothing now
   while (!session.again.empty() || !session.waiting.empty()) {
     const std::uint8_t rail = rail_with_room(session, tried);
     if (rail == kNoRail) return tried != 0;
     Chunk* chunk = next_chunk(session);
     switch (start_chunk(session, *chunk, rail)) {
-      case Start::started: break;
-      case Start::done: account(*chunk, Result::ok); break;
-      case Start::failed: suspect(session, rail, "takes no put or get"); [[fallthrough]];
-      case Start::again:
+      case Link::Start::started: break;
+      case Link::Start::done: account(*chunk, Result::ok); break;
+      case Link::Start::failed:
+        losses_.suspect(session, rail, "takes no put or get");
+        [[fallthrough]];
+      case Link::Start::again:
         session.again.push_front(chunk);
         tried |= 1u << rail;
         break;
@@ -117,11 +73,11 @@ bool BondLink::feed(Session& session) {
 }
 
 // The usable rail with the least under way, if any has room; the lead among equals.
-std::uint8_t BondLink::rail_with_room(const Session& session, std::uint32_t tried) const noexcept {
+std::uint8_t Transfers::rail_with_room(const Session& session, std::uint32_t tried) const noexcept {
   std::uint8_t best = kNoRail;
-  for (std::uint8_t step = 0; step < rail_count(); ++step) {
+  for (std::uint8_t step = 0; step < rails_.count(); ++step) {
     const std::uint8_t first = session.lead == kNoRail ? 0 : session.lead;
-    const auto i = static_cast<std::uint8_t>((first + step) % rails_.size());
+    const auto i = static_cast<std::uint8_t>((first + step) % rails_.count());
     const RailState& rail = session.rails[i];
     if (!rail.usable() || rail.chunks >= limits::kBondDepth || (tried >> i & 1) != 0) continue;
     if (best == kNoRail || rail.chunk_bytes < session.rails[best].chunk_bytes) best = i;
@@ -129,7 +85,7 @@ std::uint8_t BondLink::rail_with_room(const Session& session, std::uint32_t trie
   return best;
 }
 
-Chunk* BondLink::next_chunk(Session& session) {
+Chunk* Transfers::next_chunk(Session& session) {
   if (!session.again.empty()) {
     Chunk* chunk = session.again.front();
     session.again.pop_front();
@@ -145,8 +101,8 @@ Chunk* BondLink::next_chunk(Session& session) {
     if (left < size + limits::kBondSmallestChunk / 2) size = left;  // no crumbs
   }
   Chunk& chunk = take_chunk();
-  chunk.done = &BondLink::chunk_done;
-  chunk.bond = this;
+  chunk.done = &Transfers::chunk_done;
+  chunk.owner = this;
   chunk.session = &session;
   chunk.transfer = &transfer;
   chunk.offset = transfer.issued;
@@ -159,7 +115,7 @@ Chunk* BondLink::next_chunk(Session& session) {
   return &chunk;
 }
 
-Link::Start BondLink::start_chunk(Session& session, Chunk& chunk, std::uint8_t rail) noexcept {
+Link::Start Transfers::start_chunk(Session& session, Chunk& chunk, std::uint8_t rail) noexcept {
   const Transfer& transfer = *chunk.transfer;
   std::byte* memory = transfer.memory + chunk.offset;
   const std::uint64_t address = transfer.address + chunk.offset;
@@ -170,50 +126,50 @@ Link::Start BondLink::start_chunk(Session& session, Chunk& chunk, std::uint8_t r
   state.chunk_bytes += chunk.size;
   ++session.chunks;
   Link& link = *rails_[rail].link;
-  const Start start =
+  const Link::Start start =
       transfer.is_put
           ? link.put(session.id, memory, {}, address, transfer.remote, chunk.size, &chunk)
           : link.get(session.id, memory, {}, address, transfer.remote, chunk.size, &chunk);
-  if (start == Start::started) return start;
+  if (start == Link::Start::started) return start;
   --state.chunks;
   state.chunk_bytes -= chunk.size;
   --session.chunks;
   return start;
 }
 
-void BondLink::chunk_done(Operation* self, Result result) {
+void Transfers::chunk_done(Operation* self, Result result) {
   auto& chunk = static_cast<Chunk&>(*self);
-  chunk.bond->chunk_ended(chunk, result);
+  chunk.owner->chunk_ended(chunk, result);
 }
 
 // A rail has finished a chunk, or has lost it.
-void BondLink::chunk_ended(Chunk& chunk, Result result) {
+void Transfers::chunk_ended(Chunk& chunk, Result result) {
   Session& session = *chunk.session;
   RailState& rail = session.rails[chunk.rail];
   --rail.chunks;
   rail.chunk_bytes -= chunk.size;
   --session.chunks;
   if (result == Result::unreachable) {
-    suspect(session, chunk.rail, "it lost a put or get");
+    losses_.suspect(session, chunk.rail, "it lost a put or get");
     if (chunk.transfer->operation == nullptr) return account(chunk, result);
     // A get can go again at once: our end of the rail is closed. A put may still be on its way.
     if (chunk.transfer->is_put && !rail.peer_left) {
       rail.put_back.push_back(&chunk);
     } else {
       session.again.push_back(&chunk);
-      stir(session);
+      sessions_.stir(session);
     }
     return;
   }
-  life(session, chunk.rail);
+  losses_.life(session, chunk.rail);
   if (result == Result::ok) counters_.add(rail_bytes(chunk.rail), chunk.size);
   account(chunk, result);
   if (!session.waiting.empty() || !session.again.empty())
-    if (feed(session)) stir(session);
+    if (feed(session)) sessions_.stir(session);
 }
 
 // One chunk less of its transfer; the last completes it.
-void BondLink::account(Chunk& chunk, Result result) {
+void Transfers::account(Chunk& chunk, Result result) {
   Session& session = *chunk.session;
   Transfer& transfer = *chunk.transfer;
   spare_chunks_.push_back(&chunk);
@@ -236,8 +192,7 @@ void BondLink::account(Chunk& chunk, Result result) {
   if (operation != nullptr) operation->done(operation, ended);
 }
 
-// The rails are closed, or will be before the caller takes its memory back; the next poll() tells it.
-void BondLink::abandon_transfers(Session& session) {
+void Transfers::abandon(Session& session) {
   for (Transfer* transfer : session.transfers) {
     cancelled_.push_back(transfer->operation);
     transfer->operation = nullptr;
@@ -253,6 +208,12 @@ void BondLink::abandon_transfers(Session& session) {
     rail.put_back.clear();
   }
   for (Chunk* chunk : lost) account(*chunk, Result::unreachable);
+}
+
+int Transfers::complete_cancelled() {
+  const std::vector<Operation*> cancelled = std::exchange(cancelled_, {});
+  for (Operation* operation : cancelled) operation->done(operation, Result::unreachable);
+  return static_cast<int>(cancelled.size());
 }
 
 }  // namespace lfc::bond

@@ -1,0 +1,204 @@
+#include "link/bond/connector.hpp"
+
+#include <utility>
+
+namespace lfc::bond {
+namespace {
+
+constexpr const char* kSection = "bond";
+
+// Who has connected to us has not told his key: until it is known the rails that are left are his to connect.
+bool knows_key(Session& session, const FrameSink& sink) {
+  if (session.address.has_key()) return true;
+  const Address* published = sink.published(session.address);
+  if (published == nullptr) return false;
+  session.address = *published;
+  return true;
+}
+
+}  // namespace
+
+void Connector::publish(AddressWriter& writer) const {
+  rails_.publish(writer);
+  const Section section{kBondVersion, rails_.count(), 0};
+  writer.add(kSection, std::as_bytes(std::span(&section, 1)));
+}
+
+void Connector::set_own_address(std::span<const std::byte> address) {
+  choice_.set_own(address);
+  rails_.set_own_address(address);
+}
+
+// Our rails that pair with one of the peer's, the best first; the user learns of each that does not, and why.
+Session& Connector::begin(const Address& address, PeerId peer) {
+  Session& session = sessions_.add(address, peer);
+  const auto section = address.section(kSection);
+  session.plain =
+      section.size() != sizeof(Section) || section[0] != static_cast<std::byte>(kBondVersion);
+  for (RailState& rail : session.rails) rail.state = RailState::State::lost;
+  Pairing pairing = choice_.pairs_with(address, rails_.count());
+  for (const RailPair& pair : pairing.pairs) {
+    std::string why;
+    if (pair.ours >= rails_.count()) continue;
+    RailState& rail = session.rails[pair.ours];
+    rail.theirs = pair.theirs;
+    const bool for_frames = rails_[pair.ours].use == RailUse::all;
+    if (for_frames) rail.rank = static_cast<std::uint8_t>(session.order.size());
+    (for_frames ? session.order : session.wide).push_back(pair.ours);
+    if (rails_[pair.ours].link->reach(address, why)) {
+      rail.state = RailState::State::none;
+      if (for_frames) ++session.live;
+    } else {
+      pairing.left_out.push_back({pair.ours, why});
+    }
+  }
+  for (const RailLeftOut& each : pairing.left_out)
+    if (choice_.is_news(each.ours, each.why)) losses_.tell_user(session, each.ours, each.why);
+  return session;
+}
+
+bool Connector::connect(PeerId peer, const Address& address, std::string& why_not) {
+  if (Session* known = sessions_.of(peer)) {
+    if (known->state == Session::State::broken) {
+      why_not = "the connection was lost before";
+      return false;
+    }
+    if (known->state == Session::State::open)
+      return known->connect_due || connect_rails(*known, why_not);
+    sessions_.forget(*known);
+  }
+  const Session* older = sessions_.latest(address.identity().name);
+  const bool closing = older != nullptr && older->state == Session::State::closing;
+  Session& session = begin(address, peer);
+  session.connect_due = closing;
+  if (closing) {
+    sessions_.stir(session);
+    return true;
+  }
+  if (connect_rails(session, why_not)) return true;
+  finish(session, Session::State::over);
+  sessions_.forget(session);
+  return false;
+}
+
+// Begins to connect over a rail that is not in use yet.
+bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
+  RailState& rail = session.rails[i];
+  std::string why;
+  if (rails_[i].link->connect(session.id, session.address, why)) {
+    rail.state = RailState::State::joining;
+    ++session.usable_like(i);
+    return true;
+  }
+  rail.state = RailState::State::lost;
+  if (session.for_frames(i)) --session.live;
+  why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
+  losses_.tell_user(session, i, why);
+  return false;
+}
+
+bool Connector::connect_rails(Session& session, std::string& why_not) {
+  session.connect_due = false;
+  if (!knows_key(session, sink_)) return session.usable != 0;
+  for (const std::uint8_t i : session.order) {
+    if (session.rails[i].state != RailState::State::none) continue;
+    if (session.plain && session.usable != 0) break;
+    if (join(session, i, why_not) && session.plain) session.lead = i;
+  }
+  return session.usable != 0;
+}
+
+bool Connector::widen(Session& session) {
+  if (!session.widen_due) return true;
+  const bool known =
+      session.lead != kNoRail && session.rails[session.lead].state == RailState::State::up;
+  if (!known) return false;
+  session.widen_due = false;
+  if (session.plain || !knows_key(session, sink_)) return true;
+  std::string why;
+  for (const std::uint8_t i : session.wide)
+    if (session.rails[i].state == RailState::State::none && !session.rails[i].peer_left)
+      join(session, i, why);
+  return true;
+}
+
+PeerId Connector::caller(std::uint8_t rail, const Address& from) {
+  Session* session = sessions_.latest(from.identity().name);
+  if (session != nullptr && session->state == Session::State::open) {
+    if (session->address.identity().tag != from.identity().tag) return kNoPeer;
+    if (session->connect_due) {
+      // It calls anew, so it has done with the session whose end we are waiting for.
+      for (const auto& older : sessions_.all())
+        if (older != nullptr && older->state == Session::State::closing &&
+            older->address.identity().name == from.identity().name)
+          finish(*older, Session::State::over);
+      session->connect_due = false;
+    }
+    const RailState::State state = session->rails[rail].state;
+    if (state == RailState::State::lost) return kNoPeer;  // a rail that was lost stays so
+    if (state == RailState::State::up) {
+      if (!session->for_frames(rail))
+        return kNoPeer;  // it would have called over another one before
+      // The rail's connection has ended without a word to us: the peer has closed us and begins anew.
+      transfers_.abandon(*session);
+      finish(*session, Session::State::over);
+      session = nullptr;
+    }
+  } else if (session != nullptr) {
+    finish(*session, Session::State::over);
+    session = nullptr;
+  }
+  const bool first =
+      rails_[rail].use == RailUse::all && choice_.may_call(from, rail, rails_.count());
+  if (session == nullptr && !first) return kNoPeer;
+  if (session == nullptr || !session->announced) {
+    const PeerId peer = sink_.on_connect(link_, from);
+    if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
+    if (session == nullptr) {
+      if (Session* earlier = sessions_.of(peer)) sessions_.forget(*earlier);
+      session = &begin(from, peer);
+      if (!session->rails[rail].live()) {  // but there the peer is
+        session->rails[rail].state = RailState::State::none;
+        ++session->live;
+      }
+    }
+    session->announced = true;
+  }
+  RailState& state = session->rails[rail];
+  if (state.state == RailState::State::none) {
+    state.state = RailState::State::joining;
+    ++session->usable_like(rail);
+  }
+  if (session->plain) session->lead = rail;
+  return session->id;
+}
+
+void Connector::close_rails(Session& session) noexcept {
+  for (std::uint8_t i = 0; i < rails_.count(); ++i) {
+    RailState& rail = session.rails[i];
+    if (rail.state == RailState::State::none) continue;
+    if (rail.usable() || rail.close_due) rails_[i].link->close(session.id);
+    rail.close_due = false;
+    rail.state = RailState::State::lost;
+  }
+  session.usable = session.live = session.wider = 0;
+}
+
+void Connector::finish(Session& session, Session::State state) {
+  if (session.state == Session::State::over) return;
+  session.state = state;
+  close_rails(session);
+  session.retained = {};
+  session.arrivals = {};
+  sessions_.end(session);
+}
+
+bool Connector::awaits_end(const Session& session) const noexcept {
+  for (const auto& older : sessions_.all())
+    if (older != nullptr && older->state == Session::State::closing &&
+        older->address.identity().name == session.address.identity().name)
+      return true;
+  return false;
+}
+
+}  // namespace lfc::bond

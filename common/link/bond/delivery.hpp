@@ -1,0 +1,56 @@
+// Delivery: the receiving side of a bond: frames from whichever rail, put in order and handed on; notes; and who breaks the rules.
+//
+//   Rails rails(delivery);          // which calls it
+//
+// Invariants: frames of a session are handed on in the order of their numbers, each once; a peer without a bond passes
+// unchanged (tests/unit/link/bond_test.cpp). Only notes what would mean to close a rail or give up a peer: that is an errand
+// (errands.hpp). Threads: as the link's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "link/bond/connector.hpp"
+#include "link/bond/numbered_frames.hpp"
+
+namespace lfc::bond {
+
+class Delivery final : public RailEvents {
+ public:
+  Delivery(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
+           Transfers& transfers, Connector& connector, FrameSink& sink, Counters& counters) noexcept
+      : rails_(rails),
+        sessions_(sessions),
+        losses_(losses),
+        frames_(frames),
+        transfers_(transfers),
+        connector_(connector),
+        sink_(sink),
+        counters_(counters) {}
+
+  void on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
+                     std::span<const std::byte> payload) override;
+  PeerId on_rail_connect(std::uint8_t rail, const Address& from) override {
+    return connector_.caller(rail, from);
+  }
+  Keep may_keep(bool stream) noexcept override { return sink_.may_keep(stream); }
+  void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) override;
+
+ private:
+  void on_note(Session& session, std::uint8_t rail, const Note& note);
+  void deliver(Session& session, Meta meta, std::span<const std::byte> payload);
+  void violation(Session& session, std::string_view what);
+
+  Rails& rails_;
+  Sessions& sessions_;
+  Losses& losses_;
+  NumberedFrames& frames_;
+  Transfers& transfers_;
+  Connector& connector_;
+  FrameSink& sink_;
+  Counters& counters_;
+};
+
+}  // namespace lfc::bond

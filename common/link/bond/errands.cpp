@@ -1,0 +1,98 @@
+#include "link/bond/errands.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lfc::bond {
+
+int Errands::attend() {
+  int events = 0;
+  for (Session* session : sessions_.take_restless()) {
+    session->restless = false;
+    if (settle(*session)) {
+      sessions_.stir(*session);
+    } else {
+      ++events;
+    }
+  }
+  return events;
+}
+
+// Does what can be done now; true: something is left.
+bool Errands::settle(Session& session) {
+  if (session.state == Session::State::over || session.state == Session::State::broken)
+    return false;
+  if (session.connect_due) return connect(session);
+  if (!leave_lost_rails(session)) return false;
+  bool rest = !frames_.send_unsent(session) || !connector_.widen(session);
+  rest |= send_notes(session);
+  if (session.tell_due) {
+    frames_.tell(session, session.best_usable());
+    rest |= session.tell_due;
+  }
+  if (session.goodbye_due) rest |= !frames_.say_goodbye(session);
+  // With puts and gets under way there is no waiting: their memory goes back to the caller.
+  if (session.state == Session::State::ending && (session.goodbye_sent || session.chunks != 0)) {
+    connector_.finish(session, Session::State::over);
+    return false;
+  }
+  rest |= transfers_.feed(session);
+  for (const RailState& rail : session.rails) rest |= rail.close_due;
+  return rest;
+}
+
+// Once the older session with the same process has ended. True: it has not.
+bool Errands::connect(Session& session) {
+  if (connector_.awaits_end(session)) return true;
+  std::string why;
+  if (!connector_.connect_rails(session, why)) {
+    const PeerId peer = session.peer;
+    connector_.finish(session, Session::State::broken);
+    if (peer != kNoPeer) sink_.on_broken(peer, link_, why);
+  }
+  return false;
+}
+
+// False: none is left, and the session has ended.
+bool Errands::leave_lost_rails(Session& session) {
+  std::string why;
+  for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
+    if (!session.rails[rail].close_due) continue;
+    why += (why.empty() ? "" : "; ") + rails_[rail].label + ": " + session.rails[rail].why;
+    losses_.leave(session, rail);
+  }
+  if (session.usable == 0 && session.state == Session::State::open && !session.plain)
+    static_cast<void>(
+        connector_.connect_rails(session, why));  // those that the peer was to connect
+  if (session.usable != 0) return true;
+  const bool open = session.state == Session::State::open;
+  const PeerId peer = session.peer;
+  if (open) transfers_.abandon(session);
+  connector_.finish(session, open ? Session::State::broken : Session::State::over);
+  transfers_.complete_cancelled();
+  if (open && peer != kNoPeer) sink_.on_broken(peer, link_, why);
+  return false;
+}
+
+// Answers to probes, and which rails we have left. True: some of it still waits.
+bool Errands::send_notes(Session& session) {
+  bool rest = false;
+  for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
+    RailState& state = session.rails[rail];
+    if (state.answer_due != 0 && state.usable()) {
+      const Note note{NoteKind::answer, rail, 0, state.answer_due};
+      if (frames_.send_note(session, rail, note) == SendStatus::sent) state.answer_due = 0;
+      rest |= state.answer_due != 0;
+    }
+    if (state.leave_due) {
+      const Note note{NoteKind::leave, state.theirs, 0, 0};
+      const Slice slice{&note, sizeof note};
+      state.leave_due = frames_.send(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;
+      rest |= state.leave_due;
+    }
+  }
+  return rest;
+}
+
+}  // namespace lfc::bond

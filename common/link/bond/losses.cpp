@@ -1,0 +1,55 @@
+#include "link/bond/losses.hpp"
+
+#include <string>
+
+namespace lfc::bond {
+
+void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) noexcept {
+  RailState& state = session.rails[rail];
+  if (!state.usable()) return;
+  state.state = RailState::State::lost;
+  --session.usable_like(rail);
+  if (session.for_frames(rail)) --session.live;
+  state.close_due = true;
+  state.leave_due = true;
+  state.why = why;
+  sessions_.stir(session);
+}
+
+void Losses::leave(Session& session, std::uint8_t rail) {
+  RailState& state = session.rails[rail];
+  state.close_due = false;
+  rails_[rail].link->abandon(session.id);
+  session.retained.forsake(rail);
+  state.in_flight.clear();
+  state.in_flight_bytes = 0;
+  if (session.lead == rail) session.lead = session.best_usable();
+  if (session.state != Session::State::open || session.usable == 0) return;
+  counters_.add(Counter::rails_lost);
+  tell_user(session, rail, state.why);
+}
+
+void Losses::peer_left(Session& session, std::uint8_t rail) {
+  RailState& state = session.rails[rail];
+  state.peer_left = true;
+  suspect(session, rail, "left by the peer");
+  session.again.insert(session.again.end(), state.put_back.begin(), state.put_back.end());
+  state.put_back.clear();
+  sessions_.stir(session);
+}
+
+void Losses::life(Session& session, std::uint8_t rail) noexcept {
+  RailState& state = session.rails[rail];
+  ++state.progress;
+  if (state.state == RailState::State::joining) session.came_up(rail);
+}
+
+void Losses::tell_user(const Session& session, std::uint8_t rail, std::string_view why) const {
+  if (options_.notice == nullptr) return;
+  const ProcessName name = session.address.identity().name;
+  options_.notice("rail " + rails_[rail].label + " to process " + std::to_string(name.job) + ":" +
+                  std::to_string(name.rank) + " is left out, " +
+                  std::to_string(session.live + session.wider) + " remain: " + std::string(why));
+}
+
+}  // namespace lfc::bond

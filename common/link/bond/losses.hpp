@@ -1,0 +1,43 @@
+// Losses: rails of a session that are lost: noted where that is seen, which may be inside a rail's poll(), and left outside of it.
+//
+//   losses.suspect(session, rail, "closed by the peer");     // noted; the session is stirred
+//   if (session.rails[rail].close_due) losses.leave(session, rail);
+//   losses.peer_left(session, rail);                         // its puts may go again
+//   losses.life(session, rail);                              // a sign of life
+//
+// A rail that is lost stays so. Its frames go again over others; its gets at once, its puts only when the peer has closed it
+// too. Held by tests/unit/link/bond_test.cpp. Threads: as the link's.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "link/bond/rails.hpp"
+#include "link/bond/sessions.hpp"
+#include "stats/counters.hpp"
+
+namespace lfc::bond {
+
+class Losses {
+ public:
+  Losses(Rails& rails, Sessions& sessions, const BondOptions& options, Counters& counters) noexcept
+      : rails_(rails), sessions_(sessions), options_(options), counters_(counters) {}
+
+  // Notes that the rail is lost, if it is usable.
+  void suspect(Session& session, std::uint8_t rail, std::string_view why) noexcept;
+  // Closes it. Outside of any rail's poll().
+  void leave(Session& session, std::uint8_t rail);
+  // The peer has closed the rail: no put of ours can land there any more, so they may go again.
+  void peer_left(Session& session, std::uint8_t rail);
+  // A sign of life from the rail.
+  void life(Session& session, std::uint8_t rail) noexcept;
+  void tell_user(const Session& session, std::uint8_t rail, std::string_view why) const;
+
+ private:
+  Rails& rails_;
+  Sessions& sessions_;
+  const BondOptions& options_;
+  Counters& counters_;
+};
+
+}  // namespace lfc::bond

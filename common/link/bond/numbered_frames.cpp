@@ -1,0 +1,149 @@
+#include "link/bond/numbered_frames.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/faults.hpp"
+#include "base/limits.hpp"
+
+namespace lfc::bond {
+namespace {
+
+constexpr int kMaxSlices = 15;
+
+}  // namespace
+
+// The rail for a frame of this size: the lead; for a large one the rail with the least under way.
+std::uint8_t NumberedFrames::rail_for(Session& session, std::size_t size) const noexcept {
+  if (session.usable == 1) return session.lead;
+  if (fault(Fault::rail_strays)) return session.best_usable();
+  if (size < limits::kBondSpread) return session.lead;
+  std::uint8_t best = session.lead;
+  for (const std::uint8_t i : session.order)
+    if (session.rails[i].usable() &&
+        session.rails[i].in_flight_bytes < session.rails[best].in_flight_bytes)
+      best = i;
+  return best;
+}
+
+SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices,
+                                int count) noexcept {
+  if (session.usable == 0 || session.connect_due) return SendStatus::again;
+  const std::size_t size = total_size(slices, count);
+  const bool control = !is_data(meta.type);
+  const bool alone = session.live == 1;  // there is no other rail that frames could go over
+  Retained& retained = session.retained;
+  if (retained.unsent() != 0 && !control) return SendStatus::again;
+  if (!alone && !retained.has_room(size, control)) return SendStatus::again;
+  if (session.lead == kNoRail) [[unlikely]]
+    session.lead = session.best_usable();
+  std::uint8_t rail = rail_for(session, size);
+  const std::uint32_t number = session.next_number;
+  SendStatus status = transmit(session, rail, number, meta, slices, count, size);
+  if (status != SendStatus::sent &&
+      (rail != session.lead || session.rails[rail].state != RailState::State::up)) [[unlikely]] {
+    // The rail is not up (yet): whichever is becomes the lead.
+    for (const std::uint8_t other : session.order) {
+      if (other == rail || !session.rails[other].usable()) continue;
+      status = transmit(session, other, number, meta, slices, count, size);
+      if (status != SendStatus::sent) continue;
+      if (session.rails[session.lead].state != RailState::State::up) session.lead = other;
+      rail = other;
+      break;
+    }
+  }
+  if (status != SendStatus::sent) return SendStatus::again;
+  ++session.next_number;
+  if (!alone) retained.push(number, meta, slices, count, size, rail);
+  return SendStatus::sent;
+}
+
+SendStatus NumberedFrames::transmit(Session& session, std::uint8_t rail, std::uint32_t number,
+                                    Meta meta, const Slice* slices, int count,
+                                    std::size_t size) noexcept {
+  const Head head{number, session.arrivals.complete()};
+  std::array<Slice, kMaxSlices + 1> pieces;
+  std::vector<std::byte> gathered;
+  pieces[0] = {&head, sizeof head};
+  if (count > kMaxSlices) [[unlikely]] {
+    for (int i = 0; i < count; ++i) {
+      const auto* bytes = static_cast<const std::byte*>(slices[i].data);
+      gathered.insert(gathered.end(), bytes, bytes + slices[i].size);
+    }
+    pieces[1] = {gathered.data(), gathered.size()};
+    count = 1;
+  } else {
+    std::copy(slices, slices + count, pieces.begin() + 1);
+  }
+  const SendStatus status = rails_[rail].link->send(session.id, meta, pieces.data(), count + 1);
+  RailState& state = session.rails[rail];
+  if (status == SendStatus::broken) [[unlikely]]
+    losses_.suspect(session, rail, "closed by the peer");
+  if (status != SendStatus::sent) return status;
+  if (state.state != RailState::State::up) [[unlikely]]
+    session.came_up(rail);
+  session.told = head.acknowledged;
+  session.untold_bytes = 0;
+  counters_.add(rail_bytes(rail), size);
+  if (size >= limits::kBondSpread) {
+    state.in_flight.push_back(static_cast<std::uint32_t>(size));
+    state.in_flight_bytes += size;
+  }
+  return status;
+}
+
+SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
+                                     const Note& note) noexcept {
+  const Head head{0, session.arrivals.complete()};
+  const Note named{note.kind, session.rails[rail].theirs, 0, note.value};
+  const Slice slices[] = {{&head, sizeof head}, {&named, sizeof named}};
+  const SendStatus status = rails_[rail].link->send(session.id, {FrameType::rail}, slices, 2);
+  if (status == SendStatus::broken) losses_.suspect(session, rail, "closed by the peer");
+  if (status == SendStatus::sent) {
+    session.told = head.acknowledged;
+    session.untold_bytes = 0;
+  }
+  return status;
+}
+
+bool NumberedFrames::send_unsent(Session& session) noexcept {
+  Retained& retained = session.retained;
+  while (Retained::Frame* frame = retained.first_unsent()) {
+    if (session.lead == kNoRail) session.lead = session.best_usable();
+    if (session.lead == kNoRail) return false;
+    const std::uint8_t rail = session.lead;
+    const Slice slice{retained.bytes(*frame), frame->size};
+    if (transmit(session, rail, frame->number, frame->meta, &slice, 1, frame->size) !=
+        SendStatus::sent) {
+      if (session.rails[rail].state != RailState::State::up) session.lead = kNoRail;
+      return false;
+    }
+    counters_.add(Counter::rail_frames_again);
+    retained.sent(*frame, rail);
+  }
+  if (session.live == 1) retained.clear();
+  return true;
+}
+
+void NumberedFrames::tell(Session& session, std::uint8_t rail) noexcept {
+  const Note note{NoteKind::arrived, rail, 0, session.rails[rail].received};
+  session.tell_due =
+      session.state != Session::State::over &&
+      (!session.rails[rail].usable() || send_note(session, rail, note) != SendStatus::sent);
+  if (session.tell_due) sessions_.stir(session);
+}
+
+bool NumberedFrames::say_goodbye(Session& session) noexcept {
+  if (session.goodbye_sent) return true;
+  session.goodbye_due = true;
+  if (session.retained.unsent() != 0) return false;
+  const Note note{NoteKind::goodbye, 0, 0, 0};
+  const Slice slice{&note, sizeof note};
+  if (send(session, {FrameType::rail}, &slice, 1) != SendStatus::sent) return false;
+  session.goodbye_due = false;
+  session.goodbye_sent = true;
+  return true;
+}
+
+}  // namespace lfc::bond
