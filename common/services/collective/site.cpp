@@ -6,22 +6,10 @@ namespace lfc {
 
 Site::Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
            std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings)
-    : members_(std::move(membership)),
-      self_(self),
-      ranks_(std::move(ranks)),
-      member_of_(ranks_.size()),
+    : Ranks(std::move(membership), self, std::move(ranks)),
       key_(key),
       tree_(std::move(tree)),
-      surroundings_(surroundings),
-      lane_of_(ranks_.size()) {
-  for (std::uint32_t member = 0; member < members_.size(); ++member) {
-    member_of_[ranks_[member]] = member;
-    if (members_.node(member) != members_.node(self)) continue;
-    lane_of_[member] = lanes();
-    local_.push_back(member);
-  }
-  lane_ = lane_of_[self];
-}
+      surroundings_(surroundings) {}
 
 Site::~Site() {
   if (board_.is_open()) board_.detach();
@@ -31,16 +19,17 @@ Site::~Site() {
 
 bool Site::open_board() {
   if (lanes() == 1 || board_.is_open()) return true;
-  std::byte* const memory = surroundings_.board(members_.name(members_.first(members_.node(self_))),
-                                                key_, lanes(), lanes(), board_failed_);
+  std::byte* const memory =
+      surroundings_.board(members().name(members().first(members().node(self()))), key_, lanes(),
+                          lanes(), board_failed_);
   if (memory == nullptr) return false;
-  board_ = Board(memory, lanes(), lane_);
+  board_ = Board(memory, lanes(), lane());
   if (tree_ != nullptr) tree_->set_board(board_);
   return true;
 }
 
 std::byte* Site::neighbour_board(std::uint32_t lane, std::uint32_t users) {
-  return surroundings_.board(members_.name(local_[lane]), ~key_, 1, users, board_failed_);
+  return surroundings_.board(members().name(local()[lane]), ~key_, 1, users, board_failed_);
 }
 
 bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
@@ -60,14 +49,14 @@ bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t 
 
 bool Site::others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept {
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
-    if (lane != lane_ && !is_ready(operation, lane, step, label)) return false;
+    if (lane != this->lane() && !is_ready(operation, lane, step, label)) return false;
   return true;
 }
 
 void Site::write(std::uint64_t step, const std::byte* bytes, Label label) noexcept {
   if (label.size > 0 && !label.wrong)
-    std::memcpy(board_.room(lane_, step, label.size), bytes, label.size);
-  board_.publish(lane_, step, label);
+    std::memcpy(board_.room(lane(), step, label.size), bytes, label.size);
+  board_.publish(lane(), step, label);
 }
 
 std::byte* Site::scratch() {
@@ -78,8 +67,8 @@ std::byte* Site::scratch() {
 // --- Other nodes ---
 
 void Site::know(std::uint32_t member) {
-  if (member == self_ || !members_.in_tree(member, self_) || tree_->knows(member)) return;
-  tree_->set_peer(member, surroundings_.peer(members_.name(member)));
+  if (member == self() || !members().in_tree(member, self()) || tree_->knows(member)) return;
+  tree_->set_peer(member, surroundings_.peer(members().name(member)));
 }
 
 // --- Failure ---

@@ -1,4 +1,4 @@
-// Site: what this rank has of one communicator to do a collective with: its ranks, the board of this node, the
+// Site: what this rank has of one communicator to do a collective with: its ranks (ranks.hpp), the board of this node, the
 // NI's place in the trees among nodes, and why nothing goes on any more, if so.
 //
 //   bool walk(Site& site, CollOperation& operation) {                  // one collective: collective.hpp
@@ -19,12 +19,14 @@
 
 #include "services/collective/board.hpp"
 #include "services/collective/operation.hpp"
+#include "services/collective/ranks.hpp"
 #include "services/collective/surroundings.hpp"
 #include "services/collective/tree_node.hpp"
 
 namespace lfc {
 
-class Site {
+// It is its ranks, and has the rest.
+class Site : public Ranks {
  public:
   // `ranks`: by member, the rank that it is. `tree` is null when all ranks share a node.
   Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
@@ -33,26 +35,16 @@ class Site {
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 
-  // --- Ranks ---
+  // --- The operation's tree ---
 
-  const Membership& members() const noexcept { return members_; }
-  std::uint32_t self() const noexcept { return self_; }
-  std::uint32_t rank_of(std::uint32_t member) const noexcept { return ranks_[member]; }
-  std::uint32_t member_of(int rank) const noexcept {
-    return member_of_[static_cast<std::size_t>(rank)];
-  }
-  bool is_top(const CollOperation& operation) const noexcept { return operation.top == self_; }
+  bool is_top(const CollOperation& operation) const noexcept { return operation.top == self(); }
   // Whether this rank stands for its node in the operation's tree.
   bool is_head(const CollOperation& operation) const noexcept {
-    return members_.in_tree(operation.top, self_);
+    return members().in_tree(operation.top, self());
   }
 
-  // --- The ranks of this node, by lane ---
+  // --- The board of this node ---
 
-  const std::vector<std::uint32_t>& local() const noexcept { return local_; }
-  std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(local_.size()); }
-  std::uint32_t lane() const noexcept { return lane_; }
-  std::uint32_t lane_of(std::uint32_t member) const noexcept { return lane_of_[member]; }
   Board& board() noexcept { return board_; }
   const Board& board() const noexcept { return board_; }
   bool has_board() const noexcept { return board_.is_open(); }
@@ -73,7 +65,7 @@ class Site {
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
   // Copies from the memory of the rank that has this lane. False: that is lost.
   bool read(std::uint32_t lane, std::byte* to, std::uint64_t from, std::size_t size) {
-    return surroundings_.read(members_.name(local_[lane]), to, from, size);
+    return surroundings_.read(members().name(local()[lane]), to, from, size);
   }
   // Room for one chunk.
   std::byte* scratch();
@@ -102,16 +94,9 @@ class Site {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  const Membership members_;
-  const std::uint32_t self_;
-  const std::vector<std::uint32_t> ranks_;  // by member
-  std::vector<std::uint32_t> member_of_;    // by rank
   const std::uint64_t key_;
   std::unique_ptr<TreeNode> tree_;
   Surroundings& surroundings_;
-  std::vector<std::uint32_t> local_;    // members on this node, in order: lane i is local_[i]
-  std::vector<std::uint32_t> lane_of_;  // by member; of other nodes 0
-  std::uint32_t lane_ = 0;
   Board board_;
   bool board_failed_ = false;
   std::vector<std::byte> scratch_;

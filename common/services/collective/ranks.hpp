@@ -1,0 +1,54 @@
+// Ranks: who is who in a communicator: its members, in order of their names, the ranks that they are in MPI, and those that
+// share this one's node, each with a lane of its board.
+//
+//   Ranks ranks(membership, self, rank_of_member);
+//   std::uint32_t root = ranks.member_of(call.root);
+//   for (std::uint32_t lane = 0; lane < ranks.lanes(); ++lane) use(ranks.local()[lane]);
+//
+// Invariants: rank_of() and member_of() undo each other; lanes count the members of this node in their order
+// (tests/unit/services/collective/ranks_test.cpp). Threads: const after construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "services/multicast/membership.hpp"
+
+namespace lfc {
+
+class Ranks {
+ public:
+  // `ranks`: by member, the rank that it is.
+  Ranks(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks);
+
+  const Membership& members() const noexcept { return members_; }
+  std::uint32_t self() const noexcept { return self_; }
+  std::uint32_t rank_of(std::uint32_t member) const noexcept { return ranks_[member]; }
+  std::uint32_t member_of(int rank) const noexcept {
+    return member_of_[static_cast<std::size_t>(rank)];
+  }
+
+  // --- Those of this node, by lane ---
+
+  const std::vector<std::uint32_t>& local() const noexcept { return local_; }
+  std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(local_.size()); }
+  std::uint32_t lane() const noexcept { return lane_; }
+  // Of other nodes 0.
+  std::uint32_t lane_of(std::uint32_t member) const noexcept { return lane_of_[member]; }
+
+ private:
+  template <class>
+  friend struct Insight;  // lfc-look
+
+  const Membership members_;
+  const std::uint32_t self_;
+  const std::vector<std::uint32_t> ranks_;  // by member
+  std::vector<std::uint32_t> member_of_;    // by rank
+  std::vector<std::uint32_t> local_;        // members on this node, in order: lane i is local_[i]
+  std::vector<std::uint32_t> lane_of_;      // by member
+  std::uint32_t lane_ = 0;
+};
+
+}  // namespace lfc
