@@ -1,0 +1,79 @@
+// Outgoing: a place of ours in a neighbour's segment, and whether large messages may be copied by the kernel to and from it.
+//
+//   Outgoing out(std::move(*place), std::move(watch), name);
+//   out.cma = single_copy.permitted(own_name, out.owner);
+//   out.writer.send(meta, slices, count);
+//   out.end(Outgoing::State::gone);             // nothing more goes into the ring
+//
+// Held by tests/unit/link/shm_test.cpp. Threads: as the link's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "link/ring.hpp"
+#include "link/shm/incoming_places.hpp"
+#include "link/shm/segment.hpp"
+#include "machine/cma.hpp"
+#include "machine/process_watch.hpp"
+
+namespace lfc {
+
+struct Outgoing {
+  enum class State : std::uint8_t {
+    open,
+    gone,     // the peer has said goodbye; nobody needs to know before there is something to send
+    failing,  // to be reported
+    broken,   // reported
+  };
+
+  Outgoing(RemotePlace&& place_, ProcessWatch&& watch_, const SegmentName& name)
+      : writer(place_.ring(), place_.shape()),
+        owner(name),
+        place(std::move(place_)),
+        watch(std::move(watch_)) {
+    writer.set_cord(place.cord());
+  }
+
+  // Nothing more goes into the ring, also not from those who write it directly.
+  void end(State how) noexcept {
+    state = how;
+    writer.shut();
+  }
+
+  RingWriter writer;
+  State state = State::open;
+  bool cma = false;
+  SegmentName owner;
+  const char* why = "";
+  RemotePlace place;
+  ProcessWatch watch;
+};
+
+// Whether the kernel copies between this process and a neighbour; the user is told once that it does not.
+class SingleCopy {
+ public:
+  SingleCopy(bool wanted, void (*notice)(std::string_view)) noexcept
+      : wanted_(wanted), notice_(notice) {}
+
+  bool permitted(const SegmentName& own, const SegmentName& peer) {
+    if (!wanted_) return false;
+    std::string why = "in another pid namespace";
+    const bool is = counts_alike(own, peer) &&
+                    cma_permitted(peer.memory.pid, peer.probe, peer.memory.cookie[0], why);
+    if (is || notice_given_ || notice_ == nullptr) return is;
+    notice_given_ = true;
+    notice_("shm: no single copy between processes (" + why +
+            "); large transfers go through shared buffers");
+    return false;
+  }
+
+ private:
+  const bool wanted_;
+  void (*const notice_)(std::string_view);
+  bool notice_given_ = false;
+};
+
+}  // namespace lfc
