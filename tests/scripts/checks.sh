@@ -139,4 +139,5 @@ wide() { printf 'class Wide {\n public:\n'; printf '  int member%d;\n' {1..41}; 
 mistake size 'frame.cpp:.* long_one.* has 64 lines' common/wire/frame.cpp "$(long)"
 mistake size 'frame.cpp:.* Wide has 41 members' common/wire/frame.cpp "$(wide)"
 mistake size 'frame.cpp: .* lines$' common/wire/frame.cpp "$(printf '// line %d\n' {1..500})"
+mistake size 'frame_test.cpp: .* lines$' tests/unit/wire/frame_test.cpp "$(printf '// line %d\n' {1..500})"
 echo "every check finds its mistake"

@@ -182,4 +182,18 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t key) {
   return bytes;
 }
 
+// Frames of this kind that a node has sent.
+inline std::uint64_t sent(World::Node& node, Kind kind) {
+  return node.sent[static_cast<std::size_t>(kind)];
+}
+
+inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, std::uint64_t offset,
+                  const std::vector<std::byte>& data, bool final = true, bool strong = false) {
+  return world[from].neon.origin().put(op, to, tag, offset, data.data(), data.size(), final,
+                                       strong);
+}
+inline Status notify(World& world, Op& op, Rank from, Rank to, std::uint32_t tag) {
+  return put(world, op, from, to, tag, 0, {});
+}
+
 }  // namespace lfc::neon
