@@ -8,7 +8,7 @@
 //
 // Invariants: what is left over while the thread sleeps with armed links wakes it; who sends gets `watched`
 // only while the thread looks every kKeptFor at what links keep (tests/unit/engine/ni_thread_test.cpp).
-// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, and those of the watch.
+// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, those of the watch, and set_together().
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ class Activity {
   // --- Frames that links keep back ---
 
   Keep may_keep(bool stream) noexcept {
-    if (driven_ || together_) {
+    if (driven_ || is_together()) {
       kept_ = true;
       return Keep::turn;
     }
@@ -64,9 +64,13 @@ class Activity {
     if (stream && watch == Watch::off) ask_for_watch();
     return Keep::no;
   }
-  // By one thread of the host: it pushes at the end of a few sends what links keep of them.
-  bool is_together() const noexcept { return together_; }
-  void set_together(bool together) noexcept { together_ = together; }
+  // By one thread of the host: it pushes at the end of a few sends what links keep of them. It writes this without the
+  // lock: what the NI's thread keeps because it has seen `true` was kept before the host, which has to write `false`
+  // first, enters the lock to push; and whoever enters it afterwards sees `false`, by the lock's own order.
+  bool is_together() const noexcept { return together_.load(std::memory_order_relaxed); }
+  void set_together(bool together) noexcept {
+    together_.store(together, std::memory_order_relaxed);
+  }
   bool take_kept() noexcept { return std::exchange(kept_, false); }
   // The thread, before each rest: whether it has to watch what links keep, for that has been asked for.
   bool watches() noexcept {
@@ -105,9 +109,9 @@ class Activity {
   std::atomic<std::uint32_t> attended_{0};
   std::atomic<Watch> watch_{Watch::never};
   std::atomic<std::uint64_t> streams_{0};
+  std::atomic<bool> together_{false};
   bool left_over_ = false;
   bool kept_ = false;
-  bool together_ = false;
   bool driven_ = false;
   bool armed_ = false;
   NiThread* thread_ = nullptr;
