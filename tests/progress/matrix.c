@@ -17,6 +17,7 @@ enum { kGoTag = 1, kEnterTag, kReleaseTag, kTrafficTag, kSeenTag };
 enum { kNeonTag = 9, kReleaseNeonTag = 5 };
 
 static MPI_Comm pair;                         // of waiter 0 and releaser 1; null at the actor
+static MPI_Comm ring;                         // the same two, as neighbours
 static MPI_Comm broadcast;                    // of all
 static MPI_Win created, allocated, lockable;  // of all: where the actor works
 static MPI_Win flags, notes, locks;           // of all: where the waiter waits
@@ -58,6 +59,34 @@ static void iprobe(void) {
     MPI_Iprobe(kReleaser, kReleaseTag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
   recv_value();
 }
+static void mprobe(void) {
+  MPI_Message message;
+  MPI_Mprobe(kReleaser, kReleaseTag, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+  MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+}
+static void improbe(void) {
+  MPI_Message message;
+  for (int there = 0; !there;)
+    MPI_Improbe(kReleaser, kReleaseTag, MPI_COMM_WORLD, &there, &message, MPI_STATUS_IGNORE);
+  MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+}
+static void wait_for_any(void) {
+  MPI_Request requests[2] = {MPI_REQUEST_NULL};
+  int which;
+  MPI_Irecv(&value, 1, MPI_INT, kReleaser, kReleaseTag, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitany(2, requests, &which, MPI_STATUS_IGNORE);
+}
+static void test_all(void) {
+  MPI_Request requests[2] = {MPI_REQUEST_NULL};
+  MPI_Irecv(&value, 1, MPI_INT, kReleaser, kReleaseTag, MPI_COMM_WORLD, &requests[1]);
+  for (int done = 0; !done;) MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+}
+static void sendrecv(void) {
+  const int other = me == kWaiter ? kReleaser : kWaiter;
+  int out = 1;
+  MPI_Sendrecv(&out, 1, MPI_INT, other, kReleaseTag, &value, 1, MPI_INT, other, kReleaseTag,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 static void ssend(void) { MPI_Ssend(&value, 1, MPI_INT, kReleaser, kReleaseTag, MPI_COMM_WORLD); }
 static void recv_from_waiter(void) {
   MPI_Recv(&value, 1, MPI_INT, kWaiter, kReleaseTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -72,6 +101,33 @@ static void reduce(void) {
 static void allgather(void) {
   int all[2];
   MPI_Allgather(&value, 1, MPI_INT, all, 1, MPI_INT, pair);
+}
+static void gather(void) {
+  int all[2];
+  MPI_Gather(&value, 1, MPI_INT, all, 1, MPI_INT, 0, pair);
+}
+static void scatter(void) {
+  int all[2] = {0};
+  MPI_Scatter(all, 1, MPI_INT, &value, 1, MPI_INT, 1, pair);
+}
+static void alltoall(void) {
+  int out[2] = {0}, in[2];
+  MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, pair);
+}
+static void among_neighbours(void) {
+  int in[2];
+  MPI_Neighbor_allgather(&value, 1, MPI_INT, in, 1, MPI_INT, ring);
+}
+static void test_allreduce(void) {
+  MPI_Request request;
+  int in = 1;
+  MPI_Iallreduce(&in, &value, 1, MPI_INT, MPI_MAX, pair, &request);
+  for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+static void duplicate(void) {
+  MPI_Comm copy;
+  MPI_Comm_dup(pair, &copy);
+  MPI_Comm_free(&copy);
 }
 static void ibarrier(void) {
   MPI_Request request;
@@ -99,6 +155,10 @@ static void make_window(void) {
   if (pair != MPI_COMM_NULL)
     MPI_Win_create(memory, kWordBytes, kWordBytes, MPI_INFO_NULL, pair, &freed);
 }
+static void create_window(void) {
+  make_window();
+  MPI_Win_free(&freed);
+}
 static void free_window(void) { MPI_Win_free(&freed); }
 static void hold_lock(void) {
   if (me == kReleaser) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, kReleaser, 0, locks);
@@ -110,6 +170,21 @@ static void lock(void) {
   MPI_Win_unlock(kReleaser, locks);
 }
 static void give_lock(void) { MPI_Win_unlock(kReleaser, locks); }
+static void set_locked(int64_t to) {
+  if (me != kReleaser) return;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, kReleaser, 0, locks);
+  MPI_Put(&to, 1, MPI_INT64_T, kReleaser, 0, 1, MPI_INT64_T, locks);
+  MPI_Win_unlock(kReleaser, locks);
+}
+static void reset_locked(void) { set_locked(0); }
+static void raise_locked(void) { set_locked(1); }
+static void poll_by_lock(void) {
+  for (int64_t seen = 0; seen == 0;) {
+    MPI_Win_lock(MPI_LOCK_SHARED, kReleaser, 0, locks);
+    MPI_Get(&seen, 1, MPI_INT64_T, kReleaser, 0, 1, MPI_INT64_T, locks);
+    MPI_Win_unlock(kReleaser, locks);
+  }
+}
 static void reset_flag(void) {
   if (me == kWaiter) flag_memory[0] = 0;
 }
@@ -151,6 +226,19 @@ static void poll_other_window(void) {
     MPI_Win_flush(kReleaser, flags);
   }
 }
+static void poll_locally(void) {
+  const int64_t none = 0;
+  for (int64_t seen = 0; seen == 0;) {
+    MPI_Fetch_and_op(&none, &seen, MPI_INT64_T, kReleaser, 0, MPI_NO_OP, flags);
+    MPI_Win_flush_local(kReleaser, flags);
+  }
+}
+static void poll_all(void) {
+  for (int64_t seen = 0; seen == 0;) {
+    MPI_Get(&seen, 1, MPI_INT64_T, kReleaser, 0, 1, MPI_INT64_T, flags);
+    MPI_Win_flush_all(flags);
+  }
+}
 static void reset_note(void) {
   uint64_t old;
   if (me == kWaiter) MPIX_Win_reset_notify_value(notes, 0, &old);
@@ -158,6 +246,9 @@ static void reset_note(void) {
 static void wait_note(void) { MPIX_Win_wait_notify(notes, 0, 1); }
 static void poll_note(void) {
   for (uint64_t seen = 0; seen == 0;) MPIX_Win_get_notify_value(notes, 0, &seen);
+}
+static void test_note(void) {
+  for (int there = 0; !there;) MPIX_Win_test_notify(notes, 0, 1, &there);
 }
 static void give_note(void) {
   MPIX_Put_notify(NULL, 0, MPI_BYTE, kWaiter, 0, 0, MPI_BYTE, 0, notes);
@@ -184,24 +275,40 @@ static const struct {
     {"MPI_Test", test_receive, send_value, NULL},
     {"MPI_Probe", probe, send_value, NULL},
     {"MPI_Iprobe", iprobe, send_value, NULL},
+    {"MPI_Mprobe", mprobe, send_value, NULL},
+    {"MPI_Improbe", improbe, send_value, NULL},
+    {"MPI_Waitany", wait_for_any, send_value, NULL},
+    {"MPI_Testall", test_all, send_value, NULL},
+    {"MPI_Sendrecv", sendrecv, sendrecv, NULL},
     {"MPI_Ssend", ssend, recv_from_waiter, NULL},
     {"MPI_Barrier", barrier, barrier, NULL},
     {"MPI_Bcast", bcast, bcast, NULL},
     {"MPI_Allreduce", allreduce, allreduce, NULL},
     {"MPI_Reduce", reduce, reduce, NULL},
     {"MPI_Allgather", allgather, allgather, NULL},
+    {"MPI_Gather", gather, gather, NULL},
+    {"MPI_Scatter", scatter, scatter, NULL},
+    {"MPI_Alltoall", alltoall, alltoall, NULL},
+    {"MPI_Neighbor_...", among_neighbours, among_neighbours, NULL},
     {"MPI_Ibarrier", ibarrier, ibarrier, NULL},
+    {"Iallreduce, Test", test_allreduce, test_allreduce, NULL},
+    {"MPI_Comm_dup", duplicate, duplicate, NULL},
+    {"MPI_Win_create", create_window, create_window, NULL},
     {"MPI_Win_fence", fence, fence, NULL},
     {"MPI_Win_wait", post_wait, start_complete, NULL},
     {"MPI_Win_test", post_test, start_complete, NULL},
     {"MPI_Win_complete", start_complete, post_wait_for_waiter, NULL},
     {"MPI_Win_free", free_window, free_window, make_window},
     {"MPI_Win_lock", lock, give_lock, hold_lock},
+    {"MPI_Win_unlock", poll_by_lock, raise_locked, reset_locked},
     {"flush, own window", poll_own_window, raise_flag, reset_flag},
     {"flush, other's", poll_other_window, raise_own_flag, reset_other_flag},
+    {"MPI_Win_flush_local", poll_locally, raise_own_flag, reset_other_flag},
+    {"MPI_Win_flush_all", poll_all, raise_own_flag, reset_other_flag},
     {"MPI_Rget", poll_by_rget, raise_flag, reset_flag},
     {"MPI_Win_sync", poll_by_sync, raise_flag, reset_flag},
     {"wait_notify", wait_note, give_note, reset_note},
+    {"test_notify", test_note, give_note, reset_note},
     {"get_notify_value", poll_note, give_note, reset_note},
     {"announced buffer", wait_announced, notify_announced, NULL},
     {"lfc_ordered_poll", poll_ordered, release_ordered, reset_released},
@@ -387,6 +494,7 @@ static void set_up(void) {
     MPIX_Neon_announce_init(4, 4, 1, &releaser, kReleaseNeonTag, 0, notes, &announced);
   }
   if (pair != MPI_COMM_NULL) {
+    MPI_Cart_create(pair, 1, &(int){2}, &(int){0}, 0, &ring);
     MPI_Group both;
     MPI_Comm_group(pair, &both);
     for (int i = 0; i < 2; ++i) MPI_Group_incl(both, 1, &i, &self_of_pair[i]);
@@ -413,6 +521,7 @@ static void tear_down(void) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) MPI_Win_free(all[i]);
   if (pair != MPI_COMM_NULL) {
     MPI_Win_free(&epochs);
+    MPI_Comm_free(&ring);
     MPI_Comm_free(&pair);
     for (int i = 0; i < 2; ++i) MPI_Group_free(&self_of_pair[i]);
   }
@@ -438,13 +547,13 @@ int main(int argc, char** argv) {
   doing("setting up");
   set_up();
   if (me == 0) {
-    printf("%-18s", "us");
+    printf("%-20s", "us");
     for (int column = 0; column < kColumns; ++column) printf(" %10s", columns[column].name);
     printf("\n");
   }
   for (int row = 0; row < kRows; ++row) {
     if (only_row != NULL && strcmp(only_row, rows[row].name) != 0) continue;
-    if (me == 0) printf("%-18s", rows[row].name);
+    if (me == 0) printf("%-20s", rows[row].name);
     for (int column = 0; column < kColumns; ++column) {
       if (only_column != NULL && strcmp(only_column, columns[column].name) != 0) continue;
       alarm(cell_limit);
