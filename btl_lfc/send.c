@@ -12,9 +12,13 @@ OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragme
 static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
                               uint8_t order, uint32_t flags, size_t size,
                               enum lfc_purpose purpose) {
-  if (!lfc_share_take(&endpoint->shares, purpose)) return NULL;
+  if (!lfc_share_take(&endpoint->shares, purpose)) {
+    lfc_channels_stop();
+    return NULL;
+  }
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)lfc_list_take(list);
   if (fragment == NULL) {
+    lfc_channels_stop();
     lfc_share_give_back(&endpoint->shares);
     return NULL;
   }

@@ -38,7 +38,16 @@
 typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
-#define LFC_HAS_PART 0 /* the framework of partitioned communication */
+#define LFC_HAS_PART 0     /* the framework of partitioned communication */
+#define LFC_HAS_CHANNELS 1 /* persistent requests on channels have been tested */
+/* Who hears of messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
+#define LFC_BTL_RECEIVER(name)                                            \
+  static void name(mca_btl_base_module_t* module, mca_btl_base_tag_t tag, \
+                   mca_btl_base_descriptor_t* message, void* context)
+#define LFC_BTL_RECEIVER_MODULE ((void)tag, (void)context, module)
+#define LFC_BTL_RECEIVER_ENDPOINT NULL
+#define LFC_BTL_RECEIVER_PASS(next) (next).cbfunc(module, tag, message, context)
+#define LFC_BTL_RECEIVER_SEGMENT (message->des_segments)
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
@@ -50,6 +59,7 @@ typedef const char lfc_info_text;
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_3_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define LFC_HAS_PART 1
+#define LFC_HAS_CHANNELS 0
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif
@@ -64,11 +74,11 @@ bool lfc_chooses(const char* selection, const char* component);
  * exclusions (`^tcp`) names nothing. */
 bool lfc_asked_for(const char* framework, const char* component);
 
-/* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
-static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
-                                   struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_tag_t tag,
-                                   mca_btl_base_segment_t* segment) {
-  const mca_btl_active_message_callback_t* receiver = mca_btl_base_active_message_trigger + tag;
+/* Hands a message to a receiver. */
+static inline void lfc_btl_deliver_to(const mca_btl_active_message_callback_t* receiver,
+                                      mca_btl_base_module_t* module,
+                                      struct mca_btl_base_endpoint_t* endpoint,
+                                      mca_btl_base_tag_t tag, mca_btl_base_segment_t* segment) {
 #if OPAL_MAJOR_VERSION == 4
   /* Of a received descriptor only these are looked at; to clear it all would take longer than to
    * deliver a short message. */
@@ -86,6 +96,13 @@ static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
                                                         .cbdata = receiver->cbdata};
   receiver->cbfunc(module, &descriptor);
 #endif
+}
+
+/* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
+static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
+                                   struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_tag_t tag,
+                                   mca_btl_base_segment_t* segment) {
+  lfc_btl_deliver_to(mca_btl_base_active_message_trigger + tag, module, endpoint, tag, segment);
 }
 
 #endif

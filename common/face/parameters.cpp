@@ -30,6 +30,7 @@ namespace {
 constexpr std::array kCacheNames{"auto", "always", "never"};
 // The second is `host_forwarding`.
 constexpr std::array kForwardingNames{"ni", "host"};
+constexpr std::array kTailoredNames{"off", "bind"};
 
 struct Accepted {
   std::uint64_t smallest = 0;

@@ -7,6 +7,7 @@
  *   lfc/windows.h       MPI's windows (osc neon)
  *   lfc/collectives.h   collectives; lfc/collective_call.h: one as a rank calls it (coll lfc)
  *   lfc/partitioned.h   partitioned communication (part lfc)
+ *   lfc/channels.h      persistent requests that need no matching (coll lfc, which sees all of MPI's calls)
  *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
  *   lfc/parameters.h    what the user may say to each component
  *   lfc/digest.h        whether the library is of the build that the component is of
@@ -18,6 +19,7 @@
 #ifndef LFC_LFC_H
 #define LFC_LFC_H
 
+#include "lfc/channels.h"
 #include "lfc/collectives.h"
 #include "lfc/digest.h"
 #include "lfc/elements.h"

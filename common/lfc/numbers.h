@@ -50,4 +50,7 @@ enum lfc_rma_flavor { LFC_RMA_CREATE, LFC_RMA_ALLOCATE, LFC_RMA_SHARED, LFC_RMA_
 /* How an epoch of a partitioned request ended. */
 enum lfc_part_status { LFC_PART_OK, LFC_PART_TRUNCATED, LFC_PART_LOST };
 
+/* What became of a persistent receive that was posted to the matching below. */
+enum lfc_channel_outcome { LFC_CHANNEL_PENDING, LFC_CHANNEL_MATCHED, LFC_CHANNEL_CANCELLED };
+
 #endif

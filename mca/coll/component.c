@@ -8,6 +8,7 @@
 #include "modex.h"
 #include "parameters.h"
 #include "progress.h"
+#include "tailored.h"
 
 #include "opal/util/proc.h"
 
@@ -59,9 +60,12 @@ static int open_component(void) {
 static int close_component(void) {
   if (mca_coll_lfc_component.options.said.stats) {
     char text[1024];
+    lfc_channels_describe(text, sizeof text);
+    if (*text != '\0') fprintf(stderr, "lfc-channels rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
     lfc_coll_describe(text, sizeof text);
     if (*text != '\0') fprintf(stderr, "lfc-coll rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
   }
+  lfc_tailored_remove();
   lfc_coll_close();
   return OPAL_SUCCESS;
 }
@@ -70,6 +74,12 @@ static int close_component(void) {
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
   if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
+  const struct lfc_coll_parameters* said = &mca_coll_lfc_component.options.said;
+  if (lfc_parameter_choice(lfc_coll_parameter_table(), said, &said->tailored) != 0 &&
+      !lfc_tailored_install(mpi_threads) && said->verbose >= 1)
+    opal_output(0,
+                "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
+                "one thread");
   return OPAL_SUCCESS;
 }
 

@@ -1,28 +1,43 @@
 #include "services/channels/receiver.hpp"
 
+#include <algorithm>
+
 namespace lfc::channels {
 
 Key& Receiver::key(const Name& name) {
   if (Key* known = find(name)) return *known;
-  std::unique_ptr<Stream>& stream = streams_[{name.comm, name.source, 0}];
-  if (stream == nullptr) stream = std::make_unique<Stream>();
-  auto made = std::make_unique<Key>(name, *stream);
-  made->id = next_id_++;
-  Key& key = *made;
-  ids_[key.id] = &key;
-  comms_[name.comm].push_back(&key);
-  keys_[name] = std::move(made);
-  return key;
+  if (name.comm >= comms_.size()) comms_.resize(name.comm + 1);
+  if (comms_[name.comm] == nullptr) comms_[name.comm] = std::make_unique<Comm>();
+  Comm& streams = *comms_[name.comm];
+  const auto source = static_cast<std::size_t>(name.source);
+  if (source >= streams.size()) streams.resize(source + 1);
+  if (streams[source] == nullptr) streams[source] = std::make_unique<Stream>();
+  Stream& stream = *streams[source];
+  const auto at = std::ranges::lower_bound(stream.keys, name.tag, {},
+                                           [](const auto& each) { return each->name.tag; });
+  Key& made = **stream.keys.insert(at, std::make_unique<Key>(name, stream));
+  ids_.push_back(&made);
+  made.id = static_cast<std::uint32_t>(ids_.size());
+  return made;
+}
+
+Key* Receiver::find(Stream& stream, std::int32_t tag) noexcept {
+  const auto at = std::ranges::lower_bound(stream.keys, tag, {},
+                                           [](const auto& each) { return each->name.tag; });
+  return at == stream.keys.end() || (*at)->name.tag != tag ? nullptr : at->get();
 }
 
 Key* Receiver::find(const Name& name) noexcept {
-  const auto at = keys_.find(name);
-  return at == keys_.end() ? nullptr : at->second.get();
+  Stream* stream = stream_of(name.comm, name.source);
+  return stream == nullptr ? nullptr : find(*stream, name.tag);
 }
 
-Key* Receiver::find(std::uint32_t id) noexcept {
-  const auto at = ids_.find(id);
-  return at == ids_.end() ? nullptr : at->second;
+template <class Do>
+void Receiver::for_each(std::uint32_t comm, Do&& what) {
+  if (comm >= comms_.size() || comms_[comm] == nullptr) return;
+  for (const auto& stream : *comms_[comm])
+    if (stream != nullptr)
+      for (const auto& key : stream->keys) what(*key);
 }
 
 void Receiver::add(Receive& receive) { receive.key->all.push_back(&receive); }
@@ -31,11 +46,26 @@ void Receiver::remove(Receive& receive) {
   Key* key = receive.key;
   if (key == nullptr) return;  // its communicator went first
   settle(receive);
-  key->all.remove(&receive);
+  std::erase(key->all, &receive);
   if (receive.place == Receive::Place::below) {  // nobody will tell us when it has ended
     --key->below;
     foreign(*key);
   }
+}
+
+void Receiver::wait_here(Receive& receive) noexcept {
+  Key& key = *receive.key;
+  receive.place = Receive::Place::here;
+  receive.next = nullptr;
+  (key.first == nullptr ? key.first : key.last->next) = &receive;
+  key.last = &receive;
+}
+
+Receive& Receiver::take_first(Key& key) noexcept {
+  Receive& first = *key.first;
+  key.first = first.next;
+  first.place = Receive::Place::idle;
+  return first;
 }
 
 // A receive posted below may have ended there. One that got a message although others' receives came before it has shown
@@ -72,9 +102,8 @@ bool Receiver::may_wait_here(Key& key) {
 void Receiver::start(Receive& receive) {
   settle(receive);
   Key& key = *receive.key;
-  if (receive.direct && (!key.posted.empty() || may_wait_here(key))) {
-    receive.place = Receive::Place::here;
-    key.posted.push_back(&receive);
+  if (receive.direct && (key.first != nullptr || may_wait_here(key))) {
+    wait_here(receive);
     return;
   }
   yield(key);
@@ -101,23 +130,14 @@ void Receiver::post_below(Receive& receive) {
 }
 
 void Receiver::yield(Key& key) {
-  while (!key.posted.empty()) {
-    Receive& first = *key.posted.front();
-    key.posted.pop_front();
+  while (key.first != nullptr) {
     ++totals_.yielded;
-    post_below(first);
+    post_below(take_first(key));
   }
 }
 
 void Receiver::yield(Receive& receive) {
   if (receive.place == Receive::Place::here) yield(*receive.key);
-}
-
-void Receiver::yield_all() {
-  for (auto& [name, key] : keys_) {
-    yield(*key);
-    key->counted = false;
-  }
 }
 
 void Receiver::foreign(Key& key) {
@@ -133,23 +153,21 @@ void Receiver::foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag
     if (Key* key = find(Name{comm, source, tag})) foreign(*key);
     return;
   }
-  const auto at = comms_.find(comm);
-  if (at == comms_.end()) return;
-  for (Key* key : at->second)
-    if ((source < 0 || key->name.source == source) && (tag < 0 || key->name.tag == tag))
-      foreign(*key);
+  for_each(comm, [&](Key& key) {
+    if ((source < 0 || key.name.source == source) && (tag < 0 || key.name.tag == tag)) foreign(key);
+  });
 }
 
 std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
-  const auto at = streams_.find({name.comm, name.source, 0});
-  if (at == streams_.end()) return number;
-  Stream& stream = *at->second;
+  Stream* const from = stream_of(name.comm, name.source);
+  if (from == nullptr) return number;
+  Stream& stream = *from;
   if (stream.known && number != static_cast<std::uint16_t>(stream.last + 1)) stream.ordered = false;
   stream.last = number;
   stream.known = true;
   if (name.tag >= 0)
-    if (Key* key = find(name)) {
-      if (!key->posted.empty()) key->on = false;  // its sender does not use the channel for these
+    if (Key* key = find(stream, name.tag)) {
+      if (key->first != nullptr) key->on = false;  // its sender does not use the channel for these
       yield(*key);
       ++key->waiting;
     }
@@ -158,13 +176,10 @@ std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
 
 void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
   key.on = true;
-  if (!key.posted.empty()) {
-    Receive& first = *key.posted.front();
-    if (size - head_ <= first.capacity) {
-      key.posted.pop_front();
-      first.place = Receive::Place::idle;
+  if (key.first != nullptr) {
+    if (size - head_ <= key.first->capacity) {
       ++totals_.here;
-      below_.done(first, frame, size);
+      below_.done(take_first(key), frame, size);
       return;
     }
     yield(key);  // the matching below knows what to say of it
@@ -177,15 +192,11 @@ void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
 }
 
 void Receiver::forget(std::uint32_t comm) {
-  const auto at = comms_.find(comm);
-  if (at == comms_.end()) return;
-  for (Key* key : at->second) {
-    for (Receive* each : key->all) each->key = nullptr;
-    ids_.erase(key->id);
-    streams_.erase({comm, key->name.source, 0});
-    keys_.erase(Name(key->name));
-  }
-  comms_.erase(at);
+  for_each(comm, [this](Key& key) {
+    for (Receive* each : key.all) each->key = nullptr;
+    ids_[key.id - 1] = nullptr;
+  });
+  if (comm < comms_.size()) comms_[comm].reset();
 }
 
 }  // namespace lfc::channels

@@ -15,14 +15,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <list>
 #include <memory>
-#include <unordered_map>
+#include <vector>
+
+#include "lfc/numbers.h"
 
 namespace lfc::channels {
 
 inline constexpr std::int32_t kAny = -1;
+
+struct Key;
+struct Receive;
 
 struct Name {
   std::uint32_t comm = 0;
@@ -37,24 +40,23 @@ struct Stream {
   std::uint16_t given = 0;  // how many came from channels and were given below
   bool known = false;       // `last` is
   bool ordered = true;      // no number was left out
+  std::vector<std::unique_ptr<Key>> keys;  // by tag
 };
-
-struct Receive;
 
 struct Key {
   Key(const Name& what, Stream& from) : name(what), stream(&from) {}
 
   Name name;
   Stream* stream;
-  std::uint32_t id = 0;         // never used twice in a process
-  bool on = false;              // messages come on the channel
-  bool clean = false;           // no receive posted below by others can match
-  bool counted = false;         // `waiting` is exact
-  std::uint64_t others = 0;     // receives that others posted below and that can match
-  std::int64_t waiting = 0;     // messages given below less those that own receives got
-  std::uint32_t below = 0;      // own receives posted below
-  std::list<Receive*> all;      // own receives
-  std::deque<Receive*> posted;  // those that wait here, in order
+  std::uint32_t id = 0;       // never used twice in a process
+  bool on = false;            // messages come on the channel
+  bool clean = false;         // no receive posted below by others can match
+  bool counted = false;       // `waiting` is exact
+  std::uint64_t others = 0;   // receives that others posted below and that can match
+  std::int64_t waiting = 0;   // messages given below less those that own receives got
+  std::uint32_t below = 0;    // own receives posted below
+  std::vector<Receive*> all;  // own receives
+  Receive *first = nullptr, *last = nullptr;  // those that wait here, in order
   std::uint64_t native_starts = 0, next_offer = 1;
 };
 
@@ -70,9 +72,14 @@ struct Receive {
   std::size_t capacity = 0;
   std::uint64_t others = 0;  // the key's, when it was posted below
   void* owner = nullptr;
+  Receive* next = nullptr;  // that waits here
 };
 
-enum class Outcome : std::uint8_t { pending, matched, cancelled };
+enum class Outcome : std::uint8_t {
+  pending = LFC_CHANNEL_PENDING,
+  matched = LFC_CHANNEL_MATCHED,
+  cancelled = LFC_CHANNEL_CANCELLED
+};
 
 // The matching below, and requests as it sees them.
 class Below {
@@ -106,7 +113,7 @@ class Receiver {
 
   Key& key(const Name& name);
   Key* find(const Name& name) noexcept;
-  Key* find(std::uint32_t id) noexcept;
+  Key* find(std::uint32_t id) noexcept { return id - 1 < ids_.size() ? ids_[id - 1] : nullptr; }
   void add(Receive& receive);
   // It is not here and not posted below, or whoever posted it there lets it end there.
   void remove(Receive& receive);
@@ -119,26 +126,27 @@ class Receiver {
   // A message outside channels. Returns the number under which the matching below expects it. Tags < 0 are the
   // library's own, which no key has.
   std::uint16_t on_frame(const Name& name, std::uint16_t number);
-  // A message comes that cannot be read, before it is given below: nobody waits here any more.
-  void yield_all();
   // A message on the key's channel; the head in `frame` may be overwritten.
   void on_message(Key& key, std::byte* frame, std::size_t size);
   // The communicator is gone, and all that was received on it with it.
   void forget(std::uint32_t comm);
-  bool serves(std::uint32_t comm) const noexcept { return comms_.contains(comm); }
 
   const Totals& totals() const noexcept { return totals_; }
 
  private:
-  struct Hash {
-    std::size_t operator()(const Name& name) const noexcept {
-      std::uint64_t mixed = name.comm * UINT64_C(0x9e3779b97f4a7c15);
-      mixed = (mixed ^ static_cast<std::uint32_t>(name.source)) * UINT64_C(0x9e3779b97f4a7c15);
-      mixed = (mixed ^ static_cast<std::uint32_t>(name.tag)) * UINT64_C(0x9e3779b97f4a7c15);
-      return static_cast<std::size_t>(mixed >> 20);
-    }
-  };
+  using Comm = std::vector<std::unique_ptr<Stream>>;  // by source
 
+  Stream* stream_of(std::uint32_t comm, std::int32_t source) noexcept {
+    if (comm >= comms_.size() || comms_[comm] == nullptr) return nullptr;
+    Comm& streams = *comms_[comm];
+    const auto at = static_cast<std::size_t>(source);
+    return at < streams.size() ? streams[at].get() : nullptr;
+  }
+  static Key* find(Stream& stream, std::int32_t tag) noexcept;
+  template <class Do>
+  void for_each(std::uint32_t comm, Do&& what);
+  void wait_here(Receive& receive) noexcept;
+  static Receive& take_first(Key& key) noexcept;
   void settle(Receive& receive);
   void settle_all(Key& key);
   bool may_wait_here(Key& key);
@@ -148,11 +156,8 @@ class Receiver {
 
   Below& below_;
   std::size_t head_;
-  std::unordered_map<Name, std::unique_ptr<Key>, Hash> keys_;
-  std::unordered_map<std::uint32_t, Key*> ids_;
-  std::unordered_map<Name, std::unique_ptr<Stream>, Hash> streams_;  // tag 0
-  std::unordered_map<std::uint32_t, std::list<Key*>> comms_;
-  std::uint32_t next_id_ = 1;
+  std::vector<std::unique_ptr<Comm>> comms_;
+  std::vector<Key*> ids_;  // from 1 on; null: gone
   Totals totals_;
 };
 

@@ -1,0 +1,296 @@
+/* What the PML is asked and what arrives for it, looked at before; and how the sides of a channel find each other. */
+#include "tailored.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/pml/base/base.h"
+
+#if LFC_HAS_CHANNELS
+
+mca_pml_base_module_t lfc_tailored_below;
+
+/* Tags of messages between BTLs of two processes: ob1's kinds that are matched, and ours. */
+enum { kMatch = MCA_BTL_TAG_PML + 1, kRendezvous, kGet };
+enum { kChannel = MCA_BTL_TAG_BTL + 14 };
+
+/* How such messages of ob1 begin. */
+struct ob1_head {
+  uint8_t type, flags;
+  uint16_t comm;
+  int32_t source, tag;
+  uint16_t number;
+};
+enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
+_Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
+
+/* How a frame of ours begins. kOffer: receiver to sender, there is a channel for its messages. kWish: sender to receiver.
+ * kOpen: receiver to sender, and the one that wished may use it. Between the first and the last a communicator may go, and
+ * another one get its name: then the receiver knows no such channel, or the sender no such wish. */
+enum { kMessage, kOffer, kWish, kOpen };
+struct head {
+  uint32_t kind, channel;
+  uint32_t wish;
+  uint16_t unused;
+};
+_Static_assert(offsetof(struct head, unused) + sizeof(uint16_t) == LFC_CHANNEL_HEAD, "");
+struct note {
+  struct head head;
+  int32_t tag, receiver;
+  uint64_t comm;
+};
+
+static struct {
+  bool installed, watching;
+  uint32_t wishes;
+  struct lfc_tailored_sender* senders;
+  mca_btl_active_message_callback_t match, rendezvous, get;
+  /* Of the message that is being looked at. */
+  mca_btl_base_module_t* module;
+  struct mca_btl_base_endpoint_t* endpoint;
+} own;
+
+/* --- Frames --- */
+
+bool lfc_tailored_send(const struct lfc_tailored_sender* sender, const void* data, size_t size) {
+  const struct head head = {.kind = kMessage, .channel = sender->channel};
+  const struct lfc_slice slices[2] = {{&head, LFC_CHANNEL_HEAD}, {data, size}};
+  return lfc_channel_send(sender->peer, kChannel, slices, 2);
+}
+
+/* What does not leave is lost: the receiver offers again. */
+static void tell(uint32_t peer, struct note note) {
+  const struct lfc_slice slices[2] = {{&note, sizeof note}, {NULL, 0}};
+  (void)lfc_channel_note(peer, kChannel, slices, 2);
+}
+
+void lfc_tailored_offer(void* request, uint32_t channel) {
+  const struct lfc_tailored* tailored = request;
+  tell(tailored->lfc_peer, (struct note){.head = {.kind = kOffer, .channel = channel},
+                                         .tag = tailored->tag,
+                                         .receiver = ompi_comm_rank(tailored->comm),
+                                         .comm = lfc_communicator_key(tailored->comm)});
+}
+
+static void noted(const struct note* note) {
+  const uint32_t channel = note->head.channel;
+  if (note->head.kind == kWish) {
+    const struct lfc_tailored* tailored = lfc_channel_request(channel);
+    if (tailored != NULL)
+      tell(tailored->lfc_peer,
+           (struct note){.head = {.kind = kOpen, .channel = channel, .wish = note->head.wish}});
+    return;
+  }
+  for (struct lfc_tailored_sender* each = own.senders; each != NULL; each = each->next) {
+    if (each->channel != 0) continue;
+    if (note->head.kind == kOpen) {
+      if (each->wish == note->head.wish) each->channel = channel;
+    } else if (each->comm_key == note->comm && each->destination == note->receiver &&
+               each->tag == note->tag) {
+      each->wish = ++own.wishes;
+      tell(each->peer,
+           (struct note){.head = {.kind = kWish, .channel = channel, .wish = each->wish}});
+    }
+  }
+}
+
+static void frame_came(mca_btl_base_segment_t* segment) {
+  struct head head;
+  if (segment->seg_len < LFC_CHANNEL_HEAD) return;
+  memcpy(&head, segment->seg_addr.pval, LFC_CHANNEL_HEAD);
+  if (head.kind == kMessage) {
+    (void)lfc_channel_arrived(head.channel, segment->seg_addr.pval, segment->seg_len);
+  } else if (segment->seg_len == sizeof(struct note)) {
+    struct note note;
+    memcpy(&note, segment->seg_addr.pval, sizeof note);
+    noted(&note);
+  }
+}
+
+LFC_BTL_RECEIVER(receive_frame) {
+  own.module = LFC_BTL_RECEIVER_MODULE;
+  own.endpoint = LFC_BTL_RECEIVER_ENDPOINT;
+  frame_came(LFC_BTL_RECEIVER_SEGMENT);
+}
+
+/* --- What ob1 is told --- */
+
+static void give(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size) {
+  const struct ob1_head head = {.type = kMatch,
+                                .comm = (uint16_t)name->comm,
+                                .source = name->source,
+                                .tag = name->tag,
+                                .number = number};
+  memcpy(frame, &head, kOb1Head);
+  mca_btl_base_segment_t segment = {.seg_addr.pval = frame, .seg_len = size};
+  lfc_btl_deliver_to(&own.match, own.module, own.endpoint, kMatch, &segment);
+}
+
+/* A message that ob1 is to match: the number in it becomes the one that ob1 expects. */
+static void look(mca_btl_base_segment_t* segment) {
+  struct ob1_head head;
+  if (segment->seg_len < kOb1Head) return;
+  memcpy(&head, segment->seg_addr.pval, kOb1Head);
+  const struct lfc_channel_name name = {head.comm, head.source, head.tag};
+  const uint16_t number = lfc_channels_frame(&name, head.number);
+  if (number != head.number)
+    memcpy((char*)segment->seg_addr.pval + offsetof(struct ob1_head, number), &number,
+           sizeof number);
+}
+
+LFC_BTL_RECEIVER(receive_match) {
+  look(LFC_BTL_RECEIVER_SEGMENT);
+  LFC_BTL_RECEIVER_PASS(own.match);
+}
+LFC_BTL_RECEIVER(receive_rendezvous) {
+  look(LFC_BTL_RECEIVER_SEGMENT);
+  LFC_BTL_RECEIVER_PASS(own.rendezvous);
+}
+LFC_BTL_RECEIVER(receive_get) {
+  look(LFC_BTL_RECEIVER_SEGMENT);
+  LFC_BTL_RECEIVER_PASS(own.get);
+}
+/* --- What the PML is asked --- */
+
+static void other(const ompi_communicator_t* comm, int source, int tag) {
+  lfc_channels_other(lfc_communicator_index(comm), source, tag);
+}
+
+static int other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                       ompi_communicator_t* comm, ompi_request_t** request) {
+  other(comm, source, tag);
+  return lfc_tailored_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+}
+
+static int other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                      ompi_communicator_t* comm, ompi_status_public_t* status) {
+  other(comm, source, tag);
+  return lfc_tailored_below.pml_recv(buffer, count, type, source, tag, comm, status);
+}
+
+/* While they wait, ob1 keeps these two among the receives. */
+static int other_probe(int source, int tag, ompi_communicator_t* comm,
+                       ompi_status_public_t* status) {
+  other(comm, source, tag);
+  return lfc_tailored_below.pml_probe(source, tag, comm, status);
+}
+
+static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
+                        struct ompi_message_t** message, ompi_status_public_t* status) {
+  other(comm, source, tag);
+  return lfc_tailored_below.pml_mprobe(source, tag, comm, message, status);
+}
+
+static int del_comm(ompi_communicator_t* comm) {
+  lfc_channels_forget(lfc_communicator_index(comm));
+  for (struct lfc_tailored_sender** at = &own.senders; *at != NULL;) {
+    struct lfc_tailored_sender* each = *at;
+    if (each->comm != comm) {
+      at = &each->next;
+      continue;
+    }
+    *at = each->next;
+    free(each);
+  }
+  return lfc_tailored_below.pml_del_comm(comm);
+}
+
+static bool empty(const struct lfc_channel_name* name, void* request) {
+  const struct lfc_tailored* tailored = request;
+  int found = 1;
+  const int status = lfc_tailored_below.pml_iprobe(name->source, name->tag, tailored->comm, &found,
+                                                   MPI_STATUS_IGNORE);
+  return status == OMPI_SUCCESS && !found;
+}
+
+/* --- Begin and end --- */
+
+uint32_t lfc_tailored_peer(ompi_communicator_t* comm, int rank) {
+  if (OMPI_COMM_IS_INTER(comm) || OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) || rank < 0 ||
+      rank == ompi_comm_rank(comm))
+    return LFC_NO_PEER;
+  const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+  if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return LFC_NO_PEER;
+  const uint32_t peer = lfc_find_peer(proc->super.proc_name.jobid, proc->super.proc_name.vpid);
+  return lfc_channels_reach(peer) ? peer : LFC_NO_PEER;
+}
+
+struct lfc_tailored_sender* lfc_tailored_sender_of(ompi_communicator_t* comm, int destination,
+                                                   int tag) {
+  for (struct lfc_tailored_sender* each = own.senders; each != NULL; each = each->next)
+    if (each->comm == comm && each->destination == destination && each->tag == tag) return each;
+  struct lfc_tailored_sender* made = calloc(1, sizeof *made);
+  if (made == NULL) return NULL;
+  made->comm = comm;
+  made->comm_key = lfc_communicator_key(comm);
+  made->destination = destination;
+  made->tag = tag;
+  made->peer = lfc_tailored_peer(comm, destination);
+  made->next = own.senders;
+  own.senders = made;
+  return made;
+}
+
+static void hear(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* below,
+                 mca_btl_base_module_recv_cb_fn_t ours) {
+  *below = mca_btl_base_active_message_trigger[tag];
+  if (below->cbfunc != NULL) mca_btl_base_active_message_trigger[tag].cbfunc = ours;
+}
+
+bool lfc_tailored_watch(void) {
+  if (own.watching) return true;
+  if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
+  hear(kMatch, &own.match, receive_match);
+  hear(kRendezvous, &own.rendezvous, receive_rendezvous);
+  hear(kGet, &own.get, receive_get);
+  mca_pml.pml_irecv = other_irecv;
+  mca_pml.pml_recv = other_recv;
+  mca_pml.pml_probe = other_probe;
+  mca_pml.pml_mprobe = other_mprobe;
+  own.watching = true;
+  return true;
+}
+
+bool lfc_tailored_install(bool threads) {
+  static const struct lfc_channel_host host = {lfc_tailored_post, lfc_tailored_outcome, give, empty,
+                                               lfc_tailored_done, lfc_tailored_offer};
+  const mca_btl_active_message_callback_t* free_tag =
+      &mca_btl_base_active_message_trigger[kChannel];
+  if (threads || opal_using_threads() || free_tag->cbfunc != NULL ||
+      strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "ob1") != 0 ||
+      !lfc_tailored_requests_open() || !lfc_channels_open(&host))
+    return false;
+  memset(&own, 0, sizeof own);
+  own.installed = true;
+  lfc_tailored_below = mca_pml;
+  mca_btl_base_active_message_trigger[kChannel].cbfunc = receive_frame;
+  mca_pml.pml_isend_init = lfc_tailored_isend_init;
+  mca_pml.pml_irecv_init = lfc_tailored_irecv_init;
+  mca_pml.pml_start = lfc_tailored_start;
+  mca_pml.pml_del_comm = del_comm;
+  return true;
+}
+
+void lfc_tailored_remove(void) {
+  if (!own.installed) return;
+  own.installed = false;
+  mca_btl_base_active_message_trigger[kChannel].cbfunc = NULL;
+  while (own.senders != NULL) {
+    struct lfc_tailored_sender* next = own.senders->next;
+    free(own.senders);
+    own.senders = next;
+  }
+  lfc_tailored_requests_close();
+  lfc_channels_close();
+}
+
+#else
+
+bool lfc_tailored_install(bool threads) {
+  (void)threads;
+  return false;
+}
+
+void lfc_tailored_remove(void) {}
+
+#endif
