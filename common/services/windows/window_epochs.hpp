@@ -96,6 +96,8 @@ class WindowEpochs {
   void drive_if_quiet() {
     if (++quiet_calls_ > kQuietCalls) drive();
   }
+  // A call that took as long as many: the link has asked the kernel for a copy. A few of them are some 20 us.
+  void note_long_call() noexcept { quiet_calls_ += kQuietCalls / 4; }
   // A process on this host whose memory or lock we map: no link watches it.
   void watch_neighbour(std::uint32_t process) { neighbours_.push_back(process); }
 
