@@ -129,7 +129,7 @@ WindowStatus Window::issue(const WindowCall& call) {
     windows_.start_native(*this, routes_[call.target], call);
     return WindowStatus::ok;
   }
-  if (issued.way == Way::at_once) note_long_call();
+  if (issued.way == Way::at_once) drive_if_quiet(1);
   if (issued.way == Way::stores) {
     Walk walk(call);
     execute(call, walk);

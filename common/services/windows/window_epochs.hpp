@@ -93,11 +93,10 @@ class WindowEpochs {
     if (unordered_) [[unlikely]]
       order_stores();
   }
-  void drive_if_quiet() {
-    if (++quiet_calls_ > kQuietCalls) drive();
+  // `copies`: by the kernel, within this call. Each takes as long as many calls, a few of them some 20 us.
+  void drive_if_quiet(unsigned copies = 0) {
+    if ((quiet_calls_ += 1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
   }
-  // A call that took as long as many: the link has asked the kernel for a copy. A few of them are some 20 us.
-  void note_long_call() noexcept { quiet_calls_ += kQuietCalls / 4; }
   // A process on this host whose memory or lock we map: no link watches it.
   void watch_neighbour(std::uint32_t process) { neighbours_.push_back(process); }
 
