@@ -20,13 +20,11 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #endif
 }
 
+#if LFC_HAS_CHANNELS
 /* What ob1 calls it in messages to this process. */
 static inline uint32_t lfc_communicator_index(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
   return comm->c_contextid;
-#else
-  return (uint32_t)comm->c_index;
-#endif
 }
+#endif
 
 #endif
