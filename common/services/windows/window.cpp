@@ -176,7 +176,9 @@ void Window::reply(rma::Rank to, const WindowHead& head, std::span<const Run> ru
 void Window::wake() { windows_.wake(*this); }
 
 bool Window::copy_at_once(const WindowCall& call) noexcept {
-  return windows_.copy_at_once(routes_[call.target], call);
+  const View& here = call.kind == WindowCall::Kind::put ? call.origin : call.result;
+  return windows_.copy_at_once(routes_[call.target], call.kind, here.base + here.begin(),
+                               static_cast<std::uint64_t>(call.there.begin()), call.bytes);
 }
 
 }  // namespace lfc

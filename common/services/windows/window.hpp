@@ -150,6 +150,8 @@ class Window final : private rma::Carrier, public WindowEpochs {
   WindowStatus plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
                      const void* origin, void* result, std::uint64_t bytes,
                      std::int64_t displacement);
+  bool copy_plain(WindowCall::Kind kind, std::uint32_t target, void* here, std::uint64_t bytes,
+                  std::int64_t offset);
   // How the host may change that many elements now of a target whose memory is mapped.
   ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
     const bool single =

@@ -266,13 +266,12 @@ void Windows::learn_link(PeerId peer, Reach& reach) {
   reach.within_call = reach.one_sided && traits.copies_at_once && !ni_->config().threads;
 }
 
-bool Windows::copy_at_once(const WindowRoute& route, const WindowCall& call) noexcept {
-  const std::uint64_t address = route.base + static_cast<std::uint64_t>(call.there.begin());
-  if (call.kind == WindowCall::Kind::put)
-    return ni_->remote().put_at_once(route.peer, call.origin.base + call.origin.begin(), address,
-                                     route.region, call.bytes);
-  return ni_->remote().get_at_once(route.peer, call.result.base + call.result.begin(), address,
-                                   route.region, call.bytes);
+bool Windows::copy_at_once(const WindowRoute& route, WindowCall::Kind kind, void* here,
+                           std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const std::uint64_t there = route.base + offset;
+  return kind == WindowCall::Kind::put
+             ? ni_->remote().put_at_once(route.peer, here, there, route.region, bytes)
+             : ni_->remote().get_at_once(route.peer, here, there, route.region, bytes);
 }
 
 void Windows::start_native(const Window& window, const WindowRoute& route, const WindowCall& call) {
