@@ -81,7 +81,7 @@ void lfc_channels_close(void) {
 }
 
 bool lfc_channels_reach(uint32_t peer) {
-  return peer != LFC_NO_PEER && channels->ni->link_traits(peer).name == "shm";
+  return peer != LFC_NO_PEER && channels->ni->link_traits(peer).arrives_in_send;
 }
 
 bool lfc_channel_note(uint32_t peer, uint8_t tag, const lfc_slice* slices, int count) {

@@ -49,7 +49,8 @@ struct lfc_channel_host {
 bool lfc_channels_open(const struct lfc_channel_host* host);
 void lfc_channels_close(void);
 
-/* Whether a channel from or to the peer may be had: it is on this node. */
+/* Whether a channel from or to the peer may be had: its link must have put a message into the receiver's memory when
+ * lfc_channel_send() returns. */
 bool lfc_channels_reach(uint32_t peer);
 /* Sends in the order of all messages to the peer, now or not at all. */
 LFC_SHORT_PATH bool lfc_channel_send(uint32_t peer, uint8_t tag, const struct lfc_slice* slices,

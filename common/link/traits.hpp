@@ -20,6 +20,9 @@ struct LinkTraits {
 
   // An arrival makes one of wait_fds() readable while the link is armed. Else it is polled by the clock.
   bool wakes = false;
+  // What send() has taken is in the memory of its receiver, another process, which finds it there whatever becomes of the
+  // sender and of every descriptor.
+  bool arrives_in_send = false;
 
   // put() and get() reach the memory of peers natively: of all but those for which Link::remote_memory() says no.
   bool remote_memory = false;

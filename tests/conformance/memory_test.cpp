@@ -7,24 +7,11 @@
 
 #include "catch.hpp"
 #include "conformance/kinds.hpp"
+#include "flight.hpp"
 #include "link/sim/random.hpp"
 
 namespace lfc {
 namespace {
-
-struct Flight : Operation {
-  Flight() {
-    done = [](Operation* self, Result ended) {
-      auto& flight = static_cast<Flight&>(*self);
-      ++flight.calls;
-      flight.result = ended;
-    };
-  }
-  int calls = 0;
-  Result result = Result::not_supported;
-  Link::Start start = Link::Start::failed;
-  bool finished() const { return start == Link::Start::done || calls == 1; }
-};
 
 std::string bytes_of(std::size_t size, std::uint64_t seed) {
   Random random(seed);

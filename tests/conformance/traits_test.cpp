@@ -1,4 +1,10 @@
 // What a link says of itself (link/traits.hpp) is what it does.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +20,41 @@ bool reaches_memory(Lan& lan) {
     return false;
   if (!lan.poll_until([&] { return lan[lan.other()].frame_count == 1; })) return false;
   return lan[0].link->remote_memory(lan.id(0, lan.other()));
+}
+
+std::set<int> descriptors() {
+  std::set<int> open;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    open.insert(std::stoi(entry.path().filename().string()));
+  return open;
+}
+
+// What was opened since leads nowhere from now on: a pipe into which nobody writes takes its place.
+void cut_off_all_but(const std::set<int>& before) {
+  std::array<int, 2> nowhere{};
+  REQUIRE(::pipe2(nowhere.data(), O_NONBLOCK | O_CLOEXEC) == 0);
+  for (const int fd : descriptors())
+    if (!before.contains(fd) && fd != nowhere[0] && fd != nowhere[1])
+      ::dup3(nowhere[0], fd, O_CLOEXEC);
+  for (const int fd : nowhere) ::close(fd);
+}
+
+// Whether the receiver alone finds what send() took, after every descriptor has been cut off: what still was in the sender,
+// in the kernel or in a device is lost then.
+bool arrives_without_help(Lan& lan, const std::set<int>& before) {
+  End& receiver = lan[lan.other()];
+  const auto has = [&](std::size_t frames) { return receiver.frame_count == frames; };
+  if (!lan.connect(0, lan.other()) || !lan.send(0, lan.other(), {FrameType::message}, "x", 1) ||
+      !lan.poll_until([&] { return has(1); }))
+    return false;
+  const std::string largest(lan[0].link->max_payload(), 'l');
+  if (lan.try_send(0, lan.other(), {FrameType::message}, "y", 1) != SendStatus::sent ||
+      lan.try_send(0, lan.other(), {FrameType::message}, largest.data(), largest.size()) !=
+          SendStatus::sent)
+    return false;
+  cut_off_all_but(before);
+  for (int i = 0; i < 1000 && !has(3); ++i) receiver.link->poll();
+  return has(3);
 }
 
 }  // namespace
@@ -34,6 +75,18 @@ TEST_CASE("traits say what a link does", "[conformance]") {
       CHECK((!traits.one_sided || traits.remote_memory));
       CHECK((!traits.either_way || (traits.remote_memory && traits.copies_at_once)));
       CHECK((!traits.registration_costs || traits.remote_memory));
+    }
+  }
+}
+
+TEST_CASE("what a link says arrives in send() needs nobody any more", "[conformance]") {
+  for (const Kind& kind : kinds()) {
+    DYNAMIC_SECTION(kind.name) {
+      const std::set<int> before = descriptors();
+      Lan lan(kind, 2);
+      if (!lan.open() || !lan[0].link->traits().arrives_in_send) continue;
+      CHECK_FALSE(kind.to_itself);
+      CHECK(arrives_without_help(lan, before));
     }
   }
 }

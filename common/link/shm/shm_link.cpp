@@ -29,6 +29,7 @@ class ShmLink final : public Link {
   ShmLink(const ShmOptions& options, OwnSegment&& segment, FrameSink& sink)
       : Link({.name = "shm",
               .wakes = segment.bell() != nullptr,
+              .arrives_in_send = true,
               .remote_memory = options.cma,
               .copies_at_once = options.cma,
               .one_sided = options.cma,  // one copy by the kernel

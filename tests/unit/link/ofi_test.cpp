@@ -19,6 +19,7 @@
 
 #include "base/bytes.hpp"
 #include "catch.hpp"
+#include "flight.hpp"
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/peer_probe.hpp"
 #include "link/proof.hpp"
@@ -619,20 +620,8 @@ TEST_CASE("ofi: a gap that does not close breaks the channel", "[ofi]") {
   CHECK(pair.b.frames.empty());
 }
 
-struct TestOperation : Operation {
-  TestOperation() {
-    done = [](Operation* self, Result how) {
-      auto& operation = *static_cast<TestOperation*>(self);
-      operation.result = how;
-      ++operation.calls;
-    };
-  }
-  Result result = Result::ok;
-  int calls = 0;
-};
-
 // Starts an operation and waits for its end.
-Result finish(Pair& pair, TestOperation& operation, const std::function<Link::Start()>& begin) {
+Result finish(Pair& pair, Flight& operation, const std::function<Link::Start()>& begin) {
   Link::Start start = Link::Start::again;
   REQUIRE(run(pair.both(), 10s, [&] {
     start = begin();
@@ -669,7 +658,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
         for (const LinkRegion& region : {local_region, LinkRegion{}}) {
           // get: what the peer has.
           std::fill(local.begin(), local.end(), std::byte{0});
-          TestOperation got;
+          Flight got;
           REQUIRE(finish(pair, got, [&] {
                     return pair.a.link().get(pair.a_to_b, local.data() + offset, region,
                                              base + offset, seen_by_peer, length, &got);
@@ -681,7 +670,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
           const Bytes fresh = pattern(length, static_cast<std::uint32_t>(++seed));
           if (length != 0) std::memcpy(local.data() + offset, fresh.data(), length);
           const std::byte guard = target[offset - 1];
-          TestOperation written;
+          Flight written;
           REQUIRE(finish(pair, written, [&] {
                     return pair.a.link().put(pair.a_to_b, local.data() + offset, region,
                                              base + offset, seen_by_peer, length, &written);
@@ -709,7 +698,7 @@ TEST_CASE("ofi: many operations at once, frames in between", "[ofi]") {
     Bytes target(count * kPiece);
     LinkRegion region;
     REQUIRE(pair.b.link().register_memory(target.data(), target.size(), region));
-    std::vector<TestOperation> operations(count);
+    std::vector<Flight> operations(count);
     std::size_t started = 0;
     std::size_t sent = 0;
     REQUIRE(run(pair.both(), 20s, [&] {
@@ -726,11 +715,11 @@ TEST_CASE("ofi: many operations at once, frames in between", "[ofi]") {
                 SendStatus::sent;
       return pair.b.frames.size() == count &&
              std::all_of(operations.begin(), operations.end(),
-                         [](const TestOperation& op) { return op.calls == 1; });
+                         [](const Flight& op) { return op.calls == 1; });
     }));
     CHECK(target == source);
     CHECK(std::all_of(operations.begin(), operations.end(),
-                      [](const TestOperation& op) { return op.result == Result::ok; }));
+                      [](const Flight& op) { return op.result == Result::ok; }));
     pair.b.link().deregister_memory(region);
   });
 }
@@ -744,9 +733,9 @@ TEST_CASE("ofi: closing completes what is under way, once", "[ofi]") {
     Bytes target(1 << 16);
     LinkRegion region;
     REQUIRE(pair.b.link().register_memory(target.data(), target.size(), region));
-    std::vector<TestOperation> operations(4);
+    std::vector<Flight> operations(4);
     int started = 0;
-    for (TestOperation& operation : operations)
+    for (Flight& operation : operations)
       started += pair.a.link().put(pair.a_to_b, source.data(), {},
                                    reinterpret_cast<std::uint64_t>(target.data()),
                                    {region.key, region.base, nullptr}, source.size(),
@@ -755,7 +744,7 @@ TEST_CASE("ofi: closing completes what is under way, once", "[ofi]") {
     pair.a.link().close(pair.a_to_b);
     const auto calls = [&] {
       return std::count_if(operations.begin(), operations.end(),
-                           [](const TestOperation& op) { return op.calls == 1; });
+                           [](const Flight& op) { return op.calls == 1; });
     };
     CHECK(calls() == started);
     const auto end = Clock::now() + 200ms;
@@ -801,7 +790,7 @@ TEST_CASE("ofi: a peer that dies is noticed, once", "[ofi]") {
       Bytes target(1 << 20);
       LinkRegion region;
       REQUIRE(pair.b.link().register_memory(target.data(), target.size(), region));
-      TestOperation operation;
+      Flight operation;
       REQUIRE(pair.a.link().put(pair.a_to_b, source.data(), {},
                                 reinterpret_cast<std::uint64_t>(target.data()),
                                 {region.key, region.base, nullptr}, source.size(),

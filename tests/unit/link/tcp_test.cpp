@@ -20,6 +20,7 @@
 #include "base/limits.hpp"
 #include "catch.hpp"
 #include "descriptors.hpp"
+#include "flight.hpp"
 #include "link/proof.hpp"
 #include "link/tcp/stream.hpp"
 
@@ -166,18 +167,6 @@ void send_all(std::initializer_list<Node*> nodes, Node& from, PeerId peer, Meta 
   pump(nodes, [&] { return (status = from.send(peer, meta, payload)) != SendStatus::again; });
   REQUIRE(status == SendStatus::sent);
 }
-
-struct TestOperation : Operation {
-  TestOperation() {
-    done = [](Operation* self, Result how) {
-      auto& me = static_cast<TestOperation&>(*self);
-      ++me.calls;
-      me.result = how;
-    };
-  }
-  int calls = 0;
-  Result result = Result::not_supported;
-};
 
 std::size_t open_descriptors() {
   const auto list = std::filesystem::directory_iterator("/proc/self/fd");
@@ -928,7 +917,7 @@ TEST_CASE("tcp: put and get of every size, between frames", "[tcp]") {
     const std::size_t offset = random() % 64;
     INFO("size " << size << " offset " << offset);
     const auto run = [&](bool is_put) {
-      TestOperation operation;
+      Flight operation;
       Link::Start start = Link::Start::again;
       pump({&a, &b}, [&] {
         start =
@@ -983,7 +972,7 @@ TEST_CASE("tcp: many puts and gets at once in both directions", "[tcp]") {
     Bytes memory;       // reached by the other side
     Bytes destination;  // of gets
     LinkRegion region{};
-    std::vector<TestOperation> operations{2 * kPieces};
+    std::vector<Flight> operations{2 * kPieces};
   };
   Side sides[2] = {{a, ab, random_bytes(random, kPiece * kPieces * 2), Bytes(kPiece * kPieces)},
                    {b, ba, random_bytes(random, kPiece * kPieces * 2), Bytes(kPiece * kPieces)}};
@@ -1010,13 +999,13 @@ TEST_CASE("tcp: many puts and gets at once in both directions", "[tcp]") {
   }
   const auto finished = [&] {
     for (const Side& side : sides)
-      for (const TestOperation& operation : side.operations)
+      for (const Flight& operation : side.operations)
         if (operation.calls == 0) return false;
     return true;
   };
   pump({&a, &b}, finished);
   for (int s = 0; s < 2; ++s) {
-    for (const TestOperation& operation : sides[s].operations) {
+    for (const Flight& operation : sides[s].operations) {
       REQUIRE(operation.calls == 1);
       REQUIRE(operation.result == Result::ok);
     }
@@ -1065,7 +1054,7 @@ TEST_CASE("tcp: memory that is not registered is neither read nor written", "[tc
     LinkRegion forged;
     forged.key = cases[i].key;
     for (const bool is_put : {true, false}) {
-      TestOperation operation;
+      Flight operation;
       const Link::Start start = is_put ? a.link->put(ab, mine.data(), {}, cases[i].address, forged,
                                                      cases[i].size, &operation)
                                        : a.link->get(ab, mine.data(), {}, cases[i].address, forged,
@@ -1079,7 +1068,7 @@ TEST_CASE("tcp: memory that is not registered is neither read nor written", "[tc
   CHECK(mine == before);
   // A put that begins inside and ends outside may have written the inside, nothing else; all
   // of the link still works.
-  TestOperation good;
+  Flight good;
   REQUIRE(a.link->put(ab, mine.data(), {}, region.base, region, size, &good) ==
           Link::Start::started);
   pump({&a, &b}, [&] { return good.calls != 0; });
@@ -1100,7 +1089,7 @@ TEST_CASE("tcp: memory deregistered in the middle of a transfer", "[tcp]") {
   LinkRegion region;
   REQUIRE(b.link->register_memory(theirs.data(), theirs.size(), region));
   LinkRegion remote = region;
-  TestOperation operation;
+  Flight operation;
   const Link::Start start =
       is_put ? a.link->put(ab, mine.data(), {}, remote.base, remote, mine.size(), &operation)
              : a.link->get(ab, mine.data(), {}, remote.base, remote, mine.size(), &operation);
@@ -1130,8 +1119,8 @@ TEST_CASE("tcp: operations end when their peer does", "[tcp]") {
   Bytes mine(theirs.size());
   LinkRegion region;
   REQUIRE(b->link->register_memory(theirs.data(), theirs.size(), region));
-  TestOperation get;
-  TestOperation put;
+  Flight get;
+  Flight put;
   REQUIRE(a.link->get(ab, mine.data(), {}, region.base, region, mine.size(), &get) ==
           Link::Start::started);
   REQUIRE(a.link->put(ab, mine.data(), {}, region.base, region, mine.size(), &put) ==

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "flight.hpp"
 #include "link/bond/bond_link.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
@@ -49,18 +50,6 @@ struct Node final : FrameSink {
   std::string wrong;
   int broken = 0;
   std::string why_broken;
-};
-
-struct Flight : Operation {
-  Flight() {
-    done = [](Operation* self, Result ended) {
-      auto& flight = static_cast<Flight&>(*self);
-      ++flight.calls;
-      flight.result = ended;
-    };
-  }
-  int calls = 0;
-  Result result = Result::not_supported;
 };
 
 class World {

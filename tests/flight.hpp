@@ -1,0 +1,28 @@
+// Flight: an operation of a link that a test has begun, and how often and how it has ended.
+//
+//   Flight put;
+//   put.start = link.put(peer, source, local, address, remote, size, &put);
+//   ... until put.finished(); then put.result
+#pragma once
+
+#include "link/link.hpp"
+
+namespace lfc {
+
+struct Flight : Operation {
+  Flight() {
+    done = [](Operation* self, Result ended) {
+      auto& flight = static_cast<Flight&>(*self);
+      ++flight.calls;
+      flight.result = ended;
+    };
+  }
+  // For who notes in `start` how it began.
+  bool finished() const { return start == Link::Start::done || calls == 1; }
+
+  int calls = 0;
+  Result result = Result::not_supported;
+  Link::Start start = Link::Start::failed;
+};
+
+}  // namespace lfc
