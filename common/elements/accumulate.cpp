@@ -343,6 +343,10 @@ inline bool change_single(Accumulation what, std::byte* target, const std::byte*
 [[gnu::noinline]] void accumulate_row(Accumulation what, std::byte* target,
                                       const std::byte* operand, std::byte* old, std::uint64_t count,
                                       ElementGuard guard) {
+  if (count == 1 && guard.hold == Hold::shared) {
+    const std::lock_guard held(guard.lock);
+    if (change_single(what, target, operand, old)) return;
+  }
   const Together together(what);
   if (guard.hold == Hold::alone)
     return in_parts(guard.lock, together.size, operand, old, count * together.size,

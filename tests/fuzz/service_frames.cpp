@@ -232,12 +232,16 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
     head.count = usually(random, random.below(40));
   }
   head.offset = usually(random, 0);
-  std::vector<Run> runs(random.between(1, 3));
+  std::vector<Run> runs(random.between(0, 3));
   for (Run& run : runs) {
     run = {static_cast<std::int64_t>(usually(random, 8 * random.below(kBytes / 8))),
            usually(random, 8 * random.below(5)),
            static_cast<std::int64_t>(usually(random, random.below(32))), usually(random, 1)};
     head.bytes += run.length * run.repeat;
+  }
+  if (runs.empty()) {
+    head.offset = usually(random, 8 * random.below(kBytes / 8));
+    head.bytes = 8 * random.below(5);
   }
   head.runs = usually32(random, runs.size());
   head.bytes = usually(random, head.bytes);

@@ -25,7 +25,7 @@ class Carrier {
 
   // The carrier fills in window and rank of heads and answers.
 
-  // Sends a fragment; its bytes may be reused on return. False: it goes when it can; Origin::carried(to) follows, from inside
+  // Sends a fragment; there may be no runs, and no data. Its bytes may be reused on return. False: it goes when it can; Origin::carried(to) follows, from inside
   // this call only if the member is lost.
   virtual bool send(Rank to, WindowHead head, std::span<const Run> runs,
                     std::span<const std::byte> data) = 0;
@@ -39,7 +39,7 @@ class Carrier {
   virtual void wake() = 0;
 
   // The link's own copy of contiguous bytes, finished on return. False: nothing was done.
-  virtual bool copy_at_once(const WindowCall&) noexcept { return false; }
+  virtual bool copy_at_once(const PlainCall&) noexcept { return false; }
 };
 
 }  // namespace lfc::rma

@@ -28,8 +28,22 @@ void WindowOp::take(const WindowCall& call) {
   walk = Walk(*this);
 }
 
-WindowOp& Operations::take(const WindowCall& call) {
-  return ops_.take([&](WindowOp& op) { op.take(call); });
+void WindowOp::take(const PlainCall& call) noexcept {
+  kind = call.kind;
+  what = call.what;
+  target = call.target;
+  bytes = call.bytes;
+  request = nullptr;
+  origin.runs = there.runs = {};
+  piece = {0, call.bytes, 0, 1};
+  result = {call.result, 0, {&piece, 1}, static_cast<std::int64_t>(call.bytes), 1, call.bytes};
+  way = Way::frames;
+  status = WindowStatus::ok;
+  executing = ended = false;
+  next = nullptr;
+  walk.in = result.cursor();
+  walk.sent = call.bytes;
+  walk.received = walk.in_place = 0;
 }
 
 void Operations::give_back(WindowOp& op) noexcept {

@@ -82,7 +82,13 @@ Issued Origin::issue(const WindowCall& call) {
   const Shape shape = call.shape();
   Way way = choose(peer.reach, shape, now);
   if (way == Way::at_once) {
-    if (carrier_.copy_at_once(call)) return {WindowStatus::ok, way};
+    const bool puts = call.kind == WindowCall::Kind::put;
+    const View& here = puts ? call.origin : call.result;
+    std::byte* const bytes = here.base + here.begin();
+    const auto offset = static_cast<std::uint64_t>(call.there.begin());
+    if (carrier_.copy_at_once(
+            {call.kind, call.what, call.target, bytes, bytes, offset, call.bytes}))
+      return {WindowStatus::ok, way};
     way = Way::link;
   }
   if (way == Way::link) ++peer.natives;
@@ -96,6 +102,20 @@ Issued Origin::issue(const WindowCall& call) {
     pump(peer);
   }
   return {WindowStatus::ok, way};
+}
+
+bool Origin::issue_plain(const PlainCall& call) {
+  OriginPeer& peer = peers_[call.target];
+  const bool inside = call.offset <= peer.size && call.bytes <= peer.size - call.offset;
+  const bool open = passive(peer) || peer.in_access || access_.fence_open;
+  if (!inside || memory_.dynamic() || !open || trouble_.lost || call.bytes == 0 ||
+      peer.ending != OriginPeer::End::none)
+    return false;
+  switch (choose(peer.reach, call.shape(), moment(peer))) {
+    case Way::at_once: return carrier_.copy_at_once(call);
+    case Way::frames: return send_plain(peer, call);
+    default: return false;
+  }
 }
 
 // Runs in the calls and in the control program.

@@ -117,6 +117,9 @@ class Origin {
   WindowStatus check(const WindowCall& call) const noexcept;
   // The call has been checked; `bytes` is not 0.
   Issued issue(const WindowCall& call);
+  // The same for the usual operation, in a fraction of the time. False: it is another one, or cannot go now, and nothing
+  // was done.
+  bool issue_plain(const PlainCall& call);
   Moment moment(OriginPeer& peer);
   // Whether an access by loads and stores is permitted now, which is all that it takes. Without the lock.
   bool open_for_stores(const OriginPeer& peer) const noexcept {
@@ -159,6 +162,7 @@ class Origin {
   template <class>
   friend struct lfc::Insight;  // lfc-look
   bool permitted(OriginPeer& peer);
+  bool send_plain(OriginPeer& peer, const PlainCall& call);
   bool send_whole(OriginPeer& peer, const WindowCall& call);
   std::uint64_t cut(const WindowCall& call, Walk& walk);
   void send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk, std::uint64_t bytes,

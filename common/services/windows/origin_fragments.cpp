@@ -51,6 +51,30 @@ void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
 
 }  // namespace
 
+// Sends an operation on one piece of memory that one frame can carry, there and back: without runs. False: it is another one,
+// and nothing was sent.
+bool Origin::send_plain(OriginPeer& peer, const PlainCall& call) {
+  const std::uint64_t operands = call.operand_bytes();
+  if (sizeof(WindowHead) + std::max(call.bytes, operands) > carrier_.frame_bytes()) return false;
+  WindowHead head = head_of(kind_of(call.kind), 0);
+  head.operation = static_cast<std::uint8_t>(call.what.operation);
+  head.element = static_cast<std::uint8_t>(call.what.element);
+  head.bytes = call.bytes;
+  head.offset = call.offset;
+  if (call.has_result()) {
+    WindowOp& op = operations_.take(call);
+    op.owner = this;
+    ++peer.replies;
+    head.reply = op.name;
+    head.flags = kWhole;
+  } else {
+    head.flags = count_fragment(peer);
+  }
+  peer.carrying = true;
+  if (carrier_.send(call.target, head, {}, {call.origin, operands})) peer.carrying = false;
+  return true;
+}
+
 // Sends an operation that one frame can carry and that gets no result. False: it is another one, and nothing was sent.
 bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
   if (call.has_result() || call.bytes > carrier_.frame_bytes()) return false;

@@ -11,9 +11,14 @@ using Verdict = Service::Verdict;
 
 namespace {
 
-// The runs at the beginning of a fragment's payload. False: a lie.
-bool read_runs(const WindowHead& head, std::span<const std::byte>& rest, std::vector<Run>& runs) {
-  if (head.runs == 0 || head.runs > rest.size() / sizeof(Run)) return false;
+// The runs at the beginning of a fragment's payload, or the one piece of a whole operation. False: a lie.
+bool read_runs(WindowHead& head, std::span<const std::byte>& rest, std::vector<Run>& runs) {
+  if (head.runs == 0) {
+    runs.assign(1, {static_cast<std::int64_t>(head.offset), head.bytes, 0, 1});
+    head.offset = 0;
+    return head.bytes != 0;
+  }
+  if (head.runs > rest.size() / sizeof(Run)) return false;
   runs.resize(head.runs);
   std::memcpy(runs.data(), rest.data(), sizeof(Run) * head.runs);
   rest = rest.subspan(sizeof(Run) * head.runs);
@@ -33,7 +38,7 @@ bool read_runs(const WindowHead& head, std::span<const std::byte>& rest, std::ve
 Target::Target(std::uint32_t ranks, WindowMemory& memory, Carrier& carrier)
     : memory_(memory), carrier_(carrier), peers_(ranks) {}
 
-Verdict Target::serve(Rank from, const WindowHead& head, std::span<const std::byte> rest) {
+Verdict Target::serve(Rank from, WindowHead head, std::span<const std::byte> rest) {
   if (!read_runs(head, rest, runs_)) return Verdict::malformed;
   std::int64_t base = 0;
   std::byte* const memory = memory_.resolve(runs_, base);
@@ -79,20 +84,35 @@ Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<co
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
   const WindowStatus status = memory == nullptr ? WindowStatus::range : WindowStatus::ok;
   const bool fetches = static_cast<WindowKind>(head.kind) == WindowKind::fetch;
-  std::vector<std::byte> old(fetches ? head.bytes : 0);
-  if (memory != nullptr) {
-    Cursor to(runs_, 0, 1, base);
-    lfc::accumulate(what, to, memory, operands ? rest.data() : nullptr,
-                    fetches ? old.data() : nullptr, head.bytes,
-                    {memory_.control().elements, memory_.hold(head.bytes / size_of(what.element))});
+  if (!fetches) {
+    if (memory != nullptr)
+      combine(what, memory, base, operands ? rest.data() : nullptr, nullptr, head.bytes);
+    return count(from, head, status);
   }
-  if (!fetches) return count(from, head, status);
-  if (head.bytes <= sizeof WindowAck::result && head.offset == 0 && (head.flags & kWhole) != 0) {
-    answer_result(from, head, status, old);
+  std::array<std::byte, sizeof WindowAck::result> few{};
+  const bool small = head.bytes <= few.size();
+  std::vector<std::byte> many(small ? 0 : head.bytes);
+  std::byte* const old = small ? few.data() : many.data();
+  if (memory != nullptr)
+    combine(what, memory, base, operands ? rest.data() : nullptr, old, head.bytes);
+  if (small && head.offset == 0 && (head.flags & kWhole) != 0) {
+    answer_result(from, head, status, {old, head.bytes});
   } else {
-    carrier_.reply(from, head, {}, std::move(old));
+    if (small) many.assign(old, old + head.bytes);
+    carrier_.reply(from, head, {}, std::move(many));
   }
   return Verdict::hold;
+}
+
+// What the runs cover.
+void Target::combine(Accumulation what, std::byte* memory, std::int64_t base,
+                     const std::byte* operands, std::byte* old, std::uint64_t bytes) {
+  const std::uint64_t count = bytes / size_of(what.element);
+  const ElementGuard guard{memory_.control().elements, memory_.hold(count)};
+  if (runs_.size() == 1 && runs_[0].repeat == 1)
+    return lfc::accumulate(what, memory + (base + runs_[0].offset), operands, old, count, guard);
+  Cursor to(runs_, 0, 1, base);
+  lfc::accumulate(what, to, memory, operands, old, bytes, guard);
 }
 
 void Target::answer_result(Rank from, const WindowHead& head, WindowStatus status,

@@ -36,7 +36,7 @@ class Target {
 
   TargetPeer& peer(Rank rank) noexcept { return peers_[rank]; }
 
-  Service::Verdict serve(Rank from, const WindowHead& head, std::span<const std::byte> rest);
+  Service::Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
   Service::Verdict on_lock(Rank from, const WindowHead& head);
   // The member's lock ends with the count-th of its fragments.
   Service::Verdict end_lock(Rank from, const WindowHead& head);
@@ -77,6 +77,8 @@ class Target {
   Service::Verdict serve_accumulate(Rank from, const WindowHead& head,
                                     std::span<const std::byte> rest, std::byte* memory,
                                     std::int64_t base);
+  void combine(Accumulation what, std::byte* memory, std::int64_t base, const std::byte* operands,
+               std::byte* old, std::uint64_t bytes);
   Service::Verdict serve_swap(Rank from, const WindowHead& head, std::span<const std::byte> rest,
                               std::byte* memory, std::int64_t base);
   Service::Verdict count(Rank from, const WindowHead& head, WindowStatus status);

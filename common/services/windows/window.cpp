@@ -151,7 +151,9 @@ bool Window::send(rma::Rank to, WindowHead head, std::span<const Run> runs,
   head.rank = rank_;
   const Slice slices[] = {
       {&head, sizeof head}, {runs.data(), runs.size_bytes()}, {data.data(), data.size()}};
-  return windows_.send(*this, to, slices, data.empty() ? 2 : 3);
+  if (!runs.empty()) return windows_.send(*this, to, slices, data.empty() ? 2 : 3);
+  const Slice plain[] = {slices[0], slices[2]};
+  return windows_.send(*this, to, plain, data.empty() ? 1 : 2);
 }
 
 void Window::signal(rma::Rank to, WindowHead head) {
@@ -175,10 +177,8 @@ void Window::reply(rma::Rank to, const WindowHead& head, std::span<const Run> ru
 
 void Window::wake() { windows_.wake(*this); }
 
-bool Window::copy_at_once(const WindowCall& call) noexcept {
-  const View& here = call.kind == WindowCall::Kind::put ? call.origin : call.result;
-  return windows_.copy_at_once(routes_[call.target], call.kind, here.base + here.begin(),
-                               static_cast<std::uint64_t>(call.there.begin()), call.bytes);
+bool Window::copy_at_once(const PlainCall& call) noexcept {
+  return windows_.copy_at_once(routes_[call.target], call);
 }
 
 }  // namespace lfc

@@ -150,8 +150,7 @@ class Window final : private rma::Carrier, public WindowEpochs {
   WindowStatus plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
                      const void* origin, void* result, std::uint64_t bytes,
                      std::int64_t displacement);
-  bool copy_plain(WindowCall::Kind kind, std::uint32_t target, void* here, std::uint64_t bytes,
-                  std::int64_t offset);
+  bool issue_plain(const PlainCall& call);
   // How the host may change that many elements now of a target whose memory is mapped.
   ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
     const bool single =
@@ -178,7 +177,7 @@ class Window final : private rma::Carrier, public WindowEpochs {
   void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values) override;
   void wake() override;
-  bool copy_at_once(const WindowCall& call) noexcept override;
+  bool copy_at_once(const PlainCall& call) noexcept override;
 
   const std::uint32_t rank_;
   WindowFacts facts_;

@@ -68,51 +68,49 @@ WindowStatus Window::fetch(std::uint32_t target, Accumulation what, const View& 
 WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare, const void* value,
                                       void* result, std::size_t size, std::int64_t offset) {
   if (size == 0 || size > 8) return WindowStatus::invalid;
+  std::array<std::byte, 16> operands;
+  std::memcpy(operands.data(), compare, size);
+  std::memcpy(operands.data() + size, value, size);
+  if (issue_plain({Kind::compare_swap,
+                   {},
+                   target,
+                   operands.data(),
+                   static_cast<std::byte*>(result),
+                   static_cast<std::uint64_t>(offset),
+                   size}))
+    return WindowStatus::ok;
   const Run run{0, size, 0, 1};
   const auto extent = static_cast<std::int64_t>(size);
   WindowCall call;
   call.kind = Kind::compare_swap;
   call.target = target;
-  std::memcpy(call.operands.data(), compare, size);
-  std::memcpy(call.operands.data() + size, value, size);
+  call.operands = operands;
   call.result = {static_cast<std::byte*>(result), 0, {&run, 1}, extent, 1, size};
   call.there = {nullptr, offset, {&run, 1}, extent, 1, size};
   call.bytes = size;
   return issue(call);
 }
 
-// The short way of what choose() has the link copy at once. False: it is another one, and nothing was done.
-bool Window::copy_plain(WindowCall::Kind kind, std::uint32_t target, void* here,
-                        std::uint64_t bytes, std::int64_t offset) {
-  const rma::OriginPeer& to = peer(target);
-  const auto begin = static_cast<std::uint64_t>(offset);
-  if (!to.reach.within_call || offset < 0 || begin > to.size || bytes > to.size - begin ||
-      bytes == 0)
+// The short way of what is sent in one frame, or copied by the link at once. False: it is another one, and nothing was done.
+bool Window::issue_plain(const PlainCall& call) {
+  const Reach& reach = peer(call.target).reach;
+  const bool by_link = call.is_put() || call.is_get();
+  if (reach.mapped || (by_link && reach.registered && !routes_[call.target].link_known))
     return false;
-  using What = lfc::Shape::Kind;
-  const lfc::Shape shape{kind == Kind::put ? What::put : What::get, true, false, bytes};
-  const bool done = windows_.locked([&] {
-    const bool held = to.lock >= rma::OriginPeer::Lock::held;
-    const Moment now{.ready = held && to.first == nullptr && !to.carrying,
-                     .passive = held,
-                     .held = held,
-                     .frames_under_way = to.frames_under_way()};
-    return choose(to.reach, shape, now) == Way::at_once && !protocol_.origin.trouble().lost &&
-           windows_.copy_at_once(routes_[target], kind, here, begin, bytes);
-  });
-  if (done) drive_if_quiet(1);
-  return done;
+  if (!windows_.locked([&] { return protocol_.origin.issue_plain(call); })) return false;
+  if (reach.within_call && by_link) drive_if_quiet(1);
+  return true;
 }
 
-// What the short ways have not done.
+// What the short ways by loads and stores have not done.
 WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
                            const void* origin, void* result, std::uint64_t bytes,
                            std::int64_t displacement) {
   std::int64_t offset = 0;
   if (!offset_of(target, displacement, offset)) return WindowStatus::range;
-  if (kind == Kind::put && copy_plain(kind, target, const_cast<void*>(origin), bytes, offset))
+  if (issue_plain({kind, what, target, static_cast<const std::byte*>(origin),
+                   static_cast<std::byte*>(result), static_cast<std::uint64_t>(offset), bytes}))
     return WindowStatus::ok;
-  if (kind == Kind::get && copy_plain(kind, target, result, bytes, offset)) return WindowStatus::ok;
   const Run run{0, bytes, 0, 1};
   const auto extent = static_cast<std::int64_t>(bytes);
   const View view{nullptr, offset, {&run, 1}, extent, 1, bytes};

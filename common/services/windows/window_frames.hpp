@@ -7,7 +7,8 @@
 // | service_data | WindowReply, bytes                   | a larger result of get, fetch                |
 //
 // An operation larger than a frame goes in fragments. Each carries the runs of the memory that it is
-// for, so a target keeps no state of an operation. Put and accumulate fragments are counted by
+// for, so a target keeps no state of an operation. The usual small one, a whole operation on one piece, has none, and
+// goes in one cache line. Put and accumulate fragments are counted by
 // origin and target; what must not overtake them (complete, unlock, the end of a fence) names the
 // count that has to be reached first, so it holds whatever way the frames take.
 //
@@ -50,13 +51,14 @@ struct WindowHead {
   std::uint8_t flags;
   std::uint8_t operation;  // enum Accumulate
   std::uint8_t element;    // enum Element
-  std::uint32_t runs;      // that follow
+  std::uint32_t runs;      // that follow; 0: the whole operation is one piece, at `offset`
   union {
     std::uint64_t reply;  // the origin's name for the operation that waits for a result
     std::uint64_t count;  // complete, unlock: put and accumulate fragments sent, this one included
   };
-  std::uint64_t bytes;   // packed bytes that the runs cover
-  std::uint64_t offset;  // of them in the packed bytes of the whole operation
+  std::uint64_t bytes;  // packed bytes that the runs cover
+  std::uint64_t
+      offset;  // of them in the packed bytes of the whole operation; without runs: in the target's memory
 };
 static_assert(sizeof(WindowHead) == 40);
 

@@ -46,6 +46,10 @@ std::byte* WindowMemory::resolve(std::span<const Run> runs, std::int64_t& base) 
   Bounds bounds;
   base = 0;
   if (!dynamic()) {
+    if (runs.size() == 1 && runs[0].repeat == 1) {  // as it usually is
+      const auto begin = static_cast<std::uint64_t>(runs[0].offset);
+      return begin <= size_ && runs[0].length <= size_ - begin ? base_ : nullptr;
+    }
     for (const Run& run : runs) {
       if (!bounds_of({&run, 1}, bounds) || bounds.low < 0 ||
           static_cast<std::uint64_t>(bounds.high) > size_)

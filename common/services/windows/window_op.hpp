@@ -69,6 +69,32 @@ struct WindowCall {
   }
 };
 
+// The same for the usual operation, on bytes that follow each other on all sides: what it takes to send it in one frame, or
+// to have the link copy it at once.
+struct PlainCall {
+  WindowCall::Kind kind;
+  Accumulation what;
+  rma::Rank target;
+  const std::byte* origin;  // compare_swap: compare and, behind it, value
+  std::byte* result;
+  std::uint64_t offset;  // in the target's memory
+  std::uint64_t bytes;
+
+  bool is_put() const noexcept { return kind == WindowCall::Kind::put; }
+  bool is_get() const noexcept { return kind == WindowCall::Kind::get; }
+  bool has_result() const noexcept { return !is_put() && kind != WindowCall::Kind::accumulate; }
+  std::uint64_t operand_bytes() const noexcept {
+    if (kind == WindowCall::Kind::compare_swap) return 2 * bytes;
+    return is_get() || (!is_put() && what.operation == lfc::Accumulate::no_op) ? 0 : bytes;
+  }
+  Shape shape() const noexcept {
+    return {is_put()   ? Shape::Kind::put
+            : is_get() ? Shape::Kind::get
+                       : Shape::Kind::other,
+            is_put() || is_get(), false, bytes};
+  }
+};
+
 struct Walk {
   Walk() = default;
   explicit Walk(const WindowCall& call) noexcept
@@ -91,11 +117,14 @@ struct WindowOp : WindowCall {
   bool executing = false;    // by a thread of the host, without the lock
   bool ended = false;        // its request is finished; the host has not heard of it
   std::vector<Run> storage;  // of the three views
+  Run piece;                 // of the result of a plain call
   WindowOp* next = nullptr;
 
   bool all_sent() const noexcept { return walk.sent == bytes; }
   // Takes everything from a call, and copies of the runs that its views refer to.
   void take(const WindowCall& call);
+  // What waits for the result of one that is sent as a whole.
+  void take(const PlainCall& call) noexcept;
 };
 
 class Operations {
@@ -105,7 +134,10 @@ class Operations {
     WindowStatus status;
   };
 
-  WindowOp& take(const WindowCall& call);
+  template <class Call>
+  WindowOp& take(const Call& call) {
+    return ops_.take([&](WindowOp& op) { op.take(call); });
+  }
   void give_back(WindowOp& op) noexcept;
   // The operation that an answer of this peer names; null: there is no such one, or not at that target.
   WindowOp* find(std::uint64_t name, PeerId peer) noexcept;

@@ -266,12 +266,11 @@ void Windows::learn_link(PeerId peer, Reach& reach) {
   reach.within_call = reach.one_sided && traits.copies_at_once && !ni_->config().threads;
 }
 
-bool Windows::copy_at_once(const WindowRoute& route, WindowCall::Kind kind, void* here,
-                           std::uint64_t offset, std::uint64_t bytes) noexcept {
-  const std::uint64_t there = route.base + offset;
-  return kind == WindowCall::Kind::put
-             ? ni_->remote().put_at_once(route.peer, here, there, route.region, bytes)
-             : ni_->remote().get_at_once(route.peer, here, there, route.region, bytes);
+bool Windows::copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept {
+  const std::uint64_t there = route.base + call.offset;
+  return call.is_put()
+             ? ni_->remote().put_at_once(route.peer, call.origin, there, route.region, call.bytes)
+             : ni_->remote().get_at_once(route.peer, call.result, there, route.region, call.bytes);
 }
 
 void Windows::start_native(const Window& window, const WindowRoute& route, const WindowCall& call) {

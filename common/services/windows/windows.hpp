@@ -84,8 +84,7 @@ class Windows final : public Service {
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
   void wake(Window& window);
-  bool copy_at_once(const WindowRoute& route, WindowCall::Kind kind, void* here,
-                    std::uint64_t offset, std::uint64_t bytes) noexcept;
+  bool copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept;
   // Without the lock; the operation is counted already.
   void start_native(const Window& window, const WindowRoute& route, const WindowCall& call);
 
