@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/pml/base/base.h"
 
 #if LFC_HAS_CHANNELS
@@ -205,12 +206,20 @@ static bool empty(const struct lfc_channel_name* name, void* request) {
 
 /* --- Begin and end --- */
 
+/* Whether ob1 sends to it by btl lfc alone: what it sends by another is in no order with channels. */
+static bool only_by_lfc(ompi_proc_t* proc) {
+  mca_bml_base_endpoint_t* endpoint = mca_bml_base_get_endpoint(proc);
+  if (endpoint == NULL || mca_bml_base_btl_array_get_size(&endpoint->btl_eager) != 1) return false;
+  const mca_btl_base_module_t* btl = mca_bml_base_btl_array_get_index(&endpoint->btl_eager, 0)->btl;
+  return strcmp(btl->btl_component->btl_version.mca_component_name, "lfc") == 0;
+}
+
 uint32_t lfc_tailored_peer(ompi_communicator_t* comm, int rank) {
   if (OMPI_COMM_IS_INTER(comm) || OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) || rank < 0 ||
       rank == ompi_comm_rank(comm))
     return LFC_NO_PEER;
-  const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
-  if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return LFC_NO_PEER;
+  ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+  if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !only_by_lfc(proc)) return LFC_NO_PEER;
   const uint32_t peer = lfc_find_peer(proc->super.proc_name.jobid, proc->super.proc_name.vpid);
   return lfc_channels_reach(peer) ? peer : LFC_NO_PEER;
 }

@@ -27,5 +27,10 @@ job_is_ok "several threads"
 run_job 100 2 "${bind[@]}" --mca btl_lfc_links loop,tcp mpi_tailored --programs 2
 job_is_ok "the same over tcp"
 [[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel over tcp"
+# Messages by vader and frames of channels would overtake each other.
+run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_tailored bind \
+  --mca btl lfc,vader,self --mca osc neon mpi_tailored --window --programs 8
+job_is_ok "the same over another BTL, among processes whose windows are LFC's"
+[[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel beside messages of another BTL"
 nothing_left
 echo ok

@@ -262,6 +262,19 @@ static void truncation(void) {
   MPI_Comm_free(&comm);
 }
 
+// Afterwards the LFC engines know each other, whatever carries messages.
+static void meet_by_window(void) {
+  long there = 0, value = me;
+  MPI_Win window;
+  doing("window");
+  MPI_Win_create(&there, sizeof there, sizeof there, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_fence(0, window);
+  MPI_Put(&value, 1, MPI_LONG, to, 0, 1, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  require(there == from, "%ld was put, not %d", there, from);
+  MPI_Win_free(&window);
+}
+
 // Beside other work each exchange may cost a slice of the processor's time, with any transport: then fewer programs are run,
 // but both usual and unusual ones. All ranks go by the clock of one.
 static bool another(uint64_t done, uint64_t programs, double until) {
@@ -275,6 +288,7 @@ int main(int argc, char** argv) {
   require(ranks >= 2, "needs 2 ranks");
   to = (me + 1) % ranks;
   from = (me - 1 + ranks) % ranks;
+  if (has_option(argc, argv, "--window")) meet_by_window();
   truncation();
   const uint64_t programs = (uint64_t)option(argc, argv, "--programs", long_run ? 10000 : 40);
   const double until = MPI_Wtime() + (double)option(argc, argv, "--seconds", long_run ? 800 : 30);
