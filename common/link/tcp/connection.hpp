@@ -106,4 +106,13 @@ inline std::string no_connection(const Connection& connection, int error) {
          connection.to + "; btl_lfc_ports limits it to ports that are open)";
 }
 
+// Why one was lost.
+inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
+                             const char* meanwhile) {
+  const std::string seconds =
+      std::to_string(lasts.count() / 1000) + "." + std::to_string(lasts.count() % 1000 / 100);
+  return connection.ends() + ": its host has not answered for " + seconds + " s, " + meanwhile +
+         " (is it down, or the cable cut, or does a firewall drop packets?)";
+}
+
 }  // namespace lfc::tcp

@@ -10,14 +10,14 @@
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
+#include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
 
-// Larger frames gain less by company than their copy costs.
-constexpr std::size_t kKeptFrame = 20 * 1024;
 constexpr std::chrono::milliseconds kLinger{1000};  // for frames not yet written, at the very end
+constexpr std::uint64_t kTimePeriod = 256;          // polls between looks at the clock
 
 SocketOptions socket_options(const TcpOptions& options) noexcept {
   return {options.send_buffer, options.receive_buffer,
@@ -46,10 +46,16 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       options_(resolved(options)),
       socket_options_(socket_options(options_)),
       identity_(identity),
-      sink_(sink),
-      counters_(counters),
-      memory_(options.threads),
-      lock_(options.threads) {}
+      routes_(options_.name, options_.interface, options_.other),
+      connections_(*this, sink,
+                   {options_.threads, options_.connect_timeout, options_.peer_timeout}),
+      sending_(connections_, sink, counters),
+      hot_(connections_),
+      receiving_(connections_, sending_, hot_, sink, counters),
+      strangers_(connections_, counters, socket_options_),
+      greeting_({connections_, sending_, strangers_, routes_, *this, sink, counters, identity_,
+                 socket_options_, options_.interface.address, options_.notice}),
+      upkeep_(connections_, sending_, hot_, strangers_, greeting_) {}
 
 bool TcpLink::open(std::string& why_not) {
   std::vector<Interface> addresses{options_.interface};
@@ -58,73 +64,39 @@ bool TcpLink::open(std::string& why_not) {
     Endpoint endpoint{
         each.address,  0,          each.prefix,    options_.interface.megabits, each.gateway,
         each.standard, host_tag(), options_.strand};
-    Socket listener = Socket::listening(each.address, options_.ports, endpoint.port, why_not);
-    if (!listener && listeners_.empty()) return false;
-    if (!listener) break;
-    listeners_.push_back(std::move(listener));
-    endpoints_.push_back(endpoint);
+    if (strangers_.listen_on(each.address, options_.ports, endpoint.port, why_not)) {
+      routes_.listen_at(endpoint);
+    } else if (!strangers_.listens()) {
+      return false;
+    } else {
+      break;
+    }
   }
-  epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
-  const auto watch_for = [this](int fd, void* what) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.ptr = what;
-    return ::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0;
-  };
-  const bool listens =
-      std::all_of(listeners_.begin(), listeners_.end(),
-                  [&](const Socket& listener) { return watch_for(listener.fd(), nullptr); });
-  if (epoll_ && timer_.open() && listens && watch_for(timer_.fd(), &timer_)) return true;
+  if (connections_.waiting.open() && strangers_.watch_listeners()) return true;
   why_not = std::string("epoll: ") + std::strerror(errno);
   return false;
 }
 
 // Says goodbye to all, and gives what is still to be written a moment to go.
 TcpLink::~TcpLink() {
-  for (PeerId peer = 0; peer < slots_.size(); ++peer) close(peer);
+  for (PeerId peer = 0; peer < connections_.slots().size(); ++peer) close(peer);
   const auto deadline = Clock::now() + kLinger;
   while (!drained() && Clock::now() < deadline) {
-    ++ticks_;  // a stuck outbox is not tried at every tick
-    if (flush_unsent() == 0) ::usleep(100);
+    sending_.begin_tick();  // a stuck outbox is not tried at every tick
+    if (sending_.flush_unsent() == 0) ::usleep(100);
   }
-  for (const auto& connection : connections_) {
+  for (const auto& connection : connections_.all()) {
     ::shutdown(connection->fd(), SHUT_WR);
-    drain(*connection);  // unread bytes would turn the orderly end into a reset
+    upkeep_.discard(*connection);  // unread bytes would turn the orderly end into a reset
   }
 }
 
 void TcpLink::publish(AddressWriter& writer) const {
-  writer.add(name(), section_of(endpoints_));
+  writer.add(name(), section_of(routes_.endpoints()));
   if (rail_number(name()) != 0) return;
   std::array<char, 32> host{};  // for people to read
   ::gethostname(host.data(), host.size() - 1);
   writer.add("host", std::as_bytes(std::span(host).first(std::strlen(host.data()))));
-}
-
-void TcpLink::set_own_address(std::span<const std::byte> address) {
-  own_address_.assign(address.begin(), address.end());
-}
-
-// Between this rail and one of the peer's.
-std::optional<TcpLink::Route> TcpLink::route_to(const Address& peer, std::string& why_not) const {
-  const std::size_t number = rail_number(name());
-  const auto own = Address::parse(own_address_);
-  Rails ours = own ? published_rails(*own) : Rails{};
-  if (ours.size() <= number) ours.resize(number + 1);
-  ours[number] = endpoints_;
-  const Rails theirs = published_rails(peer);
-  if (theirs.empty()) {
-    why_not = "the peer has no tcp address";
-    return std::nullopt;
-  }
-  const Pairs found = pair_rails(ours, theirs);
-  for (const Pair& pair : found.pairs)
-    if (pair.ours == number)
-      return Route{endpoints_[pair.from].ip, theirs[pair.theirs][pair.to], rail_name(pair.theirs),
-                   pair.why};
-  for (const RailLeftOut& each : found.left_out)
-    if (each.ours == number) why_not = options_.interface.address.text() + ": " + each.why;
-  return std::nullopt;
 }
 
 bool TcpLink::reach(const Address& peer, std::string& why_not) {
@@ -132,99 +104,20 @@ bool TcpLink::reach(const Address& peer, std::string& why_not) {
     why_not = "it is this process itself";
     return false;
   }
-  const std::optional<Route> route = route_to(peer, why_not);
-  if (!route) return false;
-  const bool second = options_.other && !(route->from == options_.interface.address);
-  return can_reach(second ? *options_.other : options_.interface, route->to.ip, route->to.host,
-                   why_not);
+  return routes_.reach(peer, why_not);
 }
 
 // --- Connections ---
 
-TcpLink::Slot& TcpLink::slot(PeerId peer) {
-  if (peer >= slots_.size()) slots_.resize(std::size_t{peer} + 1);
-  return slots_[peer];
-}
-
-Connection* TcpLink::established(PeerId peer) const noexcept {
-  if (peer >= slots_.size()) return nullptr;
-  Connection* connection = slots_[peer].connection;
-  return connection != nullptr && connection->is(State::established) ? connection : nullptr;
-}
-
-bool TcpLink::setting_up(PeerId peer) const noexcept {
-  if (peer >= slots_.size()) return false;
-  const Slot& slot = slots_[peer];
-  if (slot.status == Slot::Status::crossed) return true;
-  return slot.status == Slot::Status::live && !slot.connection->is(State::established);
-}
-
-Connection& TcpLink::adopt(Socket socket, State state) {
-  if (connections_.empty())
-    timer_.run(std::max(Silence::interval(options_.peer_timeout), Silence::Duration(1)));
-  return *connections_.emplace_back(
-      std::make_unique<Connection>(std::move(socket), state, memory_));
-}
-
-void TcpLink::watch(Connection& connection, std::uint32_t events) noexcept {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = &connection;
-  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, connection.fd(), &event) == 0) return;
-  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, connection.fd(), &event) != 0)
-    fail(connection, errno);
-}
-
-bool TcpLink::connect(PeerId peer, const Address& address, std::string& why_not) {
-  const SendLock::Guard guard(lock_);
-  Slot& target = slot(peer);
-  if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
-  if (target.status == Slot::Status::broken) {
-    why_not = "the connection was lost before";
-    return false;
-  }
-  if (!address.has_key() || own_address_.empty()) {
-    why_not = !address.has_key() ? "the peer's key is not known"
-                                 : "the link does not know its own process's address yet";
-    return false;
-  }
-  const std::optional<Route> route = route_to(address, why_not);
-  if (!route) return false;
-  Socket socket =
-      Socket::connecting(route->from, route->to.ip, route->to.port, socket_options_, why_not);
-  if (!socket) return false;
-  Connection& connection = adopt(std::move(socket), State::connecting);
-  connection.peer = peer;
-  connection.address = address;
-  connection.link = route->link;
-  connection.to = route->to.text();
-  connection.from = route->from.text();
-  if (options_.notice != nullptr)
-    options_.notice("connecting to " + connection.ends() + ": " + route->why);
-  connection.deadline = Clock::now() + options_.connect_timeout;
-  timed_.store(true, std::memory_order_relaxed);
-  target = {Slot::Status::live, &connection, {}};
-  watch(connection, EPOLLOUT);
-  return true;
-}
-
-// Forgets the peer; its operations end with the next poll(). Returns its connection, if it has one.
-Connection* TcpLink::release(PeerId peer) noexcept {
-  if (peer >= slots_.size()) return nullptr;
-  operations_.take_all(peer, cancelled_);
-  attention_.store(true, std::memory_order_relaxed);
-  return std::exchange(slots_[peer], Slot{}).connection;
-}
-
 void TcpLink::abandon(PeerId peer) noexcept {
-  const SendLock::Guard guard(lock_);
-  Connection* connection = release(peer);
+  const SendLock::Guard guard(connections_.lock());
+  Connection* connection = connections_.release(peer);
   if (connection != nullptr) connection->state.store(State::dead, std::memory_order_release);
 }
 
 void TcpLink::close(PeerId peer) noexcept {
-  const SendLock::Guard guard(lock_);
-  Connection* connection = release(peer);
+  const SendLock::Guard guard(connections_.lock());
+  Connection* connection = connections_.release(peer);
   if (connection == nullptr) return;
   if (!connection->is(State::established)) {
     connection->state.store(State::dead, std::memory_order_release);
@@ -237,113 +130,142 @@ void TcpLink::close(PeerId peer) noexcept {
                                                  Outbox::Class::answer);
   const State next = status == SendStatus::sent ? State::closing : State::dead;
   connection->state.store(next, std::memory_order_release);
-  timed_.store(true, std::memory_order_relaxed);
-  sent_something(*connection);
+  connections_.note_deadline();
+  sending_.sent_something(*connection);
 }
 
 SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
-  const SendLock::Guard guard(lock_);
-  Connection* connection = established(peer);
+  const SendLock::Guard guard(connections_.lock());
+  Connection* connection = connections_.established(peer);
   if (connection == nullptr) [[unlikely]]
-    return setting_up(peer) ? SendStatus::again : SendStatus::broken;
+    return connections_.setting_up(peer) ? SendStatus::again : SendStatus::broken;
   if (connection->error != 0) [[unlikely]]
     return SendStatus::broken;
   const Prefix prefix{0, static_cast<Kind>(meta.type), meta.tag, meta.credits};
   const auto what = is_data(meta.type) ? Outbox::Class::data : Outbox::Class::control;
-  return send_frame(*connection, prefix, slices, count, what, meta.more);
-}
-
-// Those that follow may be kept back.
-SendStatus TcpLink::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
-                            Outbox::Class what, bool more) noexcept {
-  const bool large = total_size(slices, count) > kKeptFrame;
-  const Keep answer =
-      armed_ || large || more ? Keep::no : sink_.may_keep(connection.burst.is_stream());
-  if (answer == Keep::never) connection.burst.pause();
-  const bool timed = answer == Keep::watched && prefix.kind != kGet;  // whose answer is waited for
-  const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
-  const bool keep =
-      answer == Keep::turn || (timed && is_worth_keeping(connection, now)) || (more && !armed_);
-  const bool joins = connection.out.keeps();
-  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what, keep);
-  if (status == SendStatus::broken) fail(connection, errno);
-  sent_something(connection);
-  if (joins && status == SendStatus::sent) counters_.add(Counter::writes_saved);
-  if (!timed) return status;
-  if (connection.out.keeps()) {
-    if (kept_since().count() == 0) kept_since_.store(now, std::memory_order_relaxed);
-    return status;
-  }
-  connection.burst.wrote(now, Clock::now().time_since_epoch());
-  // Others may have kept some for longer.
-  if (unsent_.size() <= 1) kept_since_.store({}, std::memory_order_relaxed);
-  return status;
-}
-
-bool TcpLink::is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept {
-  const std::chrono::nanoseconds since = kept_since();
-  return connection.burst.follow(now) && (since.count() == 0 || now - since < kKeptFor);
-}
-
-// After each use of an outbox: the rest is for poll() to write.
-void TcpLink::sent_something(Connection& connection) noexcept {
-  if (connection.unsent || connection.out.idle()) return;
-  connection.unsent = true;
-  unsent_.push_back(&connection);
-  any_unsent_.store(true, std::memory_order_relaxed);
-  if (armed_) watch_both(connection);
-}
-
-void TcpLink::fail(Connection& connection, int error) noexcept {
-  connection.error = error;
-  attention_.store(true, std::memory_order_relaxed);
+  return sending_.send_frame(*connection, prefix, slices, count, what, meta.more);
 }
 
 bool TcpLink::drained() const noexcept {
-  const SendLock::Guard guard(lock_);
-  return unsent_.empty();
+  const SendLock::Guard guard(connections_.lock());
+  return sending_.drained();
+}
+
+// --- Polling ---
+
+int TcpLink::poll() noexcept {
+  ++ticks_;
+  sending_.begin_tick();
+  sending_.begin_burst();
+  int events = 0;
+  // Three of these are hints: what they announce is read under the lock, now or one poll later.
+  if (sending_.any_unsent()) events += sending_.flush_unsent();
+  if (!hot_.empty()) events += hot_.poll([this](Connection& each) { return serve(each); });
+  if (pace_.is_due()) events += poll_cold();
+  if (connections_.need_attention()) events += upkeep_.attend();
+  if (ticks_ % kTimePeriod == 0 && connections_.timed()) events += upkeep_.check_time(Clock::now());
+  sending_.begin_burst();  // what is sent from here on does not follow what was sent in it
+  return events;
+}
+
+int TcpLink::serve(Connection& connection) {
+  switch (connection.state.load(std::memory_order_acquire)) {
+    case State::connecting: return greeting_.finish_connect(connection);
+    case State::hello_sent: {
+      const int events = greeting_.await_answer(connection);
+      return connection.is(State::established) ? events + receiving_.receive(connection) : events;
+    }
+    case State::greeting:
+    case State::waiting: return greeting_.greet(connection);
+    case State::established: {
+      const int events = receiving_.receive(connection);
+      if (events != 0 && sending_.any_unsent()) sending_.push_kept(connection);
+      return events;
+    }
+    case State::closing: return upkeep_.discard(connection);
+    case State::dead: return 0;
+  }
+  return 0;
+}
+
+// The connections that are not read directly, and the listeners.
+int TcpLink::poll_cold() {
+  EpollSet::Found found;
+  const std::span<const epoll_event> ready = connections_.waiting.ready(found);
+  int events = 0;
+  for (const epoll_event& event : ready) {
+    void* const what = event.data.ptr;
+    if (what == nullptr || what == &connections_.waiting.timer()) {
+      events += what == nullptr ? strangers_.accept() : upkeep_.look_after_peers();
+      continue;
+    }
+    auto* connection = static_cast<Connection*>(what);
+    const int done = serve(*connection);
+    events += done;
+    if (done != 0 && hot_.has_room()) hot_.promote(*connection);
+  }
+  pace_.looked(!ready.empty(), !hot_.empty());
+  return events;
+}
+
+// Everything that could happen is then an event of the epoll set, which reports what has happened
+// before as well; only timeouts are not.
+Link::Armed TcpLink::arm() noexcept {
+  hot_.demote_all();
+  const SendLock::Guard guard(connections_.lock());
+  sending_.arm();
+  pace_.hurry();
+  if (connections_.need_attention()) {
+    disarm_unlocked();
+    return Armed::busy;
+  }
+  // What was timed may be long over, and whoever sleeps would wake for nothing.
+  connections_.note_deadlines(strangers_.is_deaf());
+  return connections_.timed() ? Armed::partly : Armed::fully;
+}
+
+void TcpLink::disarm() noexcept {
+  const SendLock::Guard guard(connections_.lock());
+  disarm_unlocked();
+}
+
+void TcpLink::disarm_unlocked() noexcept {
+  if (!sending_.armed()) return;
+  ticks_ |= kTimePeriod - 1;  // time has passed that no poll has counted
+  sending_.disarm();
 }
 
 // --- Remote memory ---
 
 bool TcpLink::remote_memory(PeerId peer) const noexcept {
-  const SendLock::Guard guard(lock_);
-  if (peer >= slots_.size()) return true;  // once it is connected
-  const Slot::Status status = slots_[peer].status;
+  const SendLock::Guard guard(connections_.lock());
+  if (peer >= connections_.slots().size()) return true;  // once it is connected
+  const Slot::Status status = connections_.slots()[peer].status;
   return status != Slot::Status::broken && status != Slot::Status::closed;
 }
 
 bool TcpLink::register_memory(void* data, std::size_t size, LinkRegion& out) {
-  out = memory_.add(data, size);
+  out = connections_.memory.add(data, size);
   return true;
 }
 
 void TcpLink::deregister_memory(LinkRegion& region) noexcept {
-  memory_.remove(region);
+  connections_.memory.remove(region);
   region = {};
-}
-
-// `done`: a connection with room for one more operation.
-Link::Start TcpLink::may_start(PeerId peer, Connection*& connection) const noexcept {
-  connection = established(peer);
-  if (connection == nullptr) return setting_up(peer) ? Start::again : Start::failed;
-  if (connection->error != 0) return Start::failed;
-  return connection->operations < limits::kTcpOperations ? Start::done : Start::again;
 }
 
 Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  const SendLock::Guard guard(lock_);
+  const SendLock::Guard guard(connections_.lock());
   Connection* connection = nullptr;
-  const Start start = may_start(peer, connection);
+  const Start start = connections_.may_start(peer, connection);
   if (start != Start::done || size == 0) return start;
   ++connection->operations;
-  const OpRef reference = operations_.add({operation, peer, nullptr, 0, 0});
+  const OpRef reference = connections_.operations().add({operation, peer, nullptr, 0, 0});
   connection->out.push(
       {kPut, reference, remote.key, address, size, static_cast<const std::byte*>(source)});
-  if (connection->out.flush(connection->fd()) < 0) fail(*connection, errno);
-  sent_something(*connection);
+  sending_.flush_new(*connection);
   return Start::started;
 }
 
@@ -351,18 +273,18 @@ Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std
 Link::Start TcpLink::get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  const SendLock::Guard guard(lock_);
+  const SendLock::Guard guard(connections_.lock());
   Connection* connection = nullptr;
-  const Start start = may_start(peer, connection);
+  const Start start = connections_.may_start(peer, connection);
   if (start != Start::done || size == 0) return start;
   if (connection->gets >= limits::kTcpGets) return Start::again;
-  const OpRef reference =
-      operations_.add({operation, peer, static_cast<std::byte*>(destination), size, size});
+  const OpRef reference = connections_.operations().add(
+      {operation, peer, static_cast<std::byte*>(destination), size, size});
   const BulkHead head{reference, remote.key, address, size};
   const Slice slice{&head, sizeof head};
-  if (send_frame(*connection, {0, kGet, 0, 0}, &slice, 1, Outbox::Class::control) ==
+  if (sending_.send_frame(*connection, {0, kGet, 0, 0}, &slice, 1, Outbox::Class::control) ==
       SendStatus::again) {
-    operations_.take(reference);
+    connections_.operations().take(reference);
     return Start::again;
   }
   ++connection->operations;

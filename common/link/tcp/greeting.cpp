@@ -1,33 +1,14 @@
-// Connections before they are established. Nothing that a stranger sends is believed before its
-// hello has been checked (proof.hpp); whoever does not say a proper hello in time is dropped and counted.
-//
-// When two processes connect to each other at once, the connection made by the one with the lower
-// name stays: that one answers the other's hello with goodbye, the other gives its own up as soon
-// as it sees either.
-#include <sys/epoll.h>
+#include "link/tcp/greeting.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "base/limits.hpp"
 #include "link/proof.hpp"
-#include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
-
-// How long a stranger may be silent although others wait for its place.
-constexpr std::chrono::milliseconds kGrace{100};
-
-// Wrong hellos in a second. Each may be a guess at a proof.
-constexpr std::size_t kFailures = 256;
-constexpr std::chrono::seconds kFailurePeriod{1};
-
-bool lacks_resources(int error) noexcept {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
 
 // The header at the front of the bytes. A complete and proper one yields HeaderFault::none.
 HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, Header& header) {
@@ -46,122 +27,95 @@ bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
 
 }  // namespace
 
-int TcpLink::accept_strangers() {
-  int accepted = 0;
-  if (failed_ != 0 && Clock::now() >= forget_failures_) failed_ = 0;
-  const auto is_room = [this] {
-    return strangers_ < limits::kTcpStrangers && strangers_ + failed_ < kFailures;
-  };
-  std::size_t which = 0;
-  while (is_room()) {
-    Socket socket = listeners_[which].accepted(socket_options_);
-    if (!socket && !lacks_resources(errno) && ++which < listeners_.size()) continue;
-    if (!socket && !lacks_resources(errno)) return accepted;
-    if (!socket) break;
-    ++accepted;
-    const SendLock::Guard guard(lock_);
-    Connection& connection = adopt(std::move(socket), State::greeting);
-    connection.stranger = true;
-    ++strangers_;
-    connection.deadline = Clock::now() + options_.connect_timeout;
-    timed_.store(true, std::memory_order_relaxed);
-    watch(connection, EPOLLIN);
-  }
-  return accepted + make_room();
-}
-
-// For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
-// its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
-// and has not been heard because we were away, is not silent.
-int TcpLink::make_room() {
-  const SendLock::Guard guard(lock_);
-  const Clock::time_point now = Clock::now();
-  Connection* oldest = nullptr;
-  for (const auto& connection : connections_)
-    if (connection->is(State::greeting) && !connection->socket.has_bytes() &&
-        (oldest == nullptr || connection->deadline < oldest->deadline))
-      oldest = connection.get();
-  if (oldest != nullptr && oldest->deadline - options_.connect_timeout + kGrace <= now) {
-    drop_stranger(*oldest);
-    return 1;
-  }
-  listen_again_ = now + kGrace;
-  timed_.store(true, std::memory_order_relaxed);
-  listen(false);
-  return 0;
-}
-
-void TcpLink::listen(bool on) noexcept {
-  epoll_event event{};
-  event.events = on ? EPOLLIN : 0u;
-  for (const Socket& listener : listeners_)
-    static_cast<void>(::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, listener.fd(), &event));
-}
-
-void TcpLink::drop_stranger(Connection& connection) noexcept {
-  counters_.add(Counter::frames_dropped);
-  connection.state.store(State::dead, std::memory_order_release);
-  attention_.store(true, std::memory_order_relaxed);
-}
-
 // The lock is held.
-void TcpLink::queue_header(Connection& connection, FrameType type, std::uint32_t key,
-                           std::span<const std::byte> payload) {
+void Greeting::queue_header(Connection& connection, FrameType type, std::uint32_t key,
+                            std::span<const std::byte> payload) {
   Header header;
   encode_header(header, key, kNoPeer, 0, {type}, static_cast<std::uint32_t>(payload.size()));
   connection.out.append_raw(&header, sizeof header);
   connection.out.append_raw(payload.data(), payload.size());
-  if (connection.out.flush(connection.fd()) < 0) fail(connection, errno);
-  sent_something(connection);
+  it_.sending.flush_new(connection);
 }
 
 // The lock is held.
-void TcpLink::establish(Connection& connection) noexcept {
+void Greeting::establish(Connection& connection) noexcept {
   connection.deadline = Clock::time_point::max();
   connection.in.grow(Inbox::kEstablished);
-  if (connection.stranger) --strangers_;
-  connection.stranger = false;
+  it_.strangers.welcome(connection);
   connection.state.store(State::established, std::memory_order_release);
 }
 
 // --- We connect ---
 
-int TcpLink::finish_connect(Connection& connection) {
+bool Greeting::connect(PeerId peer, const Address& address, std::string& why_not) {
+  const SendLock::Guard guard(it_.connections.lock());
+  Slot& target = it_.connections.slot(peer);
+  if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
+  if (target.status == Slot::Status::broken) {
+    why_not = "the connection was lost before";
+    return false;
+  }
+  if (!address.has_key() || it_.routes.own_address().empty()) {
+    why_not = !address.has_key() ? "the peer's key is not known"
+                                 : "the link does not know its own process's address yet";
+    return false;
+  }
+  const std::optional<Route> route = it_.routes.to(address, why_not);
+  if (!route) return false;
+  Socket socket =
+      Socket::connecting(route->from, route->to.ip, route->to.port, it_.socket_options, why_not);
+  if (!socket) return false;
+  Connection& connection = it_.connections.adopt(std::move(socket), State::connecting);
+  connection.peer = peer;
+  connection.address = address;
+  connection.link = route->link;
+  connection.to = route->to.text();
+  connection.from = route->from.text();
+  if (it_.notice != nullptr) it_.notice("connecting to " + connection.ends() + ": " + route->why);
+  connection.deadline = Clock::now() + it_.connections.options.connect_timeout;
+  it_.connections.note_deadline();
+  target = {Slot::Status::live, &connection, {}};
+  it_.connections.watch(connection, EPOLLOUT);
+  return true;
+}
+
+int Greeting::finish_connect(Connection& connection) {
   if (const int error = connection.socket.pending_error(); error != 0) {
-    end(connection, no_connection(connection, error));
+    it_.connections.end(connection, no_connection(connection, error));
     return 1;
   }
-  const SendLock::Guard guard(lock_);
+  const SendLock::Guard guard(it_.connections.lock());
   if (!connection.is(State::connecting)) return 0;  // closed meanwhile
   // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
   // kernel says so; if its host does, silence tells.
   connection.deadline = Clock::time_point::max();
   const Identity& target = connection.address->identity();
   connection.nonce = random_key();
-  const HelloHead head{connection.nonce,
-                       hello_proof(target, connection.link, connection.nonce, own_address_)};
+  const HelloHead head{connection.nonce, hello_proof(target, connection.link, connection.nonce,
+                                                     it_.routes.own_address())};
   std::vector<std::byte> hello(sizeof head);
   std::memcpy(hello.data(), &head, sizeof head);
-  hello.insert(hello.end(), own_address_.begin(), own_address_.end());
+  hello.insert(hello.end(), it_.routes.own_address().begin(), it_.routes.own_address().end());
   queue_header(connection, FrameType::hello, target.tag, hello);
   connection.state.store(State::hello_sent, std::memory_order_release);
-  watch(connection, EPOLLIN);
+  it_.connections.watch(connection, EPOLLIN);
   return 1;
 }
 
-int TcpLink::await_ack(Connection& connection) {
+int Greeting::await_answer(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::closed) {
-    end(connection, connection.ends() + ": closed the connection instead of answering hello");
+    it_.connections.end(connection,
+                        connection.ends() + ": closed the connection instead of answering hello");
     return 1;
   }
   if (got == Inbox::Got::error) {
-    end_with_errno(connection, errno);
+    it_.connections.end_with_errno(connection, errno);
     return 1;
   }
   Header header;
   const std::span<const std::byte> bytes = connection.in.bytes();
-  const HeaderFault fault = front_header(bytes, identity_.tag, header);
+  const HeaderFault fault = front_header(bytes, it_.identity.tag, header);
   if (fault == HeaderFault::short_frame) return 0;
   const auto type = static_cast<FrameType>(header.type);
   if (fault == HeaderFault::none && header.length == 0 && type == FrameType::goodbye) {
@@ -172,45 +126,48 @@ int TcpLink::await_ack(Connection& connection) {
       fault == HeaderFault::none && header.length == sizeof(Key) && type == FrameType::hello_ack;
   if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
   if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
-    counters_.add(Counter::frames_dropped);
-    end(connection, connection.ends() + ": answered hello with something else");
+    it_.counters.add(Counter::frames_dropped);
+    it_.connections.end(connection, connection.ends() + ": answered hello with something else");
     return 1;
   }
   connection.in.consume(sizeof header + sizeof(Key));
   {
-    const SendLock::Guard guard(lock_);
+    const SendLock::Guard guard(it_.connections.lock());
     if (!connection.is(State::hello_sent)) return 0;
     establish(connection);
   }
-  return 1 + receive(connection);
+  return 1;
 }
 
 // The peer's connection is on its way, and takes precedence.
-void TcpLink::crossed(Connection& connection) {
+void Greeting::crossed(Connection& connection) {
   {
-    const SendLock::Guard guard(lock_);
+    const SendLock::Guard guard(it_.connections.lock());
     const PeerId peer = connection.peer;
-    if (slots_[peer].connection == &connection) {
-      slots_[peer] = {Slot::Status::crossed, nullptr, Clock::now() + options_.connect_timeout};
-      timed_.store(true, std::memory_order_relaxed);
+    Slot& target = it_.connections.slot(peer);
+    if (target.connection == &connection) {
+      target = {Slot::Status::crossed, nullptr,
+                Clock::now() + it_.connections.options.connect_timeout};
+      it_.connections.note_deadline();
     }
   }
-  end(connection, {});
+  it_.connections.end(connection, {});
 }
 
 // --- A peer connects ---
 
-int TcpLink::greet(Connection& connection) {
+int Greeting::greet(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::nothing) return 0;
   const std::span<const std::byte> bytes = connection.in.bytes();
   const bool said_hello = connection.is(State::waiting);
   if (got != Inbox::Got::data && (said_hello || bytes.empty())) {
-    end(connection, {});  // it gave up because its hello and ours crossed: no stranger
+    it_.connections.end(connection,
+                        {});  // it gave up because its hello and ours crossed: no stranger
     return 1;
   }
   Header header{};
-  const HeaderFault fault = front_header(bytes, identity_.tag, header);
+  const HeaderFault fault = front_header(bytes, it_.identity.tag, header);
   const bool proper =
       got == Inbox::Got::data && !said_hello && header.length <= sizeof(HelloHead) + kMaxAddress &&
       (fault == HeaderFault::short_frame ||
@@ -220,8 +177,7 @@ int TcpLink::greet(Connection& connection) {
   // Nothing may follow a hello before it is answered.
   if (proper && bytes.size() == size) believe(connection, bytes.subspan(sizeof header));
   if (said_hello || !connection.address) {
-    if (failed_++ == 0) forget_failures_ = Clock::now() + kFailurePeriod;
-    drop_stranger(connection);
+    it_.strangers.refuse(connection);
     return 1;
   }
   connection.in.consume(size);
@@ -230,26 +186,26 @@ int TcpLink::greet(Connection& connection) {
 }
 
 // Takes the sender's address from a hello whose proof is right, for us, and new.
-void TcpLink::believe(Connection& connection, std::span<const std::byte> hello) {
+void Greeting::believe(Connection& connection, std::span<const std::byte> hello) {
   if (hello.size() < sizeof(HelloHead)) return;
   const auto head = load_pod<HelloHead>(hello.data());
   const std::span<const std::byte> from = hello.subspan(sizeof head);
-  if (!(head.proof == hello_proof(identity_, name(), head.nonce, from))) return;
+  if (!(head.proof == hello_proof(it_.identity, it_.link.name(), head.nonce, from))) return;
   if (std::find(heard_.begin(), heard_.end(), head.nonce) != heard_.end()) return;
   std::optional<Address> address = Address::parse(from);
   // Nobody sends a key; nor do we connect to ourselves.
-  if (!address || address->has_key() || address->identity().name == identity_.name) return;
+  if (!address || address->has_key() || address->identity().name == it_.identity.name) return;
   heard_.push_back(head.nonce);
   connection.nonce = head.nonce;
-  connection.from = options_.interface.address.text();
+  connection.from = it_.own_ip.text();
   connection.to = connection.socket.peer_address();
   connection.address = std::move(address);
 }
 
 // Another connection with the same process that has not ended. The lock is held.
-Connection* TcpLink::find_other(const Connection& connection) noexcept {
+Connection* Greeting::find_other(const Connection& connection) noexcept {
   const ProcessName name = connection.address->identity().name;
-  for (const auto& other : connections_) {
+  for (const auto& other : it_.connections.all()) {
     const bool counts = other->is(State::connecting) || other->is(State::hello_sent) ||
                         other->is(State::established);
     if (counts && other->address->identity().name == name) return other.get();
@@ -257,37 +213,34 @@ Connection* TcpLink::find_other(const Connection& connection) noexcept {
   return nullptr;
 }
 
-int TcpLink::admit(Connection& connection) {
+int Greeting::admit(Connection& connection) {
   if (!connection.is(State::waiting)) return 0;
   const Address& from = *connection.address;
   Connection* ours = nullptr;
   {
-    const SendLock::Guard guard(lock_);
+    const SendLock::Guard guard(it_.connections.lock());
     ours = find_other(connection);
     if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
-    const bool we_precede = identity_.name.packed() < from.identity().name.packed();
+    const bool we_precede = it_.identity.name.packed() < from.identity().name.packed();
     if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
       queue_header(connection, FrameType::goodbye, from.identity().tag, {});
       connection.state.store(State::closing, std::memory_order_release);
-      attention_.store(true, std::memory_order_relaxed);
+      it_.connections.call_attention();
       return 1;
     }
   }
-  const PeerId peer = sink_.on_connect(*this, from);
+  const PeerId peer = it_.sink.on_connect(it_.link, from);
   if (peer == kNoPeer) {
-    drop_stranger(connection);
+    it_.strangers.drop(connection);
     return 1;
   }
-  const SendLock::Guard guard(lock_);
-  Slot& target = slot(peer);
+  const SendLock::Guard guard(it_.connections.lock());
+  Slot& target = it_.connections.slot(peer);
   if (target.connection != nullptr && target.connection != ours) return 0;  // made while we asked
-  if (ours != nullptr) {
-    ours->state.store(State::dead, std::memory_order_release);
-    attention_.store(true, std::memory_order_relaxed);
-  }
+  if (ours != nullptr) it_.connections.kill(*ours);
   target = {Slot::Status::live, &connection, {}};
   connection.peer = peer;
-  const Key proof = ack_proof(identity_, name(), connection.nonce);
+  const Key proof = ack_proof(it_.identity, it_.link.name(), connection.nonce);
   queue_header(connection, FrameType::hello_ack, from.identity().tag,
                std::as_bytes(std::span(&proof, 1)));
   establish(connection);

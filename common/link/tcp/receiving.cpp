@@ -1,11 +1,10 @@
-// What arrives on established connections. Every field is checked before it is used; whoever breaks
-// the protocol loses the connection, and nothing else happens.
+#include "link/tcp/receiving.hpp"
+
 #include <cerrno>
 #include <cstring>
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
-#include "link/tcp/tcp_link_impl.hpp"
 
 namespace lfc::tcp {
 namespace {
@@ -68,7 +67,7 @@ auto with_place(const Connection& connection, RegisteredMemory& memory, FrameSin
 
 }  // namespace
 
-int TcpLink::receive(Connection& connection) {
+int Receiving::receive(Connection& connection) {
   int events = 0;
   std::size_t bytes = 0;
   for (;;) {
@@ -77,7 +76,7 @@ int TcpLink::receive(Connection& connection) {
     events += frames;
     if (!connection.is(State::established)) return events;
     if (events >= limits::kTcpFramesPerPoll || bytes >= limits::kTcpBulkPerPoll) {
-      promote(connection);  // the epoll set does not know of frames in our buffer
+      hot_.promote(connection);  // the epoll set does not know of frames in our buffer
       return events;
     }
     if (bytes != 0 && !connection.in.more_likely()) return events;
@@ -92,18 +91,18 @@ int TcpLink::receive(Connection& connection) {
     bytes += connection.in.last_read();
     if (got == Inbox::Got::nothing) return events;
     if (got == Inbox::Got::closed) {
-      end(connection, connection.ends() + ": the peer ended without a goodbye");
+      connections_.end(connection, connection.ends() + ": the peer ended without a goodbye");
       return events + 1;
     }
     if (got == Inbox::Got::error) {
-      end_with_errno(connection, errno);
+      connections_.end_with_errno(connection, errno);
       return events + 1;
     }
   }
 }
 
 // Hands out what is complete in the buffer.
-int TcpLink::deliver(Connection& connection, int budget) {
+int Receiving::deliver(Connection& connection, int budget) {
   Inbox& in = connection.in;
   int events = 0;
   while (events < budget && connection.is(State::established)) {
@@ -149,10 +148,10 @@ int TcpLink::deliver(Connection& connection, int budget) {
   return events;
 }
 
-bool TcpLink::handle(Connection& connection, const Prefix& prefix,
-                     std::span<const std::byte> payload) {
+bool Receiving::handle(Connection& connection, const Prefix& prefix,
+                       std::span<const std::byte> payload) {
   switch (prefix.kind) {
-    case kGoodbye: end(connection, {}); return true;
+    case kGoodbye: connections_.end(connection, {}); return true;
     case kGet: return serve_get(connection, load_pod<BulkHead>(payload.data()));
     case kAnswer: return finish_operation(connection, load_pod<Answer>(payload.data()));
     default:
@@ -162,25 +161,24 @@ bool TcpLink::handle(Connection& connection, const Prefix& prefix,
   }
 }
 
-void TcpLink::violation(Connection& connection, std::string_view what) {
+void Receiving::violation(Connection& connection, std::string_view what) {
   counters_.add(Counter::frames_dropped);
-  end(connection, connection.ends() + ": the peer sent " + std::string(what));
+  connections_.end(connection, connection.ends() + ": the peer sent " + std::string(what));
 }
 
 // --- Remote memory: the target ---
 
-bool TcpLink::serve_get(Connection& connection, const BulkHead& head) {
-  const SendLock::Guard guard(lock_);
+bool Receiving::serve_get(Connection& connection, const BulkHead& head) {
+  const SendLock::Guard guard(connections_.lock());
   if (!connection.is(State::established)) return true;
   if (head.left == 0 || connection.out.serving() >= limits::kTcpGets) return false;
   // Whether the memory may be read is checked segment by segment, when it is read.
   connection.out.push({kGetData, head.operation, head.region, head.address, head.left});
-  if (connection.out.flush(connection.fd()) < 0) fail(connection, errno);
-  sent_something(connection);
+  sending_.flush_new(connection);
   return true;
 }
 
-bool TcpLink::begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head) {
+bool Receiving::begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head) {
   Landing& landing = connection.landing;
   const std::size_t size = prefix.length - sizeof head;
   if (size > head.left) return false;
@@ -201,8 +199,8 @@ bool TcpLink::begin_landing(Connection& connection, const Prefix& prefix, const 
     landing.address = head.address;
     return true;
   }
-  const SendLock::Guard guard(lock_);
-  Pending* pending = operations_.find(head.operation, connection.peer);
+  const SendLock::Guard guard(connections_.lock());
+  Pending* pending = connections_.operations().find(head.operation, connection.peer);
   if (pending == nullptr || pending->destination == nullptr) return false;
   if (head.left != pending->left || head.address != pending->size - pending->left) return false;
   landing.direct = pending->destination + head.address;
@@ -211,7 +209,7 @@ bool TcpLink::begin_landing(Connection& connection, const Prefix& prefix, const 
 }
 
 // Moves what the buffer holds of the segment to its place.
-void TcpLink::land_buffered(Connection& connection) {
+void Receiving::land_buffered(Connection& connection) {
   Landing& landing = connection.landing;
   const std::span<const std::byte> bytes = connection.in.bytes();
   const std::size_t size = std::min(landing.left, bytes.size());
@@ -220,27 +218,27 @@ void TcpLink::land_buffered(Connection& connection) {
     return to != nullptr;
   };
   if (size != 0) {
-    if (!with_place(connection, memory_, sink_, copy)) landing.refused = true;
+    if (!with_place(connection, connections_.memory, sink_, copy)) landing.refused = true;
     connection.in.consume(size);
   }
   landed(connection, size);
 }
 
 // Reads the segment from the socket to its place; when it has none, into the buffer.
-Inbox::Got TcpLink::land_directly(Connection& connection) {
+Inbox::Got Receiving::land_directly(Connection& connection) {
   Landing& landing = connection.landing;
   std::size_t placed = 0;
   const auto read = [&](std::byte* to) {
     return to == nullptr ? connection.in.read(connection.fd())
                          : connection.in.read_to(connection.fd(), to, landing.left, placed);
   };
-  const Inbox::Got got = with_place(connection, memory_, sink_, read);
+  const Inbox::Got got = with_place(connection, connections_.memory, sink_, read);
   if (placed != 0) landed(connection, placed);
   return got;
 }
 
 // Accounts for bytes that have left the stream; finishes the segment after its padding.
-void TcpLink::landed(Connection& connection, std::size_t size) {
+void Receiving::landed(Connection& connection, std::size_t size) {
   Landing& landing = connection.landing;
   landing.left -= size;
   landing.address += size;
@@ -262,23 +260,23 @@ void TcpLink::landed(Connection& connection, std::size_t size) {
   }
 }
 
-bool TcpLink::answer(Connection& connection, OpRef operation, Result result) {
-  const SendLock::Guard guard(lock_);
+bool Receiving::answer(Connection& connection, OpRef operation, Result result) {
+  const SendLock::Guard guard(connections_.lock());
   if (!connection.is(State::established)) return true;
   const Answer payload{operation, static_cast<std::uint32_t>(result), 0};
   const Slice slice{&payload, sizeof payload};
-  return send_frame(connection, {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer) !=
+  return sending_.send_frame(connection, {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer) !=
          SendStatus::again;
 }
 
 // --- Remote memory: the origin ---
 
-bool TcpLink::finish_operation(Connection& connection, const Answer& answer) {
+bool Receiving::finish_operation(Connection& connection, const Answer& answer) {
   const auto result = static_cast<Result>(answer.result);
   if (answer.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
   {
-    const SendLock::Guard guard(lock_);
-    const Pending* pending = operations_.find(answer.operation, connection.peer);
+    const SendLock::Guard guard(connections_.lock());
+    const Pending* pending = connections_.operations().find(answer.operation, connection.peer);
     // A get that went well ends with its last byte, not with an answer.
     const bool fits =
         pending != nullptr && (pending->destination == nullptr || result != Result::ok);
@@ -288,15 +286,15 @@ bool TcpLink::finish_operation(Connection& connection, const Answer& answer) {
   return true;
 }
 
-void TcpLink::complete(Connection& connection, OpRef reference, Result result) {
+void Receiving::complete(Connection& connection, OpRef reference, Result result) {
   Operation* operation = nullptr;
   {
-    const SendLock::Guard guard(lock_);
-    const Pending* pending = operations_.find(reference, connection.peer);
+    const SendLock::Guard guard(connections_.lock());
+    const Pending* pending = connections_.operations().find(reference, connection.peer);
     if (pending == nullptr) return;  // its peer was closed meanwhile
     --connection.operations;
     if (pending->destination != nullptr) --connection.gets;
-    operation = operations_.take(reference);
+    operation = connections_.operations().take(reference);
   }
   operation->done(operation, result);
 }

@@ -1,0 +1,97 @@
+#include "link/tcp/connections.hpp"
+
+#include <algorithm>
+
+#include "base/limits.hpp"
+
+namespace lfc::tcp {
+
+Slot& Connections::slot(PeerId peer) {
+  if (peer >= slots_.size()) slots_.resize(std::size_t{peer} + 1);
+  return slots_[peer];
+}
+
+bool Connections::setting_up(PeerId peer) const noexcept {
+  if (peer >= slots_.size()) return false;
+  const Slot& slot = slots_[peer];
+  if (slot.status == Slot::Status::crossed) return true;
+  return slot.status == Slot::Status::live && !slot.connection->is(State::established);
+}
+
+Link::Start Connections::may_start(PeerId peer, Connection*& connection) const noexcept {
+  connection = established(peer);
+  if (connection == nullptr) return setting_up(peer) ? Link::Start::again : Link::Start::failed;
+  if (connection->error != 0) return Link::Start::failed;
+  return connection->operations < limits::kTcpOperations ? Link::Start::done : Link::Start::again;
+}
+
+Connection& Connections::adopt(Socket socket, State state) {
+  if (connections_.empty())
+    waiting.timer().run(std::max(Silence::interval(options.peer_timeout), Silence::Duration(1)));
+  return *connections_.emplace_back(std::make_unique<Connection>(std::move(socket), state, memory));
+}
+
+Connection* Connections::release(PeerId peer) noexcept {
+  if (peer >= slots_.size()) return nullptr;
+  operations_.take_all(peer, cancelled_);
+  call_attention();
+  return std::exchange(slots_[peer], Slot{}).connection;
+}
+
+void Connections::watch(Connection& connection, std::uint32_t events) noexcept {
+  if (!waiting.watch(connection.fd(), &connection, events)) fail(connection, errno);
+}
+
+void Connections::fail(Connection& connection, int error) noexcept {
+  connection.error = error;
+  call_attention();
+}
+
+void Connections::kill(Connection& connection) noexcept {
+  connection.state.store(State::dead, std::memory_order_release);
+  call_attention();
+}
+
+void Connections::note_missing(Clock::time_point now, std::vector<PeerId>& missing) {
+  for (PeerId peer = 0; peer < slots_.size(); ++peer) {
+    if (slots_[peer].status != Slot::Status::crossed || slots_[peer].deadline > now) continue;
+    slots_[peer].status = Slot::Status::broken;
+    missing.push_back(peer);
+  }
+}
+
+void Connections::note_deadlines(bool others) noexcept {
+  const bool connections = std::any_of(connections_.begin(), connections_.end(),
+                                       [](const auto& each) { return has_deadline(*each); });
+  const bool slots = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return slot.status == Slot::Status::crossed;
+  });
+  timed_.store(connections || slots || others, std::memory_order_relaxed);
+}
+
+void Connections::end(Connection& connection, std::string_view why) {
+  std::vector<Operation*> lost;
+  bool reported = false;
+  {
+    const SendLock::Guard guard(lock_);
+    if (connection.is(State::dead)) return;
+    kill(connection);
+    const PeerId peer = connection.peer;
+    if (peer < slots_.size() && slots_[peer].connection == &connection) {
+      reported = !why.empty();
+      slots_[peer] = {reported ? Slot::Status::broken : Slot::Status::closed, nullptr, {}};
+      operations_.take_all(peer, lost);
+    }
+  }
+  for (Operation* operation : lost) operation->done(operation, Result::unreachable);
+  if (reported) report_broken(connection.peer, why);
+}
+
+// The kernel noticed by itself: its keep-alive watches connections on which nothing is on its way.
+void Connections::end_with_errno(Connection& connection, int error) {
+  end(connection, error == ETIMEDOUT ? no_answer(connection, options.peer_timeout,
+                                                 "although the kernel has asked it again and again")
+                                     : connection.ends() + ": " + std::strerror(error));
+}
+
+}  // namespace lfc::tcp

@@ -1,0 +1,120 @@
+// Connections: all that a tcp link has, which of them is a peer's, and the operations that wait for peers. Who ends a
+// connection does so here: its operations end, its peer is broken or closed, and it is freed at the end of a poll.
+//
+//   Connection& made = connections.adopt(std::move(socket), State::connecting);
+//   connections.slot(peer) = {Slot::Status::live, &made, {}};
+//   { const SendLock::Guard guard(connections.lock()); if (Connection* own = connections.established(peer)) ...; }
+//   connections.end(made, "the peer ended without a goodbye");           // calls the sink; without the lock
+//   connections.bury(...);                                              // in poll(), where nobody holds a pointer
+//
+// Threads: senders and the poller. The lock guards the slots, the list, the operations, and what connection.hpp says of
+// each connection; each function says whether it wants the lock held or takes it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "link/link.hpp"
+#include "link/tcp/connection.hpp"
+#include "link/tcp/epoll_set.hpp"
+#include "link/tcp/operations.hpp"
+#include "sync/send_lock.hpp"
+
+namespace lfc::tcp {
+
+// What a peer has of this link.
+struct Slot {
+  // crossed: the peer's connection takes precedence over ours and must come soon.
+  enum class Status : std::uint8_t { none, live, crossed, closed, broken };
+  Status status = Status::none;
+  Connection* connection = nullptr;  // with `live`
+  Clock::time_point deadline{};      // with `crossed`
+};
+
+class Connections {
+ public:
+  struct Options {
+    bool threads;
+    std::chrono::milliseconds connect_timeout;
+    std::chrono::milliseconds peer_timeout;
+  };
+  Connections(Link& link, FrameSink& sink, const Options& given)
+      : options(given), memory(given.threads), lock_(given.threads), link_(link), sink_(sink) {}
+
+  const Options options;
+  RegisteredMemory memory;
+  EpollSet waiting;  // connections that are not read directly, listeners, and a timer
+
+  SendLock& lock() const noexcept { return lock_; }
+
+  // --- With the lock ---
+
+  Slot& slot(PeerId peer);
+  const std::vector<Slot>& slots() const noexcept { return slots_; }
+  const std::vector<std::unique_ptr<Connection>>& all() const noexcept { return connections_; }
+  Connection* established(PeerId peer) const noexcept {
+    if (peer >= slots_.size()) return nullptr;
+    Connection* connection = slots_[peer].connection;
+    return connection != nullptr && connection->is(State::established) ? connection : nullptr;
+  }
+  bool setting_up(PeerId peer) const noexcept;
+  // `done`: a connection with room for one more operation.
+  Link::Start may_start(PeerId peer, Connection*& connection) const noexcept;
+  Connection& adopt(Socket socket, State state);
+  // Forgets the peer; its operations end with the next poll(). Returns its connection, if it has one.
+  Connection* release(PeerId peer) noexcept;
+  void watch(Connection& connection, std::uint32_t events) noexcept;
+  // The poller ends it soon.
+  void fail(Connection& connection, int error) noexcept;
+  void kill(Connection& connection) noexcept;  // likewise, and nobody is told
+  OperationTable& operations() noexcept { return operations_; }
+  // The peers of those whose time is up are broken, and appended.
+  void note_missing(Clock::time_point now, std::vector<PeerId>& missing);
+  // Something has a deadline from now on; or whether anything has, but for strangers who wait to be accepted.
+  void note_deadline() noexcept { timed_.store(true, std::memory_order_relaxed); }
+  void note_deadlines(bool others) noexcept;
+  static bool has_deadline(const Connection& connection) noexcept {
+    return connection.deadline != Clock::time_point::max() && !connection.is(State::dead);
+  }
+  std::vector<Operation*> take_cancelled() noexcept { return std::exchange(cancelled_, {}); }
+  // Frees the dead, after gone(connection) for each.
+  template <class Gone>
+  void bury(Gone gone) {
+    const auto dead = [&](const auto& connection) {
+      if (!connection->is(State::dead)) return false;
+      gone(*connection);
+      return true;
+    };
+    std::erase_if(connections_, dead);
+  }
+
+  // --- The poller, without the lock ---
+
+  // Ends a connection. With a reason its peer is broken, without one it has closed.
+  void end(Connection& connection, std::string_view why);
+  void end_with_errno(Connection& connection, int error);
+  void report_broken(PeerId peer, std::string_view why) { sink_.on_broken(peer, link_, why); }
+
+  // --- Hints for poll(), which are read without the lock; it is taken before anything is believed. ---
+
+  bool need_attention() const noexcept { return attention_.load(std::memory_order_relaxed); }
+  void call_attention() noexcept { attention_.store(true, std::memory_order_relaxed); }
+  void attended() noexcept { attention_.store(false, std::memory_order_relaxed); }
+  bool timed() const noexcept { return timed_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable SendLock lock_;
+  Link& link_;
+  FrameSink& sink_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Slot> slots_;
+  OperationTable operations_;
+  std::vector<Operation*> cancelled_;    // to be completed by poll(): their peer was closed
+  std::atomic<bool> attention_ = false;  // a failed send, a closed peer, a dead connection
+  std::atomic<bool> timed_ = false;      // something has a deadline
+};
+
+}  // namespace lfc::tcp

@@ -1,0 +1,63 @@
+// Greeting: connections until they are established. Nothing that a stranger sends is believed before its hello has been
+// checked (link/proof.hpp); whoever does not say a proper hello in time is dropped and counted.
+//
+//   if (!greeting.connect(peer, address, why_not)) ...       // ours: connecting -> hello_sent -> established
+//   events += greeting.finish_connect(connection);           // it is writable
+//   events += greeting.await_answer(connection);             // our hello has been answered
+//   events += greeting.greet(connection);                    // a stranger's: greeting -> waiting -> established
+//
+// When two processes connect to each other at once, the connection made by the one with the lower name stays: that one
+// answers the other's hello with goodbye, the other gives its own up as soon as it sees either.
+// Threads: the poller's, but for connect(), which takes the lock of the connections as the others do.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "link/link.hpp"
+#include "link/tcp/connections.hpp"
+#include "link/tcp/routes.hpp"
+#include "link/tcp/sending.hpp"
+#include "link/tcp/strangers.hpp"
+
+namespace lfc::tcp {
+
+class Greeting {
+ public:
+  // The parts of its link, and who the link is.
+  struct Parts {
+    Connections& connections;
+    Sending& sending;
+    Strangers& strangers;
+    const Routes& routes;
+    Link& link;
+    FrameSink& sink;
+    Counters& counters;
+    const Identity& identity;
+    const SocketOptions& socket_options;
+    const IpAddress& own_ip;
+    void (*notice)(std::string_view line);
+  };
+  explicit Greeting(const Parts& parts) : it_(parts) {}
+
+  bool connect(PeerId peer, const Address& address, std::string& why_not);
+  int finish_connect(Connection& connection);
+  int await_answer(Connection& connection);
+  int greet(Connection& connection);
+  // Of one that waits for an older connection to the same process to end.
+  int admit(Connection& connection);
+
+ private:
+  void believe(Connection& connection, std::span<const std::byte> hello);
+  Connection* find_other(const Connection& connection) noexcept;
+  void establish(Connection& connection) noexcept;
+  void queue_header(Connection& connection, FrameType type, std::uint32_t key,
+                    std::span<const std::byte> payload);
+  void crossed(Connection& connection);
+
+  const Parts it_;
+  std::vector<Key> heard_;  // nonces of the hellos that were believed
+};
+
+}  // namespace lfc::tcp

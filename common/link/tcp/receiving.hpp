@@ -1,0 +1,49 @@
+// Receiving: what arrives on the established connections of a tcp link. Every field is checked before it is used; whoever
+// breaks the protocol loses the connection, and nothing else happens.
+//
+//   Receiving receiving(connections, sending, hot, sink, counters);
+//   events += receiving.receive(connection);         // reads, and delivers what is complete; at most a poll's share
+//
+// Threads: the poller's, without the lock of the connections, which it takes for what it answers.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "link/link.hpp"
+#include "link/tcp/connections.hpp"
+#include "link/tcp/hot_list.hpp"
+#include "link/tcp/sending.hpp"
+#include "stats/counters.hpp"
+
+namespace lfc::tcp {
+
+class Receiving {
+ public:
+  Receiving(Connections& connections, Sending& sending, HotList& hot, FrameSink& sink,
+            Counters& counters)
+      : connections_(connections), sending_(sending), hot_(hot), sink_(sink), counters_(counters) {}
+
+  int receive(Connection& connection);
+
+ private:
+  int deliver(Connection& connection, int budget);
+  bool handle(Connection& connection, const Prefix& prefix, std::span<const std::byte> payload);
+  bool serve_get(Connection& connection, const BulkHead& head);
+  bool finish_operation(Connection& connection, const Answer& answer);
+  bool begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head);
+  void land_buffered(Connection& connection);
+  Inbox::Got land_directly(Connection& connection);
+  void landed(Connection& connection, std::size_t size);
+  bool answer(Connection& connection, OpRef operation, Result result);
+  void complete(Connection& connection, OpRef operation, Result result);
+  void violation(Connection& connection, std::string_view what);
+
+  Connections& connections_;
+  Sending& sending_;
+  HotList& hot_;
+  FrameSink& sink_;
+  Counters& counters_;
+};
+
+}  // namespace lfc::tcp

@@ -1,0 +1,56 @@
+// Routes: which of its two addresses a rail uses to talk to a peer, and which of the peer's it talks to. Both processes
+// find the same pair from what they have published (pairs.hpp).
+//
+//   Routes routes(options, identity.name);
+//   routes.listen_at(endpoint);                             // one or two, published as the section of the rail's name
+//   if (auto route = routes.to(peer_address, why_not)) connect(route->from, route->to.ip, route->to.port);
+//
+// Held by tests/unit/link/tcp/routes_test.cpp. Threads: the caller serialises.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "link/interfaces.hpp"
+#include "link/tcp/endpoint.hpp"
+#include "wire/address.hpp"
+
+namespace lfc::tcp {
+
+struct Route {
+  IpAddress from;
+  Endpoint to;
+  std::string link;  // the peer's, that listens there
+  std::string why;   // this pair: for the user
+};
+
+class Routes {
+ public:
+  // Of the rail of this name, on an interface that may have an address of the other family, too.
+  Routes(std::string name, Interface interface, std::optional<Interface> other)
+      : name_(std::move(name)), interface_(std::move(interface)), other_(std::move(other)) {}
+
+  void listen_at(const Endpoint& endpoint) { endpoints_.push_back(endpoint); }
+  const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
+  // What the process has published of all of its links.
+  void set_own_address(std::span<const std::byte> address) {
+    own_address_.assign(address.begin(), address.end());
+  }
+  const std::vector<std::byte>& own_address() const noexcept { return own_address_; }
+
+  std::optional<Route> to(const Address& peer, std::string& why_not) const;
+  // Whether the kernel knows a way there. Nothing is sent.
+  bool reach(const Address& peer, std::string& why_not) const;
+
+ private:
+  const std::string name_;
+  const Interface interface_;
+  const std::optional<Interface> other_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<std::byte> own_address_;
+};
+
+}  // namespace lfc::tcp

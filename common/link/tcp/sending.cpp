@@ -1,0 +1,122 @@
+#include "link/tcp/sending.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/limits.hpp"
+
+namespace lfc::tcp {
+namespace {
+
+// Larger frames gain less by company than their copy costs.
+constexpr std::size_t kKeptFrame = 20 * 1024;
+constexpr std::uint32_t kStuckFlushes = 16;  // after these a flush is tried less often
+constexpr std::uint64_t kStuckPeriod = 16;
+
+}  // namespace
+
+// Those that follow may be kept back.
+SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
+                            Outbox::Class what, bool more) noexcept {
+  const bool large = total_size(slices, count) > kKeptFrame;
+  const Keep answer =
+      armed_ || large || more ? Keep::no : sink_.may_keep(connection.burst.is_stream());
+  if (answer == Keep::never) connection.burst.pause();
+  const bool timed = answer == Keep::watched && prefix.kind != kGet;  // whose answer is waited for
+  const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
+  const bool keep =
+      answer == Keep::turn || (timed && is_worth_keeping(connection, now)) || (more && !armed_);
+  const bool joins = connection.out.keeps();
+  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what, keep);
+  if (status == SendStatus::broken) connections_.fail(connection, errno);
+  sent_something(connection);
+  if (joins && status == SendStatus::sent) counters_.add(Counter::writes_saved);
+  if (!timed) return status;
+  if (connection.out.keeps()) {
+    if (kept_since().count() == 0) kept_since_.store(now, std::memory_order_relaxed);
+    return status;
+  }
+  connection.burst.wrote(now, Clock::now().time_since_epoch());
+  // Others may have kept some for longer.
+  if (unsent_.size() <= 1) kept_since_.store({}, std::memory_order_relaxed);
+  return status;
+}
+
+bool Sending::is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept {
+  const std::chrono::nanoseconds since = kept_since();
+  return connection.burst.follow(now) && (since.count() == 0 || now - since < kKeptFor);
+}
+
+void Sending::flush_new(Connection& connection) noexcept {
+  if (connection.out.flush(connection.fd()) < 0) connections_.fail(connection, errno);
+  sent_something(connection);
+}
+
+void Sending::note_unsent(Connection& connection) noexcept {
+  connection.unsent = true;
+  unsent_.push_back(&connection);
+  any_unsent_.store(true, std::memory_order_relaxed);
+  if (armed_) watch_both(connection);
+}
+
+void Sending::forget_dead() noexcept {
+  std::erase_if(unsent_, [](const Connection* connection) { return connection->is(State::dead); });
+}
+
+int Sending::flush_unsent() noexcept {
+  const SendLock::Guard guard(connections_.lock());
+  int events = 0;
+  std::erase_if(unsent_, [&](Connection* connection) {
+    const bool rest =
+        connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0 && !connection->out.keeps();
+    return !rest && flush(*connection, events);
+  });
+  any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
+  kept_since_.store({}, std::memory_order_relaxed);
+  return events;
+}
+
+// True: nothing is left.
+bool Sending::flush(Connection& connection, int& events) noexcept {
+  if (connection.error != 0 || connection.is(State::dead)) return false;
+  const std::ptrdiff_t moved = connection.out.flush(connection.fd());
+  if (moved < 0) connections_.fail(connection, errno);
+  connection.stuck = moved > 0 ? 0 : connection.stuck + 1;
+  if (moved > 0) ++events;
+  if (!connection.out.idle()) return false;
+  connection.unsent = false;
+  if (armed_ && !connection.hot) connections_.watch(connection, EPOLLIN);
+  if (connection.is(State::closing)) connections_.call_attention();
+  return true;
+}
+
+void Sending::push_kept(Connection& connection) noexcept {
+  const SendLock::Guard guard(connections_.lock());
+  int events = 0;
+  if (!connection.out.keeps() || !flush(connection, events)) return;
+  std::erase(unsent_, &connection);
+  any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
+  if (unsent_.empty()) kept_since_.store({}, std::memory_order_relaxed);
+}
+
+void Sending::arm() noexcept {
+  armed_ = true;
+  for (Connection* connection : unsent_) watch_both(*connection);
+}
+
+void Sending::disarm() noexcept {
+  if (!armed_) return;
+  armed_ = false;
+  for (Connection* connection : unsent_)
+    if (connection->is(State::established) || connection->is(State::closing))
+      connections_.watch(*connection, EPOLLIN);
+}
+
+// While armed: for a connection that has something to write. One that is being set up has its own
+// events, and a timeout.
+void Sending::watch_both(Connection& connection) noexcept {
+  if (connection.is(State::established) || connection.is(State::closing))
+    connections_.watch(connection, EPOLLIN | EPOLLOUT);
+}
+
+}  // namespace lfc::tcp

@@ -1,0 +1,101 @@
+#include "link/tcp/strangers.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace lfc::tcp {
+namespace {
+
+// How long a stranger may be silent although others wait for its place.
+constexpr std::chrono::milliseconds kGrace{100};
+
+bool lacks_resources(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+bool Strangers::listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
+                          std::string& why_not) {
+  Socket listener = Socket::listening(address, ports, port, why_not);
+  if (!listener) return false;
+  listeners_.push_back(std::move(listener));
+  return true;
+}
+
+bool Strangers::watch_listeners() noexcept {
+  return std::all_of(listeners_.begin(), listeners_.end(), [&](const Socket& listener) {
+    return connections_.waiting.watch(listener.fd(), nullptr, EPOLLIN);
+  });
+}
+
+int Strangers::accept() {
+  int accepted = 0;
+  if (limits_.has_failures()) limits_.forget(Clock::now());
+  std::size_t which = 0;
+  while (limits_.is_room()) {
+    Socket socket = listeners_[which].accepted(socket_options_);
+    if (!socket && !lacks_resources(errno) && ++which < listeners_.size()) continue;
+    if (!socket && !lacks_resources(errno)) return accepted;
+    if (!socket) break;
+    ++accepted;
+    const SendLock::Guard guard(connections_.lock());
+    Connection& connection = connections_.adopt(std::move(socket), State::greeting);
+    connection.stranger = true;
+    limits_.came();
+    connection.deadline = Clock::now() + connections_.options.connect_timeout;
+    connections_.note_deadline();
+    connections_.watch(connection, EPOLLIN);
+  }
+  return accepted + make_room();
+}
+
+// For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
+// its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
+// and has not been heard because we were away, is not silent.
+int Strangers::make_room() {
+  const SendLock::Guard guard(connections_.lock());
+  const Clock::time_point now = Clock::now();
+  Connection* oldest = nullptr;
+  for (const auto& connection : connections_.all())
+    if (connection->is(State::greeting) && !connection->socket.has_bytes() &&
+        (oldest == nullptr || connection->deadline < oldest->deadline))
+      oldest = connection.get();
+  if (oldest != nullptr &&
+      oldest->deadline - connections_.options.connect_timeout + kGrace <= now) {
+    drop(*oldest);
+    return 1;
+  }
+  listen_again_ = now + kGrace;
+  connections_.note_deadline();
+  listen(false);
+  return 0;
+}
+
+void Strangers::listen(bool on) noexcept {
+  for (const Socket& listener : listeners_)
+    static_cast<void>(connections_.waiting.watch(listener.fd(), nullptr, on ? EPOLLIN : 0u));
+}
+
+void Strangers::note_time(Clock::time_point now) noexcept {
+  if (listen_again_ > now) return;
+  listen_again_ = Clock::time_point::max();
+  listen(true);
+}
+
+void Strangers::refuse(Connection& connection) noexcept {
+  limits_.failed(Clock::now());
+  drop(connection);
+}
+
+void Strangers::drop(Connection& connection) noexcept {
+  counters_.add(Counter::frames_dropped);
+  connections_.kill(connection);
+}
+
+void Strangers::welcome(Connection& connection) noexcept {
+  if (connection.stranger) limits_.left();
+  connection.stranger = false;
+}
+
+}  // namespace lfc::tcp

@@ -1,0 +1,59 @@
+// Strangers: who connects to us, until its hello has been believed. Their number is limited, and so is the number of wrong
+// hellos in a second; the one that has been silent longest makes room for others.
+//
+//   Strangers strangers(connections, counters, socket_options, connect_timeout);
+//   if (!strangers.listen_on(address, ports, port, why_not)) return false;
+//   events += strangers.accept();                    // the epoll set says that somebody knocks
+//   strangers.drop(connection);                      // it was none of us; or
+//   strangers.welcome(connection);                   // it is a peer from now on
+//
+// Threads: the poller's; what says so wants the lock of the connections.
+#pragma once
+
+#include <vector>
+
+#include "base/limits.hpp"
+#include "link/ports.hpp"
+#include "link/tcp/connections.hpp"
+#include "link/tcp/stranger_limits.hpp"
+#include "stats/counters.hpp"
+
+namespace lfc::tcp {
+
+class Strangers {
+ public:
+  Strangers(Connections& connections, Counters& counters, const SocketOptions& socket_options)
+      : connections_(connections), counters_(counters), socket_options_(socket_options) {}
+
+  bool listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
+                 std::string& why_not);
+  bool listens() const noexcept { return !listeners_.empty(); }
+  // The epoll set tells of them as nullptr.
+  bool watch_listeners() noexcept;
+  int accept();
+
+  // What it has said is no proper hello.
+  void refuse(Connection& connection) noexcept;
+  void drop(Connection& connection) noexcept;
+  // With the lock.
+  void welcome(Connection& connection) noexcept;
+  void forget(const Connection& dead) noexcept {
+    if (dead.stranger) limits_.left();
+  }
+  // With the lock: listens again if it is time to.
+  void note_time(Clock::time_point now) noexcept;
+  bool is_deaf() const noexcept { return listen_again_ != Clock::time_point::max(); }
+
+ private:
+  int make_room();
+  void listen(bool on) noexcept;
+
+  Connections& connections_;
+  Counters& counters_;
+  const SocketOptions& socket_options_;
+  std::vector<Socket> listeners_;
+  StrangerLimits limits_{limits::kTcpStrangers};
+  Clock::time_point listen_again_ = Clock::time_point::max();  // nobody else is accepted before
+};
+
+}  // namespace lfc::tcp

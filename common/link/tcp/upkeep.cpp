@@ -1,0 +1,109 @@
+#include "link/tcp/upkeep.hpp"
+
+#include <array>
+#include <cerrno>
+
+namespace lfc::tcp {
+
+int Upkeep::discard(Connection& connection) noexcept {
+  std::array<std::byte, 16 * 1024> waste;
+  for (int round = 0; round < 16; ++round) {
+    const ssize_t got = ::recv(connection.fd(), waste.data(), waste.size(), MSG_DONTWAIT);
+    if (got > 0) continue;
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) connections_.kill(connection);
+    return 0;
+  }
+  return 1;
+}
+
+// Does what send(), close() and the rest of poll() have left for later.
+int Upkeep::attend() {
+  connections_.attended();
+  std::vector<std::pair<Connection*, int>> failed;
+  std::vector<Operation*> cancelled;
+  {
+    const SendLock::Guard guard(connections_.lock());
+    cancelled = connections_.take_cancelled();
+    for (const auto& connection : connections_.all()) {
+      if (connection->is(State::dead)) continue;
+      if (connection->error != 0) failed.emplace_back(connection.get(), connection->error);
+      if (connection->is(State::closing) && connection->out.idle() && !connection->shut) {
+        connection->shut = true;
+        connection->deadline = Clock::now() + connections_.options.connect_timeout;
+        ::shutdown(connection->fd(), SHUT_WR);
+      }
+    }
+  }
+  for (const auto& [connection, error] : failed) connections_.end_with_errno(*connection, error);
+  for (Operation* operation : cancelled) operation->done(operation, Result::unreachable);
+  bury();
+  return static_cast<int>(failed.size() + cancelled.size());
+}
+
+// Frees dead connections. Only here, so that no pointer outlives a round of poll().
+void Upkeep::bury() noexcept {
+  const SendLock::Guard guard(connections_.lock());
+  hot_.forget_dead();
+  sending_.forget_dead();
+  connections_.bury([this](const Connection& dead) { strangers_.forget(dead); });
+}
+
+int Upkeep::check_time(Clock::time_point now) {
+  std::vector<Connection*> late;
+  std::vector<Connection*> waiting;
+  std::vector<PeerId> missing;
+  {
+    const SendLock::Guard guard(connections_.lock());
+    strangers_.note_time(now);
+    for (const auto& connection : connections_.all()) {
+      if (!Connections::has_deadline(*connection)) continue;
+      if (connection->deadline <= now) {
+        late.push_back(connection.get());
+      } else if (connection->is(State::waiting)) {
+        waiting.push_back(connection.get());
+      }
+    }
+    connections_.note_missing(now, missing);
+    connections_.note_deadlines(strangers_.is_deaf());
+  }
+  for (Connection* connection : late) {
+    if (connection->is(State::connecting)) {
+      connections_.end(*connection, no_connection(*connection, ETIMEDOUT));
+    } else if (connection->is(State::closing)) {
+      discard(*connection);
+      connections_.end(*connection, {});
+    } else {
+      strangers_.drop(*connection);
+    }
+  }
+  for (PeerId peer : missing)
+    connections_.report_broken(peer,
+                               "its connection, which takes precedence over ours, never came");
+  int events = static_cast<int>(late.size() + missing.size());
+  for (Connection* connection : waiting) events += greeting_.admit(*connection);
+  return events;
+}
+
+// By a timer in the epoll set, so that neither poll() nor whoever sleeps looks at a clock for it.
+int Upkeep::look_after_peers() {
+  if (!connections_.waiting.timer().rang()) return 0;
+  const Clock::time_point now = Clock::now();
+  std::vector<Connection*> silent;
+  {
+    const SendLock::Guard guard(connections_.lock());
+    for (const auto& connection : connections_.all()) {
+      const bool counts = connection->is(State::hello_sent) || connection->is(State::established) ||
+                          connection->is(State::closing);
+      if (counts && connection->silence.look(now, connection->socket.vital_signs(),
+                                             connections_.options.peer_timeout))
+        silent.push_back(connection.get());
+    }
+    if (connections_.all().empty()) connections_.waiting.timer().run(Silence::Duration(0));
+  }
+  for (Connection* connection : silent)
+    connections_.end(*connection, no_answer(*connection, connection->silence.lasts(),
+                                            "although data is on its way to it"));
+  return static_cast<int>(silent.size());
+}
+
+}  // namespace lfc::tcp

@@ -1,0 +1,217 @@
+// Parts of the link tcp that need no peer: the pace of looks, the limits of strangers, the epoll set, the list of hot
+// connections, and what ends a connection.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "flight.hpp"
+#include "link/loop/loop_link.hpp"
+#include "link/tcp/connections.hpp"
+#include "link/tcp/hot_list.hpp"
+#include "link/tcp/pace.hpp"
+#include "link/tcp/stranger_limits.hpp"
+
+namespace lfc::tcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Broken final : FrameSink {
+  void on_frame(PeerId, Meta, std::span<const std::byte>) override {}
+  PeerId on_connect(Link&, const Address&) override { return kNoPeer; }
+  void on_broken(PeerId peer, Link&, std::string_view why) override { all.emplace_back(peer, why); }
+  std::vector<std::pair<PeerId, std::string>> all;
+};
+
+// Connections of a link that is none, each with the other end of its socket in our hand.
+struct Table {
+  Table() {
+    std::string why;
+    some_link = make_loop_link({}, {}, sink, why);
+    REQUIRE(some_link != nullptr);
+    connections.emplace(*some_link, sink, Connections::Options{true, 1s, 60s});
+    REQUIRE(connections->waiting.open());
+  }
+  ~Table() {
+    for (const int fd : others) ::close(fd);
+  }
+  Connection& made(PeerId peer) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    others.push_back(ends[1]);
+    Connection& connection = connections->adopt(Socket(ends[0]), State::established);
+    connection.peer = peer;
+    connections->slot(peer) = {Slot::Status::live, &connection, {}};
+    connections->watch(connection, EPOLLIN);
+    return connection;
+  }
+  std::size_t ready() {
+    EpollSet::Found found;
+    return connections->waiting.ready(found).size();
+  }
+
+  Broken sink;
+  std::unique_ptr<Link> some_link;
+  std::optional<Connections> connections;
+  std::vector<int> others;
+};
+
+int polls_until_due(Pace& pace) {
+  int polls = 1;
+  while (!pace.is_due()) ++polls;
+  return polls;
+}
+
+}  // namespace
+
+TEST_CASE("tcp: the epoll set is asked the more rarely the less it has to say", "[tcp]") {
+  for (const bool beside_hot : {false, true}) {
+    Pace pace;
+    for (std::uint32_t look = 0; look < Pace::kPatience; ++look) {
+      CHECK(polls_until_due(pace) == 1);
+      pace.looked(false, beside_hot);
+    }
+    const int rare = static_cast<int>(beside_hot ? Pace::kBesideHot : Pace::kAlone);
+    CHECK(polls_until_due(pace) == rare);
+    pace.looked(false, beside_hot);
+    CHECK(polls_until_due(pace) == rare);
+    pace.looked(false, beside_hot);
+    pace.hurry();
+    CHECK(polls_until_due(pace) == 1);
+    pace.looked(true, beside_hot);
+    CHECK(polls_until_due(pace) == 1);
+  }
+}
+
+TEST_CASE("tcp: strangers have so many places, and so many guesses in a second", "[tcp]") {
+  StrangerLimits limits(3);
+  const StrangerLimits::Time begin{100s};
+  for (int i = 0; i < 3; ++i) {
+    CHECK(limits.is_room());
+    limits.came();
+  }
+  CHECK_FALSE(limits.is_room());
+  limits.left();
+  CHECK(limits.is_room());
+
+  // Two are inside, and each of those could still fail.
+  for (std::size_t i = 0; i + 2 < StrangerLimits::kFailures; ++i) {
+    CHECK(limits.is_room());
+    limits.failed(begin + std::chrono::milliseconds(i));
+  }
+  CHECK_FALSE(limits.is_room());
+  limits.forget(begin + StrangerLimits::kPeriod - 1ms);
+  CHECK_FALSE(limits.is_room());
+  limits.forget(begin + StrangerLimits::kPeriod);
+  CHECK(limits.is_room());
+  CHECK_FALSE(limits.has_failures());
+}
+
+TEST_CASE("tcp: a hot connection is no longer in the epoll set, until it has been silent for long",
+          "[tcp]") {
+  Table table;
+  HotList hot(*table.connections);
+  Connection& connection = table.made(1);
+  REQUIRE(::write(table.others[0], "x", 1) == 1);
+  CHECK(table.ready() == 1);
+  hot.promote(connection);
+  hot.promote(connection);  // once is enough
+  CHECK(table.ready() == 0);
+  int served = 0;
+  const auto serve = [&](Connection& each) {
+    CHECK(&each == &connection);
+    return ++served == 1 ? 1 : 0;
+  };
+  CHECK(hot.poll(serve) == 1);
+  for (std::uint32_t i = 0; i < HotList::kColdAfter; ++i) CHECK(hot.poll(serve) == 0);
+  CHECK_FALSE(hot.empty());
+  CHECK(hot.poll(serve) == 0);
+  CHECK(hot.empty());
+  CHECK(table.ready() == 1);
+
+  hot.promote(connection);
+  connection.state = State::dead;
+  hot.forget_dead();
+  CHECK(hot.empty());
+  hot.promote(connection);  // the dead stay where they are
+  CHECK(hot.empty());
+}
+
+TEST_CASE("tcp: a connection ends once, and its operations with it", "[tcp]") {
+  Table table;
+  Connections& connections = *table.connections;
+  Connection& connection = table.made(4);
+  Connection& other = table.made(5);
+  Flight put;
+  Flight others;
+  connections.operations().add({&put, 4, nullptr, 0, 0});
+  connections.operations().add({&others, 5, nullptr, 0, 0});
+  CHECK(connections.established(4) == &connection);
+  connections.end(connection, "the cable was cut");
+  connections.end(connection, "the cable was cut");
+  CHECK(put.calls == 1);
+  CHECK(put.result == Result::unreachable);
+  CHECK(others.calls == 0);
+  REQUIRE(table.sink.all.size() == 1);
+  CHECK(table.sink.all[0] == std::pair<PeerId, std::string>(4, "the cable was cut"));
+  CHECK(connections.slot(4).status == Slot::Status::broken);
+  CHECK(connections.established(4) == nullptr);
+  CHECK_FALSE(connections.setting_up(4));
+  CHECK(connections.need_attention());
+
+  // Without a reason nothing is broken.
+  connections.end(other, {});
+  CHECK(others.result == Result::unreachable);
+  CHECK(table.sink.all.size() == 1);
+  CHECK(connections.slot(5).status == Slot::Status::closed);
+  int gone = 0;
+  connections.bury([&](const Connection&) { ++gone; });
+  CHECK(gone == 2);
+  CHECK(connections.all().empty());
+}
+
+TEST_CASE("tcp: operations of a peer that is closed end later, with a poll", "[tcp]") {
+  Table table;
+  Connections& connections = *table.connections;
+  Connection& connection = table.made(0);
+  Flight put;
+  connections.operations().add({&put, 0, nullptr, 0, 0});
+  Connection* found = nullptr;
+  CHECK(connections.may_start(0, found) == Link::Start::done);
+  CHECK(found == &connection);
+  CHECK(connections.release(0) == &connection);
+  CHECK(put.calls == 0);  // its caller may hold a lock
+  CHECK(connections.may_start(0, found) == Link::Start::failed);
+  CHECK(connections.take_cancelled() == std::vector<Operation*>{&put});
+  CHECK(connections.take_cancelled().empty());
+  CHECK(table.sink.all.empty());
+}
+
+TEST_CASE("tcp: who waits for a connection that takes precedence waits as long as was said",
+          "[tcp]") {
+  Table table;
+  Connections& connections = *table.connections;
+  const Clock::time_point until = Clock::now() + 1h;
+  connections.slot(3) = {Slot::Status::crossed, nullptr, until};
+  CHECK(connections.setting_up(3));
+  connections.note_deadlines(false);
+  CHECK(connections.timed());
+  std::vector<PeerId> missing;
+  connections.note_missing(until - 1ms, missing);
+  CHECK(missing.empty());
+  connections.note_missing(until, missing);
+  CHECK(missing == std::vector<PeerId>{3});
+  CHECK_FALSE(connections.setting_up(3));
+  connections.note_deadlines(false);
+  CHECK_FALSE(connections.timed());
+  connections.note_deadlines(true);
+  CHECK(connections.timed());
+}
+
+}  // namespace lfc::tcp
