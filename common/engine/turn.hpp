@@ -6,7 +6,7 @@
 //   turn.take_turn(linger, events);       // the thread, until nothing has come for a while
 //
 // Invariants: one of them drives at a time; a nested progress() does nothing; the thread never waits for the host
-// (tests/unit/engine/ni_thread_test.cpp); while the links are armed the host leaves nothing half done.
+// (tests/unit/engine/ni_thread); while the links are armed the host leaves nothing half done.
 // Threads: the host's functions by any of its threads, the thread's by that.
 #pragma once
 

@@ -62,7 +62,7 @@ class BellCord {
   BellCord() = default;
   // Rings once, to see whether it can. An owner without a bell gets no socket, and nothing is to be pulled. One that
   // has a bell and cannot be rung (errno says why: no descriptor, or another network namespace) must not be sent to:
-  // it might sleep. Held by tests/unit/link/shm_test.cpp.
+  // it might sleep. Held by tests/unit/link/shm/frames_test.cpp.
   explicit BellCord(BellState& state);
   explicit operator bool() const noexcept { return state_ != nullptr; }
 

@@ -21,7 +21,7 @@
 // Which rails of two processes pair is decided by BondOptions::pair. They must give equal keys for the same registrations, one after the
 // other, as tcp and sim do.
 // Source: MP_Lite's channel bonding (Chen 2001, ch. 5; design B), with failover.
-// Tests: tests/unit/link/bond_test.cpp, tests/conformance, tests/fault/rails.sh.
+// Tests: tests/unit/link/bond/bond_test.cpp, tests/conformance, tests/fault/rails.sh.
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,7 @@
 //   connector.finish(session, Session::State::over);
 //
 // Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a rail that was lost stays
-// so; a session that the peer begins anew ends the one before (tests/unit/link/bond_test.cpp).
+// so; a session that the peer begins anew ends the one before (tests/unit/link/bond/bond_test.cpp).
 // Threads: as the link's.
 #pragma once
 

@@ -4,7 +4,7 @@
 //   if (sessions.restless()) events += errands.attend();
 //
 // Invariant: a session that cannot do all of it now stays restless, and is tried again at the next poll
-// (tests/unit/link/bond_test.cpp). Threads: as the link's.
+// (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include "link/bond/connector.hpp"

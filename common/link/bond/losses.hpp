@@ -6,7 +6,7 @@
 //   losses.life(session, rail);                              // a sign of life
 //
 // A rail that is lost stays so. Its frames go again over others; its gets at once, its puts only when the peer has closed it
-// too. Held by tests/unit/link/bond_test.cpp. Threads: as the link's.
+// too. Held by tests/unit/link/bond/bond_test.cpp. Threads: as the link's.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //   bool all = frames.send_unsent(session);          // what lost rails carried goes again
 //
 // Invariants: a frame has its number before it is sent, and keeps it wherever it goes again; nothing is kept while there is
-// no other rail that it could go over (tests/unit/link/bond_test.cpp). Threads: as the link's.
+// no other rail that it could go over (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 //   watch.check();                                  // now and then
 //   bool timed = watch.has_work();                  // something is found by the clock only
 //
-// Held by tests/unit/link/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in time".
+// Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in time".
 // Threads: as the link's.
 #pragma once
 

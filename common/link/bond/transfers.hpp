@@ -6,7 +6,7 @@
 //   transfers.abandon(session);                               // the next complete_cancelled() tells the callers
 //
 // Invariants: an operation ends once, when all chunks have; a put that a rail has lost goes again only when the peer has
-// closed that rail (tests/unit/link/bond_test.cpp). Threads: as the link's.
+// closed that rail (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

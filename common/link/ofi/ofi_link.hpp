@@ -13,7 +13,7 @@
 // lost a connection with frames in it, and breaks the channel: at once where frames cannot overtake
 // one another, otherwise when it does not close for some seconds.
 //
-// Invariants (tests/unit/link/ofi_test.cpp):
+// Invariants (tests/unit/link/ofi):
 //  - A frame is at most what the provider delivers eagerly: larger messages overtake one another in
 //    most providers. Those that do nevertheless are put in order again.
 //  - A handshake is repeated until it is answered: providers lose frames when two processes connect

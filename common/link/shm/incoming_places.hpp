@@ -8,7 +8,7 @@
 //   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are drained
 //
 // Invariants: a place is in one of the two lists from when it is first seen until it is freed; it is freed when its sender has
-// let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm_places_test.cpp).
+// let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
 // Threads: as the link's.
 #pragma once
 

@@ -5,7 +5,7 @@
 //   out.writer.send(meta, slices, count);
 //   out.end(Outgoing::State::gone);             // nothing more goes into the ring
 //
-// Held by tests/unit/link/shm_test.cpp. Threads: as the link's.
+// Held by tests/unit/link/shm. Threads: as the link's.
 #pragma once
 
 #include <cstdint>

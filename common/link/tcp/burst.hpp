@@ -5,7 +5,7 @@
 //   bool keep = somebody_pushes && burst.follow(now);
 //   if (!keep) { write(frame); burst.wrote(time_of_writing); }
 //
-// A pure state machine. Held by tests/unit/link/burst_test.cpp.
+// A pure state machine. Held by tests/unit/link/tcp/burst_test.cpp.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 //     connect(ours[pair.ours][pair.from], theirs[pair.theirs][pair.to]);
 //
 // Pure functions, and symmetric: pair_rails(theirs, ours) finds the same pairs in the same order.
-// Held by tests/unit/link/tcp_pairs_test.cpp.
+// Held by tests/unit/link/tcp/pairs_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 //   ... at intervals of Silence::interval(timeout):
 //   if (silence.look(Clock::now(), socket.vital_signs(), timeout)) complain(silence.lasts());
 //
-// A pure state machine. Held by tests/unit/link/tcp_socket_test.cpp and tests/fault/silence.sh.
+// A pure state machine. Held by tests/unit/link/tcp/socket_test.cpp and tests/fault/silence.sh.
 #pragma once
 
 #include <algorithm>

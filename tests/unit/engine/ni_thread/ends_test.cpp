@@ -1,0 +1,127 @@
+// Upcalls from the thread, its end, and who waits for it to leave.
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "engine/open.hpp"
+#include "engine/service.hpp"
+#include "sync/asymmetric_fence.hpp"
+#include "unit/engine/ni_thread/world.hpp"
+
+namespace lfc::thread_world {
+
+TEST_CASE("ni thread: upcalls reach a host that is away") {
+  NiOptions options = short_delays();
+  options.threads = true;
+  options.upcalls = true;
+  Station target(1, "shm", "floating", options);
+  Station origin(0, "shm", "single");
+  const PeerId peer = origin.meet(target);
+  REQUIRE(add_one(origin, peer, target));
+  const std::uint32_t number = 0;
+  const Slice slice{&number, sizeof number};
+  REQUIRE(origin.ni->try_send(peer, 0, &slice, 1));
+  const auto deadline = steady_clock::now() + 10s;
+  const auto arrived = [&] { return target.count(Counter::messages_received) == 1; };
+  while (!arrived() && steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(10ms);
+  target.ni->turn().mask();
+  CHECK(target.received == 1);
+  target.ni->turn().unmask();
+}
+
+TEST_CASE(
+    "ni thread: it registers the process with those of the host, so that sends cost no fence") {
+  if (!AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric()) return;
+  for (const std::string policy : kAutonomous) {
+    INFO(policy);
+    const Station station(0, "shm", policy);
+    const auto deadline = steady_clock::now() + 10s;
+    while (!AsymmetricFence::may_be_light() && steady_clock::now() < deadline)
+      std::this_thread::sleep_for(1ms);
+    CHECK(AsymmetricFence::may_be_light());
+  }
+}
+
+TEST_CASE("ni thread: it can be ended at any time") {
+  for (const std::string policy : kAutonomous) {
+    for (const std::string idle : {"spin", "yield", "backoff", "block"}) {
+      INFO(policy << " " << idle);
+      NiOptions options = short_delays();
+      options.idle = idle.c_str();
+      for (int i = 0; i < 20; ++i) {
+        Station station(1, "shm", policy, options);
+        spin(std::chrono::microseconds(i * 20));
+      }
+      Station target(1, "shm", policy, options);
+      Station origin(0, "shm", "single");
+      const PeerId peer = origin.meet(target);
+      for (int i = 0; i < 50; ++i) REQUIRE(add_one(origin, peer, target));
+    }
+  }
+}
+
+// Keeps the control program, when the NI's thread runs it, until it is let go.
+struct Slow final : Service {
+  Verdict on_frame(PeerId, FrameType, std::span<const std::byte>) override {
+    return Verdict::malformed;
+  }
+  void on_lost(PeerId) override {}
+  bool work() override {
+    inside = true;
+    const auto deadline = steady_clock::now() + 10s;
+    while (!go && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+    return false;
+  }
+  std::atomic<bool> inside{false};
+  std::atomic<bool> go{false};
+};
+
+template <class Condition>
+bool await(Condition condition, std::chrono::seconds limit = 10s) {
+  const auto deadline = steady_clock::now() + limit;
+  while (!condition() && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+  return condition();
+}
+
+// Components enter through Ni::Access, which is compiled into them, while the thread's half is in the
+// library: as here. What the one does to sleep must be what the other looks for to wake it.
+TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he was compiled into") {
+  // For a rescue: a signal ends any sleep.
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  REQUIRE(sigaction(SIGUSR1, &nothing, nullptr) == 0);
+  Station station(0, "tcp", "floating", short_delays());
+  for (int round = 0; round < 10; ++round) {
+    Slow slow;
+    station.ni->services().attach(ServiceId::test, &slow);
+    std::atomic<bool> entered{false};
+    std::thread host([&] {
+      {
+        const Ni::Access access(*station.ni);
+        station.ni->services().wake(ServiceId::test);
+      }
+      while (!slow.inside) std::this_thread::yield();
+      const Ni::Access access(*station.ni);
+      entered = true;
+    });
+    const bool began = await([&] { return slow.inside.load(); });
+    slow.inside = true;
+    std::this_thread::sleep_for(20ms);  // by now it sleeps
+    CHECK_FALSE(entered);
+    slow.go = true;
+    const bool woken = await([&] { return entered.load(); }, 3s);
+    if (!woken) pthread_kill(host.native_handle(), SIGUSR1);
+    host.join();
+    station.ni->services().attach(ServiceId::test, nullptr);
+    REQUIRE(began);
+    REQUIRE(woken);
+  }
+}
+
+}  // namespace lfc::thread_world

@@ -1,0 +1,267 @@
+// What the thread of an NI does while its host is away, and that both take turns.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "engine/open.hpp"
+#include "unit/engine/ni_thread/world.hpp"
+
+namespace lfc::thread_world {
+
+TEST_CASE("ni thread: a host that is away is served for, and nothing is lost") {
+  for (const std::string link : kLinks) {
+    for (const std::string policy : kAutonomous) {
+      INFO(link << " " << policy);
+      Station target(1, link, policy, short_delays());
+      Station origin(0, link, "single");
+      const PeerId peer = origin.meet(target);
+      std::mt19937 random(7);
+      std::uint64_t adds = 0;
+      const auto end = steady_clock::now() + 3s;
+      while (adds < 500 || (adds < 20'000 && steady_clock::now() < end)) {
+        REQUIRE(add_one(origin, peer, target));
+        ++adds;
+        // Often just as long as it takes the thread to fall asleep; now and then longer than it lingers.
+        spin(std::chrono::nanoseconds(random() % (adds % 32 == 0 ? 100'000 : 16'000)));
+      }
+      CHECK(target.value() == adds);
+      if (policy == "floating") CHECK(target.count(Counter::thread_wakeups) > 10);
+    }
+  }
+}
+
+TEST_CASE("ni thread: host and thread take turns at random, and messages stay in order") {
+  for (const std::string link : kLinks) {
+    INFO(link);
+    Station target(1, link, "floating", short_delays());
+    std::atomic<bool> stop{false};
+    constexpr std::uint32_t kMessages = 2000;
+    std::thread sender([&] {
+      Station origin(0, link, "floating", short_delays());
+      const PeerId peer = origin.meet(target);
+      std::mt19937 random(3);
+      std::vector<std::byte> bytes(2048);
+      for (std::uint32_t i = 0; i < kMessages; ++i) {
+        std::memcpy(bytes.data(), &i, sizeof i);
+        const Slice slice{bytes.data(), sizeof i + random() % 2000};
+        struct Sent : Message {
+          bool finished = false;
+        } message;
+        if (!origin.ni->try_send(peer, 0, &slice, 1)) {
+          message.slices[0] = slice;
+          message.slice_count = 1;
+          message.done = [](Message* self, Result) { static_cast<Sent*>(self)->finished = true; };
+          origin.ni->post(peer, message);
+          while (!message.finished) origin.ni->progress();
+        }
+        if (random() % 64 == 0) spin(std::chrono::nanoseconds(random() % 100'000));
+      }
+      while (!stop.load()) origin.ni->progress();
+    });
+    std::mt19937 random(5);
+    const auto deadline = steady_clock::now() + 60s;
+    while (target.received < kMessages && steady_clock::now() < deadline) {
+      for (unsigned i = random() % 100; i > 0; --i) target.ni->progress();
+      // Away, now and then for longer than the thread may rest.
+      spin(std::chrono::nanoseconds(random() % (random() % 16 == 0 ? 2'000'000 : 200'000)));
+    }
+    stop = true;
+    sender.join();
+    CHECK(target.received == kMessages);
+    CHECK(target.in_order);
+    CHECK(target.count(Counter::thread_turns) > 0);
+  }
+}
+
+TEST_CASE(
+    "ni thread: messages to an absent host do not stall their sender before the memory is full") {
+  for (const std::string policy : kAutonomous) {
+    INFO(policy);
+    NiOptions options = short_delays();
+    options.queue_memory = 1 << 20;
+    Station target(1, "shm", policy, options);
+    Station origin(0, "shm", "single");
+    const PeerId peer = origin.meet(target);
+    std::vector<std::byte> bytes(4096);
+    const auto send_until_stalled = [&](std::uint32_t limit, std::chrono::milliseconds patience) {
+      std::uint32_t sent = 0;
+      auto last = steady_clock::now();
+      while (sent < limit && steady_clock::now() - last < patience) {
+        std::memcpy(bytes.data(), &sent, sizeof sent);
+        const Slice slice{bytes.data(), bytes.size()};
+        if (origin.ni->try_send(peer, 0, &slice, 1)) {
+          ++sent;
+          last = steady_clock::now();
+        } else if (sent == 0 && origin.ni->peers().at(peer).state == Peer::State::known) {
+          REQUIRE(add_one(origin, peer, target));  // connects
+        } else {
+          origin.ni->progress();
+        }
+      }
+      return sent;
+    };
+    // 256 of them fit, whatever the window; then the window holds what it holds, and it ends.
+    const std::uint32_t sent = send_until_stalled(5000, 300ms);
+    CHECK(sent >= 256);
+    CHECK(sent <= 256 + 2 * 64 + 1);
+    const auto deadline = steady_clock::now() + 10s;
+    while (target.received < sent && steady_clock::now() < deadline) target.ni->progress();
+    CHECK(target.received == sent);
+    CHECK(target.in_order);
+  }
+}
+
+TEST_CASE("ni thread: a host that polls is never interfered with") {
+  // Long enough that a busy machine does not take the host's core away for so long.
+  NiOptions options;
+  options.intr_delay = 50'000;
+  options.watch_interval = 100'000;
+  Station target(1, "shm", "floating", options);
+  Station origin(0, "shm", "single");
+  const PeerId there = origin.meet(target);
+  const PeerId back = target.meet(origin);
+  const auto ping_pong = [&](std::uint32_t rounds) {
+    for (std::uint32_t i = 0; i < rounds; ++i) {
+      const Slice slice{&i, sizeof i};
+      origin.received = i;
+      target.received = i;
+      while (!origin.ni->try_send(there, 0, &slice, 1)) {
+        origin.ni->progress();
+        target.ni->progress();
+      }
+      while (target.received == i) target.ni->progress();
+      while (!target.ni->try_send(back, 0, &slice, 1)) {
+        origin.ni->progress();
+        target.ni->progress();
+      }
+      while (origin.received == i) origin.ni->progress();
+    }
+  };
+  for (const PeerId peer : {there}) REQUIRE(add_one(origin, peer, target));
+  Add add;
+  target.ni->remote().atomic(back, {AtomicOp::add, 8, 1, 0},
+                             reinterpret_cast<std::uintptr_t>(&origin.word), origin.region, nullptr,
+                             &add);
+  while (add.result < 0) {
+    target.ni->progress();
+    origin.ni->progress();
+  }
+  ping_pong(10'000);
+  const std::uint64_t wakeups = target.count(Counter::thread_wakeups);
+  const std::uint64_t turns = target.count(Counter::thread_turns);
+  ping_pong(500'000);  // 10^6 messages
+  CHECK(target.count(Counter::thread_wakeups) == wakeups);
+  CHECK(target.count(Counter::thread_turns) == turns);
+}
+
+TEST_CASE("ni thread: masked it does nothing, however long; unmasked it goes on by itself") {
+  Station target(1, "shm", "floating", short_delays());
+  Station origin(0, "shm", "single");
+  const PeerId peer = origin.meet(target);
+  REQUIRE(add_one(origin, peer, target));
+  target.ni->turn().mask();
+  target.ni->turn().mask();  // nested
+  const std::uint64_t turns = target.count(Counter::thread_turns);
+  Add add;
+  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
+                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, nullptr,
+                             &add);
+  const auto watch = [&](std::chrono::milliseconds time) {
+    const auto end = steady_clock::now() + time;
+    while (steady_clock::now() < end && add.result < 0) origin.ni->progress();
+  };
+  watch(100ms);
+  target.ni->turn().unmask();
+  watch(100ms);
+  CHECK(add.result == -1);
+  CHECK(target.count(Counter::thread_turns) == turns);
+  CHECK(target.value() == 1);
+  target.ni->turn().unmask();
+  watch(10s);
+  CHECK(add.result == static_cast<int>(Result::ok));
+}
+
+TEST_CASE("ni thread: 10^5 masks and unmasks in the midst of traffic lose nothing") {
+  Station target(1, "shm", "floating", short_delays());
+  Station origin(0, "shm", "single");
+  const PeerId peer = origin.meet(target);
+  std::atomic<bool> stop{false};
+  std::uint64_t masks = 0;
+  std::thread host([&] {
+    std::mt19937 random(9);
+    while (!stop.load() || masks < 100'000) {
+      target.ni->turn().mask();
+      if (random() % 4 == 0) spin(std::chrono::nanoseconds(random() % 3000));
+      target.ni->turn().unmask();
+      ++masks;
+      spin(std::chrono::nanoseconds(random() % 8000));
+      // Each unmasking may be the last for a while: then nobody but the thread is left.
+      if (masks % 1000 == 0) std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::uint64_t adds = 0;
+  const auto end = steady_clock::now() + 2s;
+  while (steady_clock::now() < end) {
+    if (!add_one(origin, peer, target)) break;
+    ++adds;
+  }
+  stop = true;
+  host.join();
+  CHECK(masks >= 100'000);
+  CHECK(target.value() == adds);
+  CHECK(add_one(origin, peer, target));
+}
+
+TEST_CASE("ni thread: idle, it costs nothing") {
+  for (const std::string link : kLinks) {
+    INFO(link);
+    Station target(1, link, "floating");
+    Station origin(0, link, "single");
+    const PeerId peer = origin.meet(target);
+    REQUIRE(add_one(origin, peer, target));
+    // Once it sleeps. A connection that has just been made has timeouts for a moment.
+    std::this_thread::sleep_for(500ms);
+    const double cpu = cpu_seconds();
+    const long switches = context_switches();
+    std::this_thread::sleep_for(2s);
+    CHECK(cpu_seconds() - cpu < 0.002);  // 0.1 %
+#ifndef __SANITIZE_THREAD__              // which has a thread of its own that wakes by the clock
+    CHECK(context_switches() - switches <= 2);
+#else
+    CHECK(context_switches() - switches <= 40);
+#endif
+  }
+}
+
+TEST_CASE("ni thread: what waits for room goes on without the host") {
+  // The origin posts more than the ring and the window take, and goes away.
+  Station target(1, "shm", "floating", short_delays());
+  Station origin(0, "shm", "floating", short_delays());
+  const PeerId peer = origin.meet(target);
+  constexpr std::uint32_t kMessages = 2000;
+  struct Sent : Message {
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Sent> messages(kMessages);
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    messages[i].bytes.resize(4000);
+    std::memcpy(messages[i].bytes.data(), &i, sizeof i);
+    messages[i].slices[0] = {messages[i].bytes.data(), messages[i].bytes.size()};
+    messages[i].slice_count = 1;
+    messages[i].done = [](Message*, Result) {};
+    origin.ni->post(peer, messages[i]);
+  }
+  const auto deadline = steady_clock::now() + 20s;
+  while (target.received < kMessages && steady_clock::now() < deadline) target.ni->progress();
+  CHECK(target.received == kMessages);
+  CHECK(target.in_order);
+  while (origin.ni->drained() == false && steady_clock::now() < deadline) origin.ni->progress();
+  origin.ni->progress();
+}
+
+}  // namespace lfc::thread_world

@@ -1,0 +1,332 @@
+// Strangers, and hellos that are not to be believed.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "catch.hpp"
+#include "descriptors.hpp"
+#include "link/proof.hpp"
+#include "link/tcp/tcp_link.hpp"
+#include "unit/link/tcp/world.hpp"
+
+namespace lfc::tcp_world {
+
+TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") {
+  TcpOptions options = loopback();
+  options.connect_timeout = 100ms;
+  Node a(0, options);
+  Node b(1);
+  const PeerId peer = b.connect(a);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 1; });
+
+  const Identity& key = a.identity;
+  Identity wrong_key = key;
+  wrong_key.key.high ^= 1;
+  const Bytes mallory = blob_of({{9, 9}, 5, 8});
+  Random random(7);
+  std::vector<Bytes> attacks{
+      random_bytes(random, 4000),
+      Bytes(24),
+      random_bytes(random, 10),  // and then silence
+      hello(wrong_key, mallory),
+      hello(key, mallory, FrameType::message),  // wrong type
+      hello(key, random_bytes(random, 100)),    // no address
+      hello(key, without_key(a.blob)),          // claims to be the node itself
+      hello(key, b.blob),                       // nobody tells his key
+      with_header(key.tag, FrameType::hello, mallory),
+      hello(key, Bytes(kMaxAddress + 1)),  // too long
+      {},
+  };
+  Bytes half = hello(key, mallory);
+  half.resize(half.size() / 2);
+  attacks.push_back(half);
+  Bytes chatty = hello(key, mallory);
+  chatty.resize(chatty.size() + 8);
+  attacks.push_back(chatty);
+  for (int i = 0; i < 20; ++i) {  // one bit wrong in the header
+    attacks.push_back(hello(key, mallory));
+    attacks.back()[random() % sizeof(Header)] ^= std::byte{1} << (random() % 8);
+  }
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  for (const Bytes& attack : attacks) {
+    strangers.push_back(std::make_unique<Stranger>(a));
+    strangers.back()->say(attack);
+  }
+  pump({&a, &b}, [&] { return a.counters.get(Counter::frames_dropped) >= attacks.size(); });
+  pump_for({&a, &b}, 150ms);
+  CHECK(a.counters.get(Counter::frames_dropped) == attacks.size());
+  CHECK(a.connects == 1);
+  for (const auto& stranger : strangers) {  // each has been hung up on
+    char byte = 0;
+    CHECK(::recv(stranger->fd, &byte, 1, 0) <= 0);
+  }
+
+  // A proper hello that the NI does not want.
+  a.refuse = true;
+  Stranger unwanted(a);
+  unwanted.say(hello(key, mallory));
+  pump({&a, &b}, [&] { return a.connects == 2; });
+  CHECK(a.counters.get(Counter::frames_dropped) == attacks.size() + 1);
+
+  CHECK(a.broken.empty());
+  send_all({&a, &b}, b, peer, {FrameType::message, 2}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 2; });
+}
+
+namespace {
+
+// Polls with something to do, of all within that time. A node that spins has something to do in each.
+int busy_polls(Node& node, std::chrono::milliseconds time) {
+  int busy = 0;
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) busy += node.link->poll() != 0 ? 1 : 0;
+  return busy;
+}
+
+// Whether who sleeps until the node has something to do would not sleep.
+bool is_kept_awake(Node& node) {
+  std::vector<int> fds;
+  node.link->wait_fds(fds);
+  pollfd question{fds.at(0), POLLIN, 0};
+  bool always = true;
+  for (int i = 0; i < 100; ++i) {
+    node.link->poll();
+    always = always && ::poll(&question, 1, 0) > 0;
+  }
+  return always;
+}
+
+}  // namespace
+
+TEST_CASE("tcp: silent strangers beyond the limit keep nobody busy, and keep no peer out",
+          "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  const auto limit = static_cast<int>(limits::kTcpStrangers);
+  const int more = std::min(limit, 40);
+  for (int i = 0; i < limit + more; ++i) strangers.push_back(std::make_unique<Stranger>(a));
+  CHECK(busy_polls(a, 400ms) <= 2 * (limit + more));
+  CHECK_FALSE(is_kept_awake(a));
+  const PeerId peer = b.connect(a);
+  SendStatus status = SendStatus::again;
+  pump(
+      {&a, &b},
+      [&] {
+        status =
+            status == SendStatus::again ? b.send(peer, {FrameType::message, 1}, Bytes(10)) : status;
+        return a.frames.size() == 1;
+      },
+      5s);
+  CHECK(a.broken.empty());
+}
+
+TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the same", "[tcp]") {
+  constexpr std::size_t kGuesses = 300;
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  for (std::size_t i = 0; i < kGuesses; ++i) {
+    strangers.push_back(std::make_unique<Stranger>(a));
+    Identity guess = a.identity;
+    guess.key.low ^= i + 1;
+    strangers.back()->say(hello(guess, without_key(b.blob)));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto wrong = [&] { return a.counters.get(Counter::frames_dropped); };
+  pump_for({&a}, 300ms);
+  const std::uint64_t at_first = wrong();
+  if (std::chrono::steady_clock::now() - begun < 900ms) CHECK(at_first <= 256);
+  const PeerId peer = b.connect(a);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 1 && wrong() == kGuesses; });
+  CHECK(std::chrono::steady_clock::now() - begun >= 900ms);
+  CHECK(a.connects == 1);
+}
+
+TEST_CASE("tcp: who has spoken while nobody listened is heard and not dropped for silence",
+          "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  const PeerId peer = b.connect(a);
+  pump_for({&a}, 5ms);  // takes the connection, on which b has not said anything
+  std::this_thread::sleep_for(150ms);
+  // They are seen first, and not all have a place.
+  for (std::size_t i = 0; i < limits::kTcpStrangers + 10; ++i)
+    strangers.push_back(std::make_unique<Stranger>(a));
+  pump_for({&b}, 20ms);  // b says hello
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump({&a, &b}, [&] { return a.frames.size() == 1 || !b.broken.empty(); });
+  CHECK(a.frames.size() == 1);
+  CHECK(b.broken.empty());
+}
+
+namespace {
+
+// Somebody who listens where a process has listened before him.
+struct Impostor {
+  explicit Impostor(std::uint16_t port) : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const int on = 1;
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(listener, 8) == 0);
+  }
+  ~Impostor() {
+    ::close(listener);
+    if (fd >= 0) ::close(fd);
+  }
+  // All that the node says to him before it waits for an answer.
+  Bytes hello_of(Node& node) {
+    Bytes bytes;
+    pump({&node}, [&] {
+      if (fd < 0) fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+      std::array<std::byte, 4096> some;
+      const ssize_t got = fd < 0 ? 0 : ::recv(fd, some.data(), some.size(), MSG_DONTWAIT);
+      if (got > 0) bytes.insert(bytes.end(), some.begin(), some.begin() + got);
+      Header header;
+      if (bytes.size() < sizeof header) return false;
+      std::memcpy(&header, bytes.data(), sizeof header);
+      return bytes.size() == sizeof header + header.length;
+    });
+    return bytes;
+  }
+  int listener;
+  int fd = -1;
+};
+
+bool holds(const Bytes& bytes, const Key& key) {
+  Bytes wanted(sizeof key);
+  std::memcpy(wanted.data(), &key, sizeof key);
+  return std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()) != bytes.end();
+}
+
+Bytes payload_of(const Bytes& frame) { return {frame.begin() + sizeof(Header), frame.end()}; }
+
+// Says it to the node, which must take no notice but to count it.
+void is_refused(Node& node, const Bytes& hello) {
+  const int connects = node.connects;
+  const std::uint64_t dropped = node.counters.get(Counter::frames_dropped);
+  const Stranger stranger(node);
+  stranger.say(hello);
+  pump({&node}, [&] { return node.counters.get(Counter::frames_dropped) != dropped; });
+  CHECK(node.connects == connects);
+}
+
+}  // namespace
+
+TEST_CASE("tcp: a recorded hello tells no key, and is believed by nobody else and never again",
+          "[tcp]") {
+  Node a(0);
+  auto b = std::make_unique<Node>(1);
+  const Address target = b->address();
+  const Identity owner = b->identity;
+  const std::uint16_t port = b->port();
+  b.reset();
+  Bytes recorded;
+  {
+    Impostor impostor(port);
+    std::string why;
+    REQUIRE(a.link->connect(1, target, why));
+    recorded = impostor.hello_of(a);
+  }
+  CHECK_FALSE(holds(recorded, a.identity.key));
+  CHECK_FALSE(holds(recorded, owner.key));
+
+  TcpOptions second = loopback();
+  second.name = "tcp1";
+  Node stranger(1, loopback(), Key(5));
+  Node other(2, loopback(), owner.key);
+  Node rail(1, second);
+  is_refused(stranger, with_header(stranger.identity.tag, FrameType::hello, payload_of(recorded)));
+  is_refused(other, recorded);
+  is_refused(rail, recorded);
+
+  Node reborn(1);  // has the name and the key that it was meant for
+  Stranger first(reborn);
+  first.say(recorded);
+  pump({&reborn}, [&] { return reborn.connects == 1; });
+  first.leave();
+  pump({&reborn}, [&] { return !reborn.broken.empty(); });
+  is_refused(reborn, recorded);
+}
+
+TEST_CASE("tcp: a hello of which anything has been altered is refused", "[tcp]") {
+  Node a(0);
+  const Bytes payload = payload_of(hello(a.identity, blob_of({{9, 9}, 5, 8})));
+  Random random(13);
+  for (std::size_t i = 0; i < payload.size(); ++i) {
+    Bytes altered = payload;
+    altered[i] ^= std::byte{1} << (random() % 8);
+    INFO("byte " << i);
+    is_refused(a, with_header(a.identity.tag, FrameType::hello, altered));
+  }
+  const Stranger proper(a);
+  proper.say(with_header(a.identity.tag, FrameType::hello, payload));
+  pump({&a}, [&] { return a.connects == 1; });
+}
+
+TEST_CASE("tcp: who does not know the key of the process that we connect to cannot answer for it",
+          "[tcp]") {
+  const bool replays = GENERATE(false, true);
+  Node a(0);
+  auto b = std::make_unique<Node>(1);
+  const Address target = b->address();
+  const Key earlier = random_key();  // of a hello of ours whose answer he has heard
+  const Key proof = replays ? ack_proof(b->identity, "tcp", earlier) : random_key();
+  const std::uint16_t port = b->port();
+  b.reset();
+  Impostor impostor(port);
+  std::string why;
+  REQUIRE(a.link->connect(1, target, why));
+  const Bytes said = payload_of(impostor.hello_of(a));
+  const Bytes answer = with_header(a.identity.tag, FrameType::hello_ack, bytes_of(proof));
+  REQUIRE(::send(impostor.fd, answer.data(), answer.size(), MSG_NOSIGNAL) > 0);
+  pump({&a}, [&] { return !a.broken.empty(); });
+  CHECK(a.broken[0].second.find("answered hello with something else") != std::string::npos);
+  CHECK(a.send(1, {FrameType::message}, Bytes(8)) == SendStatus::broken);
+}
+
+TEST_CASE("tcp: a process whose key is not known is not connected to", "[tcp]") {
+  Node a(0);
+  Node b(1);
+  std::string why;
+  CHECK_FALSE(a.link->connect(1, Address::parse(without_key(b.blob)).value(), why));
+  CHECK(why.find("key") != std::string::npos);
+}
+
+TEST_CASE("tcp: a process without descriptors does not spin, and hears peers later", "[tcp]") {
+  Node a(0);
+  Node b(1);
+  Stranger stranger(a);
+  {
+    const AllDescriptors taken;
+    CHECK(busy_polls(a, 300ms) <= 10);
+    CHECK_FALSE(is_kept_awake(a));
+  }
+  const PeerId peer = b.connect(a);
+  send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
+  pump(
+      {&a, &b}, [&] { return a.frames.size() == 1; }, 5s);
+}
+
+}  // namespace lfc::tcp_world

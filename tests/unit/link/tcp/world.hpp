@@ -1,0 +1,255 @@
+// Processes with a link tcp each, in one process and over the loopback interface, and strangers who talk to them.
+//
+//   Node a(0), b(1);
+//   const PeerId peer = a.connect(b);
+//   send_all({&a, &b}, a, peer, {FrameType::message}, Bytes(8));       // polls until it is sent
+//   pump({&a, &b}, [&] { return b.received == 1; });                   // fails, and says where both stand, after a while
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "link/proof.hpp"
+#include "link/tcp/stream.hpp"
+#include "link/tcp/tcp_link.hpp"
+
+namespace lfc::tcp_world {
+
+using namespace std::chrono_literals;
+using Bytes = std::vector<std::byte>;
+using Random = std::mt19937_64;
+
+inline Bytes random_bytes(Random& random, std::size_t size) {
+  Bytes bytes(size);
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(&bytes[i], &word, 8);
+  }
+  for (; i < size; ++i) bytes[i] = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct Frame {
+  PeerId peer;
+  Meta meta;
+  Bytes payload;
+};
+
+inline TcpOptions loopback() {
+  TcpOptions options;
+  options.interface = {"lo", IpAddress::parse("127.0.0.1").value(), 8, 0, true};
+  return options;
+}
+
+// One process: a link and a sink that remembers everything.
+struct Node final : FrameSink {
+  explicit Node(std::uint32_t rank, const TcpOptions& options = loopback(), Key key = {})
+      : identity{{7, rank}, key ? key : Key(0xabc000u + rank, rank), 8} {
+    std::string why;
+    link = make_tcp_link(options, identity, *this, counters, why);
+    INFO(why);
+    REQUIRE(link != nullptr);
+    AddressWriter writer(identity);
+    link->publish(writer);
+    blob = std::move(writer).finish();
+    link->set_own_address(without_key(blob));
+  }
+
+  Address address() const { return Address::parse(blob).value(); }
+  std::uint16_t port() const {
+    const Address own = address();
+    std::uint16_t port = 0;
+    std::memcpy(&port, own.section(link->name()).data(), sizeof port);
+    return port;
+  }
+  PeerId id_of(const Address& from) {
+    return ids.try_emplace(from.identity().name.packed(), static_cast<PeerId>(ids.size()))
+        .first->second;
+  }
+  PeerId connect(const Node& other) {
+    const PeerId peer = id_of(other.address());
+    std::string why;
+    REQUIRE(link->reach(other.address(), why));
+    const bool connected = link->connect(peer, other.address(), why);
+    INFO(why);
+    REQUIRE(connected);
+    return peer;
+  }
+  SendStatus send(PeerId peer, Meta meta, const Bytes& payload) {
+    const Slice slice{payload.data(), payload.size()};
+    return link->send(peer, meta, &slice, 1);
+  }
+
+  void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override {
+    if (reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0) ++misaligned;
+    if (keep) frames.push_back({peer, meta, {payload.begin(), payload.end()}});
+    ++received;
+    if (hook) hook(peer, meta);
+  }
+  PeerId on_connect(Link&, const Address& from) override {
+    ++connects;
+    return refuse ? kNoPeer : id_of(from);
+  }
+  void on_broken(PeerId peer, Link&, std::string_view why) override {
+    broken.emplace_back(peer, why);
+  }
+  Keep may_keep(bool) noexcept override {
+    ++asked;
+    return keeping;
+  }
+  std::byte* place(PeerId, Meta, const Placing& frame) override {
+    return places ? places(frame) : nullptr;
+  }
+  void on_placed(PeerId peer, Meta meta, const Placing& frame) override {
+    placed(peer, meta, frame);
+  }
+
+  Identity identity;
+  Counters counters;
+  std::vector<Frame> frames;
+  std::vector<std::pair<PeerId, std::string>> broken;
+  std::map<std::uint64_t, PeerId> ids;
+  std::function<void(PeerId, Meta)> hook;
+  std::function<std::byte*(const Placing&)> places;
+  std::function<void(PeerId, Meta, const Placing&)> placed;
+  std::atomic<int> received = 0;
+  int connects = 0;
+  int asked = 0;  // whether frames may be kept
+  int misaligned = 0;
+  bool keep = true;
+  bool refuse = false;
+  std::atomic<Keep> keeping = Keep::no;
+  Bytes blob;
+  std::unique_ptr<Link> link;  // last: it goes first
+};
+
+// Polls all nodes until `done` holds; fails with their state when that takes too long.
+inline void pump(std::initializer_list<Node*> nodes, const std::function<bool()>& done,
+                 std::chrono::milliseconds limit = 20s) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!done()) {
+    for (Node* node : nodes) node->link->poll();
+    if (std::chrono::steady_clock::now() < deadline) continue;
+    std::string state;
+    for (const Node* node : nodes) {
+      state += "rank " + std::to_string(node->identity.name.rank) + ": " +
+               std::to_string(node->received) + " frames";
+      for (const auto& [peer, why] : node->broken) state += ", broken: " + why;
+      state += node->link->drained() ? "; " : ", not drained; ";
+    }
+    FAIL("timeout: " << state);
+  }
+}
+
+inline void pump_for(std::initializer_list<Node*> nodes, std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  pump(nodes, [&] { return std::chrono::steady_clock::now() >= end; });
+}
+
+// Sends once the link takes it.
+inline void send_all(std::initializer_list<Node*> nodes, Node& from, PeerId peer, Meta meta,
+                     const Bytes& payload) {
+  SendStatus status = SendStatus::again;
+  pump(nodes, [&] { return (status = from.send(peer, meta, payload)) != SendStatus::again; });
+  REQUIRE(status == SendStatus::sent);
+}
+
+inline std::size_t open_descriptors() {
+  const auto list = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(list), end(list)));
+}
+
+// A stranger: a plain blocking socket connected to the node's port.
+struct Stranger {
+  explicit Stranger(const Node& node) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(node.port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+    const timeval limit{5, 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  ~Stranger() { leave(); }
+  void leave() {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+  void say(const void* data, std::size_t size) const {
+    // The node may have hung up on us already.
+    static_cast<void>(::send(fd, data, size, MSG_NOSIGNAL));
+  }
+  void say(const Bytes& bytes) const { say(bytes.data(), bytes.size()); }
+  int fd;
+};
+
+// The address that a hello carries.
+inline Bytes blob_of(const Identity& identity) {
+  AddressWriter writer(identity);
+  writer.add("tcp", Bytes(20));
+  return without_key(std::move(writer).finish());
+}
+
+inline Bytes with_header(std::uint32_t tag, FrameType type, const Bytes& payload) {
+  Bytes bytes(sizeof(Header));
+  Header header;
+  encode_header(header, tag, kNoPeer, 0, {type}, static_cast<std::uint32_t>(payload.size()));
+  std::memcpy(bytes.data(), &header, sizeof header);
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+// By one who knows the target's key.
+inline Bytes hello(const Identity& target, const Bytes& address,
+                   FrameType type = FrameType::hello) {
+  const Key nonce = random_key();
+  const HelloHead head{nonce, hello_proof(target, "tcp", nonce, address)};
+  Bytes payload(sizeof head);
+  std::memcpy(payload.data(), &head, sizeof head);
+  payload.insert(payload.end(), address.begin(), address.end());
+  return with_header(target.tag, type, payload);
+}
+
+inline Bytes frame_bytes(tcp::Prefix prefix, std::uint8_t sequence, const Bytes& payload) {
+  const std::uint64_t word = tcp::encode_prefix(prefix, sequence);
+  Bytes bytes(tcp::kPrefix);
+  std::memcpy(bytes.data(), &word, sizeof word);
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  bytes.resize(tcp::kPrefix + tcp::padded(payload.size()));
+  return bytes;
+}
+
+template <class T>
+Bytes bytes_of(const T& value, std::size_t extra = 0) {
+  Bytes bytes(sizeof value + extra);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// So small that most writes are partial. (A receive buffer below the loopback's segment size would
+// only test the kernel's silly-window timers.)
+inline TcpOptions tiny_buffers() {
+  TcpOptions options = loopback();
+  options.send_buffer = 4096;
+  return options;
+}
+
+}  // namespace lfc::tcp_world
