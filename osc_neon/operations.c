@@ -70,7 +70,7 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
   return rma_error(status);
 }
 
-/* Not a pair, in which there may be gaps. */
+/* A predefined type without gaps: no pair. */
 static inline bool is_single(enum lfc_element element) { return element < LFC_ELEMENT_I16_I32; }
 
 /* Of single elements that follow each other on all sides. `result` may be NULL. */
@@ -134,10 +134,16 @@ static int rget(void* result, int count, ompi_datatype_t* datatype, int target, 
 static int accumulate(const void* origin, int count, ompi_datatype_t* datatype, int target,
                       ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                       ompi_op_t* op, ompi_win_t* win) {
-  const enum lfc_element element = rma_element_of(there_datatype);
-  if (datatype == there_datatype && count == there_count && ompi_datatype_is_predefined(datatype) &&
-      is_plain(datatype, count) && is_single(element))
-    return combine_plain(origin, NULL, datatype, element, count, target, disp, op, win);
+  if (datatype == there_datatype && count == there_count) {
+    const enum lfc_element element = lfc_element_of(datatype);
+    if (is_single(element))
+      return combine_plain(origin, NULL, datatype, element, count, target, disp, op, win);
+    if (element != LFC_NO_ELEMENT &&
+        lfc_rma_accumulate_pairs(rma_module_of(win)->window, (uint32_t)target, lfc_op_of(op),
+                                 element, origin, (size_t)(datatype->super.ub - datatype->super.lb),
+                                 (uint64_t)count, disp))
+      return OMPI_SUCCESS;
+  }
   return combine(origin, count, datatype, NULL, 0, MPI_BYTE, target, disp, there_count,
                  there_datatype, op, false, win, NULL);
 }
@@ -153,11 +159,10 @@ static int get_accumulate(const void* origin, int count, ompi_datatype_t* dataty
                           int result_count, ompi_datatype_t* result_datatype, int target,
                           ptrdiff_t disp, int there_count, ompi_datatype_t* there_datatype,
                           ompi_op_t* op, ompi_win_t* win) {
-  const enum lfc_element element = rma_element_of(there_datatype);
+  const enum lfc_element element = lfc_element_of(there_datatype);
   const bool alike = result_datatype == there_datatype && result_count == there_count &&
                      ((datatype == there_datatype && count == there_count) || op == MPI_NO_OP);
-  if (alike && ompi_datatype_is_predefined(there_datatype) &&
-      is_plain(there_datatype, there_count) && is_single(element))
+  if (alike && is_single(element))
     return combine_plain(origin, result, there_datatype, element, there_count, target, disp, op,
                          win);
   return combine(origin, count, datatype, result, result_count, result_datatype, target, disp,
@@ -174,7 +179,7 @@ static int rget_accumulate(const void* origin, int count, ompi_datatype_t* datat
 
 static int fetch_and_op(const void* origin, void* result, ompi_datatype_t* datatype, int target,
                         ptrdiff_t disp, ompi_op_t* op, ompi_win_t* win) {
-  const enum lfc_element element = rma_element_of(datatype);
+  const enum lfc_element element = lfc_element_of(datatype);
   if (is_single(element))
     return combine_plain(origin, result, datatype, element, 1, target, disp, op, win);
   return combine(origin, 1, datatype, result, 1, datatype, target, disp, 1, datatype, op, true, win,

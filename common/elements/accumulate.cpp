@@ -20,14 +20,18 @@ namespace {
 struct TypeFacts {
   std::uint16_t size = 0;
   std::uint16_t value_size = 0;
+  PairLayout pairs;
 };
 constexpr auto kTypes = [] {
   std::array<TypeFacts, static_cast<std::size_t>(Element::count_)> facts{};
   for (std::size_t i = 0; i < facts.size(); ++i)
     facts[i] = with_type(static_cast<Element>(i), [](auto value) {
       using T = decltype(value);
-      TypeFacts type{Packed<T>::size, 0};
-      if constexpr (is_pair<T>) type.value_size = Packed<T>::value_size;
+      TypeFacts type{Packed<T>::size, 0, {}};
+      if constexpr (is_pair<T>) {
+        type.value_size = Packed<T>::value_size;
+        type.pairs = {sizeof(T), offsetof(T, index) + sizeof(value.index)};
+      }
       return type;
     });
   return facts;
@@ -254,16 +258,17 @@ std::size_t size_of(Element element) noexcept {
   return kTypes[static_cast<std::size_t>(element)].size;
 }
 
+const std::uint32_t ElementLock::kSelf = static_cast<std::uint32_t>(getpid());
+
 // A holder that died inside leaves the lock behind; whoever finds that out takes it over.
-void ElementLock::lock() noexcept {
-  static const auto self = static_cast<std::uint32_t>(getpid());
-  for (unsigned spins = 0; !try_lock(self); ++spins) {
+void ElementLock::wait() noexcept {
+  for (unsigned spins = 0; !try_lock(kSelf); ++spins) {
     if (spins < 64) continue;
     sched_yield();
     if (spins % 4096 != 0) continue;
     std::uint32_t holder = holder_.load(std::memory_order_relaxed);
     const bool dead = holder != 0 && kill(static_cast<pid_t>(holder), 0) != 0 && errno == ESRCH;
-    if (dead && holder_.compare_exchange_strong(holder, self, std::memory_order_acquire)) return;
+    if (dead && holder_.compare_exchange_strong(holder, kSelf, std::memory_order_acquire)) return;
   }
 }
 
@@ -321,6 +326,28 @@ bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Curs
   return true;
 }
 
+PairLayout layout_of(Element element) noexcept {
+  return kTypes[static_cast<std::size_t>(element)].pairs;
+}
+
+bool accumulate_pairs(Accumulation what, std::byte* target, const std::byte* operands,
+                      std::uint64_t count, ElementLock& lock) {
+  const TypeFacts& type = kTypes[static_cast<std::size_t>(what.element)];
+  const PairCombiner combine = pair_combiner(what);
+  if (combine == nullptr) return false;
+  const auto distance = static_cast<std::int64_t>(type.pairs.distance);
+  const auto index = static_cast<std::int64_t>(type.pairs.used) - (type.size - type.value_size);
+  const Spacing spacing{distance, index};
+  const std::uint64_t most = kHeldBytes / type.pairs.distance;
+  for (std::uint64_t length = 0; count > 0; count -= length) {
+    length = std::min(count, most);
+    const std::lock_guard held(lock);
+    combine(target, spacing, operands, spacing, length);
+    target += length * type.pairs.distance, operands += length * type.pairs.distance;
+  }
+  return true;
+}
+
 namespace {
 
 // One element by a CPU atomic. False: it is none that the CPU changes at once.
@@ -347,14 +374,22 @@ inline bool change_single(Accumulation what, std::byte* target, const std::byte*
     const std::lock_guard held(guard.lock);
     if (change_single(what, target, operand, old)) return;
   }
+  const std::uint64_t bytes = count * size_of(what.element);
+  if (guard.hold == Hold::alone && bytes <= kHeldBytes) {
+    const Combiner combine = what.operation == Accumulate::no_op ? nullptr : combiner(what);
+    const std::lock_guard held(guard.lock);
+    if (old != nullptr) std::memcpy(old, target, bytes);
+    if (combine != nullptr) combine(target, operand, target, count);
+    return;
+  }
   const Together together(what);
   if (guard.hold == Hold::alone)
-    return in_parts(guard.lock, together.size, operand, old, count * together.size,
+    return in_parts(guard.lock, together.size, operand, old, bytes,
                     [&](const std::byte* from, std::byte* before, std::uint64_t length) {
                       together.change(target, from, before, length);
                       target += length;
                     });
-  const Run run{0, count * together.size, 0, 1};
+  const Run run{0, bytes, 0, 1};
   Cursor cursor({&run, 1}, 0, 1, 0);
   accumulate(what, cursor, target, operand, old, run.length, guard);
 }

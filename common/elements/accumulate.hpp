@@ -90,10 +90,16 @@ class ElementLock {
     std::uint32_t nobody = 0;
     return holder_.compare_exchange_strong(nobody, owner, std::memory_order_acquire);
   }
-  void lock() noexcept;
+  void lock() noexcept {
+    if (!try_lock(kSelf)) [[unlikely]]
+      wait();
+  }
   void unlock() noexcept { holder_.store(0, std::memory_order_release); }
 
  private:
+  static const std::uint32_t kSelf;
+  void wait() noexcept;
+
   std::atomic<std::uint32_t> holder_{0};  // process id
 };
 
@@ -131,6 +137,16 @@ void accumulate(Accumulation what, std::byte* target, const std::byte* operand, 
 // are not, or the hold does not do for it, and nothing was done; neither walk has moved.
 bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
                       const std::byte* origin, std::uint64_t bytes, ElementGuard guard);
+
+// How pairs lie one after the other in C, which is how MPI's predefined types of them lie: nearly always with gaps.
+struct PairLayout {
+  std::size_t distance = 0;  // 0: no pair
+  std::size_t used = 0;      // without the gap behind the last one
+};
+PairLayout layout_of(Element element) noexcept;
+// Combines pairs that lie so on both sides. False: no such operation, and nothing was done.
+bool accumulate_pairs(Accumulation what, std::byte* target, const std::byte* operands,
+                      std::uint64_t count, ElementLock& lock);
 
 // Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
 // they are equal; stores what was there at `old`. `size` is at most 16.

@@ -1,6 +1,7 @@
 #include "elements/combine.hpp"
 
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "elements/element_types.hpp"
@@ -35,10 +36,7 @@ template <class T, Accumulate operation>
                                   std::size_t count) {
   combine_all<T, operation>(a, b, out, count);
 }
-bool has_wide() noexcept {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
-}
+bool has_wide() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 #else
 template <class T, Accumulate operation>
 constexpr Combiner wide = basic<T, operation>;
@@ -174,8 +172,11 @@ PairCombiner pair_combiner(Accumulation what) noexcept {
 }
 
 Combiner combiner(Accumulation what) noexcept {
-  const auto& loops = has_wide() ? kLoops<true> : kLoops<false>;
-  return loops[static_cast<std::size_t>(what.element)][static_cast<std::size_t>(what.operation)];
+  static constinit std::atomic<const std::array<Loops, kElements>*> chosen{nullptr};
+  const auto* loops = chosen.load(std::memory_order_relaxed);
+  if (loops == nullptr) [[unlikely]]
+    chosen.store(loops = has_wide() ? &kLoops<true> : &kLoops<false>, std::memory_order_relaxed);
+  return (*loops)[static_cast<std::size_t>(what.element)][static_cast<std::size_t>(what.operation)];
 }
 
 Combiner number_combiner(Accumulation what) noexcept {

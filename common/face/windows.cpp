@@ -196,6 +196,13 @@ lfc_rma_status lfc_rma_accumulate_plain(lfc_rma_window* window, uint32_t target,
   });
 }
 
+bool lfc_rma_accumulate_pairs(lfc_rma_window* window, uint32_t target, lfc_op op,
+                              lfc_element element, const void* origin, size_t extent,
+                              uint64_t count, int64_t displacement) {
+  return possible(op, element) &&
+         of(window).pairs_plain(target, to_what(op, element), origin, extent, count, displacement);
+}
+
 lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
                                         const void* compare, const void* value, void* result,
                                         size_t size, int64_t displacement) {

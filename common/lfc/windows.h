@@ -114,6 +114,11 @@ LFC_SHORT_PATH enum lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uin
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_accumulate_plain(
     lfc_rma_window* window, uint32_t target, enum lfc_op op, enum lfc_element element,
     const void* origin, void* result, size_t size, uint64_t count, int64_t displacement);
+/* Of pairs that lie `extent` bytes apart on both sides. False: not that simple, and nothing was done. */
+LFC_SHORT_PATH bool lfc_rma_accumulate_pairs(lfc_rma_window* window, uint32_t target,
+                                             enum lfc_op op, enum lfc_element element,
+                                             const void* origin, size_t extent, uint64_t count,
+                                             int64_t displacement);
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
                                                             const void* compare, const void* value,
                                                             void* result, size_t size,

@@ -116,6 +116,10 @@ class Window final : private rma::Carrier, public WindowEpochs {
   WindowStatus accumulate_plain(std::uint32_t target, Accumulation what, const void* origin,
                                 void* result, std::uint64_t bytes, std::uint64_t count,
                                 std::int64_t displacement);
+  // Of pairs that lie `extent` apart on both sides, as they do in C, to memory that is mapped. False: it is something else,
+  // and nothing was done.
+  bool pairs_plain(std::uint32_t target, Accumulation what, const void* origin,
+                   std::uint64_t extent, std::uint64_t count, std::int64_t displacement);
   WindowStatus swap_plain(std::uint32_t target, const void* compare, const void* value,
                           void* result, std::size_t size, std::int64_t displacement);
   // Where a displacement lies in the target's memory, in bytes. False: nowhere, not even in 64 bits.
@@ -227,6 +231,18 @@ inline WindowStatus Window::accumulate_plain(std::uint32_t target, Accumulation 
   lfc::accumulate(what, there, static_cast<const std::byte*>(origin),
                   static_cast<std::byte*>(result), count, elements(target, count));
   return WindowStatus::ok;
+}
+
+inline bool Window::pairs_plain(std::uint32_t target, Accumulation what, const void* origin,
+                                std::uint64_t extent, std::uint64_t count,
+                                std::int64_t displacement) {
+  const PairLayout layout = layout_of(what.element);
+  if (extent != layout.distance || extent == 0 || count == 0) return false;
+  std::byte* const there = stores(target, displacement, (count - 1) * extent + layout.used);
+  if (there == nullptr) return false;
+  order_loads();
+  return lfc::accumulate_pairs(what, there, static_cast<const std::byte*>(origin), count,
+                               peer(target).control->elements);
 }
 
 inline WindowStatus Window::swap_plain(std::uint32_t target, const void* compare, const void* value,

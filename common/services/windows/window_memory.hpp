@@ -29,8 +29,8 @@ struct WindowControl {
 
 class WindowMemory {
  public:
-  // Up to so many elements are changed one by one, unless all members take the lock anyway.
-  static constexpr std::uint64_t kFewElements = 8;
+  // Up to so many elements are changed by CPU atomics, unless all members take the lock anyway: from two on that costs less.
+  static constexpr std::uint64_t kFewElements = 1;
 
   WindowMemory(Flavor flavor, std::byte* base, std::uint64_t size, WindowControl* control) noexcept
       : flavor_(flavor), base_(base), size_(size), control_(control) {}
