@@ -21,8 +21,10 @@ int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call
 
 static int free_request(ompi_request_t** request) {
   if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+  ompi_communicator_t* kept = (*request)->req_persistent ? (*request)->req_mpi_object.comm : NULL;
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
+  if (kept != NULL) OBJ_RELEASE(kept);
   *request = MPI_REQUEST_NULL;
   return OMPI_SUCCESS;
 }
@@ -128,6 +130,7 @@ int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                           ompi_request_t** out) {
   prepare(request, comm, true);
+  OBJ_RETAIN(comm); /* the program may free it, and start the request again */
   request->base.super.req_start = start_all;
   request->communicator = communicator_of(module);
   request->call = *call;

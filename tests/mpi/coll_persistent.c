@@ -152,6 +152,34 @@ static void rounds(int elements, int many) {
   }
 }
 
+// Requests keep their communicator, although another one has been made since, and memory is used for something else.
+static void freed_communicator(void) {
+  long in = 0, out = 0;
+  MPI_Comm freed, other;
+  MPI_Request requests[2];
+  MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+  INIT(Allreduce)(&in, &out, 1, MPI_LONG, MPI_SUM, freed, MPI_INFO_NULL, &requests[0]);
+  INIT(Barrier)(freed, MPI_INFO_NULL, &requests[1]);
+  MPI_Comm_free(&freed);
+  void* blocks[400];
+  for (size_t i = 0; i < 400; ++i) memset(blocks[i] = allocate(16 + i * 8), 0x77, 16 + i * 8);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  for (long round = 0; round < 4; ++round) {
+    long sum = 0;
+    doing("round %ld on a freed communicator", round);
+    in = me + round;
+    MPI_Startall(2, requests);
+    MPI_Allreduce(&in, &sum, 1, MPI_LONG, MPI_SUM, other);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    require(out == sum && sum == ranks * (ranks - 1) / 2 + ranks * round, "sums of %ld and %ld",
+            out, sum);
+  }
+  for (int i = 0; i < 400; ++i) free(blocks[i]);
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+  MPI_Comm_free(&other);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   const int many = long_run ? 300 : 12;
@@ -160,5 +188,6 @@ int main(int argc, char** argv) {
   rounds(7, many);
   rounds(900, many);
   rounds(kMost, 3);
+  for (int i = 0; i < 20; ++i) freed_communicator();
   return check_end();
 }
