@@ -192,6 +192,11 @@ bool lfc_coll_operands_spill(const lfc_coll_operands* operands) {
          (lfc_coll_buffer_spill(&operands->out) && copy_parts(&operands->takes, false));
 }
 
+bool lfc_coll_operands_in_place(const lfc_coll_operands* operands) {
+  return operands->in.packed == NULL && operands->out.packed == NULL &&
+         operands->gives.count == 0 && operands->takes.count == 0;
+}
+
 bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack) {
   bool ok = lfc_coll_buffer_close(&operands->in, false);
   if (unpack && operands->gets) ok = copy_parts(&operands->takes, false) && ok;

@@ -83,6 +83,8 @@ typedef struct lfc_coll_operands {
 void lfc_coll_operands_none(lfc_coll_operands* operands);
 bool lfc_coll_operands_fill(const lfc_coll_operands* operands);
 bool lfc_coll_operands_spill(const lfc_coll_operands* operands);
+/* Nothing of it is in a copy: there is nothing to fill or to spill. */
+bool lfc_coll_operands_in_place(const lfc_coll_operands* operands);
 /* `unpack`: if this rank gets something. False: that did not work. */
 bool lfc_coll_operands_close(lfc_coll_operands* operands, bool unpack);
 

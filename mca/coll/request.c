@@ -57,7 +57,7 @@ static int close_result(lfc_coll_request* request, enum lfc_coll_status status) 
   bool ok = true;
   if (!request->base.super.req_persistent)
     ok = lfc_coll_operands_close(&request->operands, status == LFC_COLL_OK);
-  else if (status == LFC_COLL_OK)
+  else if (status == LFC_COLL_OK && !request->in_place)
     ok = lfc_coll_operands_spill(&request->operands);
   return ok || result != OMPI_SUCCESS ? result : OMPI_ERROR;
 }
@@ -106,7 +106,7 @@ int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
 
 static int start_again(lfc_coll_request* request) {
   ompi_request_t* super = &request->base.super;
-  if (!lfc_coll_operands_fill(&request->operands)) return OMPI_ERROR;
+  if (!request->in_place && !lfc_coll_operands_fill(&request->operands)) return OMPI_ERROR;
   super->req_state = OMPI_REQUEST_ACTIVE;
   enum lfc_coll_status status;
   if (lfc_coll_try(request->communicator, &request->call, &status)) {
@@ -132,6 +132,7 @@ int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
   prepare(request, comm, true);
   OBJ_RETAIN(comm); /* the program may free it, and start the request again */
   request->base.super.req_start = start_all;
+  request->in_place = lfc_coll_operands_in_place(&request->operands);
   request->communicator = communicator_of(module);
   request->call = *call;
   *out = &request->base.super;

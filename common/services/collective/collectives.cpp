@@ -11,6 +11,9 @@
 namespace lfc {
 namespace {
 
+// Of an operation that goes on by itself: times that it has not moved, to one look for losses.
+constexpr unsigned kLooks = 32;
+
 // Which of its words the user chose for a parameter, in the order of the values.
 template <class Value>
 Value choice(const lfc_coll_parameters& said, const lfc_text& member) noexcept {
@@ -47,6 +50,7 @@ Collectives::Collectives(const lfc_coll_options& options)
       patience_({options.crowded, options.progress, options.attend}) {}
 
 Collectives::~Collectives() {
+  (void)walk();
   for (const auto& tree : lingering_) tree->leave();
   lingering_.clear();
   multicast_.reset();
@@ -159,12 +163,16 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   return made.release();
 }
 
+// While somebody walks, his next walk lets go of it.
 void Collectives::leave(lfc_coll_communicator* communicator) {
-  {
-    const std::lock_guard guard(active_mutex_);
-    std::erase(active_, communicator);
-  }
   release(communicator);
+  note_left();
+  (void)walk();
+}
+
+void Collectives::note_left() noexcept {
+  if (!left_.exchange(true, std::memory_order_relaxed))
+    running_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Collectives::release(lfc_coll_communicator* communicator) {
@@ -216,10 +224,7 @@ lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_
 
 void Collectives::start(lfc_coll_communicator& communicator, CollOperation& operation) {
   running_.fetch_add(1, std::memory_order_relaxed);
-  {
-    const std::lock_guard guard(active_mutex_);
-    if (!std::exchange(communicator.active, true)) active_.push_back(&communicator);
-  }
+  if (going_.begun(communicator)) communicator.users.fetch_add(1, std::memory_order_relaxed);
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
   patience_.attend();  // who waits for one that has ended already drives nothing
@@ -227,32 +232,33 @@ void Collectives::start(lfc_coll_communicator& communicator, CollOperation& oper
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {
   communicator.watch.explain(communicator.communicator, status);
+  Going::ended(communicator);
   running_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 int Collectives::progress() {
   if (running_.load(std::memory_order_relaxed) == 0) return 0;
-  std::vector<lfc_coll_communicator*> list;
-  {
-    const std::lock_guard guard(active_mutex_);
-    std::erase_if(active_, [](lfc_coll_communicator* communicator) {
-      if (!communicator->communicator.idle()) return false;
-      communicator->active = false;
-      return true;
-    });
-    list = active_;
-    for (lfc_coll_communicator* communicator : list)
-      communicator->users.fetch_add(1, std::memory_order_relaxed);
-  }
+  return walk();
+}
+
+int Collectives::walk() {
   int events = 0;
-  for (lfc_coll_communicator* communicator : list) {
-    if (communicator->communicator.advance()) {
+  const auto advance = [&](Going::Entry& entry) {
+    auto& each = static_cast<lfc_coll_communicator&>(entry);
+    if (each.communicator.advance()) {
       ++events;
-      communicator->watch.moved();
+      each.fruitless = 0;
+      each.watch.moved();
+    } else if (++each.fruitless % kLooks == 0) {
+      each.watch.look(each.communicator, processes_);
     }
-    communicator->watch.look(communicator->communicator, processes_);
-    release(communicator);
-  }
+  };
+  const auto let_go = [this](Going::Entry& entry) {
+    release(&static_cast<lfc_coll_communicator&>(entry));
+  };
+  const bool left = left_.exchange(false, std::memory_order_relaxed);
+  if (left) running_.fetch_sub(1, std::memory_order_relaxed);
+  if (!going_.for_each(advance, let_go) && left) note_left();
   return events;
 }
 

@@ -20,20 +20,22 @@
 
 #include "lfc/collectives.h"
 #include "services/collective/communicator.hpp"
+#include "services/collective/going.hpp"
 #include "services/collective/loss_watch.hpp"
 #include "services/collective/names.hpp"
 #include "services/collective/patience.hpp"
 #include "services/collective/processes.hpp"
 
-struct lfc_coll_communicator {
+struct lfc_coll_communicator : lfc::Going::Entry {
   lfc_coll_communicator(std::unique_ptr<lfc::Site> site, const lfc::CollOptions& options,
                         unsigned reach)
       : communicator(std::move(site), options), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
-  const unsigned found;        // what of it this rank has in reach
-  bool active = false;         // in the list of those with operations that go on by themselves
-  std::atomic<int> users = 1;  // the program, and whoever advances it just now
+  const unsigned found;  // what of it this rank has in reach
+  std::atomic<int> users =
+      1;  // the program, and the list of those with operations that go on by themselves
+  unsigned fruitless = 0;  // times that it was advanced there without moving
 };
 
 namespace lfc {
@@ -65,7 +67,7 @@ class Collectives {
     patience_.visit();
     return true;
   }
-  // Begins it, and puts the communicator among those that progress() advances.
+  // Begins it, and puts the communicator among those that progress() advances, without a lock or an allocation.
   void start(lfc_coll_communicator& communicator, CollOperation& operation);
   // One that was started has ended.
   void finished(lfc_coll_communicator& communicator, lfc_coll_status status);
@@ -85,6 +87,9 @@ class Collectives {
   bool call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
                  std::string& why_not);
   std::unique_ptr<TreeNode> plant(const Roll& roll, unsigned& found);
+  // Advances them; 0 as well if somebody is about it.
+  int walk();
+  void note_left() noexcept;
   void release(lfc_coll_communicator* communicator);
   void sweep();
 
@@ -99,9 +104,9 @@ class Collectives {
   std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone
   std::uint64_t groups_ = 0;
   std::uint64_t groups_made_ = 0;
-  std::mutex active_mutex_;
-  std::vector<lfc_coll_communicator*> active_;
-  std::atomic<std::uint32_t> running_ = 0;
+  Going going_;
+  std::atomic<std::uint32_t> running_ = 0;  // in all of them, and one more while left_
+  std::atomic<bool> left_ = false;          // the next walk may let go of one
   unsigned agreed_ =
       LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;  // set before there is a second thread
   std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits

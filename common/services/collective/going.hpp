@@ -1,0 +1,87 @@
+// Going: communicators with operations that go on by themselves, for whoever drives them: they are put in, visited and taken
+// out without a lock or memory of their own.
+//
+//   struct Mine : Going::Entry { ... };
+//   if (going.begun(mine)) keep(mine);                 // it is in the list from now on
+//   Going::ended(mine);                                // one that had begun
+//   going.for_each([](Going::Entry& entry) { advance(entry); }, [](Going::Entry& entry) { let_go(entry); });
+//
+// Each entry with something begun is visited by whoever is first; others go away meanwhile, as does who comes from
+// inside a visit. What has ended is taken out by a later walk, which lets go of it.
+// Held by tests/unit/services/collective/going_test.cpp. Threads: any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace lfc {
+
+class Going {
+ public:
+  struct Entry {
+    std::atomic<std::uint32_t> running = 0;  // begun, and not ended
+    std::atomic<bool> listed = false;
+    Entry* next = nullptr;
+  };
+
+  // True: it was not in the list, and is now.
+  bool begun(Entry& entry) noexcept {
+    entry.running.fetch_add(1, std::memory_order_seq_cst);
+    if (entry.listed.exchange(true, std::memory_order_seq_cst)) return false;
+    Entry* newest = added_.load(std::memory_order_relaxed);
+    do {
+      entry.next = newest;
+      // Pairs with the acquire in take_added().
+    } while (!added_.compare_exchange_weak(newest, &entry, std::memory_order_release,
+                                           std::memory_order_relaxed));
+    return true;
+  }
+  static void ended(Entry& entry) noexcept {
+    entry.running.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+  // False: somebody is at it.
+  template <class Visit, class LetGo>
+  bool for_each(Visit visit, LetGo let_go) {
+    if (walked_.test_and_set(std::memory_order_acquire)) return false;
+    take_added();
+    for (Entry** at = &first_; *at != nullptr;) {
+      Entry& entry = **at;
+      Entry* const next = entry.next;  // of one that is taken out somebody else may write it
+      if (is_over(entry)) {
+        *at = next;
+        let_go(entry);
+      } else {
+        visit(entry);
+        at = &entry.next;
+      }
+    }
+    walked_.clear(std::memory_order_release);  // pairs with the acquire above
+    return true;
+  }
+
+ private:
+  // Who begins counts first and looks at the mark then; here it is the other way round: so one of the two sees the other.
+  static bool is_over(Entry& entry) noexcept {
+    if (entry.running.load(std::memory_order_seq_cst) != 0) return false;
+    entry.listed.store(false, std::memory_order_seq_cst);
+    return entry.running.load(std::memory_order_seq_cst) == 0 ||
+           entry.listed.exchange(true, std::memory_order_seq_cst);
+  }
+  void take_added() noexcept {
+    if (added_.load(std::memory_order_relaxed) == nullptr) return;
+    Entry* entry = added_.exchange(nullptr, std::memory_order_acquire);  // pairs with begun()
+    while (entry != nullptr) {
+      Entry* const next = entry->next;
+      entry->next = first_;
+      first_ = entry;
+      entry = next;
+    }
+  }
+
+  std::atomic<Entry*> added_ = nullptr;  // by anybody, since the last walk
+  Entry* first_ = nullptr;               // of the walker's
+  std::atomic_flag walked_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace lfc
