@@ -99,6 +99,7 @@ void lfc_btl_detour(const char* link, const char* why) {
 /* --- Start --- */
 
 static size_t at_most(size_t value, size_t limit) { return value < limit ? value : limit; }
+static size_t larger(size_t one, size_t other) { return one < other ? other : one; }
 
 /* Fits the limits that the user or the defaults gave to what the links can carry. */
 static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
@@ -111,19 +112,20 @@ static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
 /* r2 takes for sending to a peer what is most exclusive of all that reaches it; of what is less so it takes what can do all
  * of remote memory, for windows. Those of osc/rdma (4.1) do without knowing who is reached, in the first module that has
  * atomics. */
-static void make_far(void) {
+static void make_far(size_t max_message) {
   if (lfc_btl.near.btl_exclusivity == UINT32_MAX) --lfc_btl.near.btl_exclusivity;
   lfc_btl.far = lfc_btl.near;
   ++lfc_btl.far.btl_exclusivity;
+  lfc_btl.far.btl_max_send_size = max_message;
   lfc_btl.far.btl_eager_limit =
-      at_most(mca_btl_lfc_component.options.said.far_eager_limit, lfc_btl.near.btl_max_send_size);
+      at_most(mca_btl_lfc_component.options.said.far_eager_limit, lfc_btl.far.btl_max_send_size);
   lfc_btl.far.btl_rndv_eager_limit =
       at_most(lfc_btl.near.btl_rndv_eager_limit, lfc_btl.far.btl_eager_limit);
   lfc_btl.far.btl_flags &= ~(uint32_t)(MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS);
   lfc_btl.far.btl_atomic_flags = 0;
 }
 
-static bool make_lists(void) {
+static bool make_lists(size_t largest) {
   const struct {
     opal_free_list_t* list;
     size_t size;
@@ -131,8 +133,7 @@ static bool make_lists(void) {
   } lists[] = {
       {&lfc_btl.headers, sizeof(lfc_btl_fragment) + kHeaderRoom, OBJ_CLASS(lfc_btl_fragment)},
       {&lfc_btl.eager, sizeof(lfc_btl_fragment) + lfc_btl.eager_room, OBJ_CLASS(lfc_btl_fragment)},
-      {&lfc_btl.large, sizeof(lfc_btl_fragment) + lfc_btl.near.btl_max_send_size,
-       OBJ_CLASS(lfc_btl_fragment)},
+      {&lfc_btl.large, sizeof(lfc_btl_fragment) + largest, OBJ_CLASS(lfc_btl_fragment)},
       {&lfc_btl.operations, sizeof(lfc_btl_operation), OBJ_CLASS(lfc_btl_operation)},
   };
   bool made = true;
@@ -178,6 +179,8 @@ bool lfc_btl_module_open(bool threads) {
   }
   if (mca_btl_lfc_component.options.said.verbose >= 1) opal_output(0, "btl lfc: %s", text);
 
+  const size_t far_message =
+      at_most(lfc_btl.near.btl_max_send_size, lfc_adapter_max_far_message(lfc_btl.adapter));
   fit_limits(&lfc_btl.near, lfc_adapter_max_message(lfc_btl.adapter));
   /* Protocol headers with a registration handle in them must fit, whatever the eager limit. */
   lfc_btl.eager_room = lfc_btl.near.btl_eager_limit;
@@ -191,7 +194,7 @@ bool lfc_btl_module_open(bool threads) {
     decline("btl_lfc_registration_cache: Open MPI has no cache to give (rcache grdma)");
   } else if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
     decline("cannot publish the address of this process");
-  } else if (!make_lists()) {
+  } else if (!make_lists(larger(lfc_btl.near.btl_max_send_size, far_message))) {
     decline("out of memory");
     drop_lists();
   } else {
@@ -199,7 +202,7 @@ bool lfc_btl_module_open(bool threads) {
       lfc_btl.near.btl_get_local_registration_threshold = 0;
       lfc_btl.near.btl_put_local_registration_threshold = 0;
     }
-    make_far();
+    make_far(far_message);
     /* A peer may talk to us before we ever talk to anybody; once we do, r2 registers us again,
      * with high priority. */
     (void)opal_progress_register_lp(mca_btl_lfc_component.super.btl_progress);

@@ -64,9 +64,13 @@ inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 // Largest frame. With its prefix it is what the kernel passes to the interface in one segmentation-offload unit: 64 KiB less
 // headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for each byte.
 inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
+// Of a message of 64 KiB, which many programs send, with its headers: the few bytes beyond a unit cost less than what they
+// save, a round trip.
+inline const std::size_t kTcpMessage =
+    std::max<std::uint64_t>(limit("tcp_message", 632, 64 * 1024 + 256), kTcpPayload);
 // Of a service, whose bytes are placed as they come: it makes no difference there, and each costs a system call.
 inline const std::size_t kTcpPlaced =
-    std::max<std::uint64_t>(limit("tcp_placed", 632, 128 * 1024 + 24), kTcpPayload);
+    std::max<std::uint64_t>(limit("tcp_placed", 632, 128 * 1024 + 24), kTcpMessage);
 // Bytes that are read before it is known where those after them belong.
 inline const std::size_t kTcpAhead = limit("tcp_ahead", 64, 8 * 1024);
 inline constexpr std::size_t kLargestTcpSegment = 256 * 1024;
@@ -175,7 +179,7 @@ inline const std::size_t kPushShare =
 // Messages up to here go at once; a fragment of a larger one; of one that is put or got in pieces.
 inline const std::size_t kEagerMessage = limit("eager_message", 256, 48 * 1024);
 inline const std::size_t kLargestMessage =
-    std::max<std::uint64_t>(kEagerMessage, limit("largest_message", 512, 64 * 1024));
+    std::max<std::uint64_t>(kEagerMessage, limit("largest_message", 512, 64 * 1024 + 256));
 inline const std::size_t kPipelineFragment = limit("pipeline_fragment", 4096, 1024 * 1024);
 inline const std::uint32_t kPeerFragments = limit("peer_fragments", 1, 128);
 

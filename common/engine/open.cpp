@@ -63,7 +63,7 @@ std::string find_fault_in_links(const NiOptions& options) {
     if (std::count(items.begin(), items.end(), item) > 1)
       return fault(options, options.links, quoted(item) + " is named twice");
   }
-  const std::string found =
+  std::string found =
       unheeded(options, options.provider, [](const Cable& cable) { return cable.heeds_provider; });
   if (!found.empty()) return found;
   return unheeded(options, options.interfaces,
@@ -141,7 +141,8 @@ std::string describe(const CableOpening& opening, const std::string& left_out) {
   for (const std::string& name : opening.open) text += " " + name;
   if (!left_out.empty()) text += "; not open: " + left_out;
   text += opening.notes;
-  const std::uint64_t frame = opening.ni.max_message();
+  const std::uint64_t frame =
+      std::max(opening.ni.max_message(), opening.ni.peers().max_far_message());
   text +=
       "; frames <= " + std::to_string(frame) + " B, windows " +
       std::to_string(options.initial_window) + ".." + std::to_string(options.max_window) +

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "link/far.hpp"
 #include "machine/file_descriptor.hpp"
 
 namespace lfc {
@@ -28,6 +29,14 @@ PeerTable::PeerTable(const Config& config, const Identity& identity, Counters& c
 void PeerTable::add_link(std::unique_ptr<Link> link) {
   max_payload_ = links_.empty() ? link->max_payload() : std::min(max_payload_, link->max_payload());
   links_.push_back(std::move(link));
+}
+
+std::size_t PeerTable::max_far_message() const noexcept {
+  std::size_t least = 0;
+  for (const auto& link : links_)
+    if (asks_far(link->traits()))
+      least = least == 0 ? link->max_message() : std::min(least, link->max_message());
+  return least == 0 ? max_payload_ : least;
 }
 
 PeerId PeerTable::find(ProcessName name) const noexcept {

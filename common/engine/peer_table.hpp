@@ -53,6 +53,8 @@ class PeerTable {
   const std::vector<Link*>& busy_links() const noexcept { return busy_links_; }
   // Payload bytes of the largest frame that every link takes.
   std::size_t max_payload() const noexcept { return max_payload_; }
+  // Of the largest message that every link takes that asks_far(); without one, of any link.
+  std::size_t max_far_message() const noexcept;
 
   std::size_t size() const noexcept { return peers_.size(); }
   bool has(PeerId id) const noexcept { return id < peers_.size(); }

@@ -199,6 +199,10 @@ const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size) {
 
 size_t lfc_adapter_max_message(const lfc_adapter* adapter) { return adapter->ni->max_message(); }
 
+size_t lfc_adapter_max_far_message(const lfc_adapter* adapter) {
+  return adapter->ni->peers().max_far_message();
+}
+
 uint32_t lfc_adapter_known_peer(lfc_adapter* adapter, uint32_t job, uint32_t rank) {
   const lfc::Ni::Access access(*adapter->ni);
   const PeerId peer = adapter->ni->peers().find({job, rank});

@@ -82,7 +82,9 @@ lfc_adapter* lfc_adapter_open(const struct lfc_options* options, const struct lf
 void lfc_adapter_close(lfc_adapter* adapter);
 
 const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size);
+/* Bytes of the largest message to any peer; and to any that is far. */
 size_t lfc_adapter_max_message(const lfc_adapter* adapter);
+size_t lfc_adapter_max_far_message(const lfc_adapter* adapter);
 
 /* The peer whose whole address is known; LFC_NO_PEER: none of this name. */
 uint32_t lfc_adapter_known_peer(lfc_adapter* adapter, uint32_t job, uint32_t rank);

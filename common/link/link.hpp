@@ -27,6 +27,7 @@
 // Threads: none of its own that call the sink; the NI lets one thread at a time into its links.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -134,6 +135,10 @@ class Link {
   std::string_view name() const noexcept { return traits_.name; }
   // Payload bytes that one frame may carry at most.
   virtual std::size_t max_payload() const noexcept = 0;
+  // That of one of type `message`.
+  std::size_t max_message() const noexcept {
+    return std::max(max_payload(), traits_.message_payload);
+  }
   // Adds this link's section to the process's address.
   virtual void publish(AddressWriter& writer) const = 0;
   // Called once with the finished address, without_key(), before the first connect.

@@ -34,6 +34,8 @@ struct LinkTraits {
   std::size_t remote_memory_from = 1;
   // An announced message may as well come in frames, which may be faster: found out while messages come.
   bool either_way = false;
+  // Bytes of the largest `message` frame, if larger ones than others may go; else 0.
+  std::size_t message_payload = 0;
   // Bytes of the largest `service` frame, if larger ones than others go, because their bytes go where their receiver wants
   // them (FrameSink::place); else 0.
   std::size_t placed_payload = 0;

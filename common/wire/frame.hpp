@@ -130,7 +130,7 @@ struct CreditPayload {
 };
 static_assert(sizeof(CreditPayload) == 4);
 
-inline constexpr std::uint8_t kWireVersion = 5;
+inline constexpr std::uint8_t kWireVersion = 6;
 
 // Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
 std::uint32_t header_check(const Header& header) noexcept;

@@ -22,6 +22,17 @@ bool reaches_memory(Lan& lan) {
   return lan[0].link->remote_memory(lan.id(0, lan.other()));
 }
 
+// The largest message comes whole.
+bool carries_largest(Lan& lan) {
+  const std::string largest(lan[0].link->max_message(), 'l');
+  if (!lan.connect(0, lan.other()) ||
+      !lan.send(0, lan.other(), {FrameType::message}, largest.data(), largest.size()))
+    return false;
+  if (!lan.poll_until([&] { return lan[lan.other()].frame_count != 0; })) return false;
+  const auto& got = lan[lan.other()].frames.back().payload;
+  return got.size() == largest.size() && got.back() == std::byte{'l'};
+}
+
 std::set<int> descriptors() {
   std::set<int> open;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
@@ -75,6 +86,17 @@ TEST_CASE("traits say what a link does", "[conformance]") {
       CHECK((!traits.one_sided || traits.remote_memory));
       CHECK((!traits.either_way || (traits.remote_memory && traits.copies_at_once)));
       CHECK((!traits.registration_costs || traits.remote_memory));
+    }
+  }
+}
+
+TEST_CASE("the largest message that a link says it takes comes whole", "[conformance]") {
+  for (const Kind& kind : kinds()) {
+    DYNAMIC_SECTION(kind.name) {
+      Lan lan(kind, 2);
+      if (!lan.open()) continue;  // link_test says so
+      CHECK(lan[0].link->max_message() >= lan[0].link->max_payload());
+      CHECK(carries_largest(lan));
     }
   }
 }

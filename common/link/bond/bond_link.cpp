@@ -37,6 +37,7 @@ void BondLink::add_rail(std::string label, std::unique_ptr<Link> rail, RailUse u
   traits_.remote_memory = traits_.remote_memory && rail->traits().remote_memory;
   traits_.registration_costs |= rail->traits().registration_costs;
   rails_.add(std::move(label), std::move(rail), use);
+  traits_.message_payload = rails_.max_message();
 }
 
 void BondLink::close(PeerId peer) noexcept {

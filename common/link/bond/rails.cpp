@@ -39,8 +39,11 @@ Rails::Rails(RailEvents& events) {
 }
 
 void Rails::add(std::string label, std::unique_ptr<Link> link, RailUse use) {
-  const std::size_t payload = link->max_payload() - sizeof(Head);
-  max_payload_ = all_.empty() ? payload : std::min(max_payload_, payload);
+  const auto least = [&](std::size_t before, std::size_t payload) {
+    return all_.empty() ? payload - sizeof(Head) : std::min(before, payload - sizeof(Head));
+  };
+  max_payload_ = least(max_payload_, link->max_payload());
+  max_message_ = least(max_message_, link->max_message());
   all_.push_back({std::move(label), std::move(link), use});
 }
 

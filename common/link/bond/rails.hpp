@@ -52,6 +52,7 @@ class Rails {
   const Rail& operator[](std::size_t rail) const noexcept { return all_[rail]; }
   // Of the smallest.
   std::size_t max_payload() const noexcept { return max_payload_; }
+  std::size_t max_message() const noexcept { return max_message_; }
 
   void publish(AddressWriter& writer) const;
   void set_own_address(std::span<const std::byte> address);
@@ -78,6 +79,7 @@ class Rails {
   std::vector<std::unique_ptr<FrameSink>> sinks_;
   std::vector<Rail> all_;
   std::size_t max_payload_ = 0;
+  std::size_t max_message_ = 0;
   std::uint64_t polls_ = 0;
 };
 

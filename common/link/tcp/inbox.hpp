@@ -80,7 +80,7 @@ class Inbox {
 
  private:
   // With less room than this a read would be cut short for the buffer's sake.
-  static inline const std::size_t kLowRoom = limits::kTcpPayload + kPrefix;
+  static inline const std::size_t kLowRoom = limits::kTcpMessage + kPrefix;
 
   void make_room() noexcept {
     if (begin_ == 0 || capacity_ - end_ >= kLowRoom) return;

@@ -9,6 +9,7 @@
 namespace lfc::tcp {
 namespace {
 
+constexpr Kind kMessage = static_cast<Kind>(FrameType::message);
 constexpr Kind kService = static_cast<Kind>(FrameType::service);
 // Reads that are kept short for the sake of placed frames, and find none, until they are no longer.
 constexpr std::uint8_t kExpected = 8;
@@ -24,6 +25,7 @@ bool is_acceptable(const Prefix& prefix) noexcept {
     case kGetData:
       return prefix.length > sizeof(BulkHead) &&
              prefix.length <= sizeof(BulkHead) + limits::kTcpSegment;
+    case kMessage: return prefix.length <= limits::kTcpMessage;
     case kService: return prefix.length <= limits::kTcpPlaced;
     default:
       return prefix.kind > kGoodbye && is_valid(static_cast<FrameType>(prefix.kind)) &&

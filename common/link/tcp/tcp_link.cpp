@@ -42,6 +42,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
     : Link({.name = options.name,
             .wakes = true,
             .remote_memory = true,
+            .message_payload = limits::kTcpMessage,
             .placed_payload = limits::kTcpPlaced}),
       options_(resolved(options)),
       socket_options_(socket_options(options_)),

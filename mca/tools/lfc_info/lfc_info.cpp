@@ -247,7 +247,7 @@ void show_messages(const std::vector<Opened>& links) {
   heading("how a contiguous message goes (MPI_Send; copies by processors of this node)");
   for (const Opened& link : links) {
     const std::size_t limit =
-        lfc::asks_far(link.traits) ? lfc::limits::kTcpPayload : lfc::limits::kEagerMessage;
+        lfc::asks_far(link.traits) ? lfc::limits::kTcpMessage : lfc::limits::kEagerMessage;
     const std::string eager = "up to " + bytes(limit);
     const bool on_node = link.traits.copies_at_once;
     const bool fetched = link.traits.remote_memory;

@@ -17,7 +17,9 @@ namespace {
 
 struct Cable final : Link {
   Cable(FrameSink& sink_, std::size_t payload_)
-      : Link({.name = "cable"}), sink(sink_), payload(payload_) {}
+      : Link({.name = "cable", .message_payload = payload_ + 100}),
+        sink(sink_),
+        payload(payload_) {}
   std::size_t max_payload() const noexcept override { return payload; }
   void publish(AddressWriter&) const override {}
   bool reach(const Address&, std::string&) override { return true; }
@@ -90,6 +92,7 @@ TEST_CASE("what comes on a rail is told with the rail's number", "[bond]") {
   CHECK(both.broken == std::pair<int, PeerId>{0, 6});
   CHECK(both.rails.count() == 2);
   CHECK(both.rails.max_payload() == 800 - sizeof(bond::Head));
+  CHECK(both.rails.max_message() == 900 - sizeof(bond::Head));
 }
 
 TEST_CASE(

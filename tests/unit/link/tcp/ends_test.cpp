@@ -39,7 +39,8 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
       frame(static_cast<tcp::Kind>(FrameType::hello), {}),  // not now
       frame(static_cast<tcp::Kind>(FrameType::last_) + 1, {}),
       frame(255, {}),
-      frame(message, Bytes(a.link->max_payload() + 1)),
+      frame(message, Bytes(a.link->max_message() + 1)),
+      frame(static_cast<tcp::Kind>(FrameType::atomic), Bytes(a.link->max_payload() + 1)),
       frame(tcp::kGoodbye, Bytes(8)),
       frame(tcp::kGet, Bytes(31)),
       frame(tcp::kGet, bulk(0)),

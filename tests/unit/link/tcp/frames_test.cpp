@@ -45,6 +45,7 @@ TEST_CASE("tcp: random frames in random slices arrive whole and in order", "[tcp
   const PeerId ab = a.connect(b);
   Random random(42);
   const std::size_t max = a.link->max_payload();
+  REQUIRE(a.link->max_message() == limits::kTcpMessage);
   std::vector<std::pair<Meta, Bytes>> sent[2];
   PeerId peer_of[2] = {ab, kNoPeer};
   Node* nodes[2] = {&a, &b};

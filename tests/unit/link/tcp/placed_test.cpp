@@ -60,7 +60,7 @@ TEST_CASE("tcp: the bytes of services' frames land where they are wanted", "[tcp
   REQUIRE(a.link->traits().placed_payload == limits::kTcpPlaced);
   for (int i = 0; i < 400; ++i) {
     const bool service = random() % 3 != 0;
-    const std::size_t most = service ? limits::kTcpPlaced : a.link->max_payload();
+    const std::size_t most = service ? limits::kTcpPlaced : a.link->max_message();
     const std::size_t size = random() % 4 == 0 ? most : static_cast<std::size_t>(random()) % 300;
     Bytes payload = random_bytes(random, size);
     if (size != 0) payload[0] = static_cast<std::byte>(random() % 8);
