@@ -23,7 +23,7 @@ void enqueue(OriginPeer& peer, WindowOp& op) {
 
 Origin::Origin(std::uint32_t ranks, const WindowMemory& memory, Operations& operations,
                Carrier& carrier)
-    : memory_(memory), operations_(operations), carrier_(carrier), peers_(ranks) {}
+    : OriginPeers(ranks, carrier), memory_(memory), operations_(operations) {}
 
 WindowStatus Origin::check(const WindowCall& call) const noexcept {
   if (!call.fits()) return WindowStatus::truncated;
@@ -43,33 +43,6 @@ WindowStatus Origin::check(const WindowCall& call) const noexcept {
       if (memory_.resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
     }
   return WindowStatus::ok;
-}
-
-// Whether an operation may reach the target now. Asks for the lock when it is the first to need it.
-bool Origin::permitted(OriginPeer& peer) {
-  if (passive(peer)) {
-    if (peer.lock == OriginPeer::Lock::none) {
-      peer.lock = access_.lock_all_assumed ? OriginPeer::Lock::assumed : OriginPeer::Lock::wanted;
-      peer.exclusive = false;
-    }
-    if (peer.lock == OriginPeer::Lock::wanted) {
-      peer.lock = OriginPeer::Lock::requested;
-      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, peer.exclusive ? kExclusive : 0));
-    }
-    return peer.lock != OriginPeer::Lock::requested;
-  }
-  if (peer.in_access)
-    return peer.access_granted || static_cast<std::int32_t>(peer.posts - peer.posts_used) >= 0;
-  return true;
-}
-
-Moment Origin::moment(OriginPeer& peer) {
-  Moment now;
-  now.ready = peer.first == nullptr && !peer.carrying && permitted(peer);
-  now.passive = passive(peer);
-  now.held = peer.lock >= OriginPeer::Lock::held;
-  now.frames_under_way = peer.frames_under_way();
-  return now;
 }
 
 Issued Origin::issue(const WindowCall& call) {
@@ -169,16 +142,6 @@ void Origin::host_operation_done(WindowOp& op) {
 void Origin::native_done(Rank target, WindowStatus status) noexcept {
   --peers_[target].natives;
   if (status != WindowStatus::ok) trouble_.error = status;
-}
-
-bool Origin::all_locally_complete() const noexcept {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const OriginPeer& peer) { return peer.locally_complete(); });
-}
-
-bool Origin::all_remotely_complete() const noexcept {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const OriginPeer& peer) { return peer.remotely_complete(); });
 }
 
 // --- What others tell ---

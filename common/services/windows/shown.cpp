@@ -17,7 +17,9 @@ struct Insight<Window> {
   static const look::Field kFields[];
   static const look::Schema kSchema;
 
-  static const std::vector<WindowRoute>& routes(const Window& window) { return window.routes_; }
+  static const std::vector<WindowRoute>& routes(const Window& window) {
+    return window.carrier_.routes_;
+  }
   static const std::vector<rma::OriginPeer>& targets(const Window& window) {
     return window.protocol_.origin.peers_;
   }
@@ -28,7 +30,7 @@ struct Insight<Window> {
 
 const look::Field Insight<Window>::kFields[] = {
     number<std::uint32_t>("id", {offsetof(Window, facts_.id)}),
-    number<std::uint32_t>("member", {offsetof(Window, rank_)}),
+    number<std::uint32_t>("member", {offsetof(Window, carrier_.rank_)}),
     number<bool>("fence_open", {offsetof(Window, protocol_.origin.access_.fence_open)}),
     number<bool>("started", {offsetof(Window, protocol_.origin.access_.started)}),
     number<bool>("lock_all", {offsetof(Window, protocol_.origin.access_.lock_all)}),

@@ -58,10 +58,9 @@ std::unique_ptr<Window> Windows::create(WindowShape shape) {
 }
 
 Window::Window(Windows& windows, Shape shape, const Placement& placement)
-    : WindowEpochs(windows, placement, *this),
-      rank_(shape.rank),
+    : WindowEpochs(windows, placement, carrier_),
       segment_(std::move(shape.segment)),
-      routes_(shape.ranks) {
+      carrier_(windows, *this, shape.rank, shape.ranks) {
   facts_.displacement_unit = shape.displacement_unit;
   facts_.process = static_cast<std::uint32_t>(::getpid());
   facts_.control_offset = shape.control_offset;
@@ -82,10 +81,10 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
     all_mapped_ = true;
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       const WindowFacts& its = facts[rank];
-      routes_[rank].peer = ids[rank];
-      routes_[rank].id = its.id;
-      routes_[rank].base = its.base;
-      routes_[rank].region = its.region;
+      carrier_.route(rank).peer = ids[rank];
+      carrier_.route(rank).id = its.id;
+      carrier_.route(rank).base = its.base;
+      carrier_.route(rank).region = its.region;
       rma::OriginPeer& peer = protocol_.origin.peer(rank);
       // In dynamic windows displacements are addresses.
       peer.displacement_unit = protocol_.memory.dynamic() ? 1 : its.displacement_unit;
@@ -102,7 +101,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
 bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
   rma::OriginPeer& peer = protocol_.origin.peer(rank);
   WindowMemory& memory = protocol_.memory;
-  if (rank == rank_) {
+  if (rank == carrier_.self()) {
     peer.mapped = memory.base();
     peer.control = &memory.control();
     peer.reach.mapped = true;
@@ -111,7 +110,7 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
   }
   if (!neighbour || its.segment.size == 0) return true;
   std::byte* segment = nullptr;
-  std::optional<SharedMemory>& opened = routes_[rank].segment;
+  std::optional<SharedMemory>& opened = carrier_.route(rank).segment;
   if (memory.flavor() == Flavor::shared) {
     segment = segment_->data();  // all parts lie in one
   } else if ((opened = SharedMemory::open(its.segment))) {
@@ -139,46 +138,6 @@ WindowStatus Window::attach(void* base, std::uint64_t size) {
 
 WindowStatus Window::detach(const void* base) {
   return windows_.locked([&] { return protocol_.memory.detach(base); });
-}
-
-// --- Carrier ---
-
-std::size_t Window::frame_bytes() const noexcept { return windows_.frame_bytes_; }
-
-bool Window::send(rma::Rank to, WindowHead head, std::span<const Run> runs,
-                  std::span<const std::byte> data) {
-  head.window = routes_[to].id;
-  head.rank = rank_;
-  const Slice slices[] = {
-      {&head, sizeof head}, {runs.data(), runs.size_bytes()}, {data.data(), data.size()}};
-  if (!runs.empty()) return windows_.send(*this, to, slices, data.empty() ? 2 : 3);
-  const Slice plain[] = {slices[0], slices[2]};
-  return windows_.send(*this, to, plain, data.empty() ? 1 : 2);
-}
-
-void Window::signal(rma::Rank to, WindowHead head) {
-  head.window = routes_[to].id;
-  head.rank = rank_;
-  windows_.signal(routes_[to].peer, head);
-}
-
-void Window::answer(rma::Rank to, WindowAck ack) {
-  if (ack.kind != static_cast<std::uint8_t>(AckKind::result)) {
-    ack.window = routes_[to].id;
-    ack.rank = rank_;
-  }
-  windows_.answer(routes_[to].peer, ack);
-}
-
-void Window::reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
-                   std::vector<std::byte> values) {
-  windows_.reply(*this, routes_[to].peer, head, runs, std::move(values));
-}
-
-void Window::wake() { windows_.wake(*this); }
-
-bool Window::copy_at_once(const PlainCall& call) noexcept {
-  return windows_.copy_at_once(routes_[call.target], call);
 }
 
 }  // namespace lfc

@@ -24,6 +24,7 @@
 #include "link/region.hpp"
 #include "machine/shared_memory.hpp"
 #include "services/windows/shown.hpp"
+#include "services/windows/window_carrier.hpp"
 #include "services/windows/window_epochs.hpp"
 
 namespace lfc {
@@ -57,21 +58,11 @@ struct WindowShape {
   bool allocates() const noexcept { return flavor == Flavor::allocate || flavor == Flavor::shared; }
 };
 
-// Where frames and copies for a member go.
-struct WindowRoute {
-  PeerId peer = kNoPeer;
-  std::uint32_t id = 0;  // the window's name there
-  std::uint64_t base = 0;
-  RegionHandle region;
-  std::optional<SharedMemory> segment;
-  bool link_known = false;  // what the link to it can do
-};
-
-class Window final : private rma::Carrier, public WindowEpochs {
+class Window final : public WindowEpochs {
  public:
   using Shape = WindowShape;
 
-  ~Window() override;
+  ~Window();
 
   // --- Life ---
 
@@ -85,9 +76,11 @@ class Window final : private rma::Carrier, public WindowEpochs {
   void close_segment() noexcept;
   // Every member's memory is mapped here.
   bool all_mapped() const noexcept { return all_mapped_; }
-  std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(routes_.size()); }
+  std::uint32_t ranks() const noexcept {
+    return static_cast<std::uint32_t>(carrier_.routes().size());
+  }
   // Where that rank's memory begins, in its own process.
-  std::uint64_t address(std::uint32_t rank) const noexcept { return routes_[rank].base; }
+  std::uint64_t address(std::uint32_t rank) const noexcept { return carrier_.route(rank).base; }
   // Dynamic windows.
   WindowStatus attach(void* base, std::uint64_t size);
   WindowStatus detach(const void* base);
@@ -171,22 +164,9 @@ class Window final : private rma::Carrier, public WindowEpochs {
   void combine(const WindowCall& call, Walk& walk, std::byte* memory);
   void run_host_work();
 
-  // Carrier
-  PeerId peer_of(rma::Rank rank) const noexcept override { return routes_[rank].peer; }
-  std::size_t frame_bytes() const noexcept override;
-  bool send(rma::Rank to, WindowHead head, std::span<const Run> runs,
-            std::span<const std::byte> data) override;
-  void signal(rma::Rank to, WindowHead head) override;
-  void answer(rma::Rank to, WindowAck ack) override;
-  void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
-             std::vector<std::byte> values) override;
-  void wake() override;
-  bool copy_at_once(const PlainCall& call) noexcept override;
-
-  const std::uint32_t rank_;
   WindowFacts facts_;
   std::optional<SharedMemory> segment_;
-  std::vector<WindowRoute> routes_;
+  WindowCarrier carrier_;
   bool all_mapped_ = false;
   const WindowShown shown_{*this};
 };
@@ -205,7 +185,7 @@ inline WindowStatus Window::put_plain(std::uint32_t target, const void* origin, 
   std::byte* const there = stores(target, displacement, bytes);
   if (there == nullptr)
     return plain(WindowCall::Kind::put, target, {}, origin, nullptr, bytes, displacement);
-  note_stores();
+  order_.note_stores();
   copy_bytes(there, origin, bytes);
   return WindowStatus::ok;
 }
@@ -215,7 +195,7 @@ inline WindowStatus Window::get_plain(std::uint32_t target, void* result, std::u
   const std::byte* const there = stores(target, displacement, bytes);
   if (there == nullptr)
     return plain(WindowCall::Kind::get, target, {}, nullptr, result, bytes, displacement);
-  order_loads();
+  order_.before_loads();
   copy_bytes(result, there, bytes);
   return WindowStatus::ok;
 }
@@ -227,7 +207,7 @@ inline WindowStatus Window::accumulate_plain(std::uint32_t target, Accumulation 
   if (there == nullptr)
     return plain(result == nullptr ? WindowCall::Kind::accumulate : WindowCall::Kind::fetch, target,
                  what, origin, result, bytes, displacement);
-  order_loads();
+  order_.before_loads();
   lfc::accumulate(what, there, static_cast<const std::byte*>(origin),
                   static_cast<std::byte*>(result), count, elements(target, count));
   return WindowStatus::ok;
@@ -240,7 +220,7 @@ inline bool Window::pairs_plain(std::uint32_t target, Accumulation what, const v
   if (extent != layout.distance || extent == 0 || count == 0) return false;
   std::byte* const there = stores(target, displacement, (count - 1) * extent + layout.used);
   if (there == nullptr) return false;
-  order_loads();
+  order_.before_loads();
   return lfc::accumulate_pairs(what, there, static_cast<const std::byte*>(origin), count,
                                peer(target).control->elements);
 }

@@ -95,7 +95,7 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
 bool Window::issue_plain(const PlainCall& call) {
   const Reach& reach = peer(call.target).reach;
   const bool by_link = call.is_put() || call.is_get();
-  if (reach.mapped || (by_link && reach.registered && !routes_[call.target].link_known))
+  if (reach.mapped || (by_link && reach.registered && !carrier_.route(call.target).link_known))
     return false;
   if (!windows_.locked([&] { return protocol_.origin.issue_plain(call); })) return false;
   if (reach.within_call && by_link) drive_if_quiet(1);
@@ -130,12 +130,12 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 
 // What the link can do is asked when an operation comes that it could do.
 void Window::learn_link(std::uint32_t target) {
-  if (routes_[target].link_known) return;
+  if (carrier_.route(target).link_known) return;
   Reach reach = peer(target).reach;
-  windows_.learn_link(routes_[target].peer, reach);
+  windows_.learn_link(carrier_.route(target).peer, reach);
   windows_.locked([&] {
     protocol_.origin.peer(target).reach = reach;
-    routes_[target].link_known = true;
+    carrier_.route(target).link_known = true;
   });
 }
 
@@ -150,7 +150,7 @@ WindowStatus Window::issue(const WindowCall& call) {
   const rma::Issued issued = windows_.locked([&] { return protocol_.origin.issue(call); });
   if (issued.status != WindowStatus::ok || issued.way == Way::later) return issued.status;
   if (issued.way == Way::link) {
-    windows_.start_native(*this, routes_[call.target], call);
+    windows_.start_native(*this, carrier_.route(call.target), call);
     return WindowStatus::ok;
   }
   if (issued.way == Way::at_once) drive_if_quiet(1);
@@ -171,7 +171,7 @@ void Window::run_host_work() {
     };
     for (WindowOp* op = next(); op != nullptr; op = next()) {
       if (op->way == Way::link) {
-        windows_.start_native(*this, routes_[op->target], *op);
+        windows_.start_native(*this, carrier_.route(op->target), *op);
       } else {
         execute(*op, op->walk);
       }
@@ -190,7 +190,7 @@ Hold Window::host_hold(std::uint64_t count) noexcept {
 }
 
 void Window::execute(const WindowCall& call, Walk& walk) {
-  order_loads();
+  order_.before_loads();
   std::byte* memory = peer(call.target).mapped;
   if (protocol_.memory.dynamic()) {  // ourselves; in the range, as it was when that was checked
     std::int64_t base = 0;
@@ -202,7 +202,7 @@ void Window::execute(const WindowCall& call, Walk& walk) {
   }
   switch (call.kind) {
     case Kind::put:
-      note_stores();
+      order_.note_stores();
       return copy(walk.out, call.origin.base, walk.to, memory, call.bytes);
     case Kind::get: return copy(walk.to, memory, walk.in, call.result.base, call.bytes);
     case Kind::compare_swap: {

@@ -4,6 +4,7 @@
 
 #include "machine/process_watch.hpp"
 #include "services/windows/windows.hpp"
+#include "sync/fence.hpp"
 
 namespace lfc {
 namespace {
@@ -26,13 +27,8 @@ WindowEpochs::WindowEpochs(Windows& windows, const Placement& placement, rma::Ca
       protocol_(placement.rank, placement.ranks, placement.flavor, placement.memory, placement.size,
                 placement.control != nullptr ? placement.control : &own_control_,
                 windows.operations(), carrier),
-      threads_(placement.threads) {
-  if (threads_) protocol_.memory.control().singles.shut_out();
-}
-
-void WindowEpochs::order_stores() noexcept {
-  order_memory();
-  stored_ = unordered_ = false;
+      order_(placement.threads) {
+  if (placement.threads) protocol_.memory.control().singles.shut_out();
 }
 
 bool WindowEpochs::neighbour_died() const noexcept {
@@ -176,7 +172,7 @@ WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_ch
 
 // Everything has got there; then the lock is free again.
 WindowStatus WindowEpochs::release(rma::OriginPeer& peer) {
-  order_stores();
+  order_.all();
   WindowStatus status = WindowStatus::ok;
   if (peer.lock >= rma::OriginPeer::Lock::held)
     status = wait_until([&] {
@@ -239,13 +235,13 @@ WindowStatus WindowEpochs::unlock_all() {
 
 WindowStatus WindowEpochs::flush(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
-  order_stores();
+  order_.all();
   return wait_until([&] { return peer(target).remotely_complete(); });
 }
 
 WindowStatus WindowEpochs::flush_local(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
-  order_stores();
+  order_.all();
   return wait_until([&] { return peer(target).locally_complete(); });
 }
 

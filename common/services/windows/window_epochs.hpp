@@ -11,11 +11,10 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "services/windows/protocol.hpp"
-#include "sync/fence.hpp"
+#include "services/windows/store_order.hpp"
 
 namespace lfc {
 
@@ -62,12 +61,7 @@ class WindowEpochs {
     if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
         protocol_.origin.trouble() || ++quiet_calls_ > kQuietCalls)
       return false;
-    if (threads_) {
-      full_fence();
-    } else {
-      release_fence();
-      if (std::exchange(stored_, false)) unordered_ = true;
-    }
+    order_.flush();
     return true;
   }
   WindowStatus flush(std::uint32_t target);        // waits
@@ -87,12 +81,6 @@ class WindowEpochs {
   WindowEpochs(Windows& windows, const Placement& placement, rma::Carrier& carrier);
   ~WindowEpochs() = default;
 
-  // Before stores to mapped memory, and before loads: what a flush before has completed comes first.
-  void note_stores() noexcept { stored_ = true; }
-  void order_loads() noexcept {
-    if (unordered_) [[unlikely]]
-      order_stores();
-  }
   // `copies`: by the kernel, within this call. Each takes as long as many calls, a few of them some 20 us.
   void drive_if_quiet(unsigned copies = 0) {
     if ((quiet_calls_ += 1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
@@ -103,7 +91,7 @@ class WindowEpochs {
   Windows& windows_;
   WindowControl own_control_;  // when there is no other
   rma::Protocol protocol_;
-  const bool threads_;
+  StoreOrder order_;
 
  private:
   // Calls with nothing to wait for between two passes: whoever only polls its own or its neighbours' memory
@@ -115,13 +103,10 @@ class WindowEpochs {
   WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
   void drive();
   bool neighbour_died() const noexcept;
-  void order_stores() noexcept;
   WindowStatus acquire(rma::OriginPeer& peer);
   WindowStatus release(rma::OriginPeer& peer);
 
   std::vector<std::uint32_t> neighbours_;
-  bool stored_ = false;       // by loads and stores, not flushed yet
-  bool unordered_ = false;    // loads may still overtake stores that a flush has completed
   unsigned quiet_calls_ = 0;  // since the NI was last driven
 };
 

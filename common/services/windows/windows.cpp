@@ -134,7 +134,8 @@ Service::Verdict Windows::accept_head(PeerId peer, std::span<const std::byte> pa
   const auto head = load_pod<WindowHead>(payload.data());
   Window* const window = windows_.find(head.window);
   if (window == nullptr) return Verdict::release;  // freed while this was on its way
-  if (head.rank >= window->ranks() || window->peer_of(head.rank) != peer) return Verdict::malformed;
+  if (head.rank >= window->ranks() || window->carrier_.peer_of(head.rank) != peer)
+    return Verdict::malformed;
   return window->protocol_.on_head(head.rank, head, payload.subspan(sizeof head));
 }
 
@@ -149,7 +150,8 @@ Service::Verdict Windows::accept_ack(PeerId peer, std::span<const std::byte> pay
   }
   Window* const window = windows_.find(ack.window);
   if (window == nullptr) return Verdict::release;
-  if (ack.rank >= window->ranks() || window->peer_of(ack.rank) != peer) return Verdict::malformed;
+  if (ack.rank >= window->ranks() || window->carrier_.peer_of(ack.rank) != peer)
+    return Verdict::malformed;
   rma::Origin& origin = window->protocol_.origin;
   origin.on_counted(origin.peer(ack.rank), ack, status);
   return Verdict::release;
@@ -167,7 +169,7 @@ Service::Verdict Windows::accept_reply(PeerId peer, std::span<const std::byte> p
 void Windows::on_lost(PeerId peer) {
   windows_.for_each([&](Window& window) {
     for (rma::Rank rank = 0; rank < window.ranks(); ++rank)
-      if (window.peer_of(rank) == peer) window.protocol_.origin.on_lost(rank);
+      if (window.carrier_.peer_of(rank) == peer) window.protocol_.origin.on_lost(rank);
   });
   operations_.for_each([&](WindowOp& op) {
     if (op.owner->carrier().peer_of(op.target) == peer && !op.ended && !op.executing)
@@ -191,7 +193,7 @@ void Windows::wake(Window& window) {
 
 // Sends a fragment, or has the NI keep a copy until it can go.
 bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int count) {
-  const PeerId peer = window.peer_of(to);
+  const PeerId peer = window.carrier_.peer_of(to);
   if (ni_->services().try_send(peer, ServiceId::windows, slices, count)) return true;
   std::unique_ptr<Fragment> fragment = spare_fragments_.take();
   fragment->bytes.clear();

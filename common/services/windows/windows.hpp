@@ -57,6 +57,7 @@ class Windows final : public Service {
 
  private:
   friend class Window;
+  friend class WindowCarrier;
   friend class WindowEpochs;
   struct ReplyMessage;
   struct Fragment;
