@@ -1,4 +1,4 @@
-/* The BTL `lfc`: ob1's (and osc/rdma's) transport, on top of the network interface.
+/* The BTL `lfc`: ob1's (and osc/rdma's) transport, on top of the engine.
  *
  * component.c  life of the component: parameters, open, init, progress, close
  * module.c     what the modules offer; messages that arrive; start and end

@@ -1,6 +1,6 @@
 /* Registration: the memory that ob1 and osc/rdma register with the BTL.
  *
- * Where registering is expensive (a network interface pins the pages and learns their addresses), a
+ * Where registering is expensive (a network adapter pins the pages and learns their addresses), a
  * registration outlives its use in Open MPI's own cache, rcache/grdma. Open MPI watches what the
  * program gives back to the system (munmap, madvise, shmdt, free's way there) and tells the cache, so
  * memory that was freed and got again at the same address is never reached by an old registration.

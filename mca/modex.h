@@ -9,7 +9,7 @@
 
 #include "ompi_version.h"
 
-#define LFC_MODEX_ADDRESS "lfc.address" /* of the network interface, by btl lfc */
+#define LFC_MODEX_ADDRESS "lfc.address" /* of the engine, by btl lfc */
 #define LFC_MODEX_COLL "lfc.coll"       /* what coll lfc has to know of a process */
 #define LFC_MODEX_OSC "lfc.osc"         /* osc neon is open there */
 #define LFC_MODEX_PART "lfc.part"       /* part lfc will be open there */

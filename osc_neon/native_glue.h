@@ -12,7 +12,7 @@ extern "C" {
 
 /* Whether the component serves this window; without a window (MPI_WIN_NULL): whether it is there. */
 bool lfc_native_serves(MPI_Win win);
-/* The network interface's name for a rank; UINT32_MAX: not reachable. */
+/* The engine's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
 
 /* A rank's window memory that is mapped in this process. */

@@ -1,4 +1,4 @@
-/* The OSC component `neon`: MPI's one-sided communication on the network interface's windows.
+/* The OSC component `neon`: MPI's one-sided communication on the engine's windows.
  *
  * component.c   life of the component: parameters, open, the decision to serve a window
  * window.c      a window's life: create, free, attach, shared_query
@@ -78,7 +78,7 @@ int rma_progress(void);
 /* Whether the window is one of ours. */
 bool rma_serves(const ompi_win_t* win);
 
-/* component.c: opens the process's windows; false when no network interface is open. */
+/* component.c: opens the process's windows; false when no engine is open. */
 bool rma_open_windows(void);
 
 /* datatype.c */

@@ -161,12 +161,12 @@ bool open_verbs(CableOpening& opening) {
 constexpr Cable kCables[] = {
     // name, what it reaches, by default, interfaces, provider
     {"loop", "the process itself", true, false, false, open_loop},
-    {"shm", "processes on this host", true, false, false, open_shm},
+    {"shm", "processes of this node", true, false, false, open_shm},
 #ifdef LFC_VERBS
-    {"verbs", "hosts, by RDMA devices", false, true, false, open_verbs},
+    {"verbs", "other nodes, by RDMA devices", false, true, false, open_verbs},
 #endif
-    {"tcp", "hosts, by our own TCP", true, true, false, open_tcp},
-    {"ofi", "hosts, by a provider of libfabric", false, true, true, open_ofi},
+    {"tcp", "other nodes, by our own TCP", true, true, false, open_tcp},
+    {"ofi", "other nodes, by a provider of libfabric", false, true, true, open_ofi},
 };
 
 }  // namespace

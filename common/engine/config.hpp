@@ -1,4 +1,4 @@
-// Config: what a network interface (engine/ni.hpp) is made from.
+// Config: what an engine (NI, engine/ni.hpp) is made from.
 //
 //   Config config;
 //   config.name = {job, rank};

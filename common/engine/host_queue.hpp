@@ -3,7 +3,7 @@
 // direct: whoever drives the control program is the host, so a message is handed over at once and
 //   its receive buffer is free on return. No copy, no queue.
 // queued: the control program may run while the host does something else. A message is copied
-//   into a buffer of the NI's and waits until the host drains; only then is its buffer released
+//   into a buffer of the NI's and waits until the host takes it; only then is its buffer released
 //   and the sender's credit owed. Buffers in use never exceed the credits granted.
 //
 // While the host is known to be away (set_away), `direct` queues as well, and a message is dealt
@@ -13,10 +13,10 @@
 //   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
 //   queue.set_handler(handler_of<deliver>(context));     // void deliver(void*, const Delivery&)
 //   bool released = queue.deliver({peer, peer_context, tag, payload});   // control program
-//   queue.drain(64, [](PeerId peer) { release(peer); });               // host
+//   queue.hand_over(64, [](PeerId peer) { release(peer); });               // host
 //
-// Order: with `direct` the host drains until empty() before it lets the control program deliver.
-// Threads: deliver() and set_away() by the control program, drain() by the host; callers serialise
+// Order: with `direct` the host takes all until empty() before it lets the control program deliver.
+// Threads: deliver() and set_away() by the control program, hand_over() by the host; callers serialise
 // within each.
 #pragma once
 
@@ -71,7 +71,7 @@ class HostQueue {
   explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept : mode_(mode), limit_(limit) {}
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
-  // True: its receive buffer is free. False: it waits with it; drain() will report its peer.
+  // True: its receive buffer is free. False: it waits with it; hand_over() will report its peer.
   bool deliver(const Delivery& delivery) {
     if (queues()) [[unlikely]]
       return enqueue(delivery);
@@ -83,12 +83,12 @@ class HostQueue {
   // Whether messages have to wait, now.
   bool queues() const noexcept { return mode_ == Mode::queued || away_; }
   const MessageHandler& handler() const noexcept { return handler_; }
-  // A hint for another thread, certain for the one that drains when nobody delivers.
+  // A hint for another thread, certain for the one that hands over when nobody delivers.
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
   // Hands up to `limit` waiting messages to the host; calls released(peer) after each whose receive
   // buffer was still held.
   template <class Released>
-  int drain(int limit, Released released) {
+  int hand_over(int limit, Released released) {
     int count = 0;
     Item item;
     while (count < limit && pop(item)) {

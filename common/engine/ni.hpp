@@ -1,5 +1,5 @@
-// The network interface (NI): one per process, shared by every component. Its control program
-// joins the protocols (credits, remote memory) and the links, and owns what lies between them. This is what
+// The engine (NI, network interface, in the literature): one per process, shared by every component. Its
+// control program joins the protocols (credits, remote memory) and the links, and owns what lies between them. This is what
 // the host has of it; its parts are
 //
 //   PeerTable      whom it knows, by which link, and how one is lost

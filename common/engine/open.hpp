@@ -1,4 +1,4 @@
-// open_ni: makes a network interface from options given as text and numbers. Which kinds of links
+// open_ni: makes an engine (NI) from options given as text and numbers. Which kinds of links
 // there are says engine/cables.hpp alone.
 //
 //   NiOptions options;
@@ -40,7 +40,7 @@ struct NiOptions : lfc_btl_parameters {
   NiOptions() noexcept;  // the defaults
   ProcessName name;
   bool threads = false;          // several threads call at the same time
-  std::uint32_t neighbours = 1;  // processes of the job on this host, this one included
+  std::uint32_t neighbours = 1;  // processes of the job on this node, this one included
   std::uint32_t neighbour = 0;   // which of them this one is, from 0
   // Told when neighbours do not reach each other by shared memory: what they use instead, and why.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;

@@ -1,4 +1,4 @@
-// ProcessNi: the one network interface of this process, shared by Open MPI's components, which are
+// ProcessNi: the one engine (NI) of this process, shared by Open MPI's components, which are
 // loaded one by one and know nothing of each other. The BTL opens it and says so here; the others
 // use it while it is there.
 //

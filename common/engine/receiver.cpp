@@ -118,17 +118,17 @@ bool Receiver::accept_other(Peer& peer, Meta meta, std::span<const std::byte> pa
   }
 }
 
-int Receiver::drain_host(int limit) noexcept {
-  return host_.drain(limit, [this](PeerId id) {
+int Receiver::hand_over(int limit) noexcept {
+  return host_.hand_over(limit, [this](PeerId id) {
     const SendLock::Guard guard(lock_);
     sender_.release(peers_.at(id));
   });
 }
 
 int Receiver::serve_host() noexcept {
-  if (host_.empty() || draining_.test_and_set(std::memory_order_acquire)) return 0;
-  const int events = drain_host(64);
-  draining_.clear(std::memory_order_release);  // pairs with the acquire above
+  if (host_.empty() || handing_over_.test_and_set(std::memory_order_acquire)) return 0;
+  const int events = hand_over(64);
+  handing_over_.clear(std::memory_order_release);  // pairs with the acquire above
   return events;
 }
 

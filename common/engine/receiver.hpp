@@ -3,11 +3,11 @@
 //
 //   FrameSink& sink = receiver;                               // links call on_frame(), on_ring()
 //   receiver.host().set_handler(handler);
-//   receiver.drain_host(64);                                  // the host: messages that have waited for it
+//   receiver.hand_over(64);                                  // the host: messages that have waited for it
 //
 // Invariants: a frame that breaks the protocol ends its peer, and is counted (tests/unit/engine/ni_loss_test.cpp, tests/fuzz);
 // on_ring() books a message exactly as on_frame() does, by the same function.
-// Threads: the FrameSink under the NI's lock; drain_host() and serve_host() by the host, without it.
+// Threads: the FrameSink under the NI's lock; hand_over() and serve_host() by the host, without it.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Receiver final : public FrameSink {
   HostQueue& host() noexcept { return host_; }
   const HostQueue& host() const noexcept { return host_; }
   // Hands waiting messages to the host, at most `limit`.
-  int drain_host(int limit) noexcept;
+  int hand_over(int limit) noexcept;
   // Likewise some of them, unless another thread is about it.
   [[gnu::noinline]] int serve_host() noexcept;
 
@@ -71,7 +71,7 @@ class Receiver final : public FrameSink {
   Services& services_;
   Counters& counters_;
   Activity& activity_;
-  std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
+  std::atomic_flag handing_over_ = ATOMIC_FLAG_INIT;
   HostQueue host_;
 };
 

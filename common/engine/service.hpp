@@ -22,7 +22,7 @@
 // `service_data` takes none and never waits for one: it is for bytes that the receiver has asked for
 // and has room for. Whoever keeps a frame until he has sent another `service` frame himself
 // (forwarding) must prove that no cycle of such waits exists.
-// Source: LFC thesis 3.5 and 4.1 (what the network interface does by itself).
+// Source: LFC thesis 3.5 and 4.1 (what the engine does by itself).
 #pragma once
 
 #include <cstddef>

@@ -108,7 +108,7 @@ int Turn::pass(bool away) noexcept {
     HostQueue& host = parts_.receiver.host();
     // What came while the host was away is older than anything that may be delivered now.
     if (!away && host.mode() == HostQueue::Mode::direct && !host.empty()) [[unlikely]]
-      events = parts_.receiver.drain_host(INT_MAX);
+      events = parts_.receiver.hand_over(INT_MAX);
     const bool leaves = away || fault(Fault::host_leaves);
     if (leaves) host.set_away(true);
     const int found = fault(Fault::pass_skipped) ? 0 : look(false);

@@ -65,7 +65,7 @@ struct lfc_options {
   struct lfc_btl_parameters said; /* by the user */
   uint32_t job, rank;
   bool threads;                   /* several threads call at the same time */
-  unsigned neighbours, neighbour; /* processes of the job on this host; which of them this is */
+  unsigned neighbours, neighbour; /* processes of the job on this node; which of them this is */
 };
 
 /* Of messages, for ob1. */

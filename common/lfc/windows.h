@@ -59,7 +59,7 @@ void lfc_rma_runs_free(lfc_rma_runs* runs);
 bool lfc_rma_runs_add(lfc_rma_runs* runs, int64_t offset, uint64_t length);
 const struct lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* count);
 
-/* The process's windows; false when no network interface is open. */
+/* The process's windows; false when no engine is open. */
 bool lfc_rma_open(const struct lfc_rma_host* host);
 void lfc_rma_close(void);
 int lfc_rma_serve(void);

@@ -1,4 +1,4 @@
-// Network interfaces of this host: listing them, choosing among them as the user says, and
+// Interfaces of this node: listing them, choosing among them as the user says, and
 // deciding which of a peer's addresses can be reached from which of ours. Used by every link that
 // runs over IP (tcp, ofi).
 //

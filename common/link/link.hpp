@@ -1,4 +1,4 @@
-// Link: a cable between network interfaces. It moves frames in order per ordered pair of
+// Link: a cable between engines. It moves frames in order per ordered pair of
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
 // One class per kind (loop, shm, tcp, bond, ofi, sim), in a folder of its own; the NI owns the links, and is their

@@ -2,7 +2,7 @@
 // that means for the policy. Without hwloc, in microseconds: for every start.
 //
 //   Cores cores = count_cores();                  // {allowed 8, bound 1}
-//   Choice choice = choose_policy(cores, 4);    // 4 processes of the job on this host
+//   Choice choice = choose_policy(cores, 4);    // 4 processes of the job on this node
 //   say(choice.reason);                           // "4 processes on 8 processors: ..."
 //
 // Threads: count_cores() moves the calling thread over the processors for a moment.

@@ -1,4 +1,4 @@
-// ProcessWatch: tells whether another process of this host still lives.
+// ProcessWatch: tells whether another process of this node still lives.
 //
 // By pidfd, which knows a zombie for dead and is not fooled by a pid that is used again; by
 // kill(pid, 0) where the kernel has no pidfd, or no descriptor is left. One system call per question: for slow paths.

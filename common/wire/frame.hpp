@@ -1,4 +1,4 @@
-// Frames: the unit that travels between two network interfaces.
+// Frames: the unit that travels between two engines.
 //
 // A frame is `Meta` (what it is, which credits it returns) plus payload bytes. A link that owns a
 // private channel per peer (shm, loop, tcp) encodes Meta as it likes; a link whose channel is

@@ -1,4 +1,4 @@
-/* The component `coll lfc`: MPI's collectives on trees that the network interface forwards.
+/* The component `coll lfc`: MPI's collectives on trees that the engine forwards.
  *
  * component.c    life of the component: parameters, open, start, close
  * module.c       one communicator: whether LFC serves it, what it falls back to

@@ -7,7 +7,7 @@
 //
 // --threads: so many threads of each rank do this at the same time, each on communicators of its own.
 // --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
-#include "check.h"
+#include "coll_random.h"
 
 #include <pthread.h>
 
@@ -28,59 +28,6 @@ static long cases;
 static MPI_Comm bases[kMaxThreads];  // what each thread makes its communicators from
 static _Thread_local MPI_Comm base;
 static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
-
-// --- Numbers ---
-
-enum { kTypes = 7, kOps = 10 };
-static const MPI_Datatype types[kTypes] = {MPI_INT,    MPI_LONG,          MPI_SHORT,   MPI_FLOAT,
-                                           MPI_DOUBLE, MPI_UNSIGNED_CHAR, MPI_UINT64_T};
-static const int sizes[kTypes] = {4, 8, 2, 4, 8, 1, 8};
-static bool is_float(int type) { return type == 3 || type == 4; }
-
-static MPI_Op op_of(int op) {
-  const MPI_Op ops[kOps] = {MPI_MAX,  MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND,
-                            MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR};
-  return ops[op];
-}
-
-// Small enough for every operation to be exact in every type, whatever the order.
-static int element(uint64_t key, int rank, int index, int op) {
-  const uint64_t mixed = (key * 31 + (uint64_t)rank * 977 + (uint64_t)index * 131) ^ (key >> 7);
-  if (op == 3) return 1 + (mixed % 11 == 0 && rank < 6);
-  return (int)(mixed % 16) % (op >= 4 && op % 2 == 0 ? 2 : 16);
-}
-
-static int combined(uint64_t key, int size, int index, int op) {
-  int value = element(key, 0, index, op);
-  for (int rank = 1; rank < size; ++rank) {
-    const int other = element(key, rank, index, op);
-    switch (op) {
-      case 0: value = other > value ? other : value; break;
-      case 1: value = other < value ? other : value; break;
-      case 2: value += other; break;
-      case 3: value *= other; break;
-      case 4: value = value && other; break;
-      case 5: value &= other; break;
-      case 6: value = value || other; break;
-      case 7: value |= other; break;
-      case 8: value = !value != !other; break;
-      default: value ^= other; break;
-    }
-  }
-  return value;
-}
-
-static void put(void* data, int type, int index, int value) {
-  switch (type) {
-    case 0: ((int*)data)[index] = value; break;
-    case 1: ((long*)data)[index] = value; break;
-    case 2: ((short*)data)[index] = (short)value; break;
-    case 3: ((float*)data)[index] = (float)value; break;
-    case 4: ((double*)data)[index] = value; break;
-    case 5: ((unsigned char*)data)[index] = (unsigned char)value; break;
-    default: ((uint64_t*)data)[index] = (uint64_t)value; break;
-  }
-}
 
 // --- One collective ---
 

@@ -7,7 +7,7 @@ namespace lfc {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Large receive buffers: while one is drained and posted again, the others take frames.
+// Large receive buffers: while one is emptied and posted again, the others take frames.
 constexpr std::uint32_t kLargeBuffers = 4;
 
 }  // namespace

@@ -182,28 +182,29 @@ std::unique_ptr<OfiFabric> OfiFabric::open(const OfiOptions& options, std::strin
     std::unique_ptr<OfiFabric> fabric(
         new OfiFabric(InfoPtr(fi_dupinfo(entry)), over_ip ? local : std::nullopt));
     std::string why;
-    if (fabric->open_objects(options, why)) return fabric;
+    if (fabric->choose_frame_size(options, why) && fabric->open_objects(why)) return fabric;
     refuse(why);
   }
   why_not = reasons;
   return nullptr;
 }
 
-bool OfiFabric::open_objects(const OfiOptions& options, std::string& why_not) {
-  const auto failed = [&](const char* what, ssize_t error) {
-    why_not = std::string(what) + ": " + fi_strerror(static_cast<int>(-error));
-    return false;
-  };
+bool OfiFabric::choose_frame_size(const OfiOptions& options, std::string& why_not) {
   const std::size_t limit =
       traits_.eager_limit != 0 ? traits_.eager_limit : info_->tx_attr->inject_size;
   frame_size_ =
       std::min({options.frame_size, limit, info_->ep_attr->max_msg_size}) & ~std::size_t{7};
-  if (frame_size_ < kSmallestFrame) {
-    why_not = "frames of " + std::to_string(frame_size_) + " bytes are too small, at least " +
-              std::to_string(kSmallestFrame) + " are needed";
-    return false;
-  }
+  if (frame_size_ >= kSmallestFrame) return true;
+  why_not = "frames of " + std::to_string(frame_size_) + " bytes are too small, at least " +
+            std::to_string(kSmallestFrame) + " are needed";
+  return false;
+}
 
+bool OfiFabric::open_objects(std::string& why_not) {
+  const auto failed = [&](const char* what, ssize_t error) {
+    why_not = std::string(what) + ": " + fi_strerror(static_cast<int>(-error));
+    return false;
+  };
   fid_fabric* fabric = nullptr;
   if (const int error = fi_fabric(info_->fabric_attr, &fabric, nullptr))
     return failed("fi_fabric", error);

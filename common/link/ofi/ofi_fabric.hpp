@@ -81,7 +81,8 @@ class OfiFabric {
 
  private:
   OfiFabric(InfoPtr info, std::optional<Interface> local);
-  bool open_objects(const OfiOptions& options, std::string& why_not);
+  bool choose_frame_size(const OfiOptions& options, std::string& why_not);
+  bool open_objects(std::string& why_not);
 
   InfoPtr info_;
   std::optional<Interface> local_;

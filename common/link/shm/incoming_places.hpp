@@ -5,7 +5,7 @@
 //   if (places.changed()) [[unlikely]] { places.take_note(); attend(); }
 //   places.for_each_new_claim([&](std::uint32_t place, Claim claim) {
 //     places.add(places.incoming_at(place, claim, places.claimant(place, claim)), wanted); });
-//   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are drained
+//   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are emptied
 //
 // Invariants: a place is in one of the two lists from when it is first seen until it is freed; it is freed when its sender has
 // let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
@@ -42,7 +42,7 @@ struct Incoming {
   PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
   bool ending = false;    // the sender has said goodbye or died
   bool died = false;      // which of the two
-  bool drained = false;   // ending, and nothing is left
+  bool emptied = false;   // ending, and nothing is left
   bool corrupt = false;
   std::uint32_t place;
   ProcessWatch watch;

@@ -9,7 +9,7 @@
 //   RingWriter writer(place->ring(), place->shape());
 //
 // Life of a place:  free --claim--> claimed --address written--> ready --close--> closing
-//                   --owner has drained, erased--> free
+//                   --owner has emptied, erased--> free
 // The owner alone makes a place free; it also frees what a dead claimant left behind.
 #pragma once
 

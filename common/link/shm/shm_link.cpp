@@ -90,7 +90,7 @@ class ShmLink final : public Link {
   Outgoing* outgoing(PeerId peer) const noexcept {
     return peer < outgoing_.size() ? outgoing_[peer].get() : nullptr;
   }
-  int drain(Incoming& in, int limit) noexcept;
+  int take_frames(Incoming& in, int limit) noexcept;
   void fail(Outgoing& out, const char* why) noexcept;
   void lose(PeerId peer, const char* why);
   // The slow paths of poll(), kept out of its way.
@@ -202,7 +202,8 @@ ShmLink::Armed ShmLink::arm() noexcept {
     if (++at == count) at = 0;
     if (in.reader.still_empty() && !in.ending) [[likely]]
       continue;
-    events += drain(in, std::min(limits::kShmFramesPerPlace, limits::kShmFramesPerPoll - events));
+    events +=
+        take_frames(in, std::min(limits::kShmFramesPerPlace, limits::kShmFramesPerPoll - events));
     if (events >= limits::kShmFramesPerPoll) break;
   }
   turn_ = at;
@@ -210,7 +211,7 @@ ShmLink::Armed ShmLink::arm() noexcept {
 }
 
 // Delivers up to `limit` frames.
-int ShmLink::drain(Incoming& in, int limit) noexcept {
+int ShmLink::take_frames(Incoming& in, int limit) noexcept {
   int events = in.peer == kNoPeer ? 0 : sink_.on_ring(in.peer, in.reader, limit);
   if (events != 0 && (events == limit || !in.reader.has_next())) [[likely]]
     return events;
@@ -232,7 +233,7 @@ int ShmLink::drain(Incoming& in, int limit) noexcept {
 // A place without a frame: it may have come to its end.
 void ShmLink::look_after(Incoming& in, RingReader::Peek found) noexcept {
   in.corrupt = found == RingReader::Peek::corrupt;
-  in.drained = in.ending;
+  in.emptied = in.ending;
   if (in.corrupt || in.ending) places_.call_attention();
 }
 
@@ -279,7 +280,7 @@ bool ShmLink::admit(Incoming& in, const Address& from) {
     // The peer closed and came back: what it sent before is delivered before.
     if (places_.segment().claim(earlier->place).state != PlaceState::closing) return false;
     earlier->ending = true;
-    drain(*earlier, static_cast<int>(places_.segment().shape().slots));
+    take_frames(*earlier, static_cast<int>(places_.segment().shape().slots));
     earlier->died = false;
     if (earlier->peer == kNoPeer) return false;  // the sink closed it meanwhile
     places_.let_go(*earlier);

@@ -1,7 +1,7 @@
 // Routes: which of its two addresses a rail uses to talk to a peer, and which of the peer's it talks to. Both processes
 // find the same pair from what they have published (pairs.hpp).
 //
-//   Routes routes(options, identity.name);
+//   Routes routes(name, interface, other);
 //   routes.listen_at(endpoint);                             // one or two, published as the section of the rail's name
 //   if (auto route = routes.to(peer_address, why_not)) connect(route->from, route->to.ip, route->to.port);
 //

@@ -1,7 +1,7 @@
 // Strangers: who connects to us, until its hello has been believed. Their number is limited, and so is the number of wrong
 // hellos in a second; the one that has been silent longest makes room for others.
 //
-//   Strangers strangers(connections, counters, socket_options, connect_timeout);
+//   Strangers strangers(connections, counters, socket_options);
 //   if (!strangers.listen_on(address, ports, port, why_not)) return false;
 //   events += strangers.accept();                    // the epoll set says that somebody knocks
 //   strangers.drop(connection);                      // it was none of us; or

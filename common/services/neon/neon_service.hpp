@@ -1,4 +1,4 @@
-// NeonService: carries NEON's frames (neon.hpp) between network interfaces, for all windows of the process.
+// NeonService: carries NEON's frames (neon.hpp) between engines, for all windows of the process.
 // The target's part, and the origin's after the call, run in the control program, so that announced
 // buffers fill and notifications arrive while the host computes.
 //

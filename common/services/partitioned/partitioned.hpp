@@ -1,4 +1,4 @@
-// Partitioned: carries the frames of partitioned communication (protocol.hpp) between network interfaces, and tells the
+// Partitioned: carries the frames of partitioned communication (protocol.hpp) between engines, and tells the
 // host what has ended.
 //
 //   Partitioned partitioned(ni, {done, dropped});             // one for each process

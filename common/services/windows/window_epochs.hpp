@@ -85,7 +85,7 @@ class WindowEpochs {
   void drive_if_quiet(unsigned copies = 0) {
     if ((quiet_calls_ += 1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
   }
-  // A process on this host whose memory or lock we map: no link watches it.
+  // A process on this node whose memory or lock we map: no link watches it.
   void watch_neighbour(std::uint32_t process) { neighbours_.push_back(process); }
 
   Windows& windows_;

@@ -1,5 +1,5 @@
 // Endpoint: what serves NEON for one window in this process: `Neon`, the carrier of its frames, and the
-// lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's network interface, which the
+// lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's engine, which the
 // component `osc neon` provides (native.hpp, native_endpoint.cpp).
 //
 //   const std::lock_guard guard(endpoint);

@@ -114,7 +114,7 @@ class Pair {
   std::uint64_t explicit_frames_ = 0;
 };
 
-void drain(Pair& pair) {
+void settle(Pair& pair) {
   bool moved = true;
   while (moved) {
     moved = false;
@@ -145,7 +145,7 @@ TEST_CASE("credits are conserved in random schedules", "[credits][exhaustive]") 
       for (auto n = weight[2 + side]; n > 0; --n) pair.receive(side);
       for (auto n = weight[4 + side]; n > 0; --n) pair.release(side);
     }
-    drain(pair);
+    settle(pair);
     REQUIRE(pair.sent() > 100);
     for (int side : {0, 1}) {
       REQUIRE(pair.owed(side) < std::max(1u, pair.window(side) / 2));
@@ -162,7 +162,7 @@ TEST_CASE("a one-way stream is answered by one credit frame per half window", "[
   Pair pair(window, window, window);
   for (int sent = 0; sent < messages;) {
     while (sent < messages && pair.send(0)) ++sent;
-    drain(pair);
+    settle(pair);
   }
   const std::uint64_t half = std::max(1u, window / 2);
   INFO("window " << window);
@@ -188,7 +188,7 @@ TEST_CASE("a window of one works, one frame at a time", "[credits]") {
   for (int round = 0; round < 100; ++round) {
     REQUIRE(pair.send(0));
     REQUIRE_FALSE(pair.send(0));
-    drain(pair);
+    settle(pair);
   }
   REQUIRE(pair.explicit_frames() == 100);
 }
@@ -205,7 +205,7 @@ TEST_CASE("a busy window doubles until its maximum, and not past the cap", "[cre
   Pair pair(8, limits.maximum, limits.cap);
   for (int sent = 0; sent < 2000;) {
     while (sent < 2000 && pair.send(0)) ++sent;
-    drain(pair);
+    settle(pair);
   }
   REQUIRE(pair.window(1) == limits.expected);
   REQUIRE(pair.window(0) == 8);  // nothing came that way

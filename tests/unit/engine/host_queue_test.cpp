@@ -46,7 +46,7 @@ TEST_CASE("direct delivery is done on return", "[host_queue]") {
   REQUIRE(host.tags == std::vector<int>{9});
   REQUIRE(host.contexts == std::vector<void*>{&mark});
   REQUIRE(queue.waiting() == 0);
-  REQUIRE(queue.drain(10, [](PeerId) { FAIL("nothing waits"); }) == 0);
+  REQUIRE(queue.hand_over(10, [](PeerId) { FAIL("nothing waits"); }) == 0);
 }
 
 TEST_CASE("a message without a handler is dropped, not kept", "[host_queue]") {
@@ -54,7 +54,7 @@ TEST_CASE("a message without a handler is dropped, not kept", "[host_queue]") {
   REQUIRE(queue.deliver(message(1, 2, "x")));
 }
 
-TEST_CASE("queued messages wait as copies, in order, until drained", "[host_queue]") {
+TEST_CASE("queued messages wait as copies, in order, until they are handed over", "[host_queue]") {
   HostQueue queue(HostQueue::Mode::queued);
   Host host;
   queue.set_handler(host.handler());
@@ -72,10 +72,10 @@ TEST_CASE("queued messages wait as copies, in order, until drained", "[host_queu
     REQUIRE(host.seen.size() == released.size() + 1);  // released after, not before, the host
     released.push_back(peer);
   };
-  REQUIRE(queue.drain(4, note) == 4);
+  REQUIRE(queue.hand_over(4, note) == 4);
   REQUIRE(queue.waiting() == 6);
-  REQUIRE(queue.drain(100, note) == 6);
-  REQUIRE(queue.drain(100, note) == 0);
+  REQUIRE(queue.hand_over(100, note) == 6);
+  REQUIRE(queue.hand_over(100, note) == 0);
   REQUIRE(released == host.peers);
   for (std::size_t i = 0; i < 10; ++i) REQUIRE(host.seen[i] == std::string(1, char('0' + i)));
 }
@@ -86,7 +86,7 @@ TEST_CASE("an empty message is a message", "[host_queue]") {
   Host host;
   queue.set_handler(host.handler());
   queue.deliver(message(1, 2, ""));
-  queue.drain(1, [](PeerId) {});
+  queue.hand_over(1, [](PeerId) {});
   REQUIRE(host.seen == std::vector<std::string>{""});
 }
 
@@ -110,13 +110,13 @@ TEST_CASE("the limit is on memory, however short the messages", "[host_queue]") 
   CHECK(queue.memory() < kLimit + size + 200);
 
   queue.set_handler(host.handler());
-  while (queue.drain(64, [](PeerId) {}) != 0) continue;
+  while (queue.hand_over(64, [](PeerId) {}) != 0) continue;
   REQUIRE(queue.waiting() == 0);
   CHECK(queue.memory() <= 64 * (size + 200));  // spares
   CHECK(queue.deliver({1, nullptr, 1, bytes}));
 }
 
-TEST_CASE("the control program delivers while the host drains", "[host_queue]") {
+TEST_CASE("the control program delivers while the host takes", "[host_queue]") {
   HostQueue queue(HostQueue::Mode::queued);
   Host host;
   queue.set_handler(host.handler());
@@ -126,7 +126,7 @@ TEST_CASE("the control program delivers while the host drains", "[host_queue]") 
   });
   int released = 0;
   while (released < kMessages)
-    if (queue.drain(64, [&](PeerId) { ++released; }) == 0) std::this_thread::yield();
+    if (queue.hand_over(64, [&](PeerId) { ++released; }) == 0) std::this_thread::yield();
   control.join();
   REQUIRE(queue.waiting() == 0);
   bool in_order = true;

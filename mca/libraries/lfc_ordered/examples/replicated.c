@@ -79,6 +79,22 @@ static void stop(int rank, const char* what, int error) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* The next operation of this rank, at random. */
+static struct operation drawn(int number, int rank) {
+  struct operation operation = {.number = number};
+  switch (rand() % 3) {
+    case 0:
+      operation.kind = ADD;
+      operation.amount = rand() % 100;
+      break;
+    case 1: operation.kind = DOUBLE_IF_EVEN; break;
+    default:
+      operation.kind = APPEND;
+      snprintf(operation.note, kNoteBytes, "%d of rank %d", number, rank);
+  }
+  return operation;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
@@ -95,17 +111,7 @@ int main(int argc, char** argv) {
   srand((unsigned)rank + 1);
   const double begun = MPI_Wtime();
   for (int i = 0; i < operations; ++i) {
-    struct operation operation = {.number = i};
-    switch (rand() % 3) {
-      case 0:
-        operation.kind = ADD;
-        operation.amount = rand() % 100;
-        break;
-      case 1: operation.kind = DOUBLE_IF_EVEN; break;
-      default:
-        operation.kind = APPEND;
-        snprintf(operation.note, kNoteBytes, "%d of rank %d", i, rank);
-    }
+    const struct operation operation = drawn(i, rank);
     uint64_t number;
     error = lfc_ordered_bcast(order, &operation, sizeof operation, &number);
     /* Reading after writing: the operation has been applied here. */

@@ -99,7 +99,7 @@ TEST_CASE("a place is free when its sender has let go and all of it has been del
   CHECK(in->ending);
   CHECK(pair.places.sort_out().empty());
   CHECK_FALSE(pair.is_free(place));  // something may be left in its ring
-  in->drained = true;
+  in->emptied = true;
   CHECK(pair.places.sort_out().empty());  // it was no loss
   CHECK(pair.is_free(place));
   CHECK(pair.places.active().empty());
@@ -127,7 +127,7 @@ TEST_CASE("a sender that died, or broke its ring, is lost", "[shm]") {
     REQUIRE(claimed);
     Incoming* const in = pair.take(true);
     (died ? in->died : in->corrupt) = true;
-    in->ending = in->drained = died;
+    in->ending = in->emptied = died;
     const auto lost = pair.places.sort_out();
     REQUIRE(lost.size() == 1);
     CHECK(lost[0].first == 5);
