@@ -30,7 +30,8 @@ namespace {
 constexpr std::array kCacheNames{"auto", "always", "never"};
 // The second is `host_forwarding`.
 constexpr std::array kForwardingNames{"ni", "host"};
-constexpr std::array kTailoredNames{"off", "bind"};
+// In the order of enum lfc_tailored_choice of coll lfc.
+constexpr std::array kTailoredNames{"off", "bind", "record:FILE"};
 
 struct Accepted {
   std::uint64_t smallest = 0;
@@ -107,11 +108,18 @@ std::uint64_t number_of(const lfc_parameter& row, const void* said) noexcept {
   return 0;
 }
 
+// A word like record:FILE stands for all texts that begin like that up to its colon, and go on.
+bool fits(std::string_view word, std::string_view text) noexcept {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos) return text == word;
+  return text.size() > colon + 1 && text.starts_with(word.substr(0, colon + 1));
+}
+
 // The place of the text among the words; their number: it is none of them.
 std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
   const std::string_view sought = text == nullptr ? "" : text;
   std::size_t place = 0;
-  while (place < row.word_count && sought != row.words[place]) ++place;
+  while (place < row.word_count && !fits(row.words[place], sought)) ++place;
   return place;
 }
 

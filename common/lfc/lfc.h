@@ -8,6 +8,7 @@
  *   lfc/collectives.h   collectives; lfc/collective_call.h: one as a rank calls it (coll lfc)
  *   lfc/partitioned.h   partitioned communication (part lfc)
  *   lfc/channels.h      persistent requests that need no matching (coll lfc, which sees all of MPI's calls)
+ *   lfc/recording.h     which messages a program sends and expects, for perf/tailor (coll lfc)
  *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
  *   lfc/parameters.h    what the user may say to each component
  *   lfc/digest.h        whether the library is of the build that the component is of
@@ -28,6 +29,7 @@
 #include "lfc/parameters.h"
 #include "lfc/partitioned.h"
 #include "lfc/peers.h"
+#include "lfc/recording.h"
 #include "lfc/windows.h"
 
 #endif

@@ -1,5 +1,6 @@
 /* The component: parameters, and the decision whether to take part at all. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "coll_lfc.h"
@@ -8,6 +9,7 @@
 #include "modex.h"
 #include "parameters.h"
 #include "progress.h"
+#include "recorder.h"
 #include "tailored.h"
 
 #include "opal/util/proc.h"
@@ -66,20 +68,33 @@ static int close_component(void) {
     if (*text != '\0') fprintf(stderr, "lfc-coll rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
   }
   lfc_tailored_remove();
+  lfc_recorder_remove();
   lfc_coll_close();
   return OPAL_SUCCESS;
+}
+
+/* What coll_lfc_tailored asks for. */
+static void tailor(bool threads) {
+  const struct lfc_coll_parameters* said = &mca_coll_lfc_component.options.said;
+  const enum lfc_tailored_choice choice = (enum lfc_tailored_choice)lfc_parameter_choice(
+      lfc_coll_parameter_table(), said, &said->tailored);
+  if (choice == LFC_TAILORED_RECORD) {
+    const char* file = strchr(said->tailored, ':') + 1;
+    if (!lfc_recorder_install(file, threads) && OPAL_PROC_MY_NAME.vpid == 0)
+      opal_output(0, "coll lfc: nothing is recorded: that needs ob1, and one thread");
+  } else if (choice == LFC_TAILORED_BIND) {
+    if (!lfc_tailored_install(threads) && said->verbose >= 1)
+      opal_output(0,
+                  "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
+                  "one thread");
+  }
 }
 
 /* The BTLs are open by now. A process whose NI did not open has published no address: all see it. */
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
   if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
-  const struct lfc_coll_parameters* said = &mca_coll_lfc_component.options.said;
-  if (lfc_parameter_choice(lfc_coll_parameter_table(), said, &said->tailored) != 0 &&
-      !lfc_tailored_install(mpi_threads) && said->verbose >= 1)
-    opal_output(0,
-                "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
-                "one thread");
+  tailor(mpi_threads);
   return OPAL_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include "coll_lfc.h"
 #include "modex.h"
+#include "recorder.h"
 #include "topology.h"
 
 static void construct(lfc_coll_module* module) {
@@ -79,10 +80,13 @@ static lfc_coll_communicator* join(ompi_communicator_t* comm, char* why, size_t 
 /* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
  * all, by the component below. MPI_Init makes it before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
-  int found = (int)lfc_coll_reach(own->communicator);
+  enum { kRecords = 1 << 16 }; /* beside what LFC has found */
+  int found = (int)lfc_coll_reach(own->communicator) | (lfc_recorder_ready() ? kRecords : 0);
   if (own->below.allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_BAND, comm,
                            own->below.allreduce_module) != OMPI_SUCCESS)
     return false; /* and MPI_Init will fail, too */
+  lfc_recorder_agreed((found & kRecords) != 0);
+  found &= ~kRecords;
   lfc_coll_agree((unsigned)found);
   const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);
   return (found & needed) == needed;

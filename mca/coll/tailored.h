@@ -17,6 +17,9 @@
 
 #include "ompi/mca/pml/pml.h"
 
+/* The words of coll_lfc_tailored. */
+enum lfc_tailored_choice { LFC_TAILORED_OFF, LFC_TAILORED_BIND, LFC_TAILORED_RECORD };
+
 /* The two sides of a channel, one for each key of a sender. */
 struct lfc_tailored_sender {
   struct lfc_tailored_sender* next;

@@ -66,6 +66,7 @@ double run_latency(Point* p, long units);
 double run_persistent(Point* p, long units);
 double run_stream(Point* p, long units);
 double run_both_ways(Point* p, long units);
+double run_halo_started(Point* p, long units);
 double run_many(Point* p, long units);
 double run_allreduce(Point* p, long units);
 

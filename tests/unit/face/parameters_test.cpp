@@ -121,6 +121,23 @@ TEST_CASE("a word is known by its place, and others are refused with the list", 
   }
 }
 
+TEST_CASE("a word with a colon stands for all texts that go on behind it", "[parameters]") {
+  const lfc_parameter_table* const table = lfc_coll_parameter_table();
+  lfc_coll_parameters said{};
+  lfc_parameters_reset(table, &said);
+  char text[256];
+  const auto accepted = [&](lfc_text word) {
+    said.tailored = word;
+    return lfc_parameters_check(table, &said, text, sizeof text);
+  };
+  CHECK(accepted("record:/tmp/a b"));
+  CHECK(lfc_parameter_choice(table, &said, &said.tailored) == 2);
+  for (const lfc_text other : {"record:", "record", "recor:x", "bind:x", "off:"}) {
+    INFO(other);
+    CHECK_FALSE(accepted(other));
+  }
+}
+
 TEST_CASE("what no row can say alone is refused by name as well", "[parameters]") {
   const auto fault_with = [](auto change) {
     lfc::NiOptions options;

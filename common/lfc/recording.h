@@ -1,0 +1,52 @@
+/* A recording: which messages a program sends and expects, for perf/tailor to read (common/services/channels/recording.hpp).
+ *
+ *   lfc_recording_open();
+ *   lfc_recording_note(&operation, bytes, in_one_piece);             for each of the program's calls
+ *   char* text = lfc_recording_text(rank, node);                     and its share of the file, to be freed
+ *   lfc_recording_title(ranks, text, sizeof text);                   what the file begins with
+ *
+ * Threads: one.
+ */
+#ifndef LFC_RECORDING_H
+#define LFC_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum lfc_recorded_kind { LFC_RECORDED_SEND, LFC_RECORDED_RECEIVE, LFC_RECORDED_PROBE };
+enum lfc_recorded_mode {
+  LFC_RECORDED_STANDARD,
+  LFC_RECORDED_READY,
+  LFC_RECORDED_SYNCHRONOUS,
+  LFC_RECORDED_BUFFERED
+};
+
+/* One kind of call: those alike are counted together. */
+struct lfc_recorded {
+  enum lfc_recorded_kind kind;
+  enum lfc_recorded_mode mode; /* of a send */
+  bool persistent;
+  uint64_t comm; /* the same number at all its ranks, and in another run of the program */
+  int32_t comm_size;
+  int32_t peer, tag; /* peer: a rank of MPI_COMM_WORLD; -1 is any */
+};
+
+/* False: no memory. */
+bool lfc_recording_open(void);
+void lfc_recording_close(void);
+/* `bytes`: of the message, or the room for it. */
+void lfc_recording_note(const struct lfc_recorded* operation, size_t bytes, bool in_one_piece);
+/* NULL: no memory. */
+char* lfc_recording_text(int rank, int node);
+void lfc_recording_title(int ranks, char* text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

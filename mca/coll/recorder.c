@@ -1,0 +1,289 @@
+/* Notes the program's calls on their way to the PML, and gathers what all ranks have noted. */
+#include "recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/pml.h"
+
+/* Of the messages that bring the notes to rank 0: a tag that no collective has. */
+enum { kTag = -(1 << 20) };
+
+static struct {
+  const char* file; /* NULL: not installed */
+  bool agreed;
+  mca_pml_base_module_t below;
+} own;
+
+/* --- Notes --- */
+
+static int world_rank(ompi_communicator_t* comm, int rank) {
+  if (rank < 0) return -1;
+  const ompi_group_t* world = ompi_mpi_comm_world.comm.c_local_group;
+  const ompi_group_t* group = OMPI_COMM_IS_INTER(comm) ? comm->c_remote_group : comm->c_local_group;
+  int found = MPI_UNDEFINED;
+  (void)ompi_group_translate_ranks((ompi_group_t*)(uintptr_t)group, 1, &rank,
+                                   (ompi_group_t*)(uintptr_t)world, &found);
+  return found;
+}
+
+/* Inter-communicators, processes of other jobs and the library's own messages are nobody's business. */
+static bool name(ompi_communicator_t* comm, int peer, int tag, struct lfc_recorded* what) {
+  if (tag < MPI_ANY_TAG || peer < MPI_ANY_SOURCE || OMPI_COMM_IS_INTER(comm)) return false;
+  what->comm = lfc_communicator_key(comm);
+  what->comm_size = ompi_comm_size(comm);
+  what->peer = world_rank(comm, peer);
+  what->tag = tag == MPI_ANY_TAG ? -1 : tag;
+  return what->peer != MPI_UNDEFINED;
+}
+
+static void note(struct lfc_recorded what, size_t count, const ompi_datatype_t* type,
+                 ompi_communicator_t* comm, int peer, int tag) {
+  size_t each = 0;
+  if (!name(comm, peer, tag, &what)) return;
+  if (type != NULL) (void)opal_datatype_type_size(&type->super, &each);
+  lfc_recording_note(
+      &what, count * each,
+      type == NULL || opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count));
+}
+
+static enum lfc_recorded_mode mode_of(mca_pml_base_send_mode_t mode) {
+  switch (mode) {
+    case MCA_PML_BASE_SEND_READY: return LFC_RECORDED_READY;
+    case MCA_PML_BASE_SEND_SYNCHRONOUS: return LFC_RECORDED_SYNCHRONOUS;
+    case MCA_PML_BASE_SEND_BUFFERED: return LFC_RECORDED_BUFFERED;
+    default: return LFC_RECORDED_STANDARD;
+  }
+}
+
+static void note_send(size_t count, const ompi_datatype_t* type, int peer, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  note((struct lfc_recorded){.kind = LFC_RECORDED_SEND, .mode = mode_of(mode)}, count, type, comm,
+       peer, tag);
+}
+
+static void note_receive(size_t count, const ompi_datatype_t* type, int peer, int tag,
+                         ompi_communicator_t* comm) {
+  note((struct lfc_recorded){.kind = LFC_RECORDED_RECEIVE}, count, type, comm, peer, tag);
+}
+
+static void note_probe(int peer, int tag, ompi_communicator_t* comm) {
+  note((struct lfc_recorded){.kind = LFC_RECORDED_PROBE}, 0, NULL, comm, peer, tag);
+}
+
+/* --- The calls --- */
+
+static int record_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                        ompi_request_t** request) {
+  note_send(count, type, peer, tag, mode, comm);
+  return own.below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+}
+
+static int record_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  note_send(count, type, peer, tag, mode, comm);
+  return own.below.pml_send(buffer, count, type, peer, tag, mode, comm);
+}
+
+static int record_irecv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                        ompi_communicator_t* comm, ompi_request_t** request) {
+  note_receive(count, type, peer, tag, comm);
+  return own.below.pml_irecv(buffer, count, type, peer, tag, comm, request);
+}
+
+static int record_recv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                       ompi_communicator_t* comm, ompi_status_public_t* status) {
+  note_receive(count, type, peer, tag, comm);
+  return own.below.pml_recv(buffer, count, type, peer, tag, comm, status);
+}
+
+/* A probe that finds nothing is none: programs ask again and again. */
+static int record_iprobe(int peer, int tag, ompi_communicator_t* comm, int* found,
+                         ompi_status_public_t* status) {
+  const int result = own.below.pml_iprobe(peer, tag, comm, found, status);
+  if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
+  return result;
+}
+
+static int record_improbe(int peer, int tag, ompi_communicator_t* comm, int* found,
+                          struct ompi_message_t** message, ompi_status_public_t* status) {
+  const int result = own.below.pml_improbe(peer, tag, comm, found, message, status);
+  if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
+  return result;
+}
+
+static int record_probe(int peer, int tag, ompi_communicator_t* comm,
+                        ompi_status_public_t* status) {
+  note_probe(peer, tag, comm);
+  return own.below.pml_probe(peer, tag, comm, status);
+}
+
+static int record_mprobe(int peer, int tag, ompi_communicator_t* comm,
+                         struct ompi_message_t** message, ompi_status_public_t* status) {
+  note_probe(peer, tag, comm);
+  return own.below.pml_mprobe(peer, tag, comm, message, status);
+}
+
+/* --- Persistent requests: each start is a message --- */
+
+static int record_start(size_t count, ompi_request_t** requests);
+
+/* What starts a request says of which mode it is. */
+static int start_ready(size_t count, ompi_request_t** requests) {
+  return record_start(count, requests);
+}
+static int start_synchronous(size_t count, ompi_request_t** requests) {
+  return record_start(count, requests);
+}
+static int start_buffered(size_t count, ompi_request_t** requests) {
+  return record_start(count, requests);
+}
+static const ompi_request_start_fn_t starts[] = {[LFC_RECORDED_STANDARD] = record_start,
+                                                 [LFC_RECORDED_READY] = start_ready,
+                                                 [LFC_RECORDED_SYNCHRONOUS] = start_synchronous,
+                                                 [LFC_RECORDED_BUFFERED] = start_buffered};
+
+static void note_start(const ompi_request_t* request) {
+  const mca_pml_base_request_t* base = (const mca_pml_base_request_t*)request;
+  struct lfc_recorded what = {.kind = LFC_RECORDED_RECEIVE, .persistent = true};
+  if (base->req_type == MCA_PML_REQUEST_SEND) {
+    what.kind = LFC_RECORDED_SEND;
+    while (starts[what.mode] != request->req_start && what.mode < LFC_RECORDED_BUFFERED)
+      ++what.mode;
+  }
+  note(what, base->req_count, base->req_datatype, base->req_comm, base->req_peer, base->req_tag);
+}
+
+/* The PML may exchange the request that it starts. */
+static int record_start(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML) continue;
+    const ompi_request_start_fn_t start = requests[i]->req_start;
+    note_start(requests[i]);
+    const int result = own.below.pml_start(1, &requests[i]);
+    if (result != OMPI_SUCCESS) return result;
+    requests[i]->req_start = start;
+  }
+  return OMPI_SUCCESS;
+}
+
+static int record_isend_init(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
+                             int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                             ompi_request_t** request) {
+  const int result = own.below.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
+  if (result == OMPI_SUCCESS) (*request)->req_start = starts[mode_of(mode)];
+  return result;
+}
+
+static int record_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                             ompi_communicator_t* comm, ompi_request_t** request) {
+  const int result = own.below.pml_irecv_init(buffer, count, type, peer, tag, comm, request);
+  if (result == OMPI_SUCCESS) (*request)->req_start = record_start;
+  return result;
+}
+
+/* --- The file --- */
+
+/* The least rank on this node. */
+static int node_of(ompi_communicator_t* world) {
+  const int me = ompi_comm_rank(world);
+  for (int rank = 0; rank < me; ++rank)
+    if (OPAL_PROC_ON_LOCAL_NODE(ompi_comm_peer_lookup(world, rank)->super.proc_flags)) return rank;
+  return me;
+}
+
+static bool write_text(FILE* file, const char* text) {
+  return file == NULL || fputs(text, file) >= 0;
+}
+
+static bool write_others(FILE* file, ompi_communicator_t* world) {
+  bool written = true;
+  for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
+    uint64_t size = 0;
+    if (own.below.pml_recv(&size, sizeof size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
+        OMPI_SUCCESS)
+      return false;
+    char* text = malloc(size + 1);
+    if (text == NULL) return false;
+    if (own.below.pml_recv(text, size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
+        OMPI_SUCCESS)
+      size = 0;
+    text[size] = '\0';
+    written = write_text(file, text) && written;
+    free(text);
+  }
+  return written;
+}
+
+static void gather(ompi_communicator_t* world) {
+  char* text = lfc_recording_text(ompi_comm_rank(world), node_of(world));
+  const char* own_text = text == NULL ? "" : text;
+  if (ompi_comm_rank(world) != 0) {
+    uint64_t size = strlen(own_text);
+    (void)own.below.pml_send(&size, sizeof size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
+                             world);
+    (void)own.below.pml_send(own_text, size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD, world);
+  } else {
+    char title[512];
+    lfc_recording_title(ompi_comm_size(world), title, sizeof title);
+    FILE* file = fopen(own.file, "w");
+    bool written = file != NULL && write_text(file, title) && write_text(file, own_text);
+    written = write_others(file, world) && written;
+    if (file != NULL && fclose(file) != 0) written = false;
+    if (!written)
+      opal_output(0, "coll lfc: the recording cannot be written to %s: %s", own.file,
+                  strerror(errno));
+  }
+  free(text);
+}
+
+/* MPI ends: everybody has got here, and messages still go. */
+static int record_del_comm(ompi_communicator_t* comm) {
+  if (comm == &ompi_mpi_comm_world.comm && own.agreed) gather(comm);
+  return own.below.pml_del_comm(comm);
+}
+
+/* --- Begin and end --- */
+
+bool lfc_recorder_install(const char* file, bool threads) {
+  if (threads || opal_using_threads() ||
+      strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "ob1") != 0 ||
+      !lfc_recording_open())
+    return false;
+  own.file = file;
+  own.agreed = false;
+  own.below = mca_pml;
+  mca_pml.pml_isend = record_isend;
+  mca_pml.pml_send = record_send;
+  mca_pml.pml_irecv = record_irecv;
+  mca_pml.pml_recv = record_recv;
+  mca_pml.pml_iprobe = record_iprobe;
+  mca_pml.pml_probe = record_probe;
+  mca_pml.pml_improbe = record_improbe;
+  mca_pml.pml_mprobe = record_mprobe;
+  mca_pml.pml_start = record_start;
+  mca_pml.pml_isend_init = record_isend_init;
+  mca_pml.pml_irecv_init = record_irecv_init;
+  mca_pml.pml_del_comm = record_del_comm;
+  return true;
+}
+
+bool lfc_recorder_ready(void) { return own.file != NULL; }
+
+void lfc_recorder_agreed(bool all) {
+  own.agreed = all;
+  if (all || own.file == NULL) return;
+  mca_pml = own.below;
+  lfc_recorder_remove();
+}
+
+void lfc_recorder_remove(void) {
+  if (own.file == NULL) return;
+  own.file = NULL;
+  lfc_recording_close();
+}
