@@ -193,6 +193,41 @@ static void list(bool created) {
   MPI_Win_free(&win);
 }
 
+// Locks of one target, exclusive, beside those of all, whose targets each rank comes to in an order of its own: who waits to be
+// alone must not hold up who holds other locks already.
+static void locks_of_all(bool created) {
+  MPI_Win win;
+  int64_t* memory = open_window(created, 2, &win);
+  MPI_Win_unlock_all(win);
+  const int rounds = 20 * kRounds / ranks + kRounds;
+  int64_t got[kMostRanks];
+  for (int i = 0; i < rounds * ranks; ++i) {
+    const int alone = (me + i) % ranks;
+    doing("locks of one and all: round %d", i);
+    int64_t value = 0;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, alone, 0, win);
+    MPI_Get(&value, 1, MPI_INT64_T, alone, 0, 1, MPI_INT64_T, win);
+    MPI_Win_flush(alone, win);
+    ++value;
+    MPI_Put(&value, 1, MPI_INT64_T, alone, 0, 1, MPI_INT64_T, win);
+    MPI_Win_unlock(alone, win);
+    if (i % ranks != 0) continue;
+    MPI_Win_lock_all(0, win);
+    for (int j = 0; j < ranks; ++j)
+      MPI_Fetch_and_op(&kOne, &got[j], MPI_INT64_T, (me * 7 + i / ranks + j) % ranks, 1, MPI_SUM,
+                       win);
+    MPI_Win_unlock_all(win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, win);
+  require(load(me, 0, win) == (int64_t)rounds * ranks, "%lld increments under a lock, not %d",
+          (long long)load(me, 0, win), rounds * ranks);
+  require(load(me, 1, win) == (int64_t)rounds * ranks, "%lld sums, not %d",
+          (long long)load(me, 1, win), rounds * ranks);
+  MPI_Barrier(MPI_COMM_WORLD);
+  close_window(created, memory, &win);
+}
+
 // Everybody to everybody: by messages, by a collective, and by puts.
 static void all_to_all(bool created) {
   MPI_Win win;
@@ -230,11 +265,8 @@ static void all_to_all(bool created) {
 static const struct {
   const char* name;
   void (*run)(bool created);
-} patterns[] = {{"own-window", own_window},
-                {"locks", own_locks},
-                {"workers", workers},
-                {"list", list},
-                {"all-to-all", all_to_all}};
+} patterns[] = {{"own-window", own_window}, {"locks", own_locks}, {"locks-of-all", locks_of_all},
+                {"workers", workers},       {"list", list},       {"all-to-all", all_to_all}};
 
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);

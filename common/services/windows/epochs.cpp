@@ -98,6 +98,7 @@ WindowStatus Epochs::begin_lock(Rank target, bool exclusive, bool no_check) noex
   access.fence_open = false;
   ++access.locks;
   peer.exclusive = exclusive;
+  peer.past = !exclusive && origin_.several_locks();
   peer.lock = no_check ? Lock::assumed : Lock::wanted;
   return WindowStatus::ok;
 }
@@ -112,12 +113,11 @@ WindowStatus Epochs::begin_lock_all(bool no_check) noexcept {
 }
 
 bool Epochs::try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept {
-  if (!peer.control->lock.enter(ticket, peer.exclusive)) return false;
+  TicketLock& lock = peer.control->lock;
+  if (!(peer.past ? lock.enter_past() : lock.enter(ticket, peer.exclusive))) return false;
   peer.lock = Lock::held;
   return true;
 }
-
-void Epochs::give_up_lock(OriginPeer& peer) noexcept { peer.lock = Lock::none; }
 
 void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
   peer.end_told = false;
@@ -138,7 +138,10 @@ bool Epochs::unlock_step(OriginPeer& peer) {
 }
 
 void Epochs::end_lock(OriginPeer& peer) noexcept {
-  if (peer.lock == Lock::held && peer.lock_is_mapped()) peer.control->lock.leave(peer.exclusive);
+  if (peer.lock == Lock::held && peer.lock_is_mapped()) {
+    TicketLock& lock = peer.control->lock;
+    peer.past ? lock.leave_past() : lock.leave(peer.exclusive);
+  }
   peer.lock = Lock::none;
   peer.ending = End::none;
 }

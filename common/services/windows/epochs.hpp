@@ -59,10 +59,8 @@ class Epochs {
 
   WindowStatus begin_lock(Rank target, bool exclusive, bool no_check) noexcept;
   WindowStatus begin_lock_all(bool no_check) noexcept;
-  // Of a lock that is mapped: it is our turn, and it is ours.
+  // Of a lock that is mapped: it is our turn, or we need none, and it is ours.
   static bool try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept;
-  // It has not become ours, and nobody waits any more.
-  void give_up_lock(OriginPeer& peer) noexcept;
   // The last of the operations that wait for the lock may give it free.
   static void let_unlock_ride(OriginPeer& peer) noexcept;
   // After all operations are locally complete.

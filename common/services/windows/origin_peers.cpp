@@ -12,7 +12,9 @@ bool OriginPeers::permitted(OriginPeer& peer) {
     }
     if (peer.lock == OriginPeer::Lock::wanted) {
       peer.lock = OriginPeer::Lock::requested;
-      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, peer.exclusive ? kExclusive : 0));
+      peer.past = !peer.exclusive && several_locks();
+      const std::uint8_t how = peer.exclusive ? kExclusive : peer.past ? kPast : 0;
+      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, how));
     }
     return peer.lock != OriginPeer::Lock::requested;
   }

@@ -40,6 +40,7 @@ struct OriginPeer {
   bool carrying = false;  // a fragment waits in the carrier for a credit
   bool pumping = false;
   bool exclusive = false;
+  bool past = false;             // shared, past writers that wait
   bool access_granted = false;   // no post is needed (nocheck)
   End ending = End::none;        // what the last fragment of those that wait shall tell the target
   bool end_told = false;         // complete or unlock
@@ -101,6 +102,9 @@ class OriginPeers {
   bool passive(const OriginPeer& peer) const noexcept {
     return peer.lock != OriginPeer::Lock::none || access_.lock_all;
   }
+
+  // Whether one of the locks that are open may wait while another is held.
+  bool several_locks() const noexcept { return access_.lock_all || access_.locks > 1; }
 
   // What calls wait for.
   bool all_locally_complete() const noexcept;

@@ -184,7 +184,8 @@ void Target::unlock_if_due(Rank from) {
   TargetPeer& peer = peers_[from];
   if (!peer.unlock_pending || peer.received < peer.unlock_count) return;
   peer.unlock_pending = peer.holds = false;
-  memory_.control().lock.leave(peer.holds_exclusive);
+  TicketLock& lock = memory_.control().lock;
+  peer.holds_past ? lock.leave_past() : lock.leave(peer.holds_exclusive);
   answer_counted(from, AckKind::unlocked);
   grant_locks();
 }
@@ -211,22 +212,26 @@ void Target::work() {
 
 Verdict Target::on_lock(Rank from, const WindowHead& head) {
   // A member has one lock of a window at a time; many are a hostile one's.
-  if (tickets_.size() >= peers_.size()) return Verdict::malformed;
-  tickets_.push_back({from, memory_.control().lock.draw(), (head.flags & kExclusive) != 0});
+  const bool exclusive = (head.flags & kExclusive) != 0, past = (head.flags & kPast) != 0;
+  if (tickets_.size() >= peers_.size() || (exclusive && past)) return Verdict::malformed;
+  tickets_.push_back({from, past ? 0 : memory_.control().lock.draw(), exclusive, past});
   grant_locks();
   return Verdict::release;
 }
 
 void Target::grant_locks() {
+  TicketLock& lock = memory_.control().lock;
   bool granted = true;
   while (granted) {  // a reader that enters lets the next one in
     granted = false;
     for (std::size_t i = 0; i < tickets_.size(); ++i) {
       const Ticket ticket = tickets_[i];
-      if (!memory_.control().lock.enter(ticket.ticket, ticket.exclusive)) continue;
+      if (!(ticket.past ? lock.enter_past() : lock.enter(ticket.ticket, ticket.exclusive)))
+        continue;
       tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
       peers_[ticket.rank].holds = true;
       peers_[ticket.rank].holds_exclusive = ticket.exclusive;
+      peers_[ticket.rank].holds_past = ticket.past;
       carrier_.signal(ticket.rank, head_of(WindowKind::granted, 0));
       granted = true;
       break;

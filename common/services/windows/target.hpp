@@ -25,6 +25,7 @@ struct TargetPeer {
   bool ack_due = false;
   bool holds = false;  // the lock, which we took for it
   bool holds_exclusive = false;
+  bool holds_past = false;
   bool unlock_pending = false;  // until `unlock_count` fragments have arrived
   std::uint64_t unlock_count = 0;
   WindowStatus ack_status = WindowStatus::ok;
@@ -72,6 +73,7 @@ class Target {
     Rank rank;
     std::uint32_t ticket;
     bool exclusive;
+    bool past;  // has no ticket
   };
 
   Service::Verdict serve_accumulate(Rank from, const WindowHead& head,

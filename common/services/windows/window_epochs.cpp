@@ -146,13 +146,14 @@ WindowStatus WindowEpochs::test(bool& flag) {
 // Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an error
 // here would leave open who has the lock.
 WindowStatus WindowEpochs::acquire(rma::OriginPeer& peer) {
-  const std::uint32_t ticket = peer.control->lock.draw();
+  const std::uint32_t ticket = peer.past ? 0 : peer.control->lock.draw();
   const bool at_once = windows_.locked(
       [&] { return !protocol_.origin.trouble().lost && rma::Epochs::try_lock(peer, ticket); });
   if (at_once) return WindowStatus::ok;  // the unlock drives, if need be
   const WindowStatus status =
       wait_until([&] { return rma::Epochs::try_lock(peer, ticket); }, Errors::kept);
-  if (status != WindowStatus::ok) protocol_.epochs.give_up_lock(peer);
+  // A member is lost; the lock may have become ours all the same.
+  if (status != WindowStatus::ok) windows_.locked([&] { rma::Epochs::end_lock(peer); });
   return status;
 }
 
@@ -208,6 +209,7 @@ WindowStatus WindowEpochs::lock_all(bool no_check) {
   for (rma::OriginPeer& peer : protocol_.origin.peers()) {
     if (!peer.lock_is_mapped()) continue;  // with the first operation
     peer.exclusive = false;
+    peer.past = true;
     const WindowStatus status = acquire(peer);
     if (status == WindowStatus::ok) continue;
     (void)unlock_all();

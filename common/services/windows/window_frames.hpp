@@ -42,6 +42,7 @@ enum WindowFlags : std::uint8_t {
   kWhole = 16,     // the fragment is the whole operation
   kComplete = 32,  // the last fragment of an access epoch: `complete` rides in it
   kUnlock = 64,    // of a lock: `unlock` rides in it
+  kPast = 128,     // lock: shared, past writers that wait
 };
 
 struct WindowHead {

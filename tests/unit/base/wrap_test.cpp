@@ -10,10 +10,10 @@
 namespace lfc {
 namespace {
 
-// Sets all words of `object`, which consists of nothing else.
+// Sets the words of `object`, which consists of nothing else, or the first of them.
 template <class Object>
-void set_words(Object& object, std::uint32_t value) {
-  for (std::size_t at = 0; at < sizeof object; at += sizeof value)
+void set_words(Object& object, std::uint32_t value, std::size_t bytes = sizeof(Object)) {
+  for (std::size_t at = 0; at < bytes; at += sizeof value)
     std::memcpy(reinterpret_cast<std::byte*>(&object) + at, &value, sizeof value);
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("a sleeper's announcements wrap around, and late answers stay late", "
 
 TEST_CASE("a lock's tickets wrap around", "[wrap]") {
   TicketLock lock;
-  set_words(lock, 0xfffffffcu);
+  set_words(lock, 0xfffffffcu, 3 * sizeof(std::uint32_t));  // the fourth says who is inside
   for (int round = 0; round < 4; ++round) {
     const std::uint32_t first = lock.draw(), second = lock.draw(), writer = lock.draw(),
                         last = lock.draw();

@@ -400,4 +400,28 @@ TEST_CASE("the ticket lock: readers together, a writer alone, in the order of as
   lock.leave(false);
 }
 
+TEST_CASE("the ticket lock: who needs no ticket passes writers that wait, and none inside",
+          "[lock]") {
+  TicketLock lock;
+  const std::uint32_t reader = lock.draw(), writer = lock.draw(), next = lock.draw();
+  REQUIRE(lock.enter(reader, false));
+  REQUIRE_FALSE(lock.enter(writer, true));
+  REQUIRE(lock.enter_past());
+  REQUIRE(lock.enter_past());
+  lock.leave(false);
+  REQUIRE_FALSE(lock.enter(writer, true));
+  lock.leave_past();
+  REQUIRE_FALSE(lock.enter(writer, true));
+  lock.leave_past();
+  REQUIRE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter_past());
+  REQUIRE_FALSE(lock.enter(next, true));
+  lock.leave(true);
+  REQUIRE(lock.enter_past());
+  REQUIRE_FALSE(lock.enter(next, true));
+  lock.leave_past();
+  REQUIRE(lock.enter(next, true));
+  lock.leave(true);
+}
+
 }  // namespace lfc

@@ -296,4 +296,46 @@ TEST_CASE("access epochs in all interleavings: completes are never early", "[win
   }
 }
 
+// Members 2 and 3 each hold a lock and ask for the other's, before which a writer waits.
+TEST_CASE("locks of all: a writer that waits holds up nobody who holds another", "[windows]") {
+  for (const bool all_at_once : {true, false}) {
+    ProtocolWorld world(6);
+    const auto arrive = [&] {
+      while (world.deliver(0)) {
+      }
+    };
+    const auto open = [&](Rank self, Rank target, bool exclusive) {
+      REQUIRE(world.at(self).epochs.begin_lock(target, exclusive, false) == WindowStatus::ok);
+    };
+    for (const Rank self : {2u, 3u}) {
+      if (all_at_once) {
+        REQUIRE(world.at(self).epochs.begin_lock_all(false) == WindowStatus::ok);
+      } else {
+        open(self, self - 2, false);
+      }
+      world.add(self, self - 2, 0, 1);
+    }
+    arrive();
+    for (const Rank self : {4u, 5u}) {
+      open(self, self - 4, true);
+      world.add(self, self - 4, 0, 10);
+    }
+    arrive();
+    CHECK((world.word(0, 0) == 1 && world.word(1, 0) == 1));
+    for (const Rank self : {2u, 3u}) {
+      if (!all_at_once) open(self, 3 - self, false);
+      world.add(self, 3 - self, 0, 1);
+    }
+    arrive();
+    CHECK((world.word(0, 0) == 2 && world.word(1, 0) == 2));
+    for (const Rank self : {2u, 3u})
+      for (const Rank target : {0u, 1u}) {
+        Epochs::let_unlock_ride(world.at(self).origin.peer(target));
+        CHECK_FALSE(world.at(self).epochs.unlock_step(world.at(self).origin.peer(target)));
+      }
+    arrive();
+    CHECK((world.word(0, 0) == 12 && world.word(1, 0) == 12));
+  }
+}
+
 }  // namespace lfc::rma
