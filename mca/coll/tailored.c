@@ -242,16 +242,29 @@ struct lfc_tailored_sender* lfc_tailored_sender_of(ompi_communicator_t* comm, in
 
 static void hear(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* below,
                  mca_btl_base_module_recv_cb_fn_t ours) {
-  *below = mca_btl_base_active_message_trigger[tag];
-  if (below->cbfunc != NULL) mca_btl_base_active_message_trigger[tag].cbfunc = ours;
+  mca_btl_active_message_callback_t* heard = &mca_btl_base_active_message_trigger[tag];
+  if (heard->cbfunc == NULL || heard->cbfunc == ours) return;
+  *below = *heard;
+  heard->cbfunc = ours;
+}
+
+static void hear_all(void) {
+  hear(kMatch, &own.match, receive_match);
+  hear(kRendezvous, &own.rendezvous, receive_rendezvous);
+  hear(kGet, &own.get, receive_get);
+}
+
+/* ob1 registers its own anew each time: between jobs, and for each inter-communicator. */
+static int add_procs(ompi_proc_t** procs, size_t count) {
+  const int status = lfc_tailored_below.pml_add_procs(procs, count);
+  if (own.watching) hear_all();
+  return status;
 }
 
 bool lfc_tailored_watch(void) {
   if (own.watching) return true;
   if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
-  hear(kMatch, &own.match, receive_match);
-  hear(kRendezvous, &own.rendezvous, receive_rendezvous);
-  hear(kGet, &own.get, receive_get);
+  hear_all();
   mca_pml.pml_irecv = other_irecv;
   mca_pml.pml_recv = other_recv;
   mca_pml.pml_probe = other_probe;
@@ -277,6 +290,7 @@ bool lfc_tailored_install(bool threads) {
   mca_pml.pml_irecv_init = lfc_tailored_irecv_init;
   mca_pml.pml_start = lfc_tailored_start;
   mca_pml.pml_del_comm = del_comm;
+  mca_pml.pml_add_procs = add_procs;
   return true;
 }
 

@@ -262,6 +262,32 @@ static void truncation(void) {
   MPI_Comm_free(&comm);
 }
 
+// Open MPI's ob1 is told of the processes anew; the order of messages, which channels are part of, goes on.
+static void intercommunicator(void) {
+  MPI_Comm own, inter;
+  MPI_Request send_request, receive_request;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Send_init(out[0][0], 8, MPI_BYTE, to, 0, comm, &send_request);
+  MPI_Recv_init(in[0][0], 8, MPI_BYTE, from, 0, comm, &receive_request);
+  MPI_Comm_split(comm, me == 0, me, &own);
+  for (int i = 0; i < 20; ++i) {
+    doing("intercommunicator: message %d", i);
+    MPI_Start(&send_request);
+    MPI_Barrier(comm);  // it comes before its receive, and so goes to ob1
+    MPI_Start(&receive_request);
+    MPI_Wait(&send_request, MPI_STATUS_IGNORE);
+    MPI_Wait(&receive_request, MPI_STATUS_IGNORE);
+    if (i != 10) continue;
+    doing("intercommunicator: create");
+    MPI_Intercomm_create(own, 0, comm, me == 0 ? 1 : 0, 1, &inter);
+    MPI_Comm_free(&inter);
+  }
+  MPI_Request_free(&send_request);
+  MPI_Request_free(&receive_request);
+  MPI_Comm_free(&own);
+  MPI_Comm_free(&comm);
+}
+
 // Afterwards the LFC engines know each other, whatever carries messages.
 static void meet_by_window(void) {
   long there = 0, value = me;
@@ -290,6 +316,7 @@ int main(int argc, char** argv) {
   from = (me - 1 + ranks) % ranks;
   if (has_option(argc, argv, "--window")) meet_by_window();
   truncation();
+  intercommunicator();
   const uint64_t programs = (uint64_t)option(argc, argv, "--programs", long_run ? 10000 : 40);
   const double until = MPI_Wtime() + (double)option(argc, argv, "--seconds", long_run ? 800 : 30);
   for (uint64_t which = 0; another(which, programs, until); ++which)
