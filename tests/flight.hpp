@@ -1,9 +1,11 @@
-// Flight: an operation of a link that a test has begun, and how often and how it has ended.
+// Flight: a remote operation that a test has begun, and how often and how it has ended.
 //
 //   Flight put;
 //   put.start = link.put(peer, source, local, address, remote, size, &put);
-//   ... until put.finished(); then put.result
+//   ... until put.finished(); then put.ended(Result::ok)
 #pragma once
+
+#include <functional>
 
 #include "link/link.hpp"
 
@@ -15,14 +17,17 @@ struct Flight : Operation {
       auto& flight = static_cast<Flight&>(*self);
       ++flight.calls;
       flight.result = ended;
+      if (flight.then) flight.then();
     };
   }
   // For who notes in `start` how it began.
   bool finished() const { return start == Link::Start::done || calls == 1; }
+  bool ended(Result expected) const { return calls == 1 && result == expected; }
 
   int calls = 0;
   Result result = Result::not_supported;
   Link::Start start = Link::Start::failed;
+  std::function<void()> then;
 };
 
 }  // namespace lfc

@@ -13,6 +13,7 @@
 #ifdef LFC_VERBS
 #include "link/verbs/verbs_link.hpp"
 #endif
+#include "published.hpp"
 
 namespace lfc {
 namespace {
@@ -202,11 +203,7 @@ bool Lan::open() {
     if (end->link == nullptr) return false;
   }
   for (auto& end : ends_) {
-    AddressWriter writer(end->identity);
-    end->link->publish(writer);
-    const std::vector<std::byte> blob = std::move(writer).finish();
-    end->address = Address::parse(blob);
-    end->link->set_own_address(without_key(blob));
+    end->address = Address::parse(publish(*end->link, end->identity));
   }
   return true;
 }

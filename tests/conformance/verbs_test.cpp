@@ -20,6 +20,7 @@
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
 #include "link/verbs/verbs_link.hpp"
+#include "published.hpp"
 
 namespace lfc {
 namespace {
@@ -44,11 +45,8 @@ std::unique_ptr<End> open_end(std::uint32_t rank, std::vector<std::byte>& blob,
   std::string why_not;
   end->link = make_verbs_link(options, end->identity, *end, end->counters, why_not);
   if (end->link == nullptr) return nullptr;
-  AddressWriter writer(end->identity);
-  end->link->publish(writer);
-  blob = std::move(writer).finish();
+  blob = publish(*end->link, end->identity);
   end->address = Address::parse(blob);
-  end->link->set_own_address(without_key(blob));
   return end;
 }
 

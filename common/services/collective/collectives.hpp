@@ -33,8 +33,8 @@ struct lfc_coll_communicator : lfc::Going::Entry {
   lfc::Communicator communicator;
   lfc::LossWatch watch;
   const unsigned found;  // what of it this rank has in reach
-  std::atomic<int> users =
-      1;  // the program, and the list of those with operations that go on by themselves
+  // The program, and the list of those with operations that go on by themselves.
+  std::atomic<int> users = 1;
   unsigned fruitless = 0;  // times that it was advanced there without moving
 };
 

@@ -25,8 +25,8 @@ class Carrier {
 
   // The carrier fills in window and rank of heads and answers.
 
-  // Sends a fragment; there may be no runs, and no data. Its bytes may be reused on return. False: it goes when it can; Origin::carried(to) follows, from inside
-  // this call only if the member is lost.
+  // Sends a fragment; there may be no runs, and no data. Its bytes may be reused on return. False: it goes when it can;
+  // Origin::carried(to) follows, from inside this call only if the member is lost.
   virtual bool send(Rank to, WindowHead head, std::span<const Run> runs,
                     std::span<const std::byte> data) = 0;
   // Sends a frame without data, now or when it can. Frames may overtake each other.

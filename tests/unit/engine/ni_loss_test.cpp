@@ -80,9 +80,9 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   Ni& ni = lab.world.ni(0);
   const PeerId peer = lab.world.peer(0, 1);
   for (int i = 0; i < 20; ++i) lab.post(0, 1, "m");
-  Probe put;
-  Probe get;
-  Probe atomic;
+  Flight put;
+  Flight get;
+  Flight atomic;
   std::uint64_t old = 0;
   ni.remote().put(peer, here.data(), nullptr, region.address, region, 4096, &put);
   ni.remote().get(peer, here.data(), nullptr, region.address, region, 4096, &get);
@@ -105,7 +105,7 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   REQUIRE(lab.lost[0].peer == 1);
   REQUIRE(ni.counters().get(Counter::peers_broken) == 1);
 
-  Probe later;
+  Flight later;
   ni.remote().put(peer, here.data(), nullptr, region.address, region, 8, &later);
   REQUIRE(later.ended(Result::unreachable));
   lab.results.clear();

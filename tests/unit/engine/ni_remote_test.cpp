@@ -27,7 +27,7 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
     RegionHandle region;
     REQUIRE(lab.world.ni(1).remote().register_memory(there.data(), there.size(), kAll, region));
     const std::string out = pattern(size, size + 2);
-    Probe put;
+    Flight put;
     lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address + 32,
                                  region, size, &put);
     REQUIRE(lab.world.run_until([&] { return put.calls > 0; }));
@@ -37,7 +37,7 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
     REQUIRE(there.substr(32 + size) == untouched.substr(32 + size));
 
     std::string back(size + 2, '?');
-    Probe get;
+    Flight get;
     lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data() + 1, nullptr,
                                  region.address + 32, region, size, &get);
     REQUIRE(lab.world.run_until([&] { return get.calls > 0; }));
@@ -64,19 +64,19 @@ TEST_CASE("gets in both directions at once do not wait for each other", "[ni]") 
   for (Node node : {0u, 1u})
     REQUIRE(lab.world.ni(node).remote().register_memory(memory[node].data(), 3000, kAll,
                                                         regions[node]));
-  std::vector<std::unique_ptr<Probe>> probes;
+  std::vector<std::unique_ptr<Flight>> flights;
   std::vector<std::string> buffers(40, std::string(3000, '?'));
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Node node = i % 2;
-    auto& probe = *probes.emplace_back(std::make_unique<Probe>());
+    auto& flight = *flights.emplace_back(std::make_unique<Flight>());
     lab.world.ni(node).remote().get(lab.world.peer(node, 1 - node), buffers[i].data(), nullptr,
-                                    regions[1 - node].address, regions[1 - node], 3000, &probe);
+                                    regions[1 - node].address, regions[1 - node], 3000, &flight);
     lab.post(node, 1 - node, "between");
   }
   lab.settle();
   INFO(lab.world.describe());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    REQUIRE(probes[i]->ended(Result::ok));
+    REQUIRE(flights[i]->ended(Result::ok));
     REQUIRE(buffers[i] == memory[1 - i % 2]);
   }
   REQUIRE(lab.all_done());
@@ -95,11 +95,11 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
   REQUIRE(lab.world.ni(0).remote().register_memory(&words, sizeof words, kAll, region));
   const auto apply = [&](AtomicRequest request, std::size_t offset) {
     std::uint64_t old = 0xeeeeeeeeeeeeeeeeu;
-    Probe probe;
+    Flight flight;
     lab.world.ni(1).remote().atomic(lab.world.peer(1, 0), request, region.address + offset, region,
-                                    &old, &probe);
-    REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
-    REQUIRE(probe.ended(Result::ok));
+                                    &old, &flight);
+    REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
+    REQUIRE(flight.ended(Result::ok));
     return old;
   };
   REQUIRE(apply({AtomicOp::add, 8, 5}, 0) == 10);
@@ -114,14 +114,14 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
 
   // Increments of all are none lost and none doubled; a null result is allowed.
   words.wide = 0;
-  std::vector<std::unique_ptr<Probe>> probes;
+  std::vector<std::unique_ptr<Flight>> flights;
   for (int i = 0; i < 50; ++i)
     for (Node node : {1u, 2u, 3u})
       lab.world.ni(node).remote().atomic(lab.world.peer(node, 0), {AtomicOp::add, 8, 1},
                                          region.address, region, nullptr,
-                                         probes.emplace_back(std::make_unique<Probe>()).get());
+                                         flights.emplace_back(std::make_unique<Flight>()).get());
   lab.settle();
-  for (const auto& probe : probes) REQUIRE(probe->ended(Result::ok));
+  for (const auto& flight : flights) REQUIRE(flight->ended(Result::ok));
   REQUIRE(words.wide == 150);
   REQUIRE(lab.world.credit_fault() == "");
 }
@@ -138,18 +138,18 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
   Ni& ni = lab.world.ni(0);
   const PeerId peer = lab.world.peer(0, 1);
   const auto put = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
-    Probe probe;
-    ni.remote().put(peer, buffer.data(), nullptr, address, handle, size, &probe);
-    REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
-    REQUIRE(probe.calls == 1);
-    return probe.result;
+    Flight flight;
+    ni.remote().put(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
+    REQUIRE(flight.calls == 1);
+    return flight.result;
   };
   const auto get = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
-    Probe probe;
-    ni.remote().get(peer, buffer.data(), nullptr, address, handle, size, &probe);
-    REQUIRE(lab.world.run_until([&] { return probe.calls > 0; }));
-    REQUIRE(probe.calls == 1);
-    return probe.result;
+    Flight flight;
+    ni.remote().get(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
+    REQUIRE(flight.calls == 1);
+    return flight.result;
   };
   const std::uint64_t base = region.address;
   REQUIRE(put(region, base + 1, 1000) == Result::bad_address);
@@ -175,18 +175,18 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
     REQUIRE(lab.world.ni(1).remote().register_memory(memory.data(), 1000, kRemoteRead, read_only));
     REQUIRE(put(read_only, base, 8) == Result::bad_address);
     REQUIRE(get(read_only, base, 8) == Result::ok);
-    Probe atomic;
+    Flight atomic;
     ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, (base + 7) & ~7ull, read_only, nullptr,
                        &atomic);
     REQUIRE(lab.world.run_until([&] { return atomic.calls > 0; }));
     REQUIRE(atomic.ended(Result::bad_address));
   }
-  Probe crooked;
+  Flight crooked;
   ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, ((base + 7) & ~7ull) + 4, region, nullptr,
                      &crooked);
   REQUIRE(lab.world.run_until([&] { return crooked.calls > 0; }));
   REQUIRE(crooked.ended(Result::bad_address));
-  Probe wide;
+  Flight wide;
   ni.remote().atomic(peer, {AtomicOp::add, 16, 1}, (base + 15) & ~15ull, region, nullptr, &wide);
   REQUIRE(lab.world.run_until([&] { return wide.calls > 0; }));
   REQUIRE(wide.ended(Result::bad_address));
@@ -209,8 +209,8 @@ TEST_CASE("operations may be started from inside done", "[ni]") {
   REQUIRE(lab.world.ni(1).remote().register_memory(memory.data(), memory.size(), kAll, region));
   const std::string out = pattern(500, 9);
   std::string back(500, '?');
-  Probe put;
-  Probe get;
+  Flight put;
+  Flight get;
   put.then = [&] {
     lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data(), nullptr, region.address, region,
                                  500, &get);

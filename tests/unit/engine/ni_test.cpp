@@ -235,7 +235,7 @@ TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
   REQUIRE(lab.world.ni(1).remote().register_memory(&word, sizeof word, kAll, region));
   const PeerId target = lab.world.peer(0, 1);
   const PeerId origin = lab.world.peer(1, 0);
-  std::vector<Probe> adds(2000);
+  std::vector<Flight> adds(2000);
   std::vector<std::uint64_t> olds(adds.size());
   for (std::size_t i = 0; i < adds.size(); ++i)
     lab.world.ni(0).remote().atomic(target, {AtomicOp::add, 8, 1}, region.address, region, &olds[i],

@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "engine/ni.hpp"
+#include "flight.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {
@@ -122,22 +123,6 @@ class Lab {
 
   std::vector<Context> contexts_;
   std::vector<std::unique_ptr<Item>> items_;
-};
-
-// One remote operation and how it ended.
-struct Probe : Operation {
-  Probe() {
-    done = [](Operation* self, Result ended) {
-      auto& probe = static_cast<Probe&>(*self);
-      ++probe.calls;
-      probe.result = ended;
-      if (probe.then) probe.then();
-    };
-  }
-  bool ended(Result expected) const { return calls == 1 && result == expected; }
-  int calls = 0;
-  Result result = Result::not_supported;
-  std::function<void()> then;
 };
 
 inline constexpr std::uint32_t kAll = kRemoteRead | kRemoteWrite | kRemoteAtomic;

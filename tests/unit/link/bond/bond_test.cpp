@@ -185,34 +185,24 @@ TEST_CASE("nothing is lost or doubled when rails die", "[bond][exhaustive]") {
 TEST_CASE("all rails share a large put and get", "[bond]") {
   World world(1, 3);
   REQUIRE(world.connect(0));
-  std::vector<std::byte> there(2 << 20);
-  std::vector<std::byte> here = bytes_of(2 << 20, 1);
-  LinkRegion region;
-  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
-  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  Exposed memory(world, 2 << 20);
   Flight put;
-  REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
-                                   &put) == Link::Start::started);
+  memory.put(put);
   REQUIRE(world.until([&] { return put.calls == 1; }));
   REQUIRE(put.result == Result::ok);
-  REQUIRE(here == there);
+  REQUIRE(memory.here == memory.there);
   for (std::size_t rail = 0; rail < 3; ++rail)
-    CHECK(world.nodes[0].counters.get(rail_bytes(rail)) >= here.size() / 10);
+    CHECK(world.nodes[0].counters.get(rail_bytes(rail)) >= memory.here.size() / 10);
 }
 
 TEST_CASE("rails for chunks only are connected at the first large transfer, and carry no frame",
           "[bond]") {
   World world(8, 4, {}, 1);
   REQUIRE(world.connect(0));
-  std::vector<std::byte> there(4 << 20);
-  const std::vector<std::byte> here = bytes_of(there.size(), 1);
-  LinkRegion region;
-  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
-  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  Exposed memory(world, 4 << 20);
   const auto put = [&](std::size_t size) {
     Flight flight;
-    REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, size, &flight) ==
-            Link::Start::started);
+    memory.put(flight, size);
     REQUIRE(world.until([&] { return flight.calls == 1; }));
     REQUIRE(flight.result == Result::ok);
   };
@@ -231,9 +221,9 @@ TEST_CASE("rails for chunks only are connected at the first large transfer, and 
     CHECK(world.fabrics[rail]->totals().frames == 0);
     CHECK(world.fabrics[rail]->totals().copies == 0);
   }
-  for (int i = 0; i < 10; ++i) put(there.size());
-  REQUIRE(here == there);
-  for (std::size_t rail = 0; rail < 4; ++rail) CHECK(carried(rail) >= here.size() / 10);
+  for (int i = 0; i < 10; ++i) put(memory.there.size());
+  REQUIRE(memory.here == memory.there);
+  for (std::size_t rail = 0; rail < 4; ++rail) CHECK(carried(rail) >= memory.here.size() / 10);
   // Their hello, its answer, and nothing since.
   for (std::size_t rail = 1; rail < 4; ++rail) CHECK(world.fabrics[rail]->totals().frames <= 2);
 }
@@ -243,16 +233,11 @@ TEST_CASE("a rail for chunks only that dies costs no peer; the last one for fram
   for (const bool silent : {false, true}) {
     World world(9, 3, {}, 1);
     REQUIRE(world.connect(0));
-    std::vector<std::byte> there(4 << 20);
-    std::vector<std::byte> here = bytes_of(there.size(), 1);
-    LinkRegion region;
-    REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
-    const auto base = reinterpret_cast<std::uint64_t>(there.data());
+    Exposed memory(world, 4 << 20);
     for (int round = 0; round < 20; ++round) {
-      here = bytes_of(there.size(), 10 + static_cast<std::uint64_t>(round));
+      memory.here = bytes_of(memory.there.size(), 10 + static_cast<std::uint64_t>(round));
       Flight put;
-      REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
-                                       &put) == Link::Start::started);
+      memory.put(put);
       if (round == 10) {
         if (silent) {
           world.fabrics[2]->silence(0, 1);
@@ -262,7 +247,7 @@ TEST_CASE("a rail for chunks only that dies costs no peer; the last one for fram
       }
       REQUIRE(world.until([&] { return put.calls == 1; }));
       REQUIRE(put.result == Result::ok);
-      REQUIRE(here == there);
+      REQUIRE(memory.here == memory.there);
     }
     REQUIRE(world.nodes[0].broken + world.nodes[1].broken == 0);
     CHECK(world.nodes[0].counters.get(Counter::rails_lost) == 1);
@@ -274,15 +259,10 @@ TEST_CASE("a rail for chunks only that dies costs no peer; the last one for fram
 TEST_CASE("the last rail for frames is not given up because one for chunks answers", "[bond]") {
   World world(10, 2, {}, 1);
   REQUIRE(world.connect(0));
-  std::vector<std::byte> there(4 << 20);
-  const std::vector<std::byte> here = bytes_of(there.size(), 1);
-  LinkRegion region;
-  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
-  const auto base = reinterpret_cast<std::uint64_t>(there.data());
+  Exposed memory(world, 4 << 20);
   Flight put[6];
   for (Flight& each : put) {
-    REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base, region, here.size(),
-                                     &each) == Link::Start::started);
+    memory.put(each);
     if (&each == &put[5]) world.fabrics[0]->silence(0, 1);
     for (int i = 0; i < 20'000 && each.calls == 0; ++i) world.step();
   }
@@ -294,14 +274,9 @@ TEST_CASE("the last rail for frames is not given up because one for chunks answe
 TEST_CASE("an access that the target refuses fails once, as a whole", "[bond]") {
   World world(2, 2);
   REQUIRE(world.connect(0));
-  std::vector<std::byte> there(1 << 20);
-  std::vector<std::byte> here(1 << 20);
-  LinkRegion region;
-  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size() / 2, region));
+  Exposed memory(world, 1 << 20, 1 << 19);
   Flight get;
-  REQUIRE(world.nodes[0].link->get(world.peer(0), here.data(), {},
-                                   reinterpret_cast<std::uint64_t>(there.data()), region,
-                                   here.size(), &get) == Link::Start::started);
+  memory.get(get);
   REQUIRE(world.until([&] { return get.calls != 0; }));
   for (int i = 0; i < 200; ++i) world.step();
   REQUIRE(get.calls == 1);
@@ -314,14 +289,9 @@ TEST_CASE("a put goes again only when the peer has closed the rail that lost it"
   REQUIRE(world.connect(0));
   REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
   REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
-  std::vector<std::byte> there(600 * 1024);
-  const std::vector<std::byte> here = bytes_of(there.size(), 4);
-  LinkRegion region;
-  REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+  Exposed memory(world, 600 * 1024);
   Flight put;
-  REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {},
-                                   reinterpret_cast<std::uint64_t>(there.data()), region,
-                                   here.size(), &put) == Link::Start::started);
+  memory.put(put);
   world.fabrics[1]->cut(0, 1);
   // The origin works on alone: what the other rail carries gets done, the rest waits.
   for (int i = 0; i < 5000; ++i) {
@@ -333,7 +303,7 @@ TEST_CASE("a put goes again only when the peer has closed the rail that lost it"
   REQUIRE(world.until([&] { return put.calls == 1; }));
   REQUIRE(world.fabrics[0]->totals().copies > copies);
   REQUIRE(put.result == Result::ok);
-  REQUIRE(here == there);
+  REQUIRE(memory.here == memory.there);
 }
 
 TEST_CASE("a peer that computes loses no rail; one rail that is silent goes in time", "[bond]") {
@@ -382,14 +352,9 @@ TEST_CASE("the peer is broken, once, when its last rail is", "[bond]") {
     REQUIRE(world.connect(0));
     REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
     REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
-    std::vector<std::byte> there(600 * 1024);
-    std::vector<std::byte> here(there.size());
-    LinkRegion region;
-    REQUIRE(world.nodes[1].link->register_memory(there.data(), there.size(), region));
+    Exposed memory(world, 600 * 1024);
     Flight get;
-    REQUIRE(world.nodes[0].link->get(world.peer(0), here.data(), {},
-                                     reinterpret_cast<std::uint64_t>(there.data()), region,
-                                     here.size(), &get) == Link::Start::started);
+    memory.get(get);
     Random random(seed);
     for (auto& fabric : world.fabrics) {
       for (std::uint64_t i = random.below(3); i > 0; --i) world.step();

@@ -14,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "catch.hpp"
 #include "flight.hpp"
 #include "link/bond/bond_link.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "published.hpp"
 
 namespace lfc::two_bonds {
 
@@ -74,11 +76,7 @@ class World {
         node.link->add_rail("sim", fabric->make_link(node.link->rail_sink(), node.counters),
                             all ? RailUse::all : RailUse::chunks);
       }
-      AddressWriter writer(node.identity);
-      node.link->publish(writer);
-      const auto blob = std::move(writer).finish();
-      node.address = Address::parse(blob);
-      node.link->set_own_address(without_key(blob));
+      node.address = Address::parse(publish(*node.link, node.identity));
     }
     for (int node : {0, 1}) nodes[node].peer_address = &*nodes[1 - node].address;
   }
@@ -126,5 +124,29 @@ inline std::vector<std::byte> bytes_of(std::size_t size, std::uint64_t seed) {
   }
   return bytes;
 }
+
+// Memory that node 1 exposes, and as much of node 0's to put there or to get into.
+struct Exposed {
+  Exposed(World& of, std::size_t size) : Exposed(of, size, size) {}
+  // `permitted`: bytes of it that others may touch.
+  Exposed(World& of, std::size_t size, std::size_t permitted)
+      : world(of), there(size), here(bytes_of(size, 1)) {
+    REQUIRE(world.nodes[1].link->register_memory(there.data(), permitted, region));
+  }
+  std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(there.data()); }
+  void put(Flight& flight, std::size_t size) {
+    REQUIRE(world.nodes[0].link->put(world.peer(0), here.data(), {}, base(), region, size,
+                                     &flight) == Link::Start::started);
+  }
+  void put(Flight& flight) { put(flight, here.size()); }
+  void get(Flight& flight) {
+    REQUIRE(world.nodes[0].link->get(world.peer(0), here.data(), {}, base(), region, here.size(),
+                                     &flight) == Link::Start::started);
+  }
+
+  World& world;
+  std::vector<std::byte> there, here;
+  LinkRegion region;
+};
 
 }  // namespace lfc::two_bonds

@@ -21,6 +21,7 @@
 #include "catch.hpp"
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/ofi_link.hpp"
+#include "published.hpp"
 
 namespace lfc::ofi_world {
 
@@ -46,11 +47,7 @@ class Node final : public FrameSink {
     if (adjust) adjust(options);
     link_ = make_ofi_link(options, identity_, *this, counters_, why_not);
     if (!link_) return false;
-    AddressWriter writer(identity_);
-    link_->publish(writer);
-    Bytes blob = std::move(writer).finish();
-    link_->set_own_address(without_key(blob));
-    address_ = Address::parse(blob);
+    address_ = Address::parse(publish(*link_, identity_));
     return address_.has_value();
   }
   void shut() { link_.reset(); }

@@ -25,6 +25,7 @@
 #include "catch.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
+#include "published.hpp"
 
 namespace lfc::shm_world {
 
@@ -64,10 +65,7 @@ struct End {
     link = make_shm_link(options, sink, why);
     INFO(why);
     REQUIRE(link != nullptr);
-    AddressWriter writer(identity);
-    link->publish(writer);
-    blob = std::move(writer).finish();
-    link->set_own_address(without_key(blob));
+    blob = publish(*link, identity);
   }
   Address address() const { return *Address::parse(blob); }
   bool connect(const End& to, std::string* why = nullptr) {

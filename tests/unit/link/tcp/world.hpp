@@ -29,6 +29,7 @@
 #include "link/proof.hpp"
 #include "link/tcp/stream.hpp"
 #include "link/tcp/tcp_link.hpp"
+#include "published.hpp"
 
 namespace lfc::tcp_world {
 
@@ -67,10 +68,7 @@ struct Node final : FrameSink {
     link = make_tcp_link(options, identity, *this, counters, why);
     INFO(why);
     REQUIRE(link != nullptr);
-    AddressWriter writer(identity);
-    link->publish(writer);
-    blob = std::move(writer).finish();
-    link->set_own_address(without_key(blob));
+    blob = publish(*link, identity);
   }
 
   Address address() const { return Address::parse(blob).value(); }
