@@ -64,13 +64,13 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
 }
 
 // Bulk for a payload, and for some more like it: from the beginning if the reader has consumed
-// everything, and the payload is short (longer ones are a stream, in which the two would only be in
+// everything, and the payload is not long (longer ones are a stream, in which the two would only be in
 // each other's way). To see that costs a line that the reader writes, so a reader that does not
 // keep up is asked less and less.
 SendStatus RingWriter::make_room(std::uint32_t need) noexcept {
   if (!refresh()) return SendStatus::broken;
   std::uint32_t from = bulk_next_;
-  if (bulk_consumed_ == bulk_next_ && need <= units(kShortPayload)) {
+  if (bulk_consumed_ == bulk_next_ && need <= units(kAnewPayload)) {
     from = bulk_consumed_ = next_lap(from);
     stretch_ = kStretch;
   } else {

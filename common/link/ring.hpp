@@ -50,6 +50,8 @@ inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t)
 inline constexpr std::uint32_t kControlReserve = 8;
 // What is copied in line, without a call.
 inline constexpr std::size_t kShortPayload = 2048;
+// The longest payload for which bulk is begun anew: 4 KiB and a header.
+inline constexpr std::size_t kAnewPayload = 4096 + kCacheLine;
 // Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
 // with anything else.
 inline constexpr std::size_t kRingAlignment = 256;

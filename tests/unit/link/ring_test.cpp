@@ -181,7 +181,7 @@ TEST_CASE("ring: a full bulk area refuses long frames but not short ones", "[rin
 TEST_CASE("ring: while the reader keeps up the same few lines of bulk are used again", "[ring]") {
   TestRing ring(RingShape{});
   const std::byte* const bulk = ring.memory + kRingHead + 64 * kSlotBytes;
-  const std::size_t size = GENERATE(700u, 1046u, 2048u);
+  const std::size_t size = GENERATE(700u, 1046u, 2048u, 4096u, 4160u);
   const auto payload = pattern(size, 5);
   const auto farthest = [&] {
     std::size_t far = 0;

@@ -16,7 +16,7 @@ TEST_CASE("shm: frames of all sizes reach a peer, announced once", "[shm]") {
   REQUIRE(a.connect(b));
   CHECK(a.connect(b));
   std::vector<std::string> sent;
-  for (std::size_t size : {0, 1, 8, 631, 632, 633, 1000, 4096, 32768}) {
+  for (std::size_t size : {0, 1, 8, 631, 632, 633, 1000, 2048, 4096, 4160, 4161, 32768}) {
     sent.emplace_back(size, static_cast<char>('a' + sent.size()));
     REQUIRE(a.send(2, sent.back()) == SendStatus::sent);
   }
