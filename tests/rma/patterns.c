@@ -228,6 +228,42 @@ static void locks_of_all(bool created) {
   close_window(created, memory, &win);
 }
 
+// Several locks at a time, which all take in one order, and some of them shared. The operations come in another one.
+static void several_locks(bool created) {
+  MPI_Win win;
+  int64_t* memory = open_window(created, 2, &win);
+  MPI_Win_unlock_all(win);
+  int64_t changes[kMostRanks] = {0}, values[kMostRanks];
+  for (int i = 0; i < 20 * kRounds; ++i) {
+    uint64_t drawn = key_of(me, i, 0);
+    const int first = (int)(drawn % (uint64_t)ranks);
+    const int last = first + 2 < ranks ? first + 2 : ranks - 1;
+    doing("several locks: round %d, %d to %d", i, first, last);
+    for (int at = first; at <= last; ++at)
+      MPI_Win_lock((drawn >> at & 4) != 0 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, at, 0, win);
+    for (int at = last; at >= first; --at) {
+      const bool shared = (drawn >> at & 4) != 0;
+      ++changes[at];
+      if (shared) values[at] = fetch(MPI_SUM, 1, at, 0, win);
+      if (!shared) MPI_Get(&values[at], 1, MPI_INT64_T, at, 0, 1, MPI_INT64_T, win);
+    }
+    for (int at = first; at <= last; ++at) {
+      if ((drawn >> at & 4) == 0) {
+        MPI_Win_flush(at, win);
+        ++values[at];
+        MPI_Put(&values[at], 1, MPI_INT64_T, at, 0, 1, MPI_INT64_T, win);
+      }
+      MPI_Win_unlock(at, win);
+    }
+  }
+  MPI_Allreduce(MPI_IN_PLACE, changes, ranks, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, win);
+  require(load(me, 0, win) == changes[me], "%lld changes, not %lld", (long long)load(me, 0, win),
+          (long long)changes[me]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  close_window(created, memory, &win);
+}
+
 // Everybody to everybody: by messages, by a collective, and by puts.
 static void all_to_all(bool created) {
   MPI_Win win;
@@ -265,8 +301,10 @@ static void all_to_all(bool created) {
 static const struct {
   const char* name;
   void (*run)(bool created);
-} patterns[] = {{"own-window", own_window}, {"locks", own_locks}, {"locks-of-all", locks_of_all},
-                {"workers", workers},       {"list", list},       {"all-to-all", all_to_all}};
+} patterns[] = {{"own-window", own_window},     {"locks", own_locks},
+                {"locks-of-all", locks_of_all}, {"several-locks", several_locks},
+                {"workers", workers},           {"list", list},
+                {"all-to-all", all_to_all}};
 
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);

@@ -78,6 +78,7 @@ struct AccessState {
   bool lock_all = false;
   bool lock_all_assumed = false;
   std::uint32_t locks = 0;  // by lock(), not lock_all()
+  bool beside = false;      // the newest of them began beside locks of any window
 };
 
 class OriginPeers {
@@ -104,7 +105,11 @@ class OriginPeers {
   }
 
   // Whether one of the locks that are open may wait while another is held.
-  bool several_locks() const noexcept { return access_.lock_all || access_.locks > 1; }
+  bool several_locks() const noexcept {
+    return access_.lock_all || access_.locks > 1 || access_.beside;
+  }
+  // Asks for the target's lock, which has been begun, if nothing has asked for it yet.
+  void ask(OriginPeer& peer) { (void)permitted(peer); }
 
   // What calls wait for.
   bool all_locally_complete() const noexcept;

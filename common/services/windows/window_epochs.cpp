@@ -28,7 +28,9 @@ WindowEpochs::WindowEpochs(Windows& windows, const Placement& placement, rma::Ca
                 placement.control != nullptr ? placement.control : &own_control_,
                 windows.operations(), carrier),
       order_(placement.threads) {
-  if (placement.threads) protocol_.memory.control().singles.shut_out();
+  if (!placement.threads) return;
+  protocol_.memory.control().singles.shut_out();
+  windows_.lock_order().for_threads();
 }
 
 bool WindowEpochs::neighbour_died() const noexcept {
@@ -157,18 +159,36 @@ WindowStatus WindowEpochs::acquire(rma::OriginPeer& peer) {
   return status;
 }
 
+// Locks that were begun before are ours before the next is asked for.
+WindowStatus WindowEpochs::settle_locks() {
+  if (windows_.lock_order().settled()) return WindowStatus::ok;
+  return wait_until([&] { return windows_.lock_order().settle(); }, Errors::kept);
+}
+
 WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_check) {
   rma::OriginPeer& peer = protocol_.origin.peer(target);
-  const WindowStatus begun =
-      windows_.locked([&] { return protocol_.epochs.begin_lock(target, exclusive, no_check); });
+  const WindowStatus settled = settle_locks();
+  if (settled != WindowStatus::ok) return settled;
+  const WindowStatus begun = windows_.locked([&] {
+    LockOrder& order = windows_.lock_order();
+    protocol_.origin.access().beside = order.any();
+    const WindowStatus status = protocol_.epochs.begin_lock(target, exclusive, no_check);
+    if (status == WindowStatus::ok) order.opened(protocol_.origin, peer);
+    return status;
+  });
   if (begun != WindowStatus::ok) return begun;
   if (no_check || !peer.lock_is_mapped()) {
     order_memory();
     return WindowStatus::ok;
   }
   const WindowStatus status = acquire(peer);
-  if (status != WindowStatus::ok) protocol_.epochs.end_one_lock();
+  if (status != WindowStatus::ok) end_one_lock(peer);
   return status;
+}
+
+void WindowEpochs::end_one_lock(const rma::OriginPeer& peer) {
+  protocol_.epochs.end_one_lock();
+  windows_.lock_order().closed(peer);
 }
 
 // Everything has got there; then the lock is free again.
@@ -196,13 +216,18 @@ WindowStatus WindowEpochs::unlock(std::uint32_t target) {
     status = flush_local(target);  // the lock has been granted if anything needs it
   }
   const WindowStatus released = release(peer);
-  protocol_.epochs.end_one_lock();
+  end_one_lock(peer);
   return status != WindowStatus::ok ? status : released;
 }
 
 WindowStatus WindowEpochs::lock_all(bool no_check) {
-  const WindowStatus begun =
-      windows_.locked([&] { return protocol_.epochs.begin_lock_all(no_check); });
+  const WindowStatus settled = settle_locks();
+  if (settled != WindowStatus::ok) return settled;
+  const WindowStatus begun = windows_.locked([&] {
+    const WindowStatus status = protocol_.epochs.begin_lock_all(no_check);
+    if (status == WindowStatus::ok) windows_.lock_order().opened();
+    return status;
+  });
   if (begun != WindowStatus::ok) return begun;
   order_memory();
   if (no_check) return WindowStatus::ok;
@@ -229,7 +254,10 @@ WindowStatus WindowEpochs::unlock_all() {
     const WindowStatus released = release(peer);
     if (status == WindowStatus::ok) status = released;
   }
-  windows_.locked([&] { protocol_.epochs.end_lock_all(); });
+  windows_.locked([&] {
+    protocol_.epochs.end_lock_all();
+    windows_.lock_order().closed();
+  });
   return status;
 }
 

@@ -50,10 +50,11 @@ class WindowEpochs {
   WindowStatus test(bool& flag);
 
   // These two tell nothing of earlier operations: when they fail, no lock is held.
-  WindowStatus lock(std::uint32_t target, bool exclusive, bool no_check);  // waits if mapped
-  WindowStatus lock_all(bool no_check);                                    // waits for mapped ones
-  WindowStatus unlock(std::uint32_t target);                               // waits
-  WindowStatus unlock_all();                                               // waits
+  WindowStatus lock(std::uint32_t target, bool exclusive,
+                    bool no_check);           // waits if mapped, or for one begun before
+  WindowStatus lock_all(bool no_check);       // waits for mapped ones
+  WindowStatus unlock(std::uint32_t target);  // waits
+  WindowStatus unlock_all();                  // waits
   // Whether there is nothing for flush() and flush_local() to wait for: all has been done by stores, which the
   // CPU completes in order. So only loads of this thread could still come before them: order_loads() sees to that.
   bool flushed_at_once(std::uint32_t target) noexcept {
@@ -103,6 +104,8 @@ class WindowEpochs {
   WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
   void drive();
   bool neighbour_died() const noexcept;
+  WindowStatus settle_locks();
+  void end_one_lock(const rma::OriginPeer& peer);
   WindowStatus acquire(rma::OriginPeer& peer);
   WindowStatus release(rma::OriginPeer& peer);
 

@@ -92,6 +92,7 @@ void Windows::leave(Window& window) noexcept {
   });
   serve_host();
   locked([&] {
+    lock_order_.left(window.protocol_.origin);
     windows_.leave(window.facts_.id);
     std::erase(working_, &window);
     std::erase(singles_, &window);

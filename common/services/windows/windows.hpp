@@ -23,6 +23,7 @@
 #include "base/spares.hpp"
 #include "engine/ni.hpp"
 #include "engine/service.hpp"
+#include "services/windows/lock_order.hpp"
 #include "services/windows/window.hpp"
 
 namespace lfc {
@@ -44,6 +45,7 @@ class Windows final : public Service {
   const WindowsHost& host() const noexcept { return host_; }
   // Of all windows.
   Operations& operations() noexcept { return operations_; }
+  LockOrder& lock_order() noexcept { return lock_order_; }
   // Throws std::bad_alloc.
   std::unique_ptr<Window> create(WindowShape shape);
   // To be called now and then while r... operations or windows with deferred ones exist: tells the
@@ -98,6 +100,7 @@ class Windows final : public Service {
   const WindowsHost host_;
   const std::size_t frame_bytes_;  // the largest payload that we send
   Operations operations_;
+  LockOrder lock_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
   Spares<ReplyMessage> spare_replies_;
   Spares<Fragment> spare_fragments_;
