@@ -1,6 +1,7 @@
 // What programs build out of one-sided operations: a rank that polls its own window, locks of their own making, workers that
 // take tasks from counters, a list grown by everybody in a dynamic window, everybody writing to everybody.
 //   --pattern NAME   only that
+//   --threads        with MPI_THREAD_MULTIPLE, of which nothing but LFC's ways depends
 #include "check.h"
 
 enum { kRounds = 10, kTasks = 400, kNodes = 8, kMostRanks = 1024 };
@@ -307,7 +308,8 @@ static const struct {
                 {"all-to-all", all_to_all}};
 
 int main(int argc, char** argv) {
-  check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  check_start(&argc, &argv,
+              has_option(argc, argv, "--threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
   require(ranks <= kMostRanks, "too many ranks");
   const char* only = NULL;
   for (int i = 1; i + 1 < argc; ++i)

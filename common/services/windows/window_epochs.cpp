@@ -187,8 +187,10 @@ WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_ch
 }
 
 void WindowEpochs::end_one_lock(const rma::OriginPeer& peer) {
-  protocol_.epochs.end_one_lock();
-  windows_.lock_order().closed(peer);
+  windows_.locked([&] {
+    protocol_.epochs.end_one_lock();
+    windows_.lock_order().closed(peer);
+  });
 }
 
 // Everything has got there; then the lock is free again.
