@@ -35,45 +35,55 @@ static int fence(int assert, ompi_win_t* win) {
 
 /* --- Post, start, complete, wait --- */
 
-/* The ranks of `group` in the window, in counts[]; that many. -1: one of them is not a member. */
-static int ranks_of(rma_module* module, ompi_group_t* group) {
-  const int count = ompi_group_size(group);
-  int* from = calloc((size_t)count + 1, sizeof *from);
-  int* to = calloc((size_t)count + 1, sizeof *to);
-  int found = -1;
-  if (from != NULL && to != NULL && count <= ompi_comm_size(module->comm)) {
-    for (int i = 0; i < count; ++i) from[i] = i;
-    if (ompi_group_translate_ranks(group, count, from, module->comm->c_local_group, to) ==
-        OMPI_SUCCESS)
-      found = count;
-    for (int i = 0; i < found; ++i) {
-      if (to[i] < 0) found = -1;
-      module->counts[i] = (uint32_t)to[i];
+/* The ranks of `group` in the window, that many in `count`; for free(). NULL: one of them is not a member. Not in room that
+ * the window has once: one thread may start an access epoch while another exposes the window. */
+static uint32_t* ranks_of(const rma_module* module, ompi_group_t* group, size_t* count) {
+  const int size = ompi_group_size(group);
+  int* from = calloc((size_t)size + 1, sizeof *from);
+  int* to = calloc((size_t)size + 1, sizeof *to);
+  uint32_t* ranks = calloc((size_t)size + 1, sizeof *ranks);
+  bool found = false;
+  if (from != NULL && to != NULL && ranks != NULL) {
+    for (int i = 0; i < size; ++i) from[i] = i;
+    found = ompi_group_translate_ranks(group, size, from, module->comm->c_local_group, to) ==
+            OMPI_SUCCESS;
+    for (int i = 0; found && i < size; ++i) {
+      found = to[i] >= 0;
+      ranks[i] = (uint32_t)to[i];
     }
   }
   free(from);
   free(to);
-  return found;
+  *count = (size_t)size;
+  if (found) return ranks;
+  free(ranks);
+  return NULL;
+}
+
+typedef enum lfc_rma_status begin_epoch(lfc_rma_window* window, const uint32_t* group, size_t count,
+                                        bool no_check);
+
+static int with_group(begin_epoch* begin, ompi_group_t* group, int assert, ompi_win_t* win) {
+  const rma_module* module = rma_module_of(win);
+  size_t count = 0;
+  uint32_t* ranks = ranks_of(module, group, &count);
+  if (ranks == NULL) return MPI_ERR_GROUP;
+  const enum lfc_rma_status status =
+      begin(module->window, ranks, count, (assert& MPI_MODE_NOCHECK) != 0);
+  free(ranks);
+  return rma_error(status);
 }
 
 static int start(ompi_group_t* group, int assert, ompi_win_t* win) {
-  rma_module* module = rma_module_of(win);
-  const int count = ranks_of(module, group);
-  if (count < 0) return MPI_ERR_GROUP;
-  return rma_error(lfc_rma_start(module->window, module->counts, (size_t)count,
-                                 (assert& MPI_MODE_NOCHECK) != 0));
+  return with_group(lfc_rma_start, group, assert, win);
+}
+
+static int post(ompi_group_t* group, int assert, ompi_win_t* win) {
+  return with_group(lfc_rma_post, group, assert, win);
 }
 
 static int complete(ompi_win_t* win) {
   return rma_error(lfc_rma_complete(rma_module_of(win)->window));
-}
-
-static int post(ompi_group_t* group, int assert, ompi_win_t* win) {
-  rma_module* module = rma_module_of(win);
-  const int count = ranks_of(module, group);
-  if (count < 0) return MPI_ERR_GROUP;
-  return rma_error(
-      lfc_rma_post(module->window, module->counts, (size_t)count, (assert& MPI_MODE_NOCHECK) != 0));
 }
 
 static int wait(ompi_win_t* win) { return rma_error(lfc_rma_wait(rma_module_of(win)->window)); }

@@ -1,5 +1,6 @@
 // MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
-// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences.
+// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Then each locks a target
+// of its own in a common window; and one thread has access epochs in a window that another exposes.
 #include <pthread.h>
 
 #include "check.h"
@@ -55,6 +56,84 @@ static void* work(void* argument) {
   return NULL;
 }
 
+// --- Locks of several threads in one window: when all are given free, a fence is permitted ---
+
+enum { kLocks = 20000 };
+
+static void* lock_one(void* argument) {
+  const int target = (int)(intptr_t)argument;
+  state_slot = target + 1;
+  for (int round = 0; round < kLocks; ++round) {
+    doing("lock of %d, round %d", target, round);
+    const int64_t value = round;
+    MPI_Win_lock(MPI_LOCK_SHARED, target, MPI_MODE_NOCHECK, common);
+    MPI_Put(&value, 1, MPI_INT64_T, target, me, 1, MPI_INT64_T, common);
+    MPI_Win_unlock(target, common);
+  }
+  return NULL;
+}
+
+static void locks(void) {
+  pthread_t threads[kThreads];
+  const int count = ranks < kThreads ? ranks : kThreads;
+  for (int i = 0; i < count; ++i) pthread_create(&threads[i], NULL, lock_one, (void*)(intptr_t)i);
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
+  doing("fences after locks");
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, common);
+  if (me < count)
+    for (int i = 0; i < ranks; ++i)
+      require(common_memory[i] == kLocks - 1, "rank %d put %lld last, not %d", i,
+              (long long)common_memory[i], kLocks - 1);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, common);
+}
+
+// --- Access and exposure epochs of two threads in one window; their groups have another order ---
+
+enum { kEpochs = 30001, kWithData = 1000 };  // the last one has data, too
+
+static MPI_Group ordered_group(int first, int step) {
+  MPI_Group all, group;
+  int* members = calloc((size_t)ranks, sizeof *members);
+  for (int i = 0; i < ranks; ++i) members[i] = (first + ranks + step * i) % ranks;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, ranks, members, &group);
+  MPI_Group_free(&all);
+  free(members);
+  return group;
+}
+
+static void* expose(void* argument) {
+  MPI_Group group = ordered_group(me, -1);
+  (void)argument;
+  state_slot = 1;
+  for (int round = 0; round < kEpochs; ++round) {
+    doing("exposure epoch %d", round);
+    MPI_Win_post(group, 0, common);
+    MPI_Win_wait(common);
+    for (int i = 0; round % kWithData == 0 && i < ranks; ++i)
+      require(common_memory[i] == round, "epoch %d: %lld of rank %d", round,
+              (long long)common_memory[i], i);
+  }
+  MPI_Group_free(&group);
+  return NULL;
+}
+
+static void epochs(void) {
+  MPI_Group group = ordered_group(me + 1, 1);
+  pthread_t exposing;
+  pthread_create(&exposing, NULL, expose, NULL);
+  for (int round = 0; round < kEpochs; ++round) {
+    const int64_t value = round;
+    doing("access epoch %d", round);
+    MPI_Win_start(group, 0, common);
+    for (int i = 0; round % kWithData == 0 && i < ranks; ++i)
+      MPI_Put(&value, 1, MPI_INT64_T, i, me, 1, MPI_INT64_T, common);
+    MPI_Win_complete(common);
+  }
+  pthread_join(exposing, NULL);
+  MPI_Group_free(&group);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
   int provided = 0;
@@ -92,6 +171,9 @@ int main(int argc, char** argv) {
             (long long)common_memory[1], (long long)created_memory[0], (long long)created_memory[1],
             (long long)each);
   }
+  MPI_Barrier(MPI_COMM_WORLD);
+  locks();
+  epochs();
   for (int i = 0; i < kThreads; ++i) {
     MPI_Win_free(&own[i]);
     MPI_Comm_free(&comms[i]);

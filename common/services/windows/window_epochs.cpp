@@ -186,6 +186,7 @@ WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_ch
   return status;
 }
 
+// Another thread may begin one.
 void WindowEpochs::end_one_lock(const rma::OriginPeer& peer) {
   windows_.locked([&] {
     protocol_.epochs.end_one_lock();
