@@ -68,13 +68,16 @@ WindowStatus WindowEpochs::wait_until(Ready ready, Errors errors) {
     if (pass % kPassesPerDrive == kPassesPerDrive - 1) {
       drive();
     } else {
-      windows_.progress();
+      windows_.ni_->progress();
     }
   }
 }
 
+// Nobody waits for a post to one who puts nothing: it is gone before we are. Held by "posts have left when a window is
+// freed".
 WindowStatus WindowEpochs::drain() {
-  return wait_until([&] { return protocol_.origin.all_remotely_complete(); });
+  return wait_until(
+      [&] { return protocol_.origin.all_remotely_complete() && windows_.signals_ == 0; });
 }
 
 // --- Fence ---
@@ -129,7 +132,7 @@ WindowStatus WindowEpochs::wait() {
 WindowStatus WindowEpochs::test(bool& flag) {
   flag = false;
   if (!protocol_.epochs.exposed()) return WindowStatus::sync;
-  windows_.progress();
+  windows_.ni_->progress();
   windows_.serve_host();
   bool lost = false;
   windows_.locked([&] {

@@ -27,6 +27,7 @@ struct Windows::Fragment : Message {
 };
 
 struct Windows::Signal : Message {
+  Windows* windows = nullptr;
   WindowHead head{};
 };
 
@@ -225,7 +226,12 @@ void Windows::signal(PeerId to, const WindowHead& head) {
   if (ni_->services().try_send(to, ServiceId::windows, &slice, 1)) return;
   auto* held = new Signal;
   held->head = head;
-  held->done = [](Message* self, Result) { delete static_cast<Signal*>(self); };
+  held->windows = this;
+  held->done = [](Message* self, Result) {
+    std::unique_ptr<Signal> ended(static_cast<Signal*>(self));
+    --ended->windows->signals_;
+  };
+  ++signals_;
   post(*ni_, to, *held, FrameType::service, &held->head, sizeof held->head);
 }
 

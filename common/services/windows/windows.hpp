@@ -71,7 +71,6 @@ class Windows final : public Service {
     const Ni::Access access(*ni_);
     return call();
   }
-  void progress() noexcept { ni_->progress(); }
 
   // Of windows' lives.
   void enter(Window& window);
@@ -100,6 +99,7 @@ class Windows final : public Service {
   const WindowsHost host_;
   const std::size_t frame_bytes_;  // the largest payload that we send
   Operations operations_;
+  std::size_t signals_ = 0;  // that wait for a credit
   LockOrder lock_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
   Spares<ReplyMessage> spare_replies_;

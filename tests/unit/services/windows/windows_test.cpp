@@ -207,6 +207,25 @@ TEST_CASE("a put before the post waits for it, and complete does not overtake it
   }
 }
 
+TEST_CASE("posts have left when a window is freed", "[windows]") {
+  constexpr std::uint64_t kEpochs = 40;
+  Setting at(2);
+  const std::uint32_t target = 1;
+  const std::uint32_t origin = 0;
+  for (std::uint64_t i = 0; i < kEpochs; ++i) {  // ahead of who has not posted yet
+    REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).complete() == WindowStatus::ok);
+  }
+  at.settle();
+  for (std::uint64_t i = 0; i < kEpochs; ++i) {
+    REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(1).wait() == WindowStatus::ok);
+  }
+  REQUIRE(at.at(1).drain() == WindowStatus::ok);
+  // But for those that the credits of the last ones let go.
+  CHECK(at.at(0).protocol().origin.peer(1).posts + 2 >= kEpochs);
+}
+
 TEST_CASE("complete and unlock ride in the last fragment that waits", "[windows]") {
   Setting at(2, {.initial_window = 8});
   const std::uint32_t target = 1;
