@@ -1,8 +1,8 @@
-/* Announced messages: one that its receiver shall get is announced by ob1 (RGET). Its bytes are pushed behind the announcement
- * (common/services/push), which says so in the registration handle that ob1 sends at its end.
+/* Announced messages: one that its receiver shall get is announced by ob1 (RGET). Its bytes are pushed behind the
+ * announcement (common/services/push), which says so in the registration handle that ob1 sends at its end.
  *
- *   register_mem:    lfc_announce_later(endpoint, handle);                 // ob1 asks for this right before it announces
- *   send:            if (lfc_announce(endpoint, descriptor, &pushed)) ...  // false: this announces nothing that is pushed
+ *   register_mem:    lfc_announce_later(endpoint, handle);                // ob1 asks for it before it announces
+ *   send:            if (lfc_announce(endpoint, descriptor, &pushed)) ...  // false: nothing that is pushed
  *                    ... send the descriptor, with which the handle may go ...
  *                    lfc_push(&pushed);
  *   deregister_mem:  lfc_announced_end(handle);                            // its receiver has the message

@@ -9,12 +9,12 @@
  * announce.c   messages that are announced, and pushed behind their announcement
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
- * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs more
- * than a copy (those of other hosts, by tcp), with a larger eager limit, `near` all others. For each of its peers ob1 has one
- * of them alone, and what arrives from the peer is handed to it by the same one: an answer goes by the module by which the
- * question came, and ob1 looks for that one among the peer's. `near` reaches all peers once more, for the windows of
- * osc/rdma, which want one module for everybody; ob1 leaves such endpoints alone. All else is common to both. Which link
- * carries a peer's traffic is decided inside the NI.
+ * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs
+ * more than a copy (those of other hosts, by tcp), with a larger eager limit, `near` all others. For each of its peers
+ * ob1 has one of them alone, and what arrives from the peer is handed to it by the same one: an answer goes by the
+ * module by which the question came, and ob1 looks for that one among the peer's. `near` reaches all peers once more,
+ * for the windows of osc/rdma, which want one module for everybody; ob1 leaves such endpoints alone. All else is common
+ * to both. Which link carries a peer's traffic is decided inside the NI.
  */
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
@@ -58,9 +58,9 @@ struct mca_btl_base_endpoint_t {
   _Atomic(struct mca_btl_base_registration_handle_t*) to_announce;
 };
 
-/* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1 and
- * osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. The receiver sees in `self` that it
- * gets a message, which has a sender that waits for its end. */
+/* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1
+ * and osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. The receiver sees in `self`
+ * that it gets a message, which has a sender that waits for its end. */
 struct mca_btl_base_registration_handle_t {
   lfc_region region;
   uint64_t pushed;

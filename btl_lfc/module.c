@@ -109,9 +109,9 @@ static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
   (void)mca_btl_base_param_verify(module);
 }
 
-/* r2 takes for sending to a peer what is most exclusive of all that reaches it; of what is less so it takes what can do all
- * of remote memory, for windows. Those of osc/rdma (4.1) do without knowing who is reached, in the first module that has
- * atomics. */
+/* r2 takes for sending to a peer what is most exclusive of all that reaches it; of what is less so it takes what can do
+ * all of remote memory, for windows. Those of osc/rdma (4.1) do without knowing who is reached, in the first module
+ * that has atomics. */
 static void make_far(size_t max_message) {
   if (lfc_btl.near.btl_exclusivity == UINT32_MAX) --lfc_btl.near.btl_exclusivity;
   lfc_btl.far = lfc_btl.near;

@@ -58,8 +58,8 @@ int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descript
   return OPAL_SUCCESS;
 }
 
-/* Contiguous data stays where it is, behind a header of our own; other data is packed. ob1 begins some messages in this way;
- * where that matters (shares.h) they are taken for parts of others, and may pass one that it keeps. */
+/* Contiguous data stays where it is, behind a header of our own; other data is packed. ob1 begins some messages in this
+ * way; where that matters (shares.h) they are taken for parts of others, and may pass one that it keeps. */
 mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
                                                struct mca_btl_base_endpoint_t* endpoint,
                                                opal_convertor_t* convertor, uint8_t order,

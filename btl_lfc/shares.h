@@ -17,11 +17,12 @@
  * aside until ob1 has been seen to get through its list: an entry for another peer may have stopped it.
  * Held by tests/unit/btl_lfc/shares_test.cpp.
  *
- * There is one list for the peers of both modules (btl_lfc.h). In a callback for a peer of one ob1 takes what it keeps for the
- * other to the list's end, and if it were stopped on the way, or went through the list once more, later messages would stand
- * before earlier ones. So only one module at a time refuses anything, until its callbacks have been seen to get through the
- * list; in a callback for a peer of the other no part of a message that has begun is refused; and what is sent there, or to the
- * other's peers, is not told to be sent before the next progress. What is given instead of refused goes beyond the limit.
+ * There is one list for the peers of both modules (btl_lfc.h). In a callback for a peer of one ob1 takes what it keeps
+ * for the other to the list's end, and if it were stopped on the way, or went through the list once more, later
+ * messages would stand before earlier ones. So only one module at a time refuses anything, until its callbacks have
+ * been seen to get through the list; in a callback for a peer of the other no part of a message that has begun is
+ * refused; and what is sent there, or to the other's peers, is not told to be sent before the next progress. What is
+ * given instead of refused goes beyond the limit.
  *
  * Not in reach: a thread that is interrupted inside ob1, between a refusal and the list.
  */
@@ -68,8 +69,8 @@ bool lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose);
 void lfc_share_give_back(lfc_shares* shares);
 struct lfc_walk lfc_walk_begin(lfc_shares* shares);
 void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk);
-/* Around every other callback of ob1's in which it may go through its list, where both modules have peers: for a peer of
- * which module it is. */
+/* Around every other callback of ob1's in which it may go through its list, where both modules have peers: for a peer
+ * of which module it is. */
 unsigned lfc_visit_begin(enum lfc_module module);
 void lfc_visit_end(unsigned outer);
 /* Whether ob1 must not be called back for this peer from inside the call that it makes now. */

@@ -19,8 +19,8 @@ bool lfc_modex_publish(const char* key, const void* bytes, size_t size);
 bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
                     size_t* size);
 
-/* Says that this process will have part lfc, if Open MPI has such components and the user has not chosen others by mpirun:
- * they are opened only after the exchange. By btl lfc. */
+/* Says that this process will have part lfc, if Open MPI has such components and the user has not chosen others by
+ * mpirun: they are opened only after the exchange. By btl lfc. */
 void lfc_modex_publish_part(void);
 
 /* Whether that process published something under the key. */

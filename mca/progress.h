@@ -10,8 +10,8 @@
 #include "opal/runtime/opal_progress.h"
 
 /* As opal_progress(), but a rank that waits for nobody keeps its processor: with more ranks than processors
- * opal_progress() gives it away whenever nothing has come. Any thread. Once Open MPI has been seen to give way it is left
- * so, whichever thread ends first; another that waits meanwhile may look once more before it gives way.
+ * opal_progress() gives it away whenever nothing has come. Any thread. Once Open MPI has been seen to give way it is
+ * left so, whichever thread ends first; another that waits meanwhile may look once more before it gives way.
  * Held by tests/progress/keep_turn.c. */
 static inline void lfc_progress_keeping_turn(void) {
   static bool gives_way;

@@ -10,8 +10,8 @@ extern char** environ;
 
 enum { kMost = 128 };
 
-/* What stands behind the prefix of those variables of Open MPI that have it, and of the component's own parameters: it may
- * not have registered them yet. */
+/* What stands behind the prefix of those variables of Open MPI that have it, and of the component's own parameters: it
+ * may not have registered them yet. */
 static size_t known_names(const char* prefix, const struct lfc_parameter_table* table,
                           const char** names) {
   size_t count = 0;

@@ -140,8 +140,8 @@ static void tell(const rma_module* module) {
               mapped, ranks - mapped);
 }
 
-/* MPI_Win_get_info shows it, and what the user gave. Such a window is locked all the same by programs in wide use, so Open
- * MPI is not told to refuse it. */
+/* MPI_Win_get_info shows it, and what the user gave. Such a window is locked all the same by programs in wide use, so
+ * Open MPI is not told to refuse it. */
 static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text* key,
                                     lfc_info_text* value) {
   ompi_win_t* win = (ompi_win_t*)object;

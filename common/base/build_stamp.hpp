@@ -1,6 +1,6 @@
-// BuildStamp: what two processes must have alike to understand each other's shared memory and frames: sizes and places in
-// structures, and limits that both compute with. Each part of LFC says its own, while the program is loaded; a stamp of
-// them all travels in the address, and the address of a process whose stamp differs is refused (wire/address.hpp).
+// BuildStamp: what two processes must have alike to understand each other's shared memory and frames: sizes and places
+// in structures, and limits that both compute with. Each part of LFC says its own, while the program is loaded; a stamp
+// of them all travels in the address, and the address of a process whose stamp differs is refused (wire/address.hpp).
 //
 //   const BuildStamp stamp("board", {sizeof(Cell), kCells});
 //   if (theirs != BuildStamp::of_all()) refuse();

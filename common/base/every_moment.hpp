@@ -4,8 +4,8 @@
 //   EveryMoment moment;
 //   if (moment.has_passed()) progress();        // at most every 8 to 32 us: how long exactly depends on the processor
 //
-// Threads: any; two may be told at once. Processors' clocks may differ, so a thread that has moved may be told too early or,
-// once, too late.
+// Threads: any; two may be told at once. Processors' clocks may differ, so a thread that has moved may be told too
+// early or, once, too late.
 #pragma once
 
 #include <atomic>

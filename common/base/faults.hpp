@@ -1,13 +1,13 @@
-// Faults on purpose: places at which what is legal but rare happens at random in a small world (base/small_world.hpp): a link has no
-// room, a write is short, the host stays away, the thread runs. In the normal build none exists.
+// Faults on purpose: places at which what is legal but rare happens at random in a small world (base/small_world.hpp):
+// a link has no room, a write is short, the host stays away, the thread runs. In the normal build none exists.
 //
 //   if (fault(Fault::send_refused)) return Attempt::no_room;
 //
-// Whether the n-th pass of a point fires depends on the seed, the point's name and n alone, so what runs in one thread, as the
-// simulator does, is replayed by its seed. A point fires seldom enough that whoever tries again gets on. By seed, half of
-// the points (never pass_skipped) are off, and the others fire in one of 2 to 256 passes; with seed 0 all do, in one of 16.
-// LFC_SMALL_WORLD_FAULTS can name the only ones that may; 0: none. At its end a process that had points to pass says, on
-// standard error, which fired how often:
+// Whether the n-th pass of a point fires depends on the seed, the point's name and n alone, so what runs in one thread,
+// as the simulator does, is replayed by its seed. A point fires seldom enough that whoever tries again gets on. By
+// seed, half of the points (never pass_skipped) are off, and the others fire in one of 2 to 256 passes; with seed 0 all
+// do, in one of 16. LFC_SMALL_WORLD_FAULTS can name the only ones that may; 0: none. At its end a process that had
+// points to pass says, on standard error, which fired how often:
 //
 //   lfc-faults fired=31 send_refused=12/340 ...
 //

@@ -1,13 +1,13 @@
-// Limits: how much of everything there is, in one place: frames, windows of credits, slots, pools, names, and the defaults
-// of parameters.
+// Limits: how much of everything there is, in one place: frames, windows of credits, slots, pools, names, and the
+// defaults of parameters.
 //
 //   if (packet.size() > limits::kCollPacket) ...
 //   std::uint32_t initial_window = limits::kInitialWindow;   // a parameter's default
 //
 // Each is declared with its name, the smallest value with which everything must work, and the one that is used. The
-// normal build knows the latter alone, and they are constants to the compiler. The small-world build (`-DLFC_SMALL_WORLD=ON`)
-// draws all of them by a seed (base/small_world.hpp), so that numbers wrap, pools are full and frames lack one run in every
-// test. So what several processes must agree on is the same in all of them.
+// normal build knows the latter alone, and they are constants to the compiler. The small-world build
+// (`-DLFC_SMALL_WORLD=ON`) draws all of them by a seed (base/small_world.hpp), so that numbers wrap, pools are full and
+// frames lack one run in every test. So what several processes must agree on is the same in all of them.
 // Sizes are bytes. What is laid out in memory or on the wire by a number stays a constant where it is used.
 #pragma once
 
@@ -61,11 +61,12 @@ inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 
 // --- Link tcp ---
 
-// Largest frame. With its prefix it is what the kernel passes to the interface in one segmentation-offload unit: 64 KiB less
-// headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for each byte.
+// Largest frame. With its prefix it is what the kernel passes to the interface in one segmentation-offload unit: 64 KiB
+// less headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for each
+// byte.
 inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
-// Of a message of 64 KiB, which many programs send, with its headers: the few bytes beyond a unit cost less than what they
-// save, a round trip.
+// Of a message of 64 KiB, which many programs send, with its headers: the few bytes beyond a unit cost less than what
+// they save, a round trip.
 inline const std::size_t kTcpMessage =
     std::max<std::uint64_t>(limit("tcp_message", 632, 64 * 1024 + 256), kTcpPayload);
 // Of a service, whose bytes are placed as they come: it makes no difference there, and each costs a system call.
@@ -167,8 +168,9 @@ inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
 
 // --- Push ---
 
-// The largest message: a larger one gains nothing. Fragments are as large as frames, for each costs a system call at both
-// ends. Bytes of a peer that nobody has fetched, and so under way to a peer that has not said that it has taken them.
+// The largest message: a larger one gains nothing. Fragments are as large as frames, for each costs a system call at
+// both ends. Bytes of a peer that nobody has fetched, and so under way to a peer that has not said that it has taken
+// them.
 inline const std::size_t kPushMessage = limit("push_message", 512, 256 * 1024);
 inline const std::size_t kPushFragment = limit("push_fragment", 64, 60 * 1024);
 inline const std::size_t kPushShare =

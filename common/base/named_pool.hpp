@@ -1,4 +1,5 @@
-// NamedPool: things that are made here for a while, used again, and that peers refer to by a name (base/name_table.hpp).
+// NamedPool: things that are made here for a while, used again, and that peers refer to by a name
+// (base/name_table.hpp).
 //
 //   NamedPool<Pending> operations;                        // Pending has a member `name`, and stays where it is
 //   Pending& made = operations.take();                    // new, or as another has left it

@@ -4,7 +4,8 @@
 //   nearest(names, "interface")     // 0
 //   nearest(names, "colour")        // names.size(): none of them is near
 //
-// Near: a third of the letters at most are wrong, missing, too many or swapped with the next one. Threads: a pure function.
+// Near: a third of the letters at most are wrong, missing, too many or swapped with the next one. Threads: a pure
+// function.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
-// Small world: a build (`cmake --preset small`) in which all limits are small, so that what is rare elsewhere, a number that
-// wraps, a pool that is full, a frame that lacks one run, happens in every run. Never installed.
+// Small world: a build (`cmake --preset small`) in which all limits are small, so that what is rare elsewhere, a number
+// that wraps, a pool that is full, a frame that lacks one run, happens in every run. Never installed.
 //
-//   LFC_SMALL_WORLD=17 mpirun ...                              // limits drawn by seed 17; 0, or not set: all the smallest
+//   LFC_SMALL_WORLD=17 mpirun ...            // limits drawn by seed 17; 0, or not set: all the smallest
 //   LFC_SMALL_WORLD=17 LFC_SMALL_WORLD_ONLY=window_frame,coll_slots mpirun ...   // the others as in the normal build
-//   LFC_SMALL_WORLD_SHOW=1 ...                                 // each process prints its limits first, on standard error
+//   LFC_SMALL_WORLD_SHOW=1 ...               // each process prints its limits first, on standard error
 //
-// A limit is drawn from the seed and its name alone: all processes of a job, and all libraries in one, have the same. In
-// half of the draws it is the smallest, in the others evenly, on a logarithmic scale, up to the normal one.
+// A limit is drawn from the seed and its name alone: all processes of a job, and all libraries in one, have the same.
+// In half of the draws it is the smallest, in the others evenly, on a logarithmic scale, up to the normal one.
 // Threads: the environment is read before the first thread is there, while the program is loaded.
 #pragma once
 

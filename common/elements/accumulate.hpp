@@ -2,9 +2,9 @@
 // may be changing at the same time.
 //
 // Each location is changed by one mechanism, whoever comes here: a neighbour on the host, the target itself, its NI.
-// Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are changed under the window's
-// lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU atomics, with
-// or without the lock, as long as anybody may come without it; else by plain vector loops under it.
+// Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are changed under the
+// window's lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU
+// atomics, with or without the lock, as long as anybody may come without it; else by plain vector loops under it.
 //
 //   if (!is_valid(Accumulate::sum, Element::f64)) return;
 //   Cursor target(runs, 0, 1, 0);
@@ -133,8 +133,8 @@ void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std:
 void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard);
 
-// The same for operands that lie where `operands` walks over them, if both sides are pairs at equal distances. False: they
-// are not, or the hold does not do for it, and nothing was done; neither walk has moved.
+// The same for operands that lie where `operands` walks over them, if both sides are pairs at equal distances. False:
+// they are not, or the hold does not do for it, and nothing was done; neither walk has moved.
 bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
                       const std::byte* origin, std::uint64_t bytes, ElementGuard guard);
 

@@ -87,7 +87,8 @@ template <class T, Accumulate operation>
         target, there.index, Packed<T>::load(operands, here.index));
 }
 
-// Whether any of so many operands, in C's layout, replaces what is there: looked at together, without a branch for each.
+// Whether any of so many operands, in C's layout, replaces what is there: looked at together, without a branch for
+// each.
 template <class T, Accumulate operation, std::size_t count>
 [[gnu::always_inline]] inline bool any_replaces(const std::byte* target,
                                                 const std::byte* operands) {
@@ -103,8 +104,8 @@ template <class T, Accumulate operation, std::size_t count>
   return any != 0;
 }
 
-// In C's layout on both sides, which is nearly always so: the distances are constants, and blocks in which nothing changes
-// are passed over. Where something has, the next blocks are taken pair by pair.
+// In C's layout on both sides, which is nearly always so: the distances are constants, and blocks in which nothing
+// changes are passed over. Where something has, the next blocks are taken pair by pair.
 template <class T, Accumulate operation>
 [[gnu::always_inline]] inline void change_usual(std::byte* target, const std::byte* operands,
                                                 std::size_t count) {

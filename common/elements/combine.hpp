@@ -3,8 +3,9 @@
 //   const Combiner add = combiner({Accumulate::sum, Element::f64});
 //   add(target, operands, target, 512);      // target[i] += operands[i]
 //
-// All are packed and need not be aligned; the result may be where one of the two is, else they do not overlap. There is one for each operation that is valid for the
-// type, but for no_op, which has nothing to do. The loops are made for the instructions of the processor that they run on.
+// All are packed and need not be aligned; the result may be where one of the two is, else they do not overlap. There is
+// one for each operation that is valid for the type, but for no_op, which has nothing to do. The loops are made for the
+// instructions of the processor that they run on.
 // Threads: any.
 #pragma once
 

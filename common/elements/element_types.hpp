@@ -76,8 +76,8 @@ struct Packed {
     std::memcpy(to, &value, sizeof value);
   }
 };
-// Not by copies of bytes: of a long double ten mean something, and a copy of sixteen would wait for the store of the ten; and
-// what the compiler takes for integers it does not compare by the instructions for numbers.
+// Not by copies of bytes: of a long double ten mean something, and a copy of sixteen would wait for the store of the
+// ten; and what the compiler takes for integers it does not compare by the instructions for numbers.
 template <class T>
 requires std::is_floating_point_v<T>
 struct Packed<T> {

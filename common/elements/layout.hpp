@@ -94,8 +94,8 @@ class Cursor {
 
   // The next piece, at most `limit` bytes of it. False: `limit` is 0, or nothing is left.
   bool next(std::uint64_t limit, Piece& out) noexcept;
-  // The next pairs of a value and an index of so many bytes, at most `most` of them, if they lie at equal distances, with or
-  // without gaps. False: they do not, and the walk has not moved.
+  // The next pairs of a value and an index of so many bytes, at most `most` of them, if they lie at equal distances,
+  // with or without gaps. False: they do not, and the walk has not moved.
   bool next_pairs(std::uint64_t value, std::uint64_t index, std::uint64_t most,
                   SpacedPairs& out) noexcept;
   // On to that place in the packed bytes of the whole walk, not beyond their end: in the time of the runs.

@@ -1,23 +1,24 @@
-// SingleElements: whether one member of a window changes single elements by CPU atomics alone, or under the element lock.
+// SingleElements: whether one member of a window changes single elements by CPU atomics alone, or under the element
+// lock.
 //
-// A CPU atomic is the fastest way to change one element, and a vector loop the fastest to change many; but the loop must not
-// lose what an atomic does between its load and its store. So each member starts with the atomics, without the lock, and
-// gives that up for ever when somebody asks for it who has many elements to change. The word lies where all can reach it
-// who can reach the elements.
+// A CPU atomic is the fastest way to change one element, and a vector loop the fastest to change many; but the loop
+// must not lose what an atomic does between its load and its store. So each member starts with the atomics, without the
+// lock, and gives that up for ever when somebody asks for it who has many elements to change. The word lies where all
+// can reach it who can reach the elements.
 //
 //   if (mine.may_skip_lock() || mine.begin()) ...      // the member's host, for each single element
 //   mine.settle();                                     // the same thread, now and then
 //   if (all of them: its.given_up()) ...               // who wants to be alone under the lock
 //
-// Why nothing is lost: a member's own thread alone takes the state from `free` to `locked`, when it is at no element. So all
-// that it has done without the lock comes before its store of `locked`, which releases, and all that it does later is under
-// the lock. Who has read `locked` of every member, acquiring, and holds the lock, is alone. A member that has never been
-// `free` can be shut out at once, by the same exchange on the same word by which it would have become so. Nobody waits:
-// until a member has settled, who asked changes elements one by one, as before.
+// Why nothing is lost: a member's own thread alone takes the state from `free` to `locked`, when it is at no element.
+// So all that it has done without the lock comes before its store of `locked`, which releases, and all that it does
+// later is under the lock. Who has read `locked` of every member, acquiring, and holds the lock, is alone. A member
+// that has never been `free` can be shut out at once, by the same exchange on the same word by which it would have
+// become so. Nobody waits: until a member has settled, who asked changes elements one by one, as before.
 // *Held by* tests/unit/elements/accumulate_test.cpp, tests/rma/atomicity.c.
 //
-// Threads: may_skip_lock(), begin() and settle() the member's host, which is one thread; a member with several begins with
-// shut_out().
+// Threads: may_skip_lock(), begin() and settle() the member's host, which is one thread; a member with several begins
+// with shut_out().
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,8 @@
 //
 // Invariants: what is left over while the thread sleeps with armed links wakes it; who sends gets `watched`
 // only while the thread looks every kKeptFor at what links keep (tests/unit/engine/ni_thread/streams_test.cpp).
-// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, those of the watch, and set_together().
+// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, those of the watch, and
+// set_together().
 #pragma once
 
 #include <atomic>

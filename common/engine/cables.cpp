@@ -89,7 +89,8 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(), opening.why_not);
 }
 
-// Bonds a link for each of the rails, but for those that cannot be opened. `parts`: those that can; `last` is the last one.
+// Bonds a link for each of the rails, but for those that cannot be opened. `parts`: those that can; `last` is the last
+// one.
 std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vector<Interface>& all,
                                CableOpening& opening, std::string& parts, const TcpRail*& last) {
   BondOptions options;

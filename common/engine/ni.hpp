@@ -1,6 +1,6 @@
 // The engine (NI, network interface, in the literature): one per process, shared by every component. Its
-// control program joins the protocols (credits, remote memory) and the links, and owns what lies between them. This is what
-// the host has of it; its parts are
+// control program joins the protocols (credits, remote memory) and the links, and owns what lies between them. This is
+// what the host has of it; its parts are
 //
 //   PeerTable      whom it knows, by which link, and how one is lost
 //   Sender         how frames leave, and credits are returned

@@ -7,8 +7,8 @@
 //   outcomes.call_back();                 // host: calls done()
 //
 // Each item is called back once, and a peer's loss is told before the items that it has ended
-// (tests/unit/engine/ni_loss_test.cpp). Threads: add() and add_loss() under the NI's lock; call_back() by any thread of the
-// host's without it, and by the NI's with upcalls.
+// (tests/unit/engine/ni_loss_test.cpp). Threads: add() and add_loss() under the NI's lock; call_back() by any thread of
+// the host's without it, and by the NI's with upcalls.
 #pragma once
 
 #include <atomic>

@@ -6,9 +6,9 @@
 //   if (peers.connect(peer)) transmit();                     // before the first frame to it
 //   peers.lose(peer, Peer::State::broken, "why");            // once: all watchers are told
 //
-// Invariants: a peer keeps its PeerId, and its place in memory, until the end of the NI; a name has one peer that is not
-// removed (tests/unit/engine/ni_loss_test.cpp). The receive windows of those that have talked, and no others, are charged to
-// the budget (tests/sim).
+// Invariants: a peer keeps its PeerId, and its place in memory, until the end of the NI; a name has one peer that is
+// not removed (tests/unit/engine/ni_loss_test.cpp). The receive windows of those that have talked, and no others, are
+// charged to the budget (tests/sim).
 // Threads: under the NI's lock.
 #pragma once
 

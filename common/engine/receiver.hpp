@@ -5,8 +5,8 @@
 //   receiver.host().set_handler(handler);
 //   receiver.hand_over(64);                                  // the host: messages that have waited for it
 //
-// Invariants: a frame that breaks the protocol ends its peer, and is counted (tests/unit/engine/ni_loss_test.cpp, tests/fuzz);
-// on_ring() books a message exactly as on_frame() does, by the same function.
+// Invariants: a frame that breaks the protocol ends its peer, and is counted (tests/unit/engine/ni_loss_test.cpp,
+// tests/fuzz); on_ring() books a message exactly as on_frame() does, by the same function.
 // Threads: the FrameSink under the NI's lock; hand_over() and serve_host() by the host, without it.
 #pragma once
 

@@ -5,8 +5,9 @@
 //   ni.remote().register_memory(buffer, size, kRemoteWrite, region);     // the target publishes it
 //   ni.remote().put(peer, source, nullptr, address, region, size, &operation);     // operation.done() later
 //
-// Invariants: operation->done is called exactly once; an answer that names no live operation of ours to that peer breaks
-// the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_remote_test.cpp, tests/sim).
+// Invariants: operation->done is called exactly once; an answer that names no live operation of ours to that peer
+// breaks the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_remote_test.cpp,
+// tests/sim).
 // Threads: the host's functions as those of Ni; those of the engine under the NI's lock.
 #pragma once
 
@@ -55,8 +56,8 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
   // faster, also one on which the sender's NI has to work.
   void fetch(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
              const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
-  // put() and get(), finished on return, where the link copies within the call and nothing waits before it. False: nothing was
-  // done, and what is wrong, if anything, put() and get() tell.
+  // put() and get(), finished on return, where the link copies within the call and nothing waits before it. False:
+  // nothing was done, and what is wrong, if anything, put() and get() tell.
   bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
                    const RegionHandle& remote, std::size_t size) noexcept;
   bool get_at_once(PeerId peer, void* destination, std::uint64_t address,

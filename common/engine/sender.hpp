@@ -6,8 +6,8 @@
 //   sender.release(peer);                       // the receive buffer of one of its frames is free
 //   sender.retry_all();                         // in each pass in which something is left over
 //
-// Invariants: what waits towards a peer leaves in the order in which it was posted; answers never wait for a credit; the
-// credit for a frame that is answered goes with the answer, not before (tests/unit/engine/ni_test.cpp, tests/sim).
+// Invariants: what waits towards a peer leaves in the order in which it was posted; answers never wait for a credit;
+// the credit for a frame that is answered goes with the answer, not before (tests/unit/engine/ni_test.cpp, tests/sim).
 // Threads: under the NI's lock.
 #pragma once
 

@@ -62,8 +62,8 @@ class Service {
   // A frame arrived; `type` is service, service_data or service_ack; only a `service` frame has a
   // receive buffer to hold. The bytes are valid during the call, 8-byte aligned, and may be a lie.
   virtual Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) = 0;
-  // Likewise, of a large `service` frame whose bytes the link can place (LinkTraits::placed_payload) as they come, behind the
-  // first kPlacedHead: FrameSink::place() and on_placed(). `release` counts when nothing is left to come.
+  // Likewise, of a large `service` frame whose bytes the link can place (LinkTraits::placed_payload) as they come,
+  // behind the first kPlacedHead: FrameSink::place() and on_placed(). `release` counts when nothing is left to come.
   virtual std::byte* place(PeerId /*peer*/, const Placing& /*frame*/) { return nullptr; }
   virtual Verdict on_placed(PeerId /*peer*/, const Placing& /*frame*/) {
     return Verdict::malformed;

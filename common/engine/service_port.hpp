@@ -1,5 +1,6 @@
-// ServicePort: all that a service (engine/service.hpp) has of the NI: frames to and from peers, the buffers that it holds,
-// and its turn in the control program. The engine's is Services (engine/services.hpp); a test may have one of its own.
+// ServicePort: all that a service (engine/service.hpp) has of the NI: frames to and from peers, the buffers that it
+// holds, and its turn in the control program. The engine's is Services (engine/services.hpp); a test may have one of
+// its own.
 //
 //   ServicePort& port = ni.services();
 //   port.attach(ServiceId::test, &service);
@@ -58,8 +59,8 @@ class ServicePort {
   // Ni::try_send() of a message that a frame of type `service` follows, or push().
   virtual bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,
                             int count) noexcept = 0;
-  // Sends a frame of type `service` now, or does nothing and returns false: no credit, no room, or others wait. `more`: of
-  // Meta; push() follows, if the next frame does not.
+  // Sends a frame of type `service` now, or does nothing and returns false: no credit, no room, or others wait. `more`:
+  // of Meta; push() follows, if the next frame does not.
   virtual bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
                         bool more = false) noexcept = 0;
   virtual void push(PeerId peer) noexcept = 0;

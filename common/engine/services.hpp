@@ -1,5 +1,5 @@
-// Services: those that the engine runs. Its receiver hands them their frames, its control program calls those that have been
-// woken; what they have of it is ServicePort.
+// Services: those that the engine runs. Its receiver hands them their frames, its control program calls those that have
+// been woken; what they have of it is ServicePort.
 //
 //   Services services(lock, identity, counters, peers, sender, activity, outcomes);
 //   if (!services.accept(peer, meta, payload)) peers.lose(peer, "malformed frame");

@@ -4,7 +4,8 @@
 //   const Together together(ni);
 //   for (Operation* operation : finished) operation->done(operation, Result::ok);
 //
-// Held by tests/unit/engine/ni_thread/streams_test.cpp. Threads: the host's only one; where there are several it does nothing.
+// Held by tests/unit/engine/ni_thread/streams_test.cpp. Threads: the host's only one; where there are several it does
+// nothing.
 #pragma once
 
 #include "engine/ni.hpp"

@@ -11,9 +11,9 @@
 //
 // Each class of sizes (a power of two) learns by itself; and in each, messages that repeat the one before them and
 // messages with other contents do: what a few words of both tell is the best hint there is at whether the sender writes
-// its buffer. A hint, no more: what counts is the time. With it counts what passes between two messages, at the least and
-// where that is not much longer: what a copy has fetched into the receiver's cache the sender has to get back when it
-// writes again, and this may take longer than the copy.
+// its buffer. A hint, no more: what counts is the time. With it counts what passes between two messages, at the least
+// and where that is not much longer: what a copy has fetched into the receiver's cache the sender has to get back when
+// it writes again, and this may take longer than the copy.
 // Invariants (tests/unit/engine/way_chooser_test.cpp):
 //  - Beyond the first two tries, tries cost at most kPrice of the time that messages take.
 //  - Only messages that follow one of the same way are counted: the first one finds nothing in the caches.

@@ -18,8 +18,8 @@ enum lfc_coll_kind {
   LFC_COLL_BCAST,
   LFC_COLL_REDUCE,
   LFC_COLL_ALLREDUCE,
-  /* On one node only, but for small allgathers and alltoalls. `bytes` is a rank's block; all blocks lie in `out` (of a scatter, in `in`). A
-   * block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
+  /* On one node only, but for small allgathers and alltoalls. `bytes` is a rank's block; all blocks lie in `out` (of a
+   * scatter, in `in`). A block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
   LFC_COLL_ALLGATHER,
   LFC_COLL_GATHER,
   LFC_COLL_SCATTER,

@@ -46,7 +46,8 @@ typedef void (*lfc_coll_done)(lfc_coll_operation* operation, enum lfc_coll_statu
 /* The facts of this process, to be published; NULL: no memory. What the user said has been checked. */
 const void* lfc_coll_open(const struct lfc_coll_options* options, size_t* size);
 void lfc_coll_close(void);
-/* `threads`: several call at the same time. False: this process has no NI. From here on packets for groups to come are welcome. */
+/* `threads`: several call at the same time. False: this process has no NI. From here on packets for groups to come are
+ * welcome. */
 bool lfc_coll_start_service(bool threads);
 
 bool lfc_coll_knows(struct lfc_coll_process process);

@@ -2,8 +2,8 @@
  *
  *   if (lfc_library_headers() != LFC_HEADERS_DIGEST) decline();     of the generated lfc_headers_digest.inc
  *
- * Components compile in what the headers of liblfc say: structures, enumerations, inline functions. One of another build
- * would go on without a word and do something else. A number of all headers tells them apart. Any thread.
+ * Components compile in what the headers of liblfc say: structures, enumerations, inline functions. One of another
+ * build would go on without a word and do something else. A number of all headers tells them apart. Any thread.
  */
 #ifndef LFC_DIGEST_H
 #define LFC_DIGEST_H

@@ -94,8 +94,8 @@ uint32_t lfc_adapter_add_peer(lfc_adapter* adapter, const void* address, size_t 
                               size_t why_size);
 /* What host.receive() and host.broken() are given from now on. False: they are given another one already. */
 bool lfc_adapter_set_endpoint(lfc_adapter* adapter, uint32_t peer, void* endpoint);
-/* Whether a round trip to the peer costs more than a copy. The same answer at all times, whatever link carries its frames in
- * the end. */
+/* Whether a round trip to the peer costs more than a copy. The same answer at all times, whatever link carries its
+ * frames in the end. */
 bool lfc_adapter_is_far(lfc_adapter* adapter, uint32_t peer);
 /* Lets what was posted to the peer leave (for a bounded time), then forgets it. */
 void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);

@@ -3,7 +3,8 @@
  *   if (result != LFC_OK) complain("the peer is gone, or its memory");
  *
  * The enumerations of C++ that say the same (lfc::Result, lfc::Access, lfc::AtomicOp, lfc::WindowStatus, lfc::Flavor,
- * lfc::partitioned::Status) are made of these, so that a conversion changes nothing. Those of atomics travel on the wire.
+ * lfc::partitioned::Status) are made of these, so that a conversion changes nothing. Those of atomics travel on the
+ * wire.
  */
 #ifndef LFC_NUMBERS_H
 #define LFC_NUMBERS_H

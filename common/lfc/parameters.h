@@ -7,15 +7,15 @@
  *   if (!lfc_parameters_check(table, &said, text, sizeof text))
  *     complain(text);                                   // "fan: 17 (accepted: 0 to 16)"
  *
- * To add a parameter: a row in parameters/COMPONENT.def makes the member here, its default, the check of its bounds and its
- * place in Open MPI's list; the table in the component's page tells users of it (scripts/checks/parameters compares the two).
- * A row is
+ * To add a parameter: a row in parameters/COMPONENT.def makes the member here, its default, the check of its bounds and
+ * its place in Open MPI's list; the table in the component's page tells users of it (scripts/checks/parameters compares
+ * the two). A row is
  *
  *   LFC_PARAMETER(type, name, default, accepted, level, help)
  *
  * with the type unsigned, size_t, bool or lfc_text; accepted: any, from(1, 16), at_least(1), powers_of_two(16, 64) or
- * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are C++ and seen
- * by face/parameters.cpp alone. *Held by* tests/unit/face/parameters_test.cpp, tests/fault/bad_input.sh.
+ * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are
+ * C++ and seen by face/parameters.cpp alone. *Held by* tests/unit/face/parameters_test.cpp, tests/fault/bad_input.sh.
  *
  * Ownership: texts belong to who stores them, and live as long as they are used; NULL is the empty text. Threads: the
  * functions read only, but for what is reset.

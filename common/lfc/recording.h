@@ -1,4 +1,5 @@
-/* A recording: which messages a program sends and expects, for perf/tailor to read (common/services/channels/recording.hpp).
+/* A recording: which messages a program sends and expects, for perf/tailor to read
+ * (common/services/channels/recording.hpp).
  *
  *   lfc_recording_open();
  *   lfc_recording_note(&operation, bytes, in_one_piece);             for each of the program's calls

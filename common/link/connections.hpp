@@ -1,6 +1,6 @@
 // How many connections between two processes an interface wants, because one flow does not fill it: in the clouds of
-// Amazon (5 Gbit/s for a flow, 10 in a placement group) and Google, and where several devices are bonded, each flow goes
-// over one of them.
+// Amazon (5 Gbit/s for a flow, 10 in a placement group) and Google, and where several devices are bonded, each flow
+// goes over one of them.
 //
 //   for (unsigned strand = 1; strand < connections_for(interface.name); ++strand) connect_again(strand);
 #pragma once

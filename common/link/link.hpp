@@ -85,8 +85,8 @@ enum class Keep : std::uint8_t {
 // What is watched is written when it is older, at the next opportunity.
 inline constexpr std::chrono::microseconds kKeptFor{20};
 
-// A large `service` frame that is coming: its first bytes, how many of those after them have landed in their place, and how
-// many are still to come.
+// A large `service` frame that is coming: its first bytes, how many of those after them have landed in their place, and
+// how many are still to come.
 inline constexpr std::size_t kPlacedHead = 24;
 struct Placing {
   std::span<const std::byte> head;  // kPlacedHead of them
@@ -100,8 +100,8 @@ class FrameSink {
   virtual ~FrameSink() = default;
   // A frame arrived from `peer`. The payload is valid during the call only.
   virtual void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) = 0;
-  // Where those belong that are still to come of such a frame, until the next call; null: nowhere. A link need not ask. If it
-  // has been answered before anything has landed, on_placed() follows after each piece, and else on_frame().
+  // Where those belong that are still to come of such a frame, until the next call; null: nowhere. A link need not ask.
+  // If it has been answered before anything has landed, on_placed() follows after each piece, and else on_frame().
   virtual std::byte* place(PeerId /*peer*/, Meta /*meta*/, const Placing& /*frame*/) {
     return nullptr;
   }

@@ -20,8 +20,8 @@ struct LinkTraits {
 
   // An arrival makes one of wait_fds() readable while the link is armed. Else it is polled by the clock.
   bool wakes = false;
-  // What send() has taken is in the memory of its receiver, another process, which finds it there whatever becomes of the
-  // sender and of every descriptor.
+  // What send() has taken is in the memory of its receiver, another process, which finds it there whatever becomes of
+  // the sender and of every descriptor.
   bool arrives_in_send = false;
 
   // put() and get() reach the memory of peers natively: of all but those for which Link::remote_memory() says no.
@@ -36,8 +36,8 @@ struct LinkTraits {
   bool either_way = false;
   // Bytes of the largest `message` frame, if larger ones than others may go; else 0.
   std::size_t message_payload = 0;
-  // Bytes of the largest `service` frame, if larger ones than others go, because their bytes go where their receiver wants
-  // them (FrameSink::place); else 0.
+  // Bytes of the largest `service` frame, if larger ones than others go, because their bytes go where their receiver
+  // wants them (FrameSink::place); else 0.
   std::size_t placed_payload = 0;
   // Registering memory pins or maps pages: a registration is worth keeping for the next use.
   bool registration_costs = false;

@@ -12,8 +12,8 @@
 //   template <>
 //   const look::Schema Insight<Flow>::kSchema = look::schema("flow", kFields);
 //
-// The classes are not of standard layout, so offsetof() is what GCC and Clang make of it, which is right for all that has
-// no virtual bases: a file that uses it says so with LFC_LOOK_OFFSETS.
+// The classes are not of standard layout, so offsetof() is what GCC and Clang make of it, which is right for all that
+// has no virtual bases: a file that uses it says so with LFC_LOOK_OFFSETS.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,8 @@ namespace lfc::look {
 namespace {
 
 std::mutex mutex;
-// In the library's writable data from the beginning, never in memory that is zero at start: there a reader looks for it.
+// In the library's writable data from the beginning, never in memory that is zero at start: there a reader looks for
+// it.
 constinit Root the_root{{}, kVersion, 0, nullptr};
 
 // The bytes stand here only once they are true, and in no other writable memory.

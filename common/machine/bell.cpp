@@ -36,8 +36,9 @@ struct SocketName {
 
 }  // namespace
 
-// What all cords of a process ring with. One socket may have sent some hundreds of bytes that nobody has read; then another
-// takes its place. That one is there beforehand, for there may be no descriptor left when it is needed. Any thread.
+// What all cords of a process ring with. One socket may have sent some hundreds of bytes that nobody has read; then
+// another takes its place. That one is there beforehand, for there may be no descriptor left when it is needed. Any
+// thread.
 class Ringer {
  public:
   // The one there is, or a new one; null: errno says why.

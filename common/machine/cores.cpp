@@ -21,8 +21,8 @@ std::vector<int> to_list(const cpu_set_t& set) {
   return list;
 }
 
-// Of one group, rounded up: version 2 says "QUOTA PERIOD" in microseconds, or "max PERIOD", in one file, version 1 in two,
-// and -1 for no limit.
+// Of one group, rounded up: version 2 says "QUOTA PERIOD" in microseconds, or "max PERIOD", in one file, version 1 in
+// two, and -1 for no limit.
 int quota_in(const std::string& folder) {
   std::string amount;
   long period = 0;

@@ -23,8 +23,9 @@ struct Cores {
   int usable() const noexcept;
 };
 Cores count_cores();
-// The least that the process's control groups grant, of both versions, with all that they lie in; 0: no limit. `mounted`:
-// /sys/fs/cgroup; `groups`: the text of /proc/self/cgroup. In a container that sees its own groups only the root counts.
+// The least that the process's control groups grant, of both versions, with all that they lie in; 0: no limit.
+// `mounted`: /sys/fs/cgroup; `groups`: the text of /proc/self/cgroup. In a container that sees its own groups only the
+// root counts.
 int cpu_quota(const std::string& mounted, std::string_view groups);
 
 struct Choice {

@@ -11,10 +11,10 @@
 // It is opened as /proc/PID/fd/FD; where that is not permitted its maker hands it over, if he knows that somebody will
 // ask (machine/hand_over.hpp).
 //
-// What is opened is what its maker made, or nothing: it is looked at before it is opened (a FIFO or a device would block
-// or do something); it has the name with the maker's random cookie, the device and inode that the maker published, and
-// the maker's user, who is ours; and it is sealed against shrinking, so that no access inside its size ever faults.
-// Held by tests/unit/machine/shared_memory_test.cpp, one case for each of these.
+// What is opened is what its maker made, or nothing: it is looked at before it is opened (a FIFO or a device would
+// block or do something); it has the name with the maker's random cookie, the device and inode that the maker
+// published, and the maker's user, who is ours; and it is sealed against shrinking, so that no access inside its size
+// ever faults. Held by tests/unit/machine/shared_memory_test.cpp, one case for each of these.
 //
 // Sizes in bytes; the memory is zeroed and page-aligned. nullopt: `why_not` says why. Threads: values; the caller
 // serialises.

@@ -57,8 +57,8 @@ class AddressWriter {
 
 class Address {
  public:
-  // Checks the whole blob, and that it is of a process whose memory and frames are laid out as ours (base/build_stamp.hpp).
-  // The result owns a copy.
+  // Checks the whole blob, and that it is of a process whose memory and frames are laid out as ours
+  // (base/build_stamp.hpp). The result owns a copy.
   static std::optional<Address> parse(std::span<const std::byte> blob);
   // Of one that parse() refuses, for the user.
   static const char* fault_of(std::span<const std::byte> blob) noexcept;

@@ -4,8 +4,8 @@
 //   const Key proof = siphash(key, message);             // by who knows it, over what nobody shall alter
 //   if (siphash(key, message) != proof) refuse();        // takes as long wherever the two differ
 //
-// SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012) is a pseudo-random function: without the key no proof can be made,
-// and none tells anything of the key. *Held by* tests/unit/wire/key_test.cpp, with the published values.
+// SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012) is a pseudo-random function: without the key no proof can be
+// made, and none tells anything of the key. *Held by* tests/unit/wire/key_test.cpp, with the published values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-/* Opening: a call of the engine that is made ready: MPI's buffers become bytes, and go back to what they were at the end.
+/* Opening: a call of the engine that is made ready: MPI's buffers become bytes, and go back to what they were at the
+ * end.
  *
  *   lfc_coll_opening it;
  *   lfc_coll_open_nothing(&it, LFC_COLL_GATHER, root);

@@ -25,9 +25,10 @@ struct ob1_head {
 enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
 _Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
 
-/* How a frame of ours begins. kOffer: receiver to sender, there is a channel for its messages. kWish: sender to receiver.
- * kOpen: receiver to sender, and the one that wished may use it. Between the first and the last a communicator may go, and
- * another one get its name: then the receiver knows no such channel, or the sender no such wish. */
+/* How a frame of ours begins. kOffer: receiver to sender, there is a channel for its messages. kWish: sender to
+ * receiver. kOpen: receiver to sender, and the one that wished may use it. Between the first and the last a
+ * communicator may go, and another one get its name: then the receiver knows no such channel, or the sender no such
+ * wish. */
 enum { kMessage, kOffer, kWish, kOpen };
 struct head {
   uint32_t kind, channel;

@@ -7,7 +7,8 @@
  *   lfc_part_buffer_unpack(&buffer, 3, 5, most);    when they have come; again does nothing
  *   lfc_part_buffer_close(&buffer);
  *
- * The type stays alive until close. Threads: pack of different partitions, and unpack, by any; else the caller serialises.
+ * The type stays alive until close. Threads: pack of different partitions, and unpack, by any; else the caller
+ * serialises.
  */
 #ifndef LFC_PART_BUFFER_H
 #define LFC_PART_BUFFER_H

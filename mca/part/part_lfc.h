@@ -1,5 +1,5 @@
-/* The component `part lfc`: MPI's partitioned communication (Psend_init, Pready, Parrived...) on the engine's own frames.
- * Open MPI has it since 5.0.
+/* The component `part lfc`: MPI's partitioned communication (Psend_init, Pready, Parrived...) on the engine's own
+ * frames. Open MPI has it since 5.0.
  *
  * component.c  life of the component: parameters, how it comes to be chosen, open, close
  * request.c    a partitioned send or receive as MPI's request

@@ -1,5 +1,5 @@
-/* Open MPI's own component `persist`, for requests with peers that have no LFC. Choosing ours closes it; so it is opened
- * anew when the first such request is made. */
+/* Open MPI's own component `persist`, for requests with peers that have no LFC. Choosing ours closes it; so it is
+ * opened anew when the first such request is made. */
 #include <string.h>
 
 #include "part_lfc.h"

@@ -1,5 +1,5 @@
-// The ring's exchange by NEON's calls, where they are built: announce, put with notification, complete; and by puts that
-// increment counters. See ring.hpp.
+// The ring's exchange by NEON's calls, where they are built: announce, put with notification, complete; and by puts
+// that increment counters. See ring.hpp.
 #pragma once
 
 #include <mpix_neon.h>

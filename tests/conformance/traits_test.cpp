@@ -50,8 +50,8 @@ void cut_off_all_but(const std::set<int>& before) {
   for (const int fd : nowhere) ::close(fd);
 }
 
-// Whether the receiver alone finds what send() took, after every descriptor has been cut off: what still was in the sender,
-// in the kernel or in a device is lost then.
+// Whether the receiver alone finds what send() took, after every descriptor has been cut off: what still was in the
+// sender, in the kernel or in a device is lost then.
 bool arrives_without_help(Lan& lan, const std::set<int>& before) {
   End& receiver = lan[lan.other()];
   const auto has = [&](std::size_t frames) { return receiver.frame_count == frames; };

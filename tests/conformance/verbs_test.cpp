@@ -1,5 +1,5 @@
-// The link verbs with a device: what conformance cannot see of it, because it takes processes that die, ports that go down,
-// and the device's own counters. Without a device there is nothing to see.
+// The link verbs with a device: what conformance cannot see of it, because it takes processes that die, ports that go
+// down, and the device's own counters. Without a device there is nothing to see.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
-// Very many ranks on one node: each starts, meets the others, answers one, and ends. Prints what that took: seconds, memory
-// (of shared pages its part) and open files. tests/fault/fat_node.sh compares it with Open MPI's own shared memory.
+// Very many ranks on one node: each starts, meets the others, answers one, and ends. Prints what that took: seconds,
+// memory (of shared pages its part) and open files. tests/fault/fat_node.sh compares it with Open MPI's own shared
+// memory.
 #include "../mpi/check.h"
 
 #include "../mpi/process.h"

@@ -1,7 +1,7 @@
-// Large messages that their receiver would fetch: of all sizes around the limits of what is pushed behind its announcement,
-// received when they are expected and when they are not, into memory that is not contiguous (which is never fetched), from
-// any source and after a probe; one at a time, so that all are pushed, and many, so that others are not; and in both
-// directions at once.
+// Large messages that their receiver would fetch: of all sizes around the limits of what is pushed behind its
+// announcement, received when they are expected and when they are not, into memory that is not contiguous (which is
+// never fetched), from any source and after a probe; one at a time, so that all are pushed, and many, so that others
+// are not; and in both directions at once.
 #include "check.h"
 
 enum { kLargest = 300 * 1024, kAtOnce = 12 };

@@ -1,6 +1,6 @@
-// Collectives that are ahead must not hold up what their receivers wait for first: a message, or a collective of another
-// communicator. In each part a rank begins more broadcasts than any buffer on the way was ever meant for, to ranks that
-// join them later, after something else has come.
+// Collectives that are ahead must not hold up what their receivers wait for first: a message, or a collective of
+// another communicator. In each part a rank begins more broadcasts than any buffer on the way was ever meant for, to
+// ranks that join them later, after something else has come.
 #include "check.h"
 
 enum { kMost = 3000, kSize = 1024, kGroups = 4, kLarge = 9 * 1024 * 1024 };

@@ -1,7 +1,8 @@
-// More communicators at a time than a node has boards for: those beyond get an error at all their ranks, none of which waits
-// for another, and all can be used again when the others have gone.
+// More communicators at a time than a node has boards for: those beyond get an error at all their ranks, none of which
+// waits for another, and all can be used again when the others have gone.
 //
-//   coll_limit [--communicators N] [--boards N]     N communicators (50), of which those beyond N boards (16384) may fail
+//   coll_limit [--communicators N] [--boards N]     N communicators (50), of which those beyond N boards (16384) may
+//   fail
 #include "check.h"
 
 int main(int argc, char** argv) {

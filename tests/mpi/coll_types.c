@@ -1,6 +1,7 @@
 // Reductions of every predefined type with every predefined operation that MPI allows on it, against what
-// MPI_Reduce_local makes of the same elements here: whole numbers, logical values, bytes, characters, addresses, numbers of
-// Fortran, real and complex ones. Elements are small, so that each result is exact in whatever order it is formed.
+// MPI_Reduce_local makes of the same elements here: whole numbers, logical values, bytes, characters, addresses,
+// numbers of Fortran, real and complex ones. Elements are small, so that each result is exact in whatever order it is
+// formed.
 #include "check.h"
 
 enum { kCount = 37, kMostBytes = 32 };

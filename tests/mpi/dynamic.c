@@ -1,5 +1,6 @@
 // Processes that come later: spawned ones, and two halves of the job that meet by MPI_Open_port, MPI_Comm_accept and
-// MPI_Comm_connect. Messages of all sizes go both ways, and collectives over both sides; then both disconnect, twice over.
+// MPI_Comm_connect. Messages of all sizes go both ways, and collectives over both sides; then both disconnect, twice
+// over.
 #include "check.h"
 
 enum { kRounds = 2, kChildren = 2 };

@@ -1,8 +1,9 @@
-// Messages around the two eager limits (of peers on this host, and of others), to every other rank, near and far in one job:
-// contiguous ones and such with gaps on either side, in all modes of sending, received when they are expected and when they
-// are not, by probes, and truncated. The first ones come from whom their receiver has never heard of.
+// Messages around the two eager limits (of peers on this host, and of others), to every other rank, near and far in one
+// job: contiguous ones and such with gaps on either side, in all modes of sending, received when they are expected and
+// when they are not, by probes, and truncated. The first ones come from whom their receiver has never heard of.
 //
-// What is announced and then received into gaps its receiver has to ask for: by the module by which it has been announced.
+// What is announced and then received into gaps its receiver has to ask for: by the module by which it has been
+// announced.
 #include "check.h"
 
 enum { kMost = 65792 + 64, kModes = 4, kReceives = 4 };

@@ -1,6 +1,6 @@
 // More messages begun to one rank than ob1 has numbers for (16 bits), while that rank is away and then
-// slow: later ones must not overtake those that ob1 keeps for want of room, or one is taken for another. With more than two
-// ranks, some to the last one in between: it may be a neighbour, and the other far away.
+// slow: later ones must not overtake those that ob1 keeps for want of room, or one is taken for another. With more than
+// two ranks, some to the last one in between: it may be a neighbour, and the other far away.
 //
 // Option: --messages N.
 #include "check.h"

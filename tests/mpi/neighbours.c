@@ -1,7 +1,7 @@
 // Collectives among the neighbours of random process topologies: grids with short and periodic dimensions, graphs, and
-// distributed graphs with edges that occur twice, edges to oneself and ranks without any; blocking, nonblocking (several
-// at a time) and persistent; parts of any size, none too, in plain and other layouts, from MPI_BOTTOM. What must come
-// each rank works out from the lists of all ranks' neighbours.
+// distributed graphs with edges that occur twice, edges to oneself and ranks without any; blocking, nonblocking
+// (several at a time) and persistent; parts of any size, none too, in plain and other layouts, from MPI_BOTTOM. What
+// must come each rank works out from the lists of all ranks' neighbours.
 //
 //   neighbours [--cases N] [--most BYTES] [--other]
 //

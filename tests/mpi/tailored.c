@@ -1,6 +1,6 @@
-// Random programs of persistent, ordinary, wildcard, probed, cancelled and freed operations on few tags. Each rank sends
-// to the next one and receives from the one before, so that which receive gets which message follows from the order of
-// both alone: each message says its number, and each receive knows the one it must get.
+// Random programs of persistent, ordinary, wildcard, probed, cancelled and freed operations on few tags. Each rank
+// sends to the next one and receives from the one before, so that which receive gets which message follows from the
+// order of both alone: each message says its number, and each receive knows the one it must get.
 #include "check.h"
 
 enum { kTags = 3, kSends = 3, kReceives = 3, kMost = 14, kLongest = 9000 };
@@ -301,8 +301,8 @@ static void meet_by_window(void) {
   MPI_Win_free(&window);
 }
 
-// Beside other work each exchange may cost a slice of the processor's time, with any transport: then fewer programs are run,
-// but both usual and unusual ones. All ranks go by the clock of one.
+// Beside other work each exchange may cost a slice of the processor's time, with any transport: then fewer programs are
+// run, but both usual and unusual ones. All ranks go by the clock of one.
 static bool another(uint64_t done, uint64_t programs, double until) {
   int more = done < programs && (done < 4 || MPI_Wtime() < until);
   MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);

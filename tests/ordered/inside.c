@@ -1,6 +1,7 @@
-// Messages are handled wherever their rank is inside MPI: a rank that waits in an MPI call holds up nobody, however many are
-// broadcast meanwhile. Rank 0 waits in one call after the other, the others broadcast more than a window holds and let it go on
-// only then. Then the other places where a program may want its handler: only where it polls; and, with
+// Messages are handled wherever their rank is inside MPI: a rank that waits in an MPI call holds up nobody, however
+// many are broadcast meanwhile. Rank 0 waits in one call after the other, the others broadcast more than a window holds
+// and let it go on only then. Then the other places where a program may want its handler: only where it polls; and,
+// with
 //   --threads    in MPI calls of several threads (MPI_THREAD_MULTIPLE)
 //   --by-thread  while the rank computes (wants btl_lfc_policy floating, btl_lfc_upcalls 1)
 #include "check.h"

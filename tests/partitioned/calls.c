@@ -1,5 +1,5 @@
-// Calls of partitioned communication that random programs do not make: MPI_Startall of many, MPI_PROC_NULL, requests without
-// partitions or bytes, requests that are freed early, wrong arguments. With --large: counts beyond 2^31.
+// Calls of partitioned communication that random programs do not make: MPI_Startall of many, MPI_PROC_NULL, requests
+// without partitions or bytes, requests that are freed early, wrong arguments. With --large: counts beyond 2^31.
 #include "check.h"
 
 enum { kMany = 64 };

@@ -1,6 +1,6 @@
 // Programs of partitioned communication drawn at random: other partitions and other datatypes on the two sides, several
-// requests of one key, requests with oneself, all ways to start, to be ready and to wait. What comes is compared with what
-// was to come, gaps of datatypes included.
+// requests of one key, requests with oneself, all ways to start, to be ready and to wait. What comes is compared with
+// what was to come, gaps of datatypes included.
 //
 //   partitioned_random --programs 100 --seed 1
 //

@@ -5,7 +5,8 @@
 //   --list             only say what the programs would do
 //   --skip 0,3         leave out these steps          --without 2   leave out what this rank does
 //   --prompt           all ranks come to each step at once
-//   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator, windows,
+//   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator,
+//   windows,
 //                      polling, ordered, neon
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network

@@ -1,5 +1,5 @@
-// One-sided communication without an end in sight for the target: a rank polls its own window until others have written,
-// counters, a lock made of compare-and-swap, and more operations at a time than anybody would count.
+// One-sided communication without an end in sight for the target: a rank polls its own window until others have
+// written, counters, a lock made of compare-and-swap, and more operations at a time than anybody would count.
 #include <cstring>
 
 #include "step.hpp"
@@ -109,7 +109,8 @@ class Polling : public Step {
     MPI_Win_flush(target_, win_);
   }
 
-  // The owner makes no other MPI call than its polls until all have written. Before that they may need it for a message.
+  // The owner makes no other MPI call than its polls until all have written. Before that they may need it for a
+  // message.
   void watch(World& world, int step) {
     const int tag = tag_of(step, kFloodTag);
     if (world.me != owner_) {

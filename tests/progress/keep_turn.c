@@ -1,5 +1,6 @@
-// A rank that finds all others there waits for nobody, and keeps its processor, though ranks share processors: Open MPI is
-// asked to give way when idle, and counted is how often the processor was given away in the calls of a rank that is late.
+// A rank that finds all others there waits for nobody, and keeps its processor, though ranks share processors: Open MPI
+// is asked to give way when idle, and counted is how often the processor was given away in the calls of a rank that is
+// late.
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// A rank that is always the last finds all others there, and all that it waits for: its calls need not wait, and serve the
-// others all the same, each of them or nearly so, however long the rank computes in between.
+// A rank that is always the last finds all others there, and all that it waits for: its calls need not wait, and serve
+// the others all the same, each of them or nearly so, however long the rank computes in between.
 //
 // Rank 1 computes and calls, again and again; rank 2 does its part of those calls in time. Meanwhile rank 0 works on
 // memory of rank 1 that only rank 1's engine can change, and counts how often it was served.

@@ -2,7 +2,8 @@
 // calls, collectives, NEON or ordered broadcast), each kind of traffic to it (a column) is served, and soon.
 //
 // Rank 1 waits. Rank 0 makes the traffic, and has the third let the first one go only when all of it has been dealt
-// with; the times are rank 0's. Between hosts in a chain (coll_lfc_fan 1) rank 1 also forwards rank 0's broadcasts to rank 2.
+// with; the times are rank 0's. Between hosts in a chain (coll_lfc_fan 1) rank 1 also forwards rank 0's broadcasts to
+// rank 2.
 //   --row NAME, --column NAME   only those
 //   --cell SECONDS              patience with one cell; then every rank tells where it is [30]
 //   --bound MS                  what the median of a cell's operations may take; 0: any time [100]

@@ -1,5 +1,5 @@
-// Accumulates of many elements against accumulates of few on the same elements: nothing is lost, whatever way each goes.
-// All ranks work on all ranks' windows at once: fetch_and_op, compare_and_swap, short and long accumulates and
+// Accumulates of many elements against accumulates of few on the same elements: nothing is lost, whatever way each
+// goes. All ranks work on all ranks' windows at once: fetch_and_op, compare_and_swap, short and long accumulates and
 // get_accumulates, of one type for each part of the window. First single elements alone, so that a later long one finds
 // everybody at them. The sum of what all have added must be there at the end.
 #include "check.h"

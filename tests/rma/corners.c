@@ -12,7 +12,8 @@ static void expect(const char* what, int code, int class) {
   require(class_of(code) == class, "%s: error class %d, not %d", what, class_of(code), class);
 }
 
-// A dynamic window, in which rank 0 has put to nothing at rank 1 in a fence epoch that has not ended, and has been told.
+// A dynamic window, in which rank 0 has put to nothing at rank 1 in a fence epoch that has not ended, and has been
+// told.
 static MPI_Win with_error(void) {
   MPI_Win win;
   MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);

@@ -1,5 +1,5 @@
-// What programs build out of one-sided operations: a rank that polls its own window, locks of their own making, workers that
-// take tasks from counters, a list grown by everybody in a dynamic window, everybody writing to everybody.
+// What programs build out of one-sided operations: a rank that polls its own window, locks of their own making, workers
+// that take tasks from counters, a list grown by everybody in a dynamic window, everybody writing to everybody.
 //   --pattern NAME   only that
 //   --threads        with MPI_THREAD_MULTIPLE, of which nothing but LFC's ways depends
 #include "check.h"
@@ -60,8 +60,8 @@ static void own_window(bool created) {
   close_window(created, memory, &win);
 }
 
-// Two locks at rank 0: of tickets (words 0 and 1), of a word that is swapped (2). What they protect is read and written back,
-// at the last rank, so that two inside at once would lose an increment.
+// Two locks at rank 0: of tickets (words 0 and 1), of a word that is swapped (2). What they protect is read and written
+// back, at the last rank, so that two inside at once would lose an increment.
 static void take_ticket(MPI_Win win) {
   const int64_t mine = fetch(MPI_SUM, 1, 0, 0, win);
   while (load(0, 1, win) != mine) continue;
@@ -100,8 +100,8 @@ static void own_locks(bool created) {
   close_window(created, memory, &win);
 }
 
-// Word 0 of rank 0 is the next task, word 1 how many are done, word 2 the sum of the results; then who has done each. Rank 0 only
-// looks on.
+// Word 0 of rank 0 is the next task, word 1 how many are done, word 2 the sum of the results; then who has done each.
+// Rank 0 only looks on.
 static void workers(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 3 + kTasks, &win);
@@ -194,8 +194,8 @@ static void list(bool created) {
   MPI_Win_free(&win);
 }
 
-// Locks of one target, exclusive, beside those of all, whose targets each rank comes to in an order of its own: who waits to be
-// alone must not hold up who holds other locks already.
+// Locks of one target, exclusive, beside those of all, whose targets each rank comes to in an order of its own: who
+// waits to be alone must not hold up who holds other locks already.
 static void locks_of_all(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 2, &win);

@@ -5,8 +5,8 @@
 // What the standard leaves open is not drawn: each origin has a slice of its own in every window,
 // where a put or get meets no other access until the epoch ends or it is flushed, and accumulates
 // meet only accumulates of the same type; and there is a part where all origins accumulate with the
-// same commutative operation. Options: --seed N (the first), --programs N, --phases N, --flavor N (of all windows: 0 create,
-// 1 allocate, 2 allocate_shared, 3 dynamic), --one (window over the memory, not two: what osc sm can do).
+// same commutative operation. Options: --seed N (the first), --programs N, --phases N, --flavor N (of all windows: 0
+// create, 1 allocate, 2 allocate_shared, 3 dynamic), --one (window over the memory, not two: what osc sm can do).
 #include "random_data.h"
 
 enum { kSharedBytes = 4096, kMostOps = 12, kMostElements = 80000 };

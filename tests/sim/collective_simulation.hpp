@@ -7,9 +7,9 @@
 // All is drawn from the seed: which ranks share a node, who is in which communicator, packets and windows, and one
 // list of calls, of which each rank makes those of its communicators in this order, up to a few at the same time. Sizes
 // lie about the limits of lines, rooms, packets and windows. Checked: every call ends, at every rank, with the right
-// bytes and nothing written behind them; nobody stores more than the window allows; at the end no packet is left, and all
-// credits are back. With `deaths` ranks die at random: calls of communicators without a dead member end well, the others
-// well, or with an error, but all of them end. Nothing ending while something is called is a wait for ever.
+// bytes and nothing written behind them; nobody stores more than the window allows; at the end no packet is left, and
+// all credits are back. With `deaths` ranks die at random: calls of communicators without a dead member end well, the
+// others well, or with an error, but all of them end. Nothing ending while something is called is a wait for ever.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@
 // - Rails that carry chunks only are connected at the first transfer that is cut. Without them there is no less than
 //   before: neither frames nor the peer depend on them.
 // - A peer without a bond has one rail; its frames pass unchanged.
-// Which rails of two processes pair is decided by BondOptions::pair. They must give equal keys for the same registrations, one after the
-// other, as tcp and sim do.
+// Which rails of two processes pair is decided by BondOptions::pair. They must give equal keys for the same
+// registrations, one after the other, as tcp and sim do.
 // Source: MP_Lite's channel bonding (Chen 2001, ch. 5; design B), with failover.
 // Tests: tests/unit/link/bond/bond_test.cpp, tests/conformance, tests/fault/rails.sh.
 #pragma once

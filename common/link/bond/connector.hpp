@@ -6,8 +6,8 @@
 //   bool known = connector.widen(session);                     // those for chunks only, once they are wanted
 //   connector.finish(session, Session::State::over);
 //
-// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a rail that was lost stays
-// so; a session that the peer begins anew ends the one before (tests/unit/link/bond/bond_test.cpp).
+// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a rail that was lost
+// stays so; a session that the peer begins anew ends the one before (tests/unit/link/bond/bond_test.cpp).
 // Threads: as the link's.
 #pragma once
 

@@ -1,10 +1,11 @@
-// Delivery: the receiving side of a bond: frames from whichever rail, put in order and handed on; notes; and who breaks the rules.
+// Delivery: the receiving side of a bond: frames from whichever rail, put in order and handed on; notes; and who breaks
+// the rules.
 //
 //   Rails rails(delivery);          // which calls it
 //
 // Invariants: frames of a session are handed on in the order of their numbers, each once; a peer without a bond passes
-// unchanged (tests/unit/link/bond/bond_test.cpp). Only notes what would mean to close a rail or give up a peer: that is an errand
-// (errands.hpp). Threads: as the link's.
+// unchanged (tests/unit/link/bond/bond_test.cpp). Only notes what would mean to close a rail or give up a peer: that is
+// an errand (errands.hpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Errands: what sessions want done outside of any rail's poll(): to connect, to leave rails, to give a peer up, to send what
-// waits, to end.
+// Errands: what sessions want done outside of any rail's poll(): to connect, to leave rails, to give a peer up, to send
+// what waits, to end.
 //
 //   if (sessions.restless()) events += errands.attend();
 //

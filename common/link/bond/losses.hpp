@@ -1,12 +1,13 @@
-// Losses: rails of a session that are lost: noted where that is seen, which may be inside a rail's poll(), and left outside of it.
+// Losses: rails of a session that are lost: noted where that is seen, which may be inside a rail's poll(), and left
+// outside of it.
 //
 //   losses.suspect(session, rail, "closed by the peer");     // noted; the session is stirred
 //   if (session.rails[rail].close_due) losses.leave(session, rail);
 //   losses.peer_left(session, rail);                         // its puts may go again
 //   losses.life(session, rail);                              // a sign of life
 //
-// A rail that is lost stays so. Its frames go again over others; its gets at once, its puts only when the peer has closed it
-// too. Held by tests/unit/link/bond/bond_test.cpp. Threads: as the link's.
+// A rail that is lost stays so. Its frames go again over others; its gets at once, its puts only when the peer has
+// closed it too. Held by tests/unit/link/bond/bond_test.cpp. Threads: as the link's.
 #pragma once
 
 #include <cstdint>

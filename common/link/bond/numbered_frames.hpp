@@ -1,13 +1,13 @@
-// NumberedFrames: the sending side of a session's stream: frames with numbers over whichever rail, kept until the peer has them,
-// acknowledgements, and notes about rails.
+// NumberedFrames: the sending side of a session's stream: frames with numbers over whichever rail, kept until the peer
+// has them, acknowledgements, and notes about rails.
 //
 //   if (frames.send(session, meta, slices, count) == SendStatus::again) ...   // no room, or what was lost goes first
 //   frames.send_note(session, rail, {NoteKind::probe, rail, 0, round});
 //   frames.tell(session, rail);                      // what has arrived
 //   bool all = frames.send_unsent(session);          // what lost rails carried goes again
 //
-// Invariants: a frame has its number before it is sent, and keeps it wherever it goes again; nothing is kept while there is
-// no other rail that it could go over (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: a frame has its number before it is sent, and keeps it wherever it goes again; nothing is kept while
+// there is no other rail that it could go over (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,13 @@
-// RailWatch: rails that fall silent. A rail breaks by itself (its connection is reset), or no word comes, as when a cable is cut.
-// A peer that computes is silent too, but on all rails. So a rail that has work and makes no progress is probed together with
-// all others; when another rail has answered that round and this one has not, some time later, it is given up. A rail
-// wrongly given up costs speed, never a byte.
+// RailWatch: rails that fall silent. A rail breaks by itself (its connection is reset), or no word comes, as when a
+// cable is cut. A peer that computes is silent too, but on all rails. So a rail that has work and makes no progress is
+// probed together with all others; when another rail has answered that round and this one has not, some time later, it
+// is given up. A rail wrongly given up costs speed, never a byte.
 //
 //   watch.check();                                  // now and then
 //   bool timed = watch.has_work();                  // something is found by the clock only
 //
-// Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in time".
+// Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in
+// time".
 // Threads: as the link's.
 #pragma once
 

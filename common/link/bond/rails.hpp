@@ -1,12 +1,14 @@
-// Rails: the cables of a bond: each with what says which one something comes from, polled less often while nothing comes.
+// Rails: the cables of a bond: each with what says which one something comes from, polled less often while nothing
+// comes.
 //
 //   Rails rails(events);
 //   rails.add("eth0", make_link(rails.next_sink()), RailUse::all);
 //   int found = rails.poll();                  // events.on_rail_frame(rail, ...)
 //   rails[rail].link->send(session.id, meta, slices, count);
 //
-// Invariants: a rail without events for 4,096 polls is polled each 16th time, and not all at once; one that was armed is
-// polled at once (tests/unit/link/bond/rails_test.cpp). A region is registered with all rails under one key, or with none.
+// Invariants: a rail without events for 4,096 polls is polled each 16th time, and not all at once; one that was armed
+// is polled at once (tests/unit/link/bond/rails_test.cpp). A region is registered with all rails under one key, or with
+// none.
 // Threads: as the link's.
 #pragma once
 

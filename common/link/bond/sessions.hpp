@@ -1,5 +1,5 @@
-// Sessions: a bond's sessions, by the id that its rails know, by the NI's peer, and by process; and which of them want something
-// done outside of any rail's poll().
+// Sessions: a bond's sessions, by the id that its rails know, by the NI's peer, and by process; and which of them want
+// something done outside of any rail's poll().
 //
 //   Sessions sessions;
 //   Session& session = sessions.add(address, peer);
@@ -9,8 +9,8 @@
 //   sessions.forget(session);                       // the NI does not know it any more
 //   if (sessions.to_bury()) sessions.bury();        // frees those that are over, forgotten and carry nothing
 //
-// Invariants: an id is not used again; a session lives until it is over, forgotten, without errands and without chunks in
-// rails (tests/unit/link/bond/sessions_test.cpp). Threads: as the link's.
+// Invariants: an id is not used again; a session lives until it is over, forgotten, without errands and without chunks
+// in rails (tests/unit/link/bond/sessions_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
-// Transfers: puts and gets of the NI's, cut into chunks, which the rails take when they have room. So rails share the work by
-// their speed, and nobody measures it.
+// Transfers: puts and gets of the NI's, cut into chunks, which the rails take when they have room. So rails share the
+// work by their speed, and nobody measures it.
 //
 //   Link::Start started = transfers.start(*session, is_put, memory, address, remote, size, operation);
-//   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no end of another one will ask for them
+//   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no other's end will ask for them
 //   transfers.abandon(session);                               // the next complete_cancelled() tells the callers
 //
-// Invariants: an operation ends once, when all chunks have; a put that a rail has lost goes again only when the peer has
-// closed that rail (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: an operation ends once, when all chunks have; a put that a rail has lost goes again only when the peer
+// has closed that rail (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // libfabric's functions, from the library that is loaded with the first call: providers in it look for their devices
-// while they are loaded, for a fifth of a second on some machines, and most jobs use no link `ofi`. Hidden: not for others. What is called more
-// than once in a while goes through tables that these functions fill.
+// while they are loaded, for a fifth of a second on some machines, and most jobs use no link `ofi`. Hidden: not for
+// others. What is called more than once in a while goes through tables that these functions fill.
 #include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>

@@ -18,7 +18,8 @@ constexpr auto kShortestPause = 20us;
 constexpr auto kLongestPause = 2ms;
 constexpr auto kLongestRepeat = 2s;  // of a hello
 
-// The payload of a hello_ack; that of a hello has the sender's address behind it. What a hello proves begins with the slot.
+// The payload of a hello_ack; that of a hello has the sender's address behind it. What a hello proves begins with the
+// slot.
 struct Handshake {
   HelloHead head;
   std::uint32_t slot;  // under which the sender knows the receiver

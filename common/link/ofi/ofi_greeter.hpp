@@ -1,5 +1,5 @@
-// OfiGreeter: the handshake frames of a libfabric link: a hello, repeated until it is answered, the answer, and the goodbye.
-// Each of both proves that it knows the key of who was asked.
+// OfiGreeter: the handshake frames of a libfabric link: a hello, repeated until it is answered, the answer, and the
+// goodbye. Each of both proves that it knows the key of who was asked.
 //
 //   greeter.on_hello(payload);
 //   greeter.on_hello_ack(channel, payload);

@@ -1,5 +1,5 @@
-// IncomingPlaces: the places of our segment that neighbours have claimed: those that are read, those that are not any more
-// until their senders let go of them, and those that nobody has looked at yet.
+// IncomingPlaces: the places of our segment that neighbours have claimed: those that are read, those that are not any
+// more until their senders let go of them, and those that nobody has looked at yet.
 //
 //   IncomingPlaces places(std::move(segment));
 //   if (places.changed()) [[unlikely]] { places.take_note(); attend(); }
@@ -7,8 +7,8 @@
 //     places.add(places.incoming_at(place, claim, places.claimant(place, claim)), wanted); });
 //   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are emptied
 //
-// Invariants: a place is in one of the two lists from when it is first seen until it is freed; it is freed when its sender has
-// let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
+// Invariants: a place is in one of the two lists from when it is first seen until it is freed; it is freed when its
+// sender has let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
 // Threads: as the link's.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Outgoing: a place of ours in a neighbour's segment, and whether large messages may be copied by the kernel to and from it.
+// Outgoing: a place of ours in a neighbour's segment, and whether large messages may be copied by the kernel to and
+// from it.
 //
 //   Outgoing out(std::move(*place), std::move(watch), name);
 //   out.cma = single_copy.permitted(own_name, out.owner);

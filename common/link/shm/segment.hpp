@@ -1,7 +1,7 @@
 // Segment: the memory in which a process receives from its neighbours on the host.
 //
-// Each process makes one (machine/shared_memory.hpp). It holds a table of claims and `places` ring places, virtual until
-// used. A neighbour opens it, claims a free place and is from then on the only writer of the ring in it.
+// Each process makes one (machine/shared_memory.hpp). It holds a table of claims and `places` ring places, virtual
+// until used. A neighbour opens it, claims a free place and is from then on the only writer of the ring in it.
 //
 //   std::optional<OwnSegment> own = OwnSegment::create(shape, places, true, why_not);
 //   SegmentName name = own->name();                              // travels in the address

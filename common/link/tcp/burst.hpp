@@ -1,5 +1,5 @@
-// Burst: the frames that a connection is given between two polls, and whether the next of them is worth keeping back: if they
-// come faster than the socket takes them one by one, they leave together.
+// Burst: the frames that a connection is given between two polls, and whether the next of them is worth keeping back:
+// if they come faster than the socket takes them one by one, they leave together.
 //
 //   if (burst.is_first(polls)) { send(frame); return; }      // nothing else is asked of a lone frame
 //   bool keep = somebody_pushes && burst.follow(now);

@@ -1,8 +1,9 @@
-// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which host, and what
-// decides with which of a peer's it pairs (pairs.hpp). A rail has an IPv4 address, an IPv6 address, or one of each.
+// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which host, and
+// what decides with which of a peer's it pairs (pairs.hpp). A rail has an IPv4 address, an IPv6 address, or one of
+// each.
 //
 //   writer.add("tcp1", section_of(endpoints));
-//   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: it has no such rail, or it makes no sense
+//   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: no such rail, or it makes no sense
 //     complain("cannot reach " + endpoint.text());                       // "10.77.0.1:5000", "[fd00::1]:5000"
 #pragma once
 

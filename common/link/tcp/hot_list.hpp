@@ -1,5 +1,5 @@
-// HotList: the connections that carry traffic. They are read directly, one system call each; all others wait in the epoll
-// set.
+// HotList: the connections that carry traffic. They are read directly, one system call each; all others wait in the
+// epoll set.
 //
 //   hot.promote(connection);                                         // something has come on it
 //   events += hot.poll([&](Connection& each) { return receive(each); });

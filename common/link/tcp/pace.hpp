@@ -1,5 +1,5 @@
-// Pace: how often the epoll set is asked, the more rarely the less it has to say: at every poll at first, and after many
-// fruitless looks at every eighth, or sixteenth where other connections are read directly meanwhile.
+// Pace: how often the epoll set is asked, the more rarely the less it has to say: at every poll at first, and after
+// many fruitless looks at every eighth, or sixteenth where other connections are read directly meanwhile.
 //
 //   if (pace.is_due()) pace.looked(count > 0, !hot.empty());
 //   pace.hurry();                                        // something may have come that no poll has counted

@@ -1,7 +1,9 @@
 // Sending: what leaves on the connections of a tcp link, and when: a lone frame at once; frames that follow each other
-// soon may be kept back, to leave together; and what a socket has not taken, or has been kept back, with a later poll().
+// soon may be kept back, to leave together; and what a socket has not taken, or has been kept back, with a later
+// poll().
 //
-//   { const SendLock::Guard guard(connections.lock()); sending.send_frame(connection, prefix, slices, n, Outbox::Class::data); }
+//   { const SendLock::Guard guard(connections.lock()); sending.send_frame(connection, prefix, slices, n,
+//   Outbox::Class::data); }
 //   sending.begin_burst();                           // poll() begins, and ends
 //   if (sending.any_unsent()) events += sending.flush_unsent();
 //
@@ -78,8 +80,8 @@ class Sending {
   std::uint64_t ticks_ = 0;
 };
 
-// The first frame since a poll goes at once, and nothing is asked before. But for `more`, it leaves with the next. While
-// armed it does not: the thread would be woken for it.
+// The first frame since a poll goes at once, and nothing is asked before. But for `more`, it leaves with the next.
+// While armed it does not: the thread would be woken for it.
 [[gnu::always_inline]] inline SendStatus Sending::send_frame(Connection& connection, Prefix prefix,
                                                              const Slice* slices, int count,
                                                              Outbox::Class what,

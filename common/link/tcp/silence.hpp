@@ -1,6 +1,6 @@
-// Silence: has a peer's host vanished? Judged by what the kernel knows of its acknowledgements, not by what the peer does:
-// its kernel acknowledges what arrives, and probes of a closed window, while the process computes or is stopped. While
-// something is unacknowledged TCP's keep-alive does not run, and its own timeouts take a quarter of an hour.
+// Silence: has a peer's host vanished? Judged by what the kernel knows of its acknowledgements, not by what the peer
+// does: its kernel acknowledges what arrives, and probes of a closed window, while the process computes or is stopped.
+// While something is unacknowledged TCP's keep-alive does not run, and its own timeouts take a quarter of an hour.
 //
 //   Silence silence;
 //   ... at intervals of Silence::interval(timeout):

@@ -1,5 +1,5 @@
-// StrangerLimits: how many strangers may be inside at once, and how many wrong hellos they may say in a second: each may
-// be a guess at a proof.
+// StrangerLimits: how many strangers may be inside at once, and how many wrong hellos they may say in a second: each
+// may be a guess at a proof.
 //
 //   if (limits.has_failures()) limits.forget(now);
 //   while (limits.is_room()) { accept(); limits.came(); }

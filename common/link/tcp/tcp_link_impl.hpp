@@ -1,9 +1,9 @@
-// The class behind make_tcp_link(): what the NI calls, and poll(), which looks at each connection as its state wants it.
-// Its parts, each with a header of its own:
+// The class behind make_tcp_link(): what the NI calls, and poll(), which looks at each connection as its state wants
+// it. Its parts, each with a header of its own:
 //
 //   connections.hpp  all connections, whose they are, how they end      routes.hpp     which address talks to which
-//   strangers.hpp    who knocks                                         greeting.hpp   until a connection is established
-//   sending.hpp      what leaves when                                   receiving.hpp  what arrives
+//   strangers.hpp    who knocks                                         greeting.hpp   until a connection is
+//   established sending.hpp      what leaves when                                   receiving.hpp  what arrives
 //   hot_list.hpp     who is read directly; pace.hpp: how often the rest is asked
 //   upkeep.hpp       deadlines, hosts that vanish, what is dead
 #pragma once

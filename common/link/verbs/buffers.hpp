@@ -1,13 +1,14 @@
-// Buffers of the verbs link: those that wait for what peers send, shared by all of them, and those that carry frames out.
+// Buffers of the verbs link: those that wait for what peers send, shared by all of them, and those that carry frames
+// out.
 //
 //   ReceivePool receives;
 //   if (!receives.promise(count, why_not)) ...                    // a peer may send so many from now on
 //   deliver(receives.data(index));
 //   receives.give_back(index);                                    // posted again, with others, before poll() ends
 //
-// Why the receiver is always ready: a peer sends no more than it has been promised, and there are kBatch buffers beyond all
-// promises; as many at most have been taken from the queue and not been posted again. So at any time at least as many
-// wait in the queue as peers may still send. Held by tests/unit/link/verbs_test.cpp.
+// Why the receiver is always ready: a peer sends no more than it has been promised, and there are kBatch buffers beyond
+// all promises; as many at most have been taken from the queue and not been posted again. So at any time at least as
+// many wait in the queue as peers may still send. Held by tests/unit/link/verbs_test.cpp.
 #pragma once
 
 #include <algorithm>

@@ -64,8 +64,8 @@ struct Event {
   const char* text = "";
 };
 
-// How devices are told when to repeat what has not been acknowledged: 4.096 us times a power of two. The first that is no
-// shorter, and what it stands for.
+// How devices are told when to repeat what has not been acknowledged: 4.096 us times a power of two. The first that is
+// no shorter, and what it stands for.
 std::uint8_t repeat_code(std::chrono::milliseconds after) noexcept;
 std::chrono::nanoseconds repeat_time(std::chrono::milliseconds after) noexcept;
 

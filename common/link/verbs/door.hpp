@@ -5,9 +5,10 @@
 //   Knock knock;                                        // at another process's
 //   if (knock.refused(ip, port)) give_up();             // asked now and then
 //
-// A door is a socket for datagrams that nobody reads. What is sent to it vanishes while its process lives, whatever that
-// does, and is refused when it has ended. Nothing overflows, and nobody has to serve it. Where no refusal comes through
-// (a host that is off, a firewall that drops), a process counts as alive; a firewall that refuses is taken for its end.
+// A door is a socket for datagrams that nobody reads. What is sent to it vanishes while its process lives, whatever
+// that does, and is refused when it has ended. Nothing overflows, and nobody has to serve it. Where no refusal comes
+// through (a host that is off, a firewall that drops), a process counts as alive; a firewall that refuses is taken for
+// its end.
 #pragma once
 
 #include <cstdint>

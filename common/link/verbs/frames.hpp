@@ -1,4 +1,5 @@
-// Frames: how frames go over channels in pieces, and the link's own credits, which promise that a receive buffer is there.
+// Frames: how frames go over channels in pieces, and the link's own credits, which promise that a receive buffer is
+// there.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
 //   frames.on_sent(channel, number, status);     // completions

@@ -1,5 +1,5 @@
-// Greeter: how two processes come to a channel: the one asks by datagrams until the other answers, and each proves that it
-// knows the key of who was asked. Who was asked and is gone says so, by its kernel (door.hpp) or by itself.
+// Greeter: how two processes come to a channel: the one asks by datagrams until the other answers, and each proves that
+// it knows the key of who was asked. Who was asked and is gone says so, by its kernel (door.hpp) or by itself.
 //
 //   greeter.ask(channel);                                   // from now on, greet() repeats it
 //   greeter.on_datagram(bytes);

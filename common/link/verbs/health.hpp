@@ -4,8 +4,8 @@
 //   while (const std::optional<Health::Loss> loss = health.next(Clock::now()))
 //     end(loss->queue_pair, loss->why);                        // kNoQueuePair: all
 //
-// A port that is down for a moment costs nothing: the device repeats what was lost. One that is down for longer than devices
-// repeat ends all connections, those among them that had nothing to send.
+// A port that is down for a moment costs nothing: the device repeats what was lost. One that is down for longer than
+// devices repeat ends all connections, those among them that had nothing to send.
 #pragma once
 
 #include <chrono>

@@ -4,10 +4,11 @@
 //   std::vector<Choice> chosen;
 //   if (!choose_ports("mlx5_0:1", ports, list_interfaces(), chosen, problem)) complain(problem);
 //
-// The selection is the user's (btl_lfc_interfaces). An item that names a device ("mlx5_0") or one of its ports ("mlx5_0:1")
-// stands for it; every other one is an item of select_interfaces(), and stands for the ports of RoCE whose GID has an
-// address that this chooses. Empty: every active port; of RoCE, those with a GID on an interface that tcp would choose.
-// On Ethernet only GIDs of RoCE v2 are used, because only those are routed: so the rule of IP addresses applies to them.
+// The selection is the user's (btl_lfc_interfaces). An item that names a device ("mlx5_0") or one of its ports
+// ("mlx5_0:1") stands for it; every other one is an item of select_interfaces(), and stands for the ports of RoCE whose
+// GID has an address that this chooses. Empty: every active port; of RoCE, those with a GID on an interface that tcp
+// would choose. On Ethernet only GIDs of RoCE v2 are used, because only those are routed: so the rule of IP addresses
+// applies to them.
 //
 // choose_ports() is a pure function. Held by tests/unit/link/verbs_test.cpp.
 #pragma once

@@ -6,8 +6,8 @@
 //   ...
 //   queue.end(number, [&](const Work& work) { ... });            // a completion of this number: it and all before
 //
-// One that holds a buffer asks, for the buffer is wanted back, unless the next piece of its frame follows it; of those that
-// hold nothing each kEvery-th does, so that the queue never fills with requests of which nobody will hear.
+// One that holds a buffer asks, for the buffer is wanted back, unless the next piece of its frame follows it; of those
+// that hold nothing each kEvery-th does, so that the queue never fills with requests of which nobody will hear.
 // Pure. Held by tests/unit/link/verbs_test.cpp.
 #pragma once
 

@@ -1,8 +1,8 @@
 // Remote memory over verbs: puts and gets under way, each one chunk at a time.
 //
 // A put is a write and, behind its last chunk, a read of its last byte: that the write has ended says that the other
-// device has the bytes, not that the memory there has; a read of the same queue pair is served after it, from the memory.
-// A get is a read. How many reads are under way is the device's to keep to (max_rd_atomic).
+// device has the bytes, not that the memory there has; a read of the same queue pair is served after it, from the
+// memory. A get is a read. How many reads are under way is the device's to keep to (max_rd_atomic).
 //
 //   Link::Start started = transfers.start({.put = true, ...}, operation);
 //   transfers.ended(*work.transfer, ok);                  // its completion

@@ -68,8 +68,8 @@ Receive& Receiver::take_first(Key& key) noexcept {
   return first;
 }
 
-// A receive posted below may have ended there. One that got a message although others' receives came before it has shown
-// that none of those is left.
+// A receive posted below may have ended there. One that got a message although others' receives came before it has
+// shown that none of those is left.
 void Receiver::settle(Receive& receive) {
   if (receive.place != Receive::Place::below) return;
   const Outcome outcome = below_.outcome(receive);

@@ -41,7 +41,8 @@ class OwnArena {
   static std::unique_ptr<OwnArena> create(std::string& why_not,
                                           std::size_t most_boards = limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
-  // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a time; the others will find that out.
+  // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a
+  // time; the others will find that out.
   std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   // Boards in use or kept for later use.
   std::size_t boards() const noexcept;

@@ -1,7 +1,8 @@
-// Exchanges of few bytes among nodes: allgather, alltoall and reduce-scatter. One message goes from each node to each other.
+// Exchanges of few bytes among nodes: allgather, alltoall and reduce-scatter. One message goes from each node to each
+// other.
 //
-// All ranks write what they have onto their boards; the head of each node makes one packet of it for each other node, and
-// writes what has come from the others onto its board, from which its neighbours take what is theirs.
+// All ranks write what they have onto their boards; the head of each node makes one packet of it for each other node,
+// and writes what has come from the others onto its board, from which its neighbours take what is theirs.
 // Everything of a node fits into a packet and a room (most_exchanged()); larger ones go below.
 #include "services/collective/exchange.hpp"
 

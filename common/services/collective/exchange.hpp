@@ -14,7 +14,8 @@ namespace lfc {
 
 // Two steps of the board, and one packet in each direction between the heads of two nodes.
 bool walk_exchange(Site& site, CollOperation& operation);
-// How large the blocks of a rank may be: all of a node go into one packet and one room. On one node: of a reduce-scatter.
+// How large the blocks of a rank may be: all of a node go into one packet and one room. On one node: of a
+// reduce-scatter.
 std::size_t most_exchanged(const Membership& members, std::size_t packet, lfc_coll_kind kind);
 
 }  // namespace lfc

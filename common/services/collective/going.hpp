@@ -1,5 +1,5 @@
-// Going: communicators with operations that go on by themselves, for whoever drives them: they are put in, visited and taken
-// out without a lock or memory of their own.
+// Going: communicators with operations that go on by themselves, for whoever drives them: they are put in, visited and
+// taken out without a lock or memory of their own.
 //
 //   struct Mine : Going::Entry { ... };
 //   if (going.begun(mine)) keep(mine);                 // it is in the list from now on
@@ -61,7 +61,8 @@ class Going {
   }
 
  private:
-  // Who begins counts first and looks at the mark then; here it is the other way round: so one of the two sees the other.
+  // Who begins counts first and looks at the mark then; here it is the other way round: so one of the two sees the
+  // other.
   static bool is_over(Entry& entry) noexcept {
     if (entry.running.load(std::memory_order_seq_cst) != 0) return false;
     entry.listed.store(false, std::memory_order_seq_cst);

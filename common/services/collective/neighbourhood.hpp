@@ -1,4 +1,5 @@
-// Neighbourhood: the edges of a communicator's process topology as this rank sees them, and where it meets its neighbours.
+// Neighbourhood: the edges of a communicator's process topology as this rank sees them, and where it meets its
+// neighbours.
 //
 //   Neighbourhood neighbourhood(topology, site);         // the ranks at the other end of each edge
 //   if (!neighbourhood.open(site)) ...                   // some neighbour has not come yet

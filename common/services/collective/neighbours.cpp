@@ -1,8 +1,8 @@
-// Neighbourhood collectives, among ranks of one node that may read each other's memory: each rank gives a part to each of
-// its destinations, and takes one from each of its sources.
+// Neighbourhood collectives, among ranks of one node that may read each other's memory: each rank gives a part to each
+// of its destinations, and takes one from each of its sources.
 //
-// Who gives something writes a row onto its board: few bytes into the slot itself, more into the room, and where those do
-// not fit they stay where they are, and whoever gets them copies them from there, once. Only the two ends of an edge
+// Who gives something writes a row onto its board: few bytes into the slot itself, more into the room, and where those
+// do not fit they stay where they are, and whoever gets them copies them from there, once. Only the two ends of an edge
 // need to know its size. Who has lent its memory returns when all its readers have finished the step.
 #include <algorithm>
 #include <cstring>

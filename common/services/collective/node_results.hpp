@@ -1,5 +1,5 @@
-// NodeResults: what comes down a tree to a node, and where it goes: onto the node's board, once for all of its ranks, or
-// straight into the buffer of the operation that the host is in. What comes too early stays in the NI's buffers.
+// NodeResults: what comes down a tree to a node, and where it goes: onto the node's board, once for all of its ranks,
+// or straight into the buffer of the operation that the host is in. What comes too early stays in the NI's buffers.
 //
 //   if (!results.place(step, label, bytes)) ...      // no room, or not begun: keep(packet) follows
 //   while (results.work()) ...                       // tries again; true: some is left that the board has no room for

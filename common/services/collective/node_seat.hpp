@@ -1,5 +1,5 @@
-// NodeSeat: a node's seat in the group of one communicator: who it is there, and how far its host has come. The parts of
-// TreeNode share it: results, blocks and reductions.
+// NodeSeat: a node's seat in the group of one communicator: who it is there, and how far its host has come. The parts
+// of TreeNode share it: results, blocks and reductions.
 //
 // Threads: under ServicePort::Access, but for `failed` and `mismatch`.
 #pragma once

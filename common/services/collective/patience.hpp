@@ -30,8 +30,8 @@ class Patience {
   void until(const CollOperation& operation, Communicator& communicator, Look look);
   // How often to look for the others before waiting in earnest.
   unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
-  // Open MPI's other business, where nobody has had to wait for anything: at the latest in the first call a moment after it
-  // was last looked after, however long the rank computes between its calls. Held by tests/progress/late.c.
+  // Open MPI's other business, where nobody has had to wait for anything: at the latest in the first call a moment
+  // after it was last looked after, however long the rank computes between its calls. Held by tests/progress/late.c.
   void visit() {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     attend();

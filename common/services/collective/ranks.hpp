@@ -1,5 +1,5 @@
-// Ranks: who is who in a communicator: its members, in order of their names, the ranks that they are in MPI, and those that
-// share this one's node, each with a lane of its board.
+// Ranks: who is who in a communicator: its members, in order of their names, the ranks that they are in MPI, and those
+// that share this one's node, each with a lane of its board.
 //
 //   Ranks ranks(membership, self, rank_of_member);
 //   std::uint32_t root = ranks.member_of(call.root);

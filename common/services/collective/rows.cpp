@@ -1,9 +1,9 @@
 // Alltoall, and gathers and scatters of unequal blocks, among ranks of one node that may read each other's memory.
 //
-// Who gives something writes a row into its room: where the block for each lane lies. Few bytes lie in the room as well;
-// more stay where they are in the writer's memory, and whoever gets them copies them from there, once. So only writer and
-// reader of a block need to know its size. In a second step everybody says that it has read all that was for it: until then
-// a rank whose memory is read does not return.
+// Who gives something writes a row into its room: where the block for each lane lies. Few bytes lie in the room as
+// well; more stay where they are in the writer's memory, and whoever gets them copies them from there, once. So only
+// writer and reader of a block need to know its size. In a second step everybody says that it has read all that was for
+// it: until then a rank whose memory is read does not return.
 #include <cstring>
 
 #include "base/limits.hpp"

@@ -1,5 +1,5 @@
-// Site: what this rank has of one communicator to do a collective with: its ranks (ranks.hpp), the board of this node, the
-// NI's place in the trees among nodes, and why nothing goes on any more, if so.
+// Site: what this rank has of one communicator to do a collective with: its ranks (ranks.hpp), the board of this node,
+// the NI's place in the trees among nodes, and why nothing goes on any more, if so.
 //
 //   bool walk(Site& site, CollOperation& operation) {                  // one collective: collective.hpp
 //     ...

@@ -1,12 +1,12 @@
-// Departures: the part of Multicast that sends: to a child at once if it has a credit, else when it has one; and what a packet
-// that waits keeps until then, its receive buffer and its memory.
+// Departures: the part of Multicast that sends: to a child at once if it has a credit, else when it has one; and what a
+// packet that waits keeps until then, its receive buffer and its memory.
 //
 //   Departures departures(port, ServiceId::multicast, options, packets);
 //   if (!departures.try_send(peer, header, bytes)) departures.post(packet, peer);   // ++packet.unsent
 //   departures.settle(packet);                // after each change: gives back what it no longer needs
 //
-// Invariants: a packet's receive buffer is given back exactly once, when all children have been sent to, whether it is kept
-// or not (tests/unit/services/multicast/port_test.cpp); what waits when Multicast ends is never sent
+// Invariants: a packet's receive buffer is given back exactly once, when all children have been sent to, whether it is
+// kept or not (tests/unit/services/multicast/port_test.cpp); what waits when Multicast ends is never sent
 // (multicast_test.cpp, "what waits for credits ends with its service").
 // Threads: as Multicast.
 #pragma once

@@ -1,5 +1,5 @@
-// MulticastGroups: the groups that this process has joined, who may send what in them, and the packets that have come for
-// groups that it has not joined yet.
+// MulticastGroups: the groups that this process has joined, who may send what in them, and the packets that have come
+// for groups that it has not joined yet.
 //
 //   MulticastGroups groups(options.early);
 //   MulticastGroup* group = groups.find(header.group);

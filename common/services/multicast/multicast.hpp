@@ -19,8 +19,8 @@
 // Deadlock: none with monotone trees (README.md beside); the other shapes need Options::recovery,
 // which lets a packet that waits too long for a credit go on without one (services/multicast/recovery.hpp).
 // A packet for a group that this process has not joined yet is kept until it does.
-// Its parts: header.hpp, options.hpp, receiver.hpp (what users see); groups.hpp (who may send what), packets.hpp (buffers),
-// departures.hpp (sending, and what a packet keeps until then), rescue.hpp (recovery).
+// Its parts: header.hpp, options.hpp, receiver.hpp (what users see); groups.hpp (who may send what), packets.hpp
+// (buffers), departures.hpp (sending, and what a packet keeps until then), rescue.hpp (recovery).
 // Threads: any; everything runs under the NI's lock, and so do Receiver's functions, which must not
 // call the host or wait. Source: LFC thesis 4.2, 4.3 and 3.5.
 #pragma once

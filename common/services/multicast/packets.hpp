@@ -1,5 +1,5 @@
-// MulticastPackets: packets in buffers of the NI's, for children without a credit and receivers who were not ready, and how
-// many bytes of them are stored: counted, because they keep no receive buffer that would bound them.
+// MulticastPackets: packets in buffers of the NI's, for children without a credit and receivers who were not ready, and
+// how many bytes of them are stored: counted, because they keep no receive buffer that would bound them.
 //
 //   MulticastPackets packets(stats);
 //   MulticastPacket& packet = packets.copy(from, header, bytes);
@@ -7,8 +7,8 @@
 //   packets.count(packet);                                       // it stays, though its receive buffer is free
 //   packets.dispose(packet);                                     // its memory serves the next one of about that size
 //
-// Invariants: buffers that wait to serve again hold at most limits::kMulticastSpares bytes; a buffer has at most a quarter
-// more than its packet needs; `stored` is the sum over packets counted and not yet discounted
+// Invariants: buffers that wait to serve again hold at most limits::kMulticastSpares bytes; a buffer has at most a
+// quarter more than its packet needs; `stored` is the sum over packets counted and not yet discounted
 // (tests/unit/services/multicast/packets_test.cpp).
 // Threads: none of its own; the NI serialises.
 #pragma once

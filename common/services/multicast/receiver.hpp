@@ -1,5 +1,5 @@
-// MulticastReceiver: who takes the packets of a group at one member; all its functions run with ServicePort::Access held, and
-// must not call the host or wait.
+// MulticastReceiver: who takes the packets of a group at one member; all its functions run with ServicePort::Access
+// held, and must not call the host or wait.
 //
 //   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override {
 //     return ready ? (use(bytes), Answer::taken) : Answer::keep;

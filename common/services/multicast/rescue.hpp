@@ -1,5 +1,6 @@
-// Rescue: the part of Multicast that keeps trees which can deadlock from standing still: who waits for a credit, since when,
-// and how what has waited too long goes on without one, on the channels of Recovery (services/multicast/recovery.hpp).
+// Rescue: the part of Multicast that keeps trees which can deadlock from standing still: who waits for a credit, since
+// when, and how what has waited too long goes on without one, on the channels of Recovery
+// (services/multicast/recovery.hpp).
 //
 //   Rescue rescue(departures, port, id, options);    // Options::recovery is not Suspicion::never
 //   rescue.wait(send);                               // it has been posted: no credit, or no room
@@ -7,8 +8,8 @@
 //   if (!rescue.release(header)) port.release(from); // the buffer of a packet is free here
 //   bool again = rescue.run();                       // in each pass: something waits still
 //
-// Packets of trees that cannot deadlock do not come here (Departures::recovers()). Why recoveries end, and order is kept:
-// README.md. Held by tests/unit/services/multicast/recovery_test.cpp and lfc_sim --multicast --recovery.
+// Packets of trees that cannot deadlock do not come here (Departures::recovers()). Why recoveries end, and order is
+// kept: README.md. Held by tests/unit/services/multicast/recovery_test.cpp and lfc_sim --multicast --recovery.
 // Threads: as Multicast.
 #pragma once
 
@@ -29,9 +30,9 @@ class Rescue final : private Recovery::Out {
 
   // --- What comes ---
 
-  // A packet has come on a channel. False when an honest peer would not have sent it there: it belongs to a tree that needs
-  // no recovery, the channel's owner is not on the way from the root, or its buffer is not free. `group`: null where this
-  // process has not joined it.
+  // A packet has come on a channel. False when an honest peer would not have sent it there: it belongs to a tree that
+  // needs no recovery, the channel's owner is not on the way from the root, or its buffer is not free. `group`: null
+  // where this process has not joined it.
   bool enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
              Recovery::Channel channel);
   // The child says that the channel is free there. False: it had nothing on it.

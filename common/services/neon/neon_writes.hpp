@@ -1,13 +1,13 @@
-// NeonWrites: puts of a NEON window that go straight into announced memory: by the link that reaches it, or by a copy where it
-// is mapped here.
+// NeonWrites: puts of a NEON window that go straight into announced memory: by the link that reaches it, or by a copy
+// where it is mapped here.
 //
 //   writes.prepare(rank);                            // before a large put: finds out whether the link can
 //   { const ServicePort::Access access(port); writes.allow(); ... window.neon().origin().put(...);
 //     again = writes.forbid(); }
 //   if (again) writes.start();                       // without Access: a link's call takes the lock itself
 //
-// Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(), reveal() and conceal()
-// without it, by the host.
+// Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(),
+// reveal() and conceal() without it, by the host.
 #pragma once
 
 #include <cstddef>

@@ -53,8 +53,8 @@ struct Stream {
   Fifo<Operation> queue;
 };
 
-// Whether what has not been sent of a generation never will be: a later one is announced, or this one's announcement was
-// refused. Forgets what it was told of earlier generations, which would be later ones some 2^31 generations on.
+// Whether what has not been sent of a generation never will be: a later one is announced, or this one's announcement
+// was refused. Forgets what it was told of earlier generations, which would be later ones some 2^31 generations on.
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept;
 
 class Origin {

@@ -1,5 +1,5 @@
-// Outgoing: the one message that a member is broadcasting: it asks for numbers, goes out under them in packets, and is over
-// when none of these waits any more.
+// Outgoing: the one message that a member is broadcasting: it asks for numbers, goes out under them in packets, and is
+// over when none of these waits any more.
 //
 //   Outgoing out;
 //   out.begin(bytes);
@@ -9,8 +9,8 @@
 //   });
 //   bool over = !out.busy();                                           // then the bytes may be reused
 //
-// Packet k of n has number first + k, and n - 1 - k follow it; all but the last are full; no bytes are one packet. Held by
-// tests/unit/services/ordered/outgoing_test.cpp.
+// Packet k of n has number first + k, and n - 1 - k follow it; all but the last are full; no bytes are one packet. Held
+// by tests/unit/services/ordered/outgoing_test.cpp.
 // Threads: begin, packets and number by one; go and give_up with ServicePort::Access held; busy by any.
 #pragma once
 
@@ -45,7 +45,8 @@ class Outgoing {
   // Sends that wait, which who sends the packets counts.
   std::atomic<std::uint32_t>& unsent() noexcept { return unsent_; }
 
-  // The numbers are there: send(number, following, bytes) of each packet, until one returns false. Whether all were sent.
+  // The numbers are there: send(number, following, bytes) of each packet, until one returns false. Whether all were
+  // sent.
   template <class Send>
   bool go(std::uint64_t first, std::size_t packet, Send&& send) {
     first_ = first;

@@ -3,13 +3,13 @@
 // | kind   | from     | payload  | what                                                                     |
 // |--------|----------|----------|--------------------------------------------------------------------------|
 // | offer  | sender   | Offer    | a send has been made: the k-th of a key is for the k-th receive of it     |
-// | accept | receiver | Accept   | the receive is there, too; `epoch` is the last that it has started; behind it the token  |
+// | accept | receiver | Accept   | the receive is there, too; `epoch`: the last that it has started; then the token |
 // | open   | receiver | -        | the receive has started `epoch`                                          |
 // | data   | sender   | bytes    | of `epoch`, at `offset`; of an epoch without bytes one empty frame        |
 // | placed | sender   | Placed   | bytes of `epoch`, at `offset`, have been written to their place by the sender |
 //
-// They may come in any order: offers are numbered and taken in that order, and all else names the epoch that it belongs to. None is lost
-// or repeated. Little-endian, 8-byte aligned.
+// They may come in any order: offers are numbered and taken in that order, and all else names the epoch that it belongs
+// to. None is lost or repeated. Little-endian, 8-byte aligned.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Pairing: the k-th send of a key is for the k-th receive of it, whichever is there first. A sender numbers all that it
-// offers to a peer, and the receiver takes it in that order, whatever the order in which it comes: so of a key on which nobody
-// waits nothing has to be remembered, and a program may use ever new ones.
+// offers to a peer, and the receiver takes it in that order, whatever the order in which it comes: so of a key on which
+// nobody waits nothing has to be remembered, and a program may use ever new ones.
 //
 //   Pairing pairing;
 //   offer.number = pairing.number_send(key.peer);                     // the sender
@@ -51,8 +51,8 @@ class Pairing {
     return offered;
   }
 
-  // Calls pair(receive, offered) for each receive whose send is known now. False: there was such an offer before, or there
-  // are too many.
+  // Calls pair(receive, offered) for each receive whose send is known now. False: there was such an offer before, or
+  // there are too many.
   template <class Pair>
   bool on_offer(PeerId peer, const Offer& offer, Pair pair) {
     FromPeer& from = peers_[peer];

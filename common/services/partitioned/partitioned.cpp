@@ -191,8 +191,8 @@ void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
   if (!in_host_) host_call_.ask();
 }
 
-// While the host is told of an epoch, it may free the request or start it anew, and another thread of its may do so as soon
-// as it knows.
+// While the host is told of an epoch, it may free the request or start it anew, and another thread of its may do so as
+// soon as it knows.
 void Partitioned::call_back() {
   write_direct();
   std::vector<Ended> ended;

@@ -1,15 +1,15 @@
 // Partitioned: carries the frames of partitioned communication (protocol.hpp) between engines, and tells the
 // host what has ended.
 //
-//   Partitioned partitioned(ni, {done, dropped});             // one for each process
+//   Partitioned partitioned(ni, {done, dropped});       // one for each process
 //   Sending& send = partitioned.offer(key, owner, data, partitions, bytes_of_each);
 //   partitioned.start(send);
-//   partitioned.ready(send, 3, 3);                            // done(owner, ...) follows, possibly from inside the call
-//   partitioned.release(send);                                // also while it is active: dropped(owner) when it has ended
+//   partitioned.ready(send, 3, 3);                      // done(owner, ...) follows, possibly from inside the call
+//   partitioned.release(send);                          // also while it is active: dropped(owner) when it has ended
 //
-// Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes. At most one
-// frame of data of each send waits for a credit, in the program's memory; what is sent besides is bounded by the program's
-// own requests.
+// Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes. At most
+// one frame of data of each send waits for a credit, in the program's memory; what is sent besides is bounded by the
+// program's own requests.
 // Threads: any. done() and dropped() are called without a lock, by a thread of the host's, once for each epoch and once
 // for each request that was released too early; done() may start the request anew.
 #pragma once

@@ -1,5 +1,5 @@
-// Protocol: MPI's partitioned communication between two processes, without MPI, links or threads: requests that are made
-// once and started again and again, whose parts become ready in any order.
+// Protocol: MPI's partitioned communication between two processes, without MPI, links or threads: requests that are
+// made once and started again and again, whose parts become ready in any order.
 //
 //   Protocol protocol(carrier);
 //   Sending& send = protocol.offer(key, owner, data, partitions, bytes_of_each);      // the sender, once
@@ -10,9 +10,9 @@
 //   ... carrier.ended(receive, Status::ok, bytes) ...
 //   protocol.drop(send);                                                              // when it is not active
 //
-// The k-th offer of a key is for the k-th receive of it. The sender of an epoch waits until the receiver has started it,
-// or has room for it: `kEarly` bytes for each request. Small partitions that become ready within `kGather` of each other
-// leave together: in the next pass of work(), or when enough of them, or the last one, are ready.
+// The k-th offer of a key is for the k-th receive of it. The sender of an epoch waits until the receiver has started
+// it, or has room for it: `kEarly` bytes for each request. Small partitions that become ready within `kGather` of each
+// other leave together: in the next pass of work(), or when enough of them, or the last one, are ready.
 // The proof that no byte goes to the wrong epoch, and that nobody waits for ever, is in README.md.
 // *Held by* tests/unit/services/partitioned/protocol_test.cpp. Threads: the caller serialises.
 #pragma once
@@ -77,9 +77,9 @@ class Protocol {
 
   // Partitions first to last become ready. False: they are not there, or were ready before, or the send is not active.
   bool ready(Sending& send, std::uint64_t first, std::uint64_t last, std::uint64_t now);
-  // The same in steps, of which the first two are Sending's own and for any thread: mark() and is_worth_it(). What is marked
-  // goes with the next send_ready(), which has to follow at once if it is the last of its epoch or worth it, else soon: in
-  // work(), after postpone().
+  // The same in steps, of which the first two are Sending's own and for any thread: mark() and is_worth_it(). What is
+  // marked goes with the next send_ready(), which has to follow at once if it is the last of its epoch or worth it,
+  // else soon: in work(), after postpone().
   void send_ready(Sending& send, std::uint64_t now);
   void postpone(Sending& send);
   // Whether these partitions, which it has, have come in an epoch that has not ended.
@@ -93,8 +93,9 @@ class Protocol {
   // The frame of this send that was kept has left.
   void left(Sending& send);
   void work();
-  // The bytes of `send` that are to be written to the receive's memory now, at `out.offset`; false: none. While they are
-  // being written the send may be lost, and it stays where it is. end_direct() follows; not ok: nothing was written.
+  // The bytes of `send` that are to be written to the receive's memory now, at `out.offset`; false: none. While they
+  // are being written the send may be lost, and it stays where it is. end_direct() follows; not ok: nothing was
+  // written.
   bool begin_direct(Sending& send, Bytes& out);
   void end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok);
 

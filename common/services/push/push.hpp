@@ -6,16 +6,16 @@
 //              ... send the announcement, the number in it ...
 //              push.push(peer, number, data, size);                // nothing, if it has been released
 //              push.release(peer, number);                         // the receiver has it; `data` is not read any more
-//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else operation->done() follows
+//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else done() follows
 //
-// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. Of messages whose
-// sender asks for it a receiver says soon that it has taken them (`service_ack`, their numbers), and of one that it drops
-// unread at once: then its sender leaves it alone for a while.
+// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. Of messages
+// whose sender asks for it a receiver says soon that it has taken them (`service_ack`, their numbers), and of one that
+// it drops unread at once: then its sender leaves it alone for a while.
 //
-// Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes. A
-// sender has no more than that under way: messages that have neither been released nor taken.
-// Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the host.
-// Held by tests/unit/services/push/push_test.cpp, tests/mpi/announced.c.
+// Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes.
+// A sender has no more than that under way: messages that have neither been released nor taken.
+// Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the
+// host. Held by tests/unit/services/push/push_test.cpp, tests/mpi/announced.c.
 // Threads: any.
 #pragma once
 
@@ -42,12 +42,12 @@ class Push final : private Service {
   Push(const Push&) = delete;
   Push& operator=(const Push&) = delete;
 
-  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow, in
-  // either order: its receiver may have taken it in another way as soon as it has been announced. If too much is under way
-  // it looks once, in the host's stead, whether some of it has been taken. Not with Access.
+  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow,
+  // in either order: its receiver may have taken it in another way as soon as it has been announced. If too much is
+  // under way it looks once, in the host's stead, whether some of it has been taken. Not with Access.
   std::uint64_t offer(PeerId peer, std::size_t size);
-  // Sends the announcement, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It leaves
-  // with what push() sends, which follows at once.
+  // Sends the announcement, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It
+  // leaves with what push() sends, which follows at once.
   bool announce(PeerId peer, std::uint8_t tag, const Slice* slices, int count);
   void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
   void release(PeerId peer, std::uint64_t number);

@@ -1,7 +1,8 @@
 // Carrier: what moves the frames of one window and tells the rest of the process: a service of the NI, or a test.
 //
-// The two halves of the protocol, origin.hpp and target.hpp, and what joins them, epochs.hpp, know nothing else of what is
-// around them. Everything is called with the caller's lock held, and none of it calls back into the protocol but where it says so.
+// The two halves of the protocol, origin.hpp and target.hpp, and what joins them, epochs.hpp, know nothing else of what
+// is around them. Everything is called with the caller's lock held, and none of it calls back into the protocol but
+// where it says so.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Epochs: what joins the two halves of a window's protocol: fences, post/start/complete/wait, locks. Each call that waits is a
-// beginning, a step that is true when there is nothing more to wait for, and an end; nothing here waits.
+// Epochs: what joins the two halves of a window's protocol: fences, post/start/complete/wait, locks. Each call that
+// waits is a beginning, a step that is true when there is nothing more to wait for, and an end; nothing here waits.
 //
 //   if (epochs.start(group, false) != WindowStatus::ok) ...
 //   while (!epochs.complete_step()) progress();              // tells each target as soon as that can be

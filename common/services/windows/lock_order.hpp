@@ -1,5 +1,5 @@
-// LockOrder: the locks that a process has open, in all its windows. Each of its threads gets them in the order in which it
-// has asked: a lock that its target has not granted yet is waited for before the same thread begins the next one. So
+// LockOrder: the locks that a process has open, in all its windows. Each of its threads gets them in the order in which
+// it has asked: a lock that its target has not granted yet is waited for before the same thread begins the next one. So
 // programs that keep to one order of all locks do not wait in a circle.
 //
 //   while (!order.settle()) progress();                      // before a lock is begun

@@ -121,8 +121,8 @@ WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
     ++peer.natives;
     if (op->has_result()) --peer.replies;
   }
-  // Else it stays the first: no other thread takes it for done, or a later one for the next, before its stores are made.
-  // Held by "an operation on mapped memory is not done before its stores are".
+  // Else it stays the first: no other thread takes it for done, or a later one for the next, before its stores are
+  // made. Held by "an operation on mapped memory is not done before its stores are".
   return op;
 }
 

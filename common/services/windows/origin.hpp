@@ -1,12 +1,12 @@
-// Origin: the half of a window's protocol that puts, gets, accumulates and fetches. Per target it keeps a queue in the order of
-// the calls: what cannot go yet (no lock, no post, no credit) waits there, and no call blocks.
+// Origin: the half of a window's protocol that puts, gets, accumulates and fetches. Per target it keeps a queue in the
+// order of the calls: what cannot go yet (no lock, no post, no credit) waits there, and no call blocks.
 //
 //   const Issued issued = origin.issue(call);             // decides the way; frames are sent here
 //   if (issued.way == Way::stores) ...                    // is the caller's to do, likewise Way::link
 //   while (!origin.locally_complete(target)) ...          // frames arrive meanwhile: on_ack(), on_result(), ...
 //
-// Put and accumulate fragments are counted here and at the target; what must not overtake them names the count. State: O(1) per
-// target, and a WindowOp for each operation that waits.
+// Put and accumulate fragments are counted here and at the target; what must not overtake them names the count. State:
+// O(1) per target, and a WindowOp for each operation that waits.
 // Threads: the caller serialises, but for what is Published.
 // Source: MPI-3.1 chapter 11. Tests: tests/unit/services/windows/protocol_test.cpp.
 #pragma once
@@ -44,15 +44,16 @@ class Origin : public OriginPeers {
 
   // --- Operations ---
 
-  // Whether all of it is the target's memory, as far as is known here: what others have attached they know. Without the lock.
+  // Whether all of it is the target's memory, as far as is known here: what others have attached they know. Without the
+  // lock.
   WindowStatus check(const WindowCall& call) const noexcept;
   // The call has been checked; `bytes` is not 0.
   Issued issue(const WindowCall& call);
-  // The same for the usual operation, in a fraction of the time. False: it is another one, or cannot go now, and nothing
-  // was done.
+  // The same for the usual operation, in a fraction of the time. False: it is another one, or cannot go now, and
+  // nothing was done.
   bool issue_plain(const PlainCall& call);
-  // The first of the operations that wait, if it is the host's to do and may be done now; it is taken off the queue, or stays
-  // its first until host_operation_done().
+  // The first of the operations that wait, if it is the host's to do and may be done now; it is taken off the queue, or
+  // stays its first until host_operation_done().
   WindowOp* begin_host_operation(OriginPeer& peer);
   void host_operation_done(WindowOp& op);
   // Whether one has become the host's since that was last asked.

@@ -51,8 +51,8 @@ void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
 
 }  // namespace
 
-// Sends an operation on one piece of memory that one frame can carry, there and back: without runs. False: it is another one,
-// and nothing was sent.
+// Sends an operation on one piece of memory that one frame can carry, there and back: without runs. False: it is
+// another one, and nothing was sent.
 bool Origin::send_plain(OriginPeer& peer, const PlainCall& call) {
   const std::uint64_t operands = call.operand_bytes();
   if (sizeof(WindowHead) + std::max(call.bytes, operands) > carrier_.frame_bytes()) return false;
@@ -84,8 +84,8 @@ bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
   return true;
 }
 
-// How many bytes of an operation its next fragment takes; their runs are in operations_.runs then. Nothing else says what
-// fits into a frame. Held by "strided operations around the size of a frame".
+// How many bytes of an operation its next fragment takes; their runs are in operations_.runs then. Nothing else says
+// what fits into a frame. Held by "strided operations around the size of a frame".
 std::uint64_t Origin::cut(const WindowCall& call, Walk& walk) {
   std::uint64_t limit = call.bytes - walk.sent;
   // The old values that a fetch without operands asks for come back in one frame.

@@ -1,5 +1,5 @@
-// OriginPeers: what an origin knows of its targets, which epochs it has opened towards them, and whether an operation may reach
-// one now. Origin (origin.hpp) issues them.
+// OriginPeers: what an origin knows of its targets, which epochs it has opened towards them, and whether an operation
+// may reach one now. Origin (origin.hpp) issues them.
 //
 //   OriginPeer& peer = peers.peer(target);
 //   if (peers.passive(peer)) ...                          // by a lock

@@ -1,5 +1,5 @@
-// Protocol: one window of one member: the memory, the two halves, and the epochs that join them. It takes frames and calls, and
-// knows nothing but its Carrier: a service of the NI (windows.hpp), or a test.
+// Protocol: one window of one member: the memory, the two halves, and the epochs that join them. It takes frames and
+// calls, and knows nothing but its Carrier: a service of the NI (windows.hpp), or a test.
 //
 //   Protocol protocol(rank, ranks, std::move(memory), operations, carrier);
 //   verdict = protocol.on_head(from, head, rest);

@@ -1,5 +1,6 @@
-// StoreOrder: what one thread's stores to mapped memory, and its loads from it, need of the processor so that a flush has
-// completed what came before it. The processor makes stores visible in order by itself; only loads may overtake them.
+// StoreOrder: what one thread's stores to mapped memory, and its loads from it, need of the processor so that a flush
+// has completed what came before it. The processor makes stores visible in order by itself; only loads may overtake
+// them.
 //
 //   order.note_stores(); copy(there, here, 8);            // a put
 //   order.flush();                                        // no fence, if one thread calls MPI

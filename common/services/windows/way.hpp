@@ -2,20 +2,20 @@
 //
 //   switch (choose(peer.reach(), shape, moment)) { ... }
 //
-// | way     | what happens                                             | when                                             |
-// |---------|----------------------------------------------------------|--------------------------------------------------|
-// | stores  | loads, stores, CPU atomics of the caller                 | the target's memory is mapped here               |
-// | at_once | the link copies within the call                          | contiguous put or get, the lock is held, and the |
-// |         |                                                          | link needs nobody there                          |
-// | link    | the link moves the bytes                                 | contiguous put or get: large, or in a passive    |
-// |         |                                                          | epoch and the link needs nobody there            |
-// | frames  | the target's NI serves it                                | everything else                                  |
-// | later   | as above, once that is permitted and nothing is before it | no lock, no post, no credit yet                  |
+// | way     | what happens                                         | when                                             |
+// |---------|------------------------------------------------------|--------------------------------------------------|
+// | stores  | loads, stores, CPU atomics of the caller             | the target's memory is mapped here               |
+// | at_once | the link copies within the call                      | contiguous put or get, the lock is held, and the |
+// |         |                                                      | link needs nobody there                          |
+// | link    | the link moves the bytes                             | contiguous put or get: large, or in a passive    |
+// |         |                                                      | epoch and the link needs nobody there            |
+// | frames  | the target's NI serves it                            | everything else                                  |
+// | later   | as above, once permitted, and nothing is before it   | no lock, no post, no credit yet                  |
 //
-// Small operations stay in order: MPI orders nothing but accumulates, but programs put, fetch and get the same element without a
-// flush between them, and other implementations let them. So none goes by the link beside frames that are under way. In an
-// active epoch small ones are not done before the target says so: a frame, which costs a tenth, is soon enough. In a
-// passive one they shall not wait for anybody.
+// Small operations stay in order: MPI orders nothing but accumulates, but programs put, fetch and get the same element
+// without a flush between them, and other implementations let them. So none goes by the link beside frames that are
+// under way. In an active epoch small ones are not done before the target says so: a frame, which costs a tenth, is
+// soon enough. In a passive one they shall not wait for anybody.
 // *Held by* tests/unit/services/windows/way_test.cpp (all that can be, against this table).
 #pragma once
 

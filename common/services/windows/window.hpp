@@ -1,5 +1,5 @@
-// Window: memory that other processes read, write and combine into, without this host's help: one MPI window, or whatever else
-// has ranks, memory and epochs.
+// Window: memory that other processes read, write and combine into, without this host's help: one MPI window, or
+// whatever else has ranks, memory and epochs.
 //
 //   std::unique_ptr<Window> window = windows->create(std::move(shape));
 //   allgather(window->facts(), facts);                      // of all ranks
@@ -9,8 +9,8 @@
 //   window->put_plain(target, &word, 8, displacement);
 //   window->unlock(target);
 //
-// Here are its life, and what the host itself has to do for an operation: loads and stores to memory that is mapped. The way
-// that each takes is chosen by way.hpp; the protocol (protocol.hpp) does the rest.
+// Here are its life, and what the host itself has to do for an operation: loads and stores to memory that is mapped.
+// The way that each takes is chosen by way.hpp; the protocol (protocol.hpp) does the rest.
 // Threads: any, when the NI has threads. Source: MPI-3.1 chapter 11.
 #pragma once
 
@@ -99,8 +99,8 @@ class Window final : public WindowEpochs {
   WindowStatus compare_and_swap(std::uint32_t target, const void* compare, const void* value,
                                 void* result, std::size_t size, std::int64_t offset);
 
-  // The same of bytes, or elements that follow each other, at a displacement in the target's units; the short way of what may
-  // be done by loads and stores now, which is when choose() says so.
+  // The same of bytes, or elements that follow each other, at a displacement in the target's units; the short way of
+  // what may be done by loads and stores now, which is when choose() says so.
   WindowStatus put_plain(std::uint32_t target, const void* origin, std::uint64_t bytes,
                          std::int64_t displacement);
   WindowStatus get_plain(std::uint32_t target, void* result, std::uint64_t bytes,
@@ -109,8 +109,8 @@ class Window final : public WindowEpochs {
   WindowStatus accumulate_plain(std::uint32_t target, Accumulation what, const void* origin,
                                 void* result, std::uint64_t bytes, std::uint64_t count,
                                 std::int64_t displacement);
-  // Of pairs that lie `extent` apart on both sides, as they do in C, to memory that is mapped. False: it is something else,
-  // and nothing was done.
+  // Of pairs that lie `extent` apart on both sides, as they do in C, to memory that is mapped. False: it is something
+  // else, and nothing was done.
   bool pairs_plain(std::uint32_t target, Accumulation what, const void* origin,
                    std::uint64_t extent, std::uint64_t count, std::int64_t displacement);
   WindowStatus swap_plain(std::uint32_t target, const void* compare, const void* value,

@@ -91,7 +91,8 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
   return issue(call);
 }
 
-// The short way of what is sent in one frame, or copied by the link at once. False: it is another one, and nothing was done.
+// The short way of what is sent in one frame, or copied by the link at once. False: it is another one, and nothing was
+// done.
 bool Window::issue_plain(const PlainCall& call) {
   const Reach& reach = peer(call.target).reach;
   const bool by_link = call.is_put() || call.is_get();

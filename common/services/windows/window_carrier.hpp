@@ -1,5 +1,5 @@
-// WindowCarrier: what the protocol of one window has of the world (carrier.hpp), by the service: it knows the way to each member,
-// and fills in who a frame is from and for.
+// WindowCarrier: what the protocol of one window has of the world (carrier.hpp), by the service: it knows the way to
+// each member, and fills in who a frame is from and for.
 //
 //   WindowCarrier carrier(windows, rank, ranks);
 //   carrier.route(2).peer = id;                             // what connect() has learned

@@ -148,8 +148,8 @@ WindowStatus WindowEpochs::test(bool& flag) {
 
 // --- Lock ---
 
-// Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an error
-// here would leave open who has the lock.
+// Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an
+// error here would leave open who has the lock.
 WindowStatus WindowEpochs::acquire(rma::OriginPeer& peer) {
   const std::uint32_t ticket = peer.past ? 0 : peer.control->lock.draw();
   const bool at_once = windows_.locked(

@@ -1,5 +1,5 @@
-// WindowEpochs: the calls of a window that begin and end epochs, as the host makes them: those that wait let everything else of
-// the process go on meanwhile, and give up with `lost` when a member of the window is lost.
+// WindowEpochs: the calls of a window that begin and end epochs, as the host makes them: those that wait let everything
+// else of the process go on meanwhile, and give up with `lost` when a member of the window is lost.
 //
 //   window.lock(target, true, false);
 //   window.put(target, origin, there, nullptr);

@@ -41,7 +41,8 @@ bool WindowMemory::is_attached(const Run& run) const noexcept {
   return true;
 }
 
-// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece within what is attached.
+// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece within what is
+// attached.
 std::byte* WindowMemory::resolve(std::span<const Run> runs, std::int64_t& base) const noexcept {
   Bounds bounds;
   base = 0;

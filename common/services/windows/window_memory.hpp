@@ -29,7 +29,8 @@ struct WindowControl {
 
 class WindowMemory {
  public:
-  // Up to so many elements are changed by CPU atomics, unless all members take the lock anyway: from two on that costs less.
+  // Up to so many elements are changed by CPU atomics, unless all members take the lock anyway: from two on that costs
+  // less.
   static constexpr std::uint64_t kFewElements = 1;
 
   WindowMemory(Flavor flavor, std::byte* base, std::uint64_t size, WindowControl* control) noexcept
@@ -50,15 +51,16 @@ class WindowMemory {
   // The memory that the runs are relative to, and what to add to their offsets; null: not all inside.
   std::byte* resolve(std::span<const Run> runs, std::int64_t& base) const noexcept;
 
-  // A member whose elements we change by loads and stores, ourselves included; null: one whose control cannot be mapped.
+  // A member whose elements we change by loads and stores, ourselves included; null: one whose control cannot be
+  // mapped.
   void share(WindowControl* control);
-  // How that many elements of a mapped member, or our own, may be changed by whoever comes: many of them ask all members to
-  // take the lock.
+  // How that many elements of a mapped member, or our own, may be changed by whoever comes: many of them ask all
+  // members to take the lock.
   Hold hold(std::uint64_t count) noexcept;
   // All members take the lock, from now on.
   bool all_take_lock() const noexcept { return alone_.load(std::memory_order_acquire); }
-  // The same for the host, which is at no element of its own now. `began`: it changes elements without the lock from now
-  // on, and has to settle now and then.
+  // The same for the host, which is at no element of its own now. `began`: it changes elements without the lock from
+  // now on, and has to settle now and then.
   Hold host_hold(std::uint64_t count, bool& began) noexcept;
 
  private:

@@ -5,7 +5,7 @@
 //
 //   WindowOp& op = operations.take(call);
 //   WindowOp* const meant = operations.find(ack.reply, peer);      // null: nothing of ours, or not there
-//   operations.finish(op, WindowStatus::ok);                       // given back, or kept until the host has heard of it
+//   operations.finish(op, WindowStatus::ok);                 // given back, or kept until the host has heard of it
 //
 // Internal to this folder. Threads: the caller serialises, but for host_wanted().
 #pragma once
@@ -69,8 +69,8 @@ struct WindowCall {
   }
 };
 
-// The same for the usual operation, on bytes that follow each other on all sides: what it takes to send it in one frame, or
-// to have the link copy it at once.
+// The same for the usual operation, on bytes that follow each other on all sides: what it takes to send it in one
+// frame, or to have the link copy it at once.
 struct PlainCall {
   WindowCall::Kind kind;
   Accumulation what;

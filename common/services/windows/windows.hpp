@@ -4,9 +4,9 @@
 //   std::unique_ptr<Window> window = windows->create(std::move(shape));
 //   while (...) windows->serve_host();                      // now and then, while something is deferred
 //
-// The target's part of every operation runs in the NI; the origin's runs in the calls, and in the NI where something had to wait
-// (for a lock, a post, a credit). What the frames mean is the protocol's, protocol.hpp; README.md beside this file has the
-// frames, the states and why nothing waits in a circle.
+// The target's part of every operation runs in the NI; the origin's runs in the calls, and in the NI where something
+// had to wait (for a lock, a post, a credit). What the frames mean is the protocol's, protocol.hpp; README.md beside
+// this file has the frames, the states and why nothing waits in a circle.
 //
 // Threads: any, when the NI has threads. The state is under the NI's lock; nothing waits but the
 // calls that say so, and each of them gives up with `lost` when a member of the window is lost.

@@ -139,8 +139,8 @@ struct lfc_ordered {
 
   bool is_inside_handler() const noexcept { return handling.load() == std::this_thread::get_id(); }
 
-  // Handles what is ready. One thread at a time: whoever comes meanwhile, from inside the handler too, leaves it to that one,
-  // which looks once more.
+  // Handles what is ready. One thread at a time: whoever comes meanwhile, from inside the handler too, leaves it to
+  // that one, which looks once more.
   void deliver() {
     if (wanted.fetch_add(1) != 0) return;
     std::uint64_t seen = 0;

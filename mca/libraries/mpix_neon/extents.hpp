@@ -1,4 +1,5 @@
-// Extents: how much memory each rank has in a window, how its displacements count, and what of it is this process's own.
+// Extents: how much memory each rank has in a window, how its displacements count, and what of it is this process's
+// own.
 //
 //   Extents extents;
 //   extents.set_own(base, bytes, dynamic);

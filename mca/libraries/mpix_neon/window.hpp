@@ -1,5 +1,5 @@
-// Window: an MPI window with NEON attached: its endpoint, its memory (extents.hpp), and what the program has under way there
-// (jobs.hpp).
+// Window: an MPI window with NEON attached: its endpoint, its memory (extents.hpp), and what the program has under way
+// there (jobs.hpp).
 //
 //   Window* window = Window::find(win);          // null: not attached
 //   window->deliver();                           // completes the requests of what has ended

@@ -1,4 +1,5 @@
-/* pace.so: each TCP connection of a program sends at most PACE_BYTES bytes a second, as where a network limits each flow.
+/* pace.so: each TCP connection of a program sends at most PACE_BYTES bytes a second, as where a network limits each
+ * flow.
  *
  *   LD_PRELOAD=.../libpace.so PACE_BYTES=125000000 ./app
  *

@@ -244,8 +244,8 @@ constexpr PairType kPairs[] = {{Element::pair_i16_i32, 2, 4}, {Element::pair_i32
                                {Element::pair_f64_i32, 8, 4}, {Element::pair_f80_i32, 16, 4},
                                {Element::pair_f32_f32, 4, 4}, {Element::pair_f64_f64, 8, 8}};
 
-// Small whole numbers, so that values are equal now and then. By 32: as drawn, so much smaller, so much larger, and all equal,
-// where only the index of one may decide.
+// Small whole numbers, so that values are equal now and then. By 32: as drawn, so much smaller, so much larger, and all
+// equal, where only the index of one may decide.
 void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t extent,
                 std::uint64_t count, unsigned seed, int apart, std::uint64_t first,
                 std::vector<std::byte>& memory) {

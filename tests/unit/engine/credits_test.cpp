@@ -1,4 +1,5 @@
-// Credits and their application to frames (Flow): the conservation law, checked after every event of randomised schedules.
+// Credits and their application to frames (Flow): the conservation law, checked after every event of randomised
+// schedules.
 #include "engine/credits.hpp"
 
 #include <array>

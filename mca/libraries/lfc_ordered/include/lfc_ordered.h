@@ -74,7 +74,8 @@ struct lfc_ordered_options {
 };
 
 /* Collective over `comm`, an intra-communicator; several objects may be open on one. Memory: window *
- * packet bytes at each rank. The handler is called when it has returned, not before. `options` may be NULL. On an error *out is NULL on all ranks. */
+ * packet bytes at each rank. The handler is called when it has returned, not before. `options` may be NULL. On an error
+ * *out is NULL on all ranks. */
 int lfc_ordered_open(MPI_Comm comm, lfc_ordered_handler* handler, void* context,
                      const struct lfc_ordered_options* options, lfc_ordered** out);
 /* Bytes of the largest message: half a window. */

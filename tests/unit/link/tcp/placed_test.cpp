@@ -14,8 +14,8 @@ namespace lfc::tcp_world {
 
 namespace {
 
-// A receiver that takes the bytes of services' frames to one place, or changes its mind; of some frames it says at once that
-// they have none. The first byte of the head says which.
+// A receiver that takes the bytes of services' frames to one place, or changes its mind; of some frames it says at once
+// that they have none. The first byte of the head says which.
 struct Placer {
   explicit Placer(Node& at) : node(at) {
     node.places = [this](const Placing& frame) { return place(frame); };

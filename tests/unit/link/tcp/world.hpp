@@ -2,8 +2,8 @@
 //
 //   Node a(0), b(1);
 //   const PeerId peer = a.connect(b);
-//   send_all({&a, &b}, a, peer, {FrameType::message}, Bytes(8));       // polls until it is sent
-//   pump({&a, &b}, [&] { return b.received == 1; });                   // fails, and says where both stand, after a while
+//   send_all({&a, &b}, a, peer, {FrameType::message}, Bytes(8));  // polls until it is sent
+//   pump({&a, &b}, [&] { return b.received == 1; });              // fails after a while, and says where both stand
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-// NeonService over simulated links: NEON's frames between NIs, under credits, delays and losses, with nobody at the target
-// but its NI; and what becomes of frames that are for no window.
+// NeonService over simulated links: NEON's frames between NIs, under credits, delays and losses, with nobody at the
+// target but its NI; and what becomes of frames that are for no window.
 #include "services/neon/neon_service.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Which receive a send is for: in any order of offers, with receives that are freed, and for a program that never uses a tag
-// twice.
+// Which receive a send is for: in any order of offers, with receives that are freed, and for a program that never uses
+// a tag twice.
 #include "services/partitioned/pairing.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The protocol of partitioned communication: all interleavings of small programs, each rule, and what those who lie get.
+// The protocol of partitioned communication: all interleavings of small programs, each rule, and what those who lie
+// get.
 #include "services/partitioned/protocol.hpp"
 
 #include <algorithm>
@@ -44,8 +45,8 @@ std::size_t for_all(
   }
 }
 
-// The sides of one pair, each a program: make the request, then each epoch: start it, and of the send the partitions one by
-// one in an order of its own; then wait. Which step comes next, a side's or a frame's, is chosen.
+// The sides of one pair, each a program: make the request, then each epoch: start it, and of the send the partitions
+// one by one in an order of its own; then wait. Which step comes next, a side's or a frame's, is chosen.
 struct Pair {
   struct Shape {
     std::uint64_t partitions, each;

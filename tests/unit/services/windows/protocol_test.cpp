@@ -1,5 +1,5 @@
-// The protocol of windows without an NI: small programs of a few members in all interleavings of their calls and frames, and larger
-// ones in random ones. Frames overtake each other wherever the protocol does not wait for them.
+// The protocol of windows without an NI: small programs of a few members in all interleavings of their calls and
+// frames, and larger ones in random ones. Frames overtake each other wherever the protocol does not wait for them.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -114,8 +114,8 @@ void check_holders(ProtocolWorld& world, Rank members) {
   if (exclusive && holders != 1) FAIL("somebody is beside an exclusive lock");
 }
 
-// Members 1, 2, ... change word 0 of member 0, under locks of their own: exclusive ones read, add one and write; shared ones
-// accumulate one to word 1, and unlock at once or when that has left.
+// Members 1, 2, ... change word 0 of member 0, under locks of their own: exclusive ones read, add one and write; shared
+// ones accumulate one to word 1, and unlock at once or when that has left.
 void run_locks(const std::vector<bool>& exclusive, int rounds, bool rides, std::size_t credits,
                Choices& choices) {
   const auto members = static_cast<Rank>(exclusive.size() + 1);

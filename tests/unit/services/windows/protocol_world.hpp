@@ -1,5 +1,5 @@
-// A window of several members without an NI: their protocols, and carriers that keep each frame until somebody delivers it. Frames
-// of a pair may overtake each other as they may over several rails.
+// A window of several members without an NI: their protocols, and carriers that keep each frame until somebody delivers
+// it. Frames of a pair may overtake each other as they may over several rails.
 //
 //   rma::ProtocolWorld world(2);
 //   world.at(0).epochs.begin_lock(1, true, false);

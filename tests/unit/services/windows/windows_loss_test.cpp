@@ -1,5 +1,5 @@
-// Windows over simulated links: what lost members leave, and what hostile ones can do, which is nothing but end their own
-// connection.
+// Windows over simulated links: what lost members leave, and what hostile ones can do, which is nothing but end their
+// own connection.
 #include <array>
 #include <cstring>
 #include <deque>
