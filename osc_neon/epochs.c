@@ -35,8 +35,8 @@ static int fence(int assert, ompi_win_t* win) {
 
 /* --- Post, start, complete, wait --- */
 
-/* The ranks of `group` in the window, that many in `count`; for free(). NULL: one of them is not a member. Not in room that
- * the window has once: one thread may start an access epoch while another exposes the window. */
+/* The ranks of `group` in the window, that many in `count`; for free(). NULL: one of them is not a member. Not in room
+ * that the window has once: one thread may start an access epoch while another exposes the window. */
 static uint32_t* ranks_of(const rma_module* module, ompi_group_t* group, size_t* count) {
   const int size = ompi_group_size(group);
   int* from = calloc((size_t)size + 1, sizeof *from);

@@ -1,6 +1,6 @@
 // MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
-// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Then each locks a target
-// of its own in a common window; and one thread has access epochs in a window that another exposes.
+// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Then each locks a
+// target of its own in a common window; and one thread has access epochs in a window that another exposes.
 #include <pthread.h>
 
 #include "check.h"
