@@ -81,6 +81,7 @@ lfc_coll_communicator* lfc_coll_join(uint64_t key, const lfc_coll_process* proce
 }
 
 void lfc_coll_leave(lfc_coll_communicator* communicator) { engine->leave(communicator); }
+void lfc_coll_leave_rest(void) { engine->leave_rest(); }
 
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator) { return communicator->found; }
 void lfc_coll_agree(unsigned found) { engine->agree(found); }

@@ -55,8 +55,9 @@ bool lfc_coll_knows(struct lfc_coll_process process);
 void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size);
 
-/* NULL: LFC does not serve this communicator, for a reason that all its ranks have: `why`. `key` is
- * the same at all of them and used by no other communicator of any of them at this time. */
+/* NULL: LFC does not serve this communicator, for a reason that all its ranks have: `why`. `key` is the same at all of
+ * them and used by no other communicator of any of them at this time, but such as the same ranks make in the same
+ * order. */
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
                                      int count, int self, char* why, size_t why_size);
 /* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
@@ -67,6 +68,8 @@ unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */
 void lfc_coll_leave(lfc_coll_communicator* communicator);
+/* In MPI_Finalize: a process that ends is no loss any more to groups that nobody has left. They do nothing more. */
+void lfc_coll_leave_rest(void);
 
 /* Whether the operation is defined for the type. */
 bool lfc_coll_combines(enum lfc_op op, enum lfc_element type);

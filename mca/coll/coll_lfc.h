@@ -63,6 +63,7 @@ struct lfc_coll_below {
 typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
   lfc_coll_communicator* communicator;
+  bool is_world;
   struct lfc_coll_below below;
   struct lfc_coll_topology topology;
   struct lfc_coll_neighbours* neighbours; /* NULL: nobody has asked for the topology yet */
@@ -70,6 +71,9 @@ typedef struct lfc_coll_module {
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
+/* One more group of a communicator that is served, for calls that keep no order with its other ones. All its ranks make
+ * them in the same order. NULL: no memory. */
+lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm);
 
 int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                    ompi_communicator_t* comm, mca_coll_base_module_t* module);

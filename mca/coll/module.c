@@ -8,6 +8,7 @@
 
 static void construct(lfc_coll_module* module) {
   module->communicator = NULL;
+  module->is_world = false;
   module->below = (struct lfc_coll_below){0};
   module->topology = (struct lfc_coll_topology){.from = NULL};
   module->neighbours = NULL;
@@ -20,6 +21,8 @@ static void release(mca_coll_base_module_t* module) {
 static void destruct(lfc_coll_module* module) {
   lfc_coll_part_from(module->neighbours);
   if (module->communicator != NULL) lfc_coll_leave(module->communicator);
+  if (module->is_world)
+    lfc_coll_leave_rest(); /* persistent requests that the program has not freed have groups */
   lfc_coll_topology_close(&module->topology);
   release(module->below.reduce_module);
   release(module->below.allreduce_module);
@@ -69,6 +72,11 @@ static lfc_coll_communicator* join(ompi_communicator_t* comm, char* why, size_t 
   return communicator;
 }
 
+lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm) {
+  char why[256]; /* none: LFC serves it already */
+  return join(comm, why, sizeof why);
+}
+
 #define TAKE(what)                                                 \
   do {                                                             \
     own->below.what = comm->c_coll->coll_##what;                   \
@@ -115,7 +123,8 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
     TAKE(allreduce_init);
     lfc_coll_offer_persistent(module);
   }
-  if (comm == &ompi_mpi_comm_world.comm && !agree(own, comm)) {
+  own->is_world = comm == &ompi_mpi_comm_world.comm;
+  if (own->is_world && !agree(own, comm)) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;
   }

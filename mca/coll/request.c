@@ -41,10 +41,14 @@ static void construct(lfc_coll_request* request) {
   request->base.super.req_free = free_request;
   request->base.super.req_cancel = cancel_request;
   lfc_coll_operands_none(&request->operands);
+  request->communicator = NULL;
+  request->call = (struct lfc_coll_call){.neighbours = NULL};
 }
 
 static void destruct(lfc_coll_request* request) {
   (void)lfc_coll_operands_close(&request->operands, false);
+  lfc_coll_part_from(request->call.neighbours);
+  if (request->communicator != NULL) lfc_coll_leave(request->communicator);
 }
 
 static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, construct, destruct);
@@ -126,15 +130,31 @@ static int start_all(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
+/* A group of the request's own: each rank may start its requests in an order of its own, between other calls, and the
+ * steps of one group are numbered in the order in which they begin. All ranks make the requests of a communicator in
+ * the same order, and so its groups. */
+static bool set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
+                      mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
+  request->communicator = lfc_coll_join_again(comm);
+  if (request->communicator == NULL) return false;
+  request->call = *call;
+  if (call->neighbours == NULL) return true;
+  request->call.neighbours =
+      lfc_coll_meet(request->communicator, &((lfc_coll_module*)module)->topology);
+  return request->call.neighbours != NULL;
+}
+
 int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                           ompi_request_t** out) {
+  if (!set_apart(request, comm, module, call)) {
+    OBJ_RELEASE(request);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
   prepare(request, comm, true);
   OBJ_RETAIN(comm); /* the program may free it, and start the request again */
   request->base.super.req_start = start_all;
   request->in_place = lfc_coll_operands_in_place(&request->operands);
-  request->communicator = communicator_of(module);
-  request->call = *call;
   *out = &request->base.super;
   return OMPI_SUCCESS;
 }

@@ -17,8 +17,8 @@ typedef struct lfc_coll_request {
   lfc_coll_operation operation;
   lfc_coll_operands operands;
   /* Of a persistent one: */
-  bool in_place; /* its operands */
-  lfc_coll_communicator* communicator;
+  bool in_place;                       /* its operands */
+  lfc_coll_communicator* communicator; /* and the call's neighbours: its own */
   struct lfc_coll_call call;
 } lfc_coll_request;
 

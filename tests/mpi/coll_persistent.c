@@ -1,5 +1,6 @@
 // Persistent collectives: started again and again, with other bytes each time, several at a time, in plain and other
-// layouts, in place, with no bytes at all; each result against what this rank works out for itself.
+// layouts, in place, with no bytes at all, in orders of each rank's own; each result against what this rank works out
+// for itself.
 #include "check.h"
 
 #if OMPI_MAJOR_VERSION < 5
@@ -180,6 +181,56 @@ static void freed_communicator(void) {
   MPI_Comm_free(&other);
 }
 
+// Each rank starts its requests in an order of its own, with other collectives between them: MPI only asks that they
+// are made in one order.
+static void own_orders(int many) {
+  enum { kSame = 4 };
+  long in[2 * kSame] = {0};
+  long out[2 * kSame] = {0};
+  long sum = 0;
+  MPI_Request requests[2 * kSame];
+  for (int k = 0; k < kSame; ++k) {
+    MPI_Request* r = &requests[2 * k];
+    INIT(Bcast)(&out[2 * k], 1, MPI_LONG, k % ranks, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+    INIT(Allreduce)
+    (&in[2 * k + 1], &out[2 * k + 1], 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, r + 1);
+  }
+  for (int round = 0; round < many; ++round) {
+    const long right = ranks * (ranks - 1L) / 2;
+    doing("orders of their own, round %d", round);
+    for (int i = 0; i < 2 * kSame; ++i) {
+      in[i] = 100L * round + i + me;
+      out[i] = i % 2 == 0 && me == i / 2 % ranks ? 100L * round + i : -1;
+    }
+    for (int i = 0; i < 2 * kSame; ++i) {
+      if (i == me % kSame) MPI_Allreduce(&in[0], &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+      MPI_Start(&requests[(i * 3 + me * 5 + round) % (2 * kSame)]);
+    }
+    MPI_Waitall(2 * kSame, requests, MPI_STATUSES_IGNORE);
+    require(sum == 100L * round * ranks + right, "the sum between is %ld", sum);
+    for (int i = 0; i < 2 * kSame; ++i) {
+      const long one = 100L * round + i;
+      const long expected = i % 2 == 0 ? one : one * ranks + right;
+      require(out[i] == expected, "round %d, request %d: %ld, not %ld", round, i, out[i], expected);
+    }
+  }
+  for (int i = 0; i < 2 * kSame; ++i) MPI_Request_free(&requests[i]);
+}
+
+// Not freed: MPI_Finalize ends them, and takes nobody that ends before for lost.
+static void unfreed(void) {
+  static long in = 1;
+  static long out;
+  MPI_Request requests[20];
+  for (int i = 0; i < 20; ++i)
+    INIT(Allreduce)(&in, &out, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Start(&requests[i]);
+    MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    require(out == ranks, "a sum of %ld", out);
+  }
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   const int many = long_run ? 300 : 12;
@@ -189,5 +240,7 @@ int main(int argc, char** argv) {
   rounds(900, many);
   rounds(kMost, 3);
   for (int i = 0; i < 20; ++i) freed_communicator();
+  own_orders(many);
+  unfreed();
   return check_end();
 }

@@ -158,7 +158,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
                                      std::move(tree), processes_);
   auto made = std::make_unique<lfc_coll_communicator>(std::move(site), options, found);
   const std::lock_guard guard(mutex_);
-  ++groups_;
+  groups_.insert(made.get());
   ++groups_made_;
   return made.release();
 }
@@ -170,6 +170,15 @@ void Collectives::leave(lfc_coll_communicator* communicator) {
   (void)walk();
 }
 
+void Collectives::leave_rest() {
+  const std::lock_guard guard(mutex_);
+  for (lfc_coll_communicator* const kept : groups_) {
+    if (!kept->communicator.idle()) continue;
+    if (auto tree = kept->communicator.take_tree()) lingering_.push_back(std::move(tree));
+  }
+  sweep();
+}
+
 void Collectives::note_left() noexcept {
   if (!left_.exchange(true, std::memory_order_relaxed))
     running_.fetch_add(1, std::memory_order_relaxed);
@@ -178,9 +187,9 @@ void Collectives::note_left() noexcept {
 void Collectives::release(lfc_coll_communicator* communicator) {
   if (communicator->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   std::unique_ptr<TreeNode> tree = communicator->communicator.take_tree();
-  delete communicator;
   const std::lock_guard guard(mutex_);
-  --groups_;
+  groups_.erase(communicator);
+  delete communicator;
   if (tree != nullptr) lingering_.push_back(std::move(tree));
   sweep();
 }
@@ -275,7 +284,7 @@ void Collectives::describe(char* text, std::size_t size) {
       text, size,
       "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
       "taken=%llu copied=%llu blocked=%llu early=%llu stored=%llu most_stored=%llu packets=%llu",
-      number(operations_ + patience_.visits()), number(groups_), number(groups_made_),
+      number(operations_ + patience_.visits()), number(groups_.size()), number(groups_made_),
       number(processes_.boards()), number(stats.sent), number(stats.forwarded), number(stats.taken),
       number(stats.copied), number(stats.blocked), number(stats.early), number(stats.stored),
       number(stats.most_stored), number(packets));

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "lfc/collectives.h"
@@ -56,6 +57,8 @@ class Collectives {
   // What all ranks have found in reach.
   void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_communicator* communicator);
+  // The job ends: whose process ends before this one is no loss to those that are left of them, which do nothing more.
+  void leave_rest();
   // Whether all its ranks share a node and may read each other's memory.
   bool reads_memory(const lfc_coll_communicator& communicator) const noexcept;
 
@@ -102,7 +105,7 @@ class Collectives {
   std::mutex mutex_;
   CommunicatorNames names_;
   std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone
-  std::uint64_t groups_ = 0;
+  std::unordered_set<lfc_coll_communicator*> groups_;
   std::uint64_t groups_made_ = 0;
   Going going_;
   std::atomic<std::uint32_t> running_ = 0;  // in all of them, and one more while left_
