@@ -68,7 +68,10 @@ Status Target::announce(Announcement& buffer) {
   buffer.notified.reserve(buffer.origins.size());
   buffer.due = buffer.notifications.value() + buffer.origins.size();
   for (const Rank origin : buffer.origins) {
-    Record& each = peers_[origin].records.make(buffer.tag);
+    Peer& peer = peers_[origin];
+    const Record* const named = peer.records.find(buffer.tag);
+    if (named != nullptr && named->announced == 0) --peer.unknown;
+    Record& each = peer.records.make(buffer.tag);
     each.origin = origin;
     each.tag = buffer.tag;
     open(each, buffer);
@@ -114,7 +117,8 @@ void Target::adopt(Record& each, Generation& early) {
   if (each.live != nullptr && each.announced == generation) ++statistics_.hybrid;
 }
 
-void Target::grant(const Record& each) {
+void Target::grant(Record& each) {
+  each.granted = each.announced;
   Header header;
   header.kind = Kind::grant;
   header.tag = each.tag;
@@ -122,6 +126,16 @@ void Target::grant(const Record& each) {
   header.extra = each.live->size;
   ++statistics_.grants;
   outlet_.control(each.origin, header, &each.live->token);
+}
+
+void Target::take_back(const Record& each, std::uint32_t generation) {
+  Header refusal;
+  refusal.kind = Kind::grant;
+  refusal.flags = kFailed;
+  refusal.tag = each.tag;
+  refusal.generation = generation;
+  const Token none;
+  outlet_.control(each.origin, refusal, &none);
 }
 
 bool Target::withdraw(Announcement& buffer) {
@@ -132,6 +146,7 @@ bool Target::withdraw(Announcement& buffer) {
     if (each == nullptr || each->live != &buffer) continue;
     each->live = nullptr;
     each->withdrawn = each->announced;
+    if (each->granted == each->announced) take_back(*each, each->announced);
     each->received = each->expected = 0;
     // Gets that are being answered from the buffer: it may be gone after this call.
     Fifo<Answer> rest;
@@ -172,10 +187,11 @@ void Target::complete_if_due(Announcement& buffer) {
 // --- Frames ---
 
 Target::Record* Target::record(Rank from, std::uint32_t tag) {
-  TagTable<Record>& records = peers_[from].records;
-  Record* known = records.find(tag);
-  if (known != nullptr || records.size() >= kMaxTags) return known;
-  known = &records.make(tag);
+  Peer& peer = peers_[from];
+  Record* known = peer.records.find(tag);
+  if (known != nullptr || peer.unknown >= kMaxTags) return known;
+  ++peer.unknown;
+  known = &peer.records.make(tag);
   known->origin = from;
   known->tag = tag;
   return known;
@@ -310,13 +326,7 @@ bool Target::on_want(Rank from, const Header& header) {
   } else if (each->live != nullptr) {
     grant(*each);
   } else if (each->withdrawn != 0 && reached(each->withdrawn, header.generation)) {
-    Header refusal;
-    refusal.kind = Kind::grant;
-    refusal.flags = kFailed;
-    refusal.tag = header.tag;
-    refusal.generation = header.generation;
-    const Token none;
-    outlet_.control(from, refusal, &none);
+    take_back(*each, header.generation);
   } else {
     // Fired: only a `want` that other frames have overtaken. The origin no longer waits.
   }

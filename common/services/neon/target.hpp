@@ -5,7 +5,7 @@
 // fired, that is, the origin has notified, when as many frames are in place as its final one says.
 //
 // Memory: an origin parks at most Limits::budget bytes here, kOverhead included, which is checked; one
-// that sends more, or names more than kMaxTags tags, breaks the protocol.
+// that sends more, or names more than kMaxTags tags that have not been announced to it yet, breaks the protocol.
 // Source: NEON thesis 5.2.3 and 5.2.4 (announcement, completion), 4.3.3.3 (the three cases of
 // arrival: all, some, nothing is there when the announcement is made).
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace lfc::neon {
 
-inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin
+inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin, that nobody has announced
 inline constexpr std::size_t kMaxAssemblies = 1 << 12;  // notified puts of one origin under way
 
 class Target {
@@ -74,7 +74,8 @@ class Target {
     Rank origin = 0;
     std::uint32_t tag = 0;
     std::uint32_t announced = 0;  // how often; the generation that `live` is for
-    std::uint32_t withdrawn = 0;  // the last generation that was withdrawn
+    std::uint32_t withdrawn = 0;  // the last generation that was withdrawn,
+    std::uint32_t granted = 0;    // and that the origin was told of
     Announcement* live = nullptr;
     std::uint32_t received = 0;   // frames of that generation,
     std::uint32_t expected = 0;   // of so many; 0: not known yet
@@ -100,6 +101,7 @@ class Target {
   };
   struct Peer {
     TagTable<Record> records;
+    std::size_t unknown = 0;  // of them: tags that the origin alone has named
     Fifo<Answer> answers;
     std::vector<Assembly> assemblies;
     std::uint32_t held = 0;  // budget that parked data takes
@@ -121,7 +123,8 @@ class Target {
   void complete_if_due(Announcement& buffer);
   void open(Record& record, Announcement& buffer);
   void adopt(Record& record, Generation& early);
-  void grant(const Record& record);
+  void grant(Record& record);
+  void take_back(const Record& record, std::uint32_t generation);
   void refund(Rank origin, std::uint32_t bytes);
   void answer(Rank to, const Header& request, const std::byte* from, Record* record,
               Announcement* buffer, Slot* slot);

@@ -89,6 +89,45 @@ TEST_CASE("a put of a withdrawn round does not go into the next round's buffer",
   REQUIRE(old.memory == std::vector<std::byte>(100000));
 }
 
+TEST_CASE("who has been told where a buffer is, is told that it is withdrawn", "[neon]") {
+  World world(2, {.writes = true});
+  Buffer old(100000, {1}, 7), next(100000, {1}, 7);
+  old.token = world[0].expose(old);
+  next.token = world[0].expose(next);
+  const auto data = pattern(100000, 1), good = pattern(100000, 2);
+  Op first, late, fresh;
+  REQUIRE(world[0].neon.target().announce(old) == Status::ok);
+  REQUIRE(put(world, first, 1, 0, 7, 0, data, false) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(old.memory == data);
+  REQUIRE(world[0].neon.target().withdraw(old));
+  REQUIRE(world.run());
+  old.memory.assign(100000, std::byte{9});  // the owner's again
+  REQUIRE(put(world, late, 1, 0, 7, 0, data) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(late.times == 1);
+  REQUIRE(late.result == Status::withdrawn);
+  REQUIRE(old.memory == std::vector<std::byte>(100000, std::byte{9}));
+  REQUIRE(world[0].neon.target().announce(next) == Status::ok);
+  REQUIRE(put(world, fresh, 1, 0, 7, 0, good) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(next.times == 1);
+  REQUIRE(next.memory == good);
+}
+
+TEST_CASE("each round may have a tag of its own", "[neon]") {
+  World world(2, {});
+  for (std::uint32_t tag = 0; tag < kMaxTags + 10; ++tag) {
+    Buffer buffer(8, {1}, tag);
+    Op op;
+    REQUIRE(put(world, op, 1, 0, tag, 0, pattern(8, 1)) == Status::ok);
+    REQUIRE(world.run());  // early
+    REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+    REQUIRE(world.run());
+    REQUIRE(buffer.times == 1);
+  }
+}
+
 TEST_CASE("a withdrawn buffer answers no get", "[neon]") {
   World world(2, {});
   Buffer buffer(100000, {1}, 7);
