@@ -134,16 +134,19 @@ WindowStatus WindowEpochs::test(bool& flag) {
   if (!protocol_.epochs.exposed()) return WindowStatus::sync;
   windows_.ni_->progress();
   windows_.serve_host();
-  bool lost = false;
+  WindowStatus status = WindowStatus::ok;
   windows_.locked([&] {
     flag = protocol_.epochs.exposure_ended();
-    lost = protocol_.origin.trouble().lost;
+    if (protocol_.origin.trouble().lost) {
+      status = WindowStatus::lost;
+    } else if (flag) {
+      status = protocol_.origin.trouble().take_error();
+    }
   });
-  if (lost) return WindowStatus::lost;
-  if (!flag) return WindowStatus::ok;
+  if (status == WindowStatus::lost || !flag) return status;
   protocol_.epochs.end_exposure();
   order_memory();
-  return protocol_.origin.trouble().take_error();
+  return status;
 }
 
 // --- Lock ---
