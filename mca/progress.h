@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "opal_config.h"
+
 #include "opal/runtime/opal_progress.h"
 
 /* As opal_progress(), but a rank that waits for nobody keeps its processor: with more ranks than processors
