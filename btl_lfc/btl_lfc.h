@@ -10,7 +10,7 @@
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
  * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs
- * more than a copy (those of other hosts, by tcp), with a larger eager limit, `near` all others. For each of its peers
+ * more than a copy (those of other nodes, by tcp), with a larger eager limit, `near` all others. For each of its peers
  * ob1 has one of them alone, and what arrives from the peer is handed to it by the same one: an answer goes by the
  * module by which the question came, and ob1 looks for that one among the peer's. `near` reaches all peers once more,
  * for the windows of osc/rdma, which want one module for everybody; ob1 leaves such endpoints alone. All else is common
@@ -145,11 +145,12 @@ mca_btl_base_module_t* lfc_btl_module_of(uint32_t peer);
 static inline enum lfc_module lfc_btl_which(const mca_btl_base_module_t* module) {
   return module == &lfc_btl.far ? LFC_FAR : LFC_NEAR;
 }
-static inline unsigned lfc_btl_visit(const mca_btl_base_module_t* module) {
-  return lfc_btl.has_near && lfc_btl.has_far ? lfc_visit_begin(lfc_btl_which(module)) : 0;
+static inline struct lfc_visit lfc_btl_visit(const mca_btl_base_module_t* module) {
+  if (lfc_btl.has_near && lfc_btl.has_far) return lfc_visit_begin(lfc_btl_which(module));
+  return (struct lfc_visit){NULL, 0};
 }
-static inline void lfc_btl_visited(unsigned outer) {
-  if (lfc_btl.has_near && lfc_btl.has_far) lfc_visit_end(outer);
+static inline void lfc_btl_visited(struct lfc_visit visit) {
+  if (visit.place != NULL) lfc_visit_end(visit);
 }
 
 /* send.c */

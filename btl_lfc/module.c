@@ -69,9 +69,9 @@ static void receive(void* context, uint32_t peer, uint8_t tag, const void* data,
   mca_btl_base_segment_t segment = {.seg_addr.pval = (void*)(uintptr_t)data, .seg_len = size};
   struct mca_btl_base_endpoint_t* endpoint = context;
   mca_btl_base_module_t* module = endpoint != NULL ? endpoint->module : lfc_btl_module_of(peer);
-  const unsigned outer = lfc_btl_visit(module);
+  const struct lfc_visit visit = lfc_btl_visit(module);
   lfc_btl_deliver(module, endpoint, tag, &segment);
-  lfc_btl_visited(outer);
+  lfc_btl_visited(visit);
 }
 
 /* ob1 ends the job: a message that was promised will never come. */
@@ -79,8 +79,9 @@ static void broken(void* context, const char* why) {
   const struct mca_btl_base_endpoint_t* endpoint = context;
   if (endpoint == NULL) return; /* we never meant to talk to it */
   const char* name = opal_process_name_print(endpoint->proc->proc_name);
-  if (!lfc_help("lost process", name, why, OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid),
-                lfc_node_of(opal_proc_local_get()), lfc_node_of(endpoint->proc)))
+  const char* lost = OPAL_VPID_PRINT(endpoint->proc->proc_name.vpid);
+  if (!lfc_help("lost process", name, why, lost, lfc_node_of(endpoint->proc),
+                OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid), lfc_node_of(opal_proc_local_get())))
     opal_output(0, "btl lfc: lost process %s: %s (no descriptor is left: ulimit -n)", name, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
@@ -164,6 +165,7 @@ bool lfc_btl_module_open(bool threads) {
   options->rank = OPAL_PROC_MY_NAME.vpid;
   options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
   options->neighbour = (unsigned)opal_process_info.my_local_rank;
+  options->other_nodes = lfc_job_size() != options->neighbours;
   /* The thread calls ob1 back: as with several threads of the application's own. */
   if (options->said.upcalls) {
     opal_set_using_threads(true);

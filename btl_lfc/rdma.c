@@ -14,10 +14,10 @@ static void operation_done(lfc_operation* done, enum lfc_result result) {
   const lfc_btl_operation copy = *own; /* the callback may start the next one */
   lfc_list_return(&lfc_btl.operations, &own->super);
   if (copy.callback == NULL) return;
-  const unsigned outer = lfc_btl_visit(copy.module);
+  const struct lfc_visit visit = lfc_btl_visit(copy.module);
   copy.callback(copy.module, copy.endpoint, copy.local_address, copy.local_handle, copy.context,
                 copy.data, lfc_btl_status(result));
-  lfc_btl_visited(outer);
+  lfc_btl_visited(visit);
 }
 
 static lfc_btl_operation* begin(mca_btl_base_module_t* btl,

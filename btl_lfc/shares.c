@@ -80,13 +80,7 @@ void lfc_share_give_back(lfc_shares* shares) {
   }
 }
 
-unsigned lfc_visit_begin(enum lfc_module module) {
-  const unsigned outer = visited;
-  visited = 1u + module;
-  return outer;
-}
-
-void lfc_visit_end(unsigned outer) { visited = outer; }
+unsigned* lfc_visited(void) { return &visited; }
 
 struct lfc_walk lfc_walk_begin(lfc_shares* shares) {
   const struct lfc_walk walk = {load(&refusals), walking, stopped, lfc_visit_begin(shares->module)};
@@ -107,7 +101,7 @@ void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk) {
       __atomic_store_n(&seen_through, walk->refusals, __ATOMIC_RELAXED);
     if (!others || last) give_aside_back(shares);
   }
-  lfc_visit_end(walk->outer_visit);
+  lfc_visit_end(walk->visit);
   walking = walk->outer;
   stopped = walk->outer_refused || (walk->outer && stopped);
 }

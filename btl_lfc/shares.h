@@ -51,11 +51,19 @@ typedef struct lfc_shares {
 /* What ob1 wants a share for: to begin with a message (or for a word of its own), or to go on with one. */
 enum lfc_purpose { LFC_BEGIN, LFC_GO_ON };
 
+/* For a peer of which module this thread is in a callback of ob1's: 1 + the module; 0: in none. It is asked for the
+ * place once, which costs more than to write to it. */
+unsigned* lfc_visited(void);
+struct lfc_visit {
+  unsigned* place;
+  unsigned outer; /* what has been there */
+};
+
 /* One callback of ob1's. */
 struct lfc_walk {
   uint64_t refusals; /* of all peers, at its begin */
   bool outer, outer_refused;
-  unsigned outer_visit;
+  struct lfc_visit visit;
 };
 
 static inline bool lfc_shares_left(const lfc_shares* shares) {
@@ -71,8 +79,13 @@ struct lfc_walk lfc_walk_begin(lfc_shares* shares);
 void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk);
 /* Around every other callback of ob1's in which it may go through its list, where both modules have peers: for a peer
  * of which module it is. */
-unsigned lfc_visit_begin(enum lfc_module module);
-void lfc_visit_end(unsigned outer);
+static inline struct lfc_visit lfc_visit_begin(enum lfc_module module) {
+  unsigned* const place = lfc_visited();
+  const struct lfc_visit visit = {place, *place};
+  *place = 1u + module;
+  return visit;
+}
+static inline void lfc_visit_end(struct lfc_visit visit) { *visit.place = visit.outer; }
 /* Whether ob1 must not be called back for this peer from inside the call that it makes now. */
 bool lfc_shares_hold(const lfc_shares* shares);
 

@@ -39,3 +39,13 @@ bool lfc_modex_has(const char* key, const opal_process_name_t* process) {
   free(bytes);
   return found;
 }
+
+uint32_t lfc_job_size(void) {
+  const opal_process_name_t all = {.jobid = OPAL_PROC_MY_NAME.jobid, .vpid = OPAL_VPID_WILDCARD};
+  uint32_t size = 0;
+  uint32_t* place = &size;
+  int status = OPAL_ERROR;
+  OPAL_MODEX_RECV_VALUE_OPTIONAL(status, LFC_MODEX_JOB_SIZE, (opal_process_name_t*)&all, &place,
+                                 LFC_MODEX_UINT32);
+  return status == OPAL_SUCCESS ? size : 0;
+}

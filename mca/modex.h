@@ -23,6 +23,9 @@ bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t
  * mpirun: they are opened only after the exchange. By btl lfc. */
 void lfc_modex_publish_part(void);
 
+/* How many processes this one's job has; 0: nobody says. */
+uint32_t lfc_job_size(void);
+
 /* Whether that process published something under the key. */
 bool lfc_modex_has(const char* key, const opal_process_name_t* process);
 

@@ -31,6 +31,8 @@
 #if OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION == 1
 #include "opal/mca/pmix/pmix.h"
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+#define LFC_MODEX_JOB_SIZE OPAL_PMIX_JOB_SIZE
+#define LFC_MODEX_UINT32 OPAL_UINT32
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
 /* Its mpirun reads a text that is being overwritten: one of six is lost, with an ORTE_ERROR_LOG in its place. */
@@ -51,6 +53,8 @@ typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
 #include "opal/mca/pmix/pmix-internal.h"
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
+#define LFC_MODEX_JOB_SIZE PMIX_JOB_SIZE
+#define LFC_MODEX_UINT32 PMIX_UINT32
 /* Our put reports completion only when the target's memory has changed. */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0

@@ -5,6 +5,7 @@
 #ifndef LFC_MCA_PROGRESS_H
 #define LFC_MCA_PROGRESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "opal_config.h"
@@ -16,9 +17,9 @@
  * left so, whichever thread ends first; another that waits meanwhile may look once more before it gives way.
  * Held by tests/progress/keep_turn.c. */
 static inline void lfc_progress_keeping_turn(void) {
-  static bool gives_way;
-  if (opal_progress_yield_when_idle) gives_way = true;
-  if (!gives_way) {
+  static atomic_bool gives_way;
+  if (opal_progress_yield_when_idle) atomic_store_explicit(&gives_way, true, memory_order_relaxed);
+  if (!atomic_load_explicit(&gives_way, memory_order_relaxed)) {
     opal_progress();
     return;
   }

@@ -192,4 +192,4 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace lfc::neon
 
 extern "C" __attribute__((visibility("default")))
-const lfc::neon::Native lfc_neon_native_1 = {lfc::neon::serves, lfc::neon::open};
+const lfc::neon::Native lfc_neon_native_2 = {lfc::neon::serves, lfc_native_number, lfc::neon::open};

@@ -2,8 +2,14 @@
 
 #include "osc_neon.h"
 
+#include "communicator_key.h"
+
 bool lfc_native_serves(MPI_Win win) {
   return win == MPI_WIN_NULL ? rma_open_windows() : rma_serves(win);
+}
+
+int lfc_native_number(MPI_Win win) {
+  return rma_serves(win) ? (int)(lfc_communicator_key(rma_module_of(win)->comm) & 0x3fffff) : 0;
 }
 
 uint32_t lfc_native_peer(MPI_Comm comm, int rank) {

@@ -36,7 +36,6 @@ typedef struct rma_component {
   struct lfc_osc_parameters said;
   bool told;      /* why it declines */
   bool told_lock; /* that a window with no_locks is locked */
-  size_t windows; /* that exist; progress is registered while there are any */
 } rma_component;
 extern rma_component mca_osc_neon_component;
 
@@ -74,7 +73,6 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
 /* The peer of that rank; LFC_NO_PEER for this process itself, and for one that is not reachable:
  * then `why` says why. */
 uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
-int rma_progress(void);
 /* Whether the window is one of ours. */
 bool rma_serves(const ompi_win_t* win);
 

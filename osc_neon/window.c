@@ -6,7 +6,16 @@
 
 #include "modex.h"
 
-int rma_progress(void) { return lfc_rma_serve(); }
+/* Progress is registered while there are windows. Threads may make and free some at a time. */
+static void count_windows(int change) {
+  static opal_mutex_t lock = OPAL_MUTEX_STATIC_INIT;
+  static int windows;
+  opal_mutex_lock(&lock);
+  if (windows == 0) (void)opal_progress_register(lfc_rma_serve);
+  windows += change;
+  if (windows == 0) (void)opal_progress_unregister(lfc_rma_serve);
+  opal_mutex_unlock(&lock);
+}
 
 uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size) {
   why[0] = '\0';
@@ -163,7 +172,7 @@ static int free_window(ompi_win_t* win) {
     (void)comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   win->w_osc_module = NULL;
   discard(module);
-  if (--mca_osc_neon_component.windows == 0) (void)opal_progress_unregister(rma_progress);
+  count_windows(-1);
   return rma_error(status);
 }
 
@@ -250,7 +259,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   lfc_rma_window_close_segment(module->window);
   module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
   if (mca_osc_neon_component.said.verbose >= 1) tell(module);
-  if (mca_osc_neon_component.windows++ == 0) (void)opal_progress_register(rma_progress);
+  count_windows(1);
   if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
     *base = lfc_rma_window_memory(module->window);
   *model = MPI_WIN_UNIFIED;

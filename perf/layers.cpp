@@ -1,4 +1,4 @@
-// layers: half round trip of the layers below MPI, between two pinned processes of this host.
+// layers: half round trip of the layers below MPI, between two pinned processes of this node.
 //
 //   layers [seconds per point=0.05]
 //

@@ -143,6 +143,8 @@ inline const std::size_t kCollRow = limit("coll_row", 16, 4 * 1024);
 inline const std::size_t kCollDirect = limit("coll_direct", 1, 16 * 1024);
 // Packets of one operation that may wait in the NI.
 inline const std::uint32_t kCollUnsent = limit("coll_unsent", 1, 16);
+// Operations of a communicator that go on side by side.
+inline const std::uint64_t kCollBeside = limit("coll_beside", 1, 32);
 // Chunks that a head may have contributed and not got back.
 inline const std::uint64_t kCollAhead = limit("coll_ahead", 1, 16);
 inline constexpr std::size_t kMostCollBoards = 16384;

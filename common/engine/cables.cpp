@@ -157,6 +157,11 @@ bool open_verbs(CableOpening& opening) {
   return opening.add(make_verbs_link(verbs, opening.ni.identity(), opening.sink(),
                                      opening.ni.counters(), opening.why_not));
 }
+
+// On one node nobody needs it, and it would pin memory.
+bool has_use_for_verbs(const NiOptions& options) {
+  return options.other_nodes && has_active_rdma_port();
+}
 #endif
 
 constexpr Cable kCables[] = {
@@ -164,7 +169,7 @@ constexpr Cable kCables[] = {
     {"loop", "the process itself", true, false, false, open_loop},
     {"shm", "processes of this node", true, false, false, open_shm},
 #ifdef LFC_VERBS
-    {"verbs", "other nodes, by RDMA devices", false, true, false, open_verbs},
+    {"verbs", "other nodes, by RDMA devices", true, true, false, open_verbs, has_use_for_verbs},
 #endif
     {"tcp", "other nodes, by our own TCP", true, true, false, open_tcp},
     {"ofi", "other nodes, by a provider of libfabric", false, true, true, open_ofi},

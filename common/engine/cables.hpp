@@ -1,5 +1,6 @@
 // Cables: the kinds of links there are, one row each: name, what it reaches, whether it is used when none is named,
-// which options it heeds, and how it is opened. A new kind of link is its folder and a row here.
+// which options it heeds, how it is opened, and where that is worth trying. A new kind of link is its folder and a row
+// here.
 //
 //   CableOpening opening{options, policy, *ni};
 //   if (!find_cable("shm")->open(opening)) complain(*opening.option_at_fault, opening.why_not);
@@ -46,6 +47,8 @@ struct Cable {
   bool heeds_provider;
   // Opens a link, or several as one, and adds it. False: impossible, the opening says why.
   bool (*open)(CableOpening& opening);
+  // Of one that few nodes have: whether to try, if it was not named. It is left out silently then. Null: always.
+  bool (*is_worth_trying)(const NiOptions& options) = nullptr;
 };
 
 // In order of preference.

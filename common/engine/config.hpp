@@ -57,8 +57,10 @@ struct Config {
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
   std::size_t queue_memory = limits::kQueueMemory;
-  // Told when a link does not connect to a peer that it reaches, and another one does; why the first did not.
+  // Told when shared memory does not connect to a peer that it reaches, and another link does; why it did not.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;
+  // Receives one line for the user, once at most: likewise of another link, also if nobody answers on it.
+  void (*notice)(std::string_view line) = nullptr;
   std::vector<int> cpus;  // where the NI thread may run; empty: where its creator may
 };
 

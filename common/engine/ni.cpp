@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
+
+#include "engine/own_section.hpp"
 
 namespace lfc {
 namespace {
-
-// The section of addresses that is the NI's own: its largest message.
-constexpr std::string_view kSection = "ni";
 
 SendLock::Kind lock_kind(const Config& config) noexcept {
   if (config.threads || config.policy == Policy::fixed) return SendLock::Kind::shared;
@@ -33,6 +31,7 @@ Ni::Ni(const Config& config)
       lock_(lock_kind(config)),
       outcomes_(lock_),
       turn_(config_, lock_, counters_, {peers_, sender_, receiver_, services_, outcomes_}),
+      host_(turn_, lock_),
       peers_(config_, identity_, counters_, turn_.activity(), outcomes_),
       sender_(peers_, counters_, turn_.activity(), outcomes_, remote_),
       remote_(lock_, peers_, sender_, counters_, outcomes_),
@@ -48,21 +47,13 @@ Ni::~Ni() {
 
 std::vector<std::byte> Ni::open() {
   AddressWriter writer(identity_);
-  const auto largest = static_cast<std::uint32_t>(max_message());
-  writer.add(kSection, std::as_bytes(std::span(&largest, 1)));
+  write_own_section(writer, peers_.max_payload());
   for (const auto& link : peers_.links()) link->publish(writer);
   std::vector<std::byte> address = std::move(writer).finish();
   address_ = address;
   for (const auto& link : peers_.links()) link->set_own_address(without_key(address));
   turn_.start();
   return address;
-}
-
-std::size_t Ni::max_message_of(const Address& address) noexcept {
-  std::uint32_t largest = 0;
-  const std::span<const std::byte> section = address.section(kSection);
-  if (section.size() == sizeof largest) std::memcpy(&largest, section.data(), sizeof largest);
-  return largest;
 }
 
 // --- Peers ---
@@ -92,10 +83,8 @@ bool Ni::idle(PeerId id) noexcept {
 }
 
 const LinkTraits& Ni::link_traits(PeerId id) const noexcept {
-  static const LinkTraits none{.name = "none"};
   const SendLock::Guard guard(lock_);
-  const Peer& peer = peers_.at(id);
-  return peer.link == nullptr ? none : peer.link->traits();
+  return peers_.at(id).traits();
 }
 
 // --- Messages ---

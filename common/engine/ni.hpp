@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "engine/config.hpp"
+#include "engine/host_side.hpp"
 #include "engine/outcomes.hpp"
 #include "engine/peer_table.hpp"
 #include "engine/receiver.hpp"
@@ -76,8 +77,6 @@ class Ni final : private look::Published {
   // Closes the set-up: tells the links their own address and returns it, to be published. From here
   // on the policy's thread runs.
   std::vector<std::byte> open();
-  // The largest message that whoever has this address takes, whatever the way; 0: it is malformed.
-  static std::size_t max_message_of(const Address& address) noexcept;
   void set_message_handler(MessageHandler handler) noexcept {
     receiver_.host().set_handler(handler);
   }
@@ -102,10 +101,9 @@ class Ni final : private look::Published {
 
   // --- Messages ---
 
-  // Payload bytes of the largest message to any peer.
-  std::size_t max_message() const noexcept { return peers_.max_payload(); }
-  // Sends now and returns true, or returns false and does nothing: no credit, no room in the
-  // link, or older messages are waiting. The slices' bytes may be reused on return.
+  // Sends now and returns true, or returns false and does nothing: no connection (which post()
+  // opens), no credit, no room in the link, or older messages are waiting. The slices' bytes may be
+  // reused on return.
   bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
   // Sends as soon as possible, after everything posted before it. The message and its bytes stay
   // alive until message.done() has been called: by progress(), for who posts may be in the middle of
@@ -116,6 +114,7 @@ class Ni final : private look::Published {
 
   RemoteOrigin& remote() noexcept { return remote_; }
   Services& services() noexcept { return services_; }
+  HostPort& host() noexcept { return host_; }
   class Access : public ServicePort::Access {
    public:
     explicit Access(Ni& ni) noexcept : ServicePort::Access(ni.services_) {}
@@ -128,16 +127,6 @@ class Ni final : private look::Published {
   Turn& turn() noexcept { return turn_; }
   // True when every accepted frame has left this process.
   bool drained() const noexcept;
-  class Attendance {  // see Activity::attend()
-   public:
-    explicit Attendance(Ni& ni) noexcept : activity_(ni.turn_.activity()) { activity_.attend(); }
-    ~Attendance() { activity_.leave(); }
-    Attendance(const Attendance&) = delete;
-    Attendance& operator=(const Attendance&) = delete;
-
-   private:
-    Activity& activity_;
-  };
 
   // --- Observation ---
 
@@ -164,6 +153,7 @@ class Ni final : private look::Published {
   mutable SendLock lock_;
   Outcomes outcomes_;
   Turn turn_;
+  HostSide host_;
   PeerTable peers_;
   Sender sender_;
   RemoteOrigin remote_;

@@ -39,9 +39,9 @@ constexpr nanoseconds kBusyWakeUp = 80us;
 // Whether the machine is crowded is asked so often; one answer costs about as much as a look.
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
+constexpr nanoseconds kMeasuringNap = 100us;  // its core may fall asleep as well
 // Looks at what links keep back, which find that nothing was sent, until there are no more.
 constexpr int kFruitlessWatches = 10;
-constexpr nanoseconds kMeasuringPatience = 20ms;  // for one of them
 
 // `fixed`: passes in vain before a thread that sleeps between two, sleeps; and its sleeps.
 constexpr int kFruitless = 200;
@@ -97,7 +97,6 @@ NiThread::NiThread(Turn& turn)
     throw;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  measure();
 }
 
 NiThread::~NiThread() {
@@ -145,45 +144,30 @@ void NiThread::prepare() noexcept {
 
 void NiThread::run() noexcept {
   prepare();
-  answer_measurement();
   AsymmetricFence::register_process();
   if (turn_.config().policy == Policy::fixed) {
     own();
   } else {
+    measure();
     float_around();
   }
 }
 
 // --- What a wake-up costs ---
 
-void NiThread::measure() {
-  if (delay_ == 0ns) {
-    std::array<nanoseconds, kMeasurements> costs;
-    for (nanoseconds& cost : costs) {
-      std::this_thread::sleep_for(100us);  // until it sleeps, and its core perhaps as well
-      woken_at_.store(0, std::memory_order_relaxed);
-      const nanoseconds from = now();
-      wake();
-      std::int64_t at = 0;
-      while ((at = woken_at_.load(std::memory_order_relaxed)) == 0 &&
-             now() - from < kMeasuringPatience)
-        relax();
-      cost = at == 0 ? kMeasuringPatience : nanoseconds(at) - from;
-    }
-    // Not the median: what is sought is the machine's cost, not the load of the moment.
-    std::sort(costs.begin(), costs.end());
-    wake_up_cost_ = costs[1];
-    delay_ = std::clamp(2 * wake_up_cost_, kShortestDelay, kLongestDelay);
+// By naps of its own, so that nobody waits for it: a program's start is when a crowded machine has no processor to give
+// to another thread.
+void NiThread::measure() noexcept {
+  if (delay_ != 0ns) return;
+  std::array<nanoseconds, kMeasurements> costs;
+  for (nanoseconds& cost : costs) {
+    const nanoseconds from = now();
+    std::this_thread::sleep_for(kMeasuringNap);
+    cost = now() - from - kMeasuringNap;
   }
-  measured_.store(true, std::memory_order_release);  // pairs with the acquire below
-  wake();
-}
-
-void NiThread::answer_measurement() noexcept {
-  while (!measured_.load(std::memory_order_acquire)) {
-    if (wait(Watchdog::kForever, false) == Woken::by_wake)
-      woken_at_.store(now().count(), std::memory_order_relaxed);
-  }
+  // Not the median: what is sought is the machine's cost, not the load of the moment.
+  std::sort(costs.begin(), costs.end());
+  delay_ = std::clamp(2 * costs[1], kShortestDelay, kLongestDelay);
 }
 
 // --- floating ---

@@ -28,7 +28,7 @@ class Turn;
 
 class NiThread {
  public:
-  // Starts it; with `floating` it first measures what a wake-up costs (a few ms at most).
+  // Starts it. With `floating` it first measures what a wake-up costs; nobody waits for that.
   explicit NiThread(Turn& turn);
   ~NiThread();
   NiThread(const NiThread&) = delete;
@@ -37,8 +37,6 @@ class NiThread {
   void wake() noexcept;
   // Whether the caller is such a thread: it must not touch anything of the host's.
   static bool is_current() noexcept;
-  std::chrono::nanoseconds wake_up_cost() const noexcept { return wake_up_cost_; }
-  std::chrono::nanoseconds delay() const noexcept { return delay_; }
 
  private:
   template <class>
@@ -47,8 +45,7 @@ class NiThread {
 
   void run() noexcept;
   void prepare() noexcept;
-  void answer_measurement() noexcept;
-  void measure();
+  void measure() noexcept;
   void float_around() noexcept;
   std::uint64_t presence() noexcept;
   // By what the machine is like now.
@@ -62,14 +59,11 @@ class NiThread {
 
   Turn& turn_;
   std::vector<pollfd> fds_;  // wake() first, then the links
-  std::chrono::nanoseconds wake_up_cost_{0};
   std::chrono::nanoseconds delay_;
   Linger linger_;              // how long it looks for more before it goes to sleep again
   std::uint64_t streams_ = 0;  // seen lately
   int fruitless_watches_ = 0;  // since they have changed
   std::atomic<bool> stop_{false};
-  std::atomic<std::int64_t> woken_at_{0};  // while measuring
-  std::atomic<bool> measured_{false};
   // For who looks from outside: what it is about, and when the host's presence has last changed as far as it knows.
   std::atomic<Watchdog::Action> action_{Watchdog::Action::rest};
   std::atomic<std::uint64_t> presence_{0};

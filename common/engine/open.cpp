@@ -33,9 +33,10 @@ std::vector<std::string_view> split(std::string_view list) {
   return items;
 }
 
-bool names_no_link(const NiOptions& options) {
-  return said(options.links) == default_links() && said(options.interfaces).empty() &&
-         said(options.provider).empty();
+bool names_no_link(const NiOptions& options) { return said(options.links) == default_links(); }
+
+bool names_no_device(const NiOptions& options) {
+  return said(options.interfaces).empty() && said(options.provider).empty();
 }
 
 std::string quoted(std::string_view value) { return "'" + std::string(value) + "'"; }
@@ -76,7 +77,7 @@ std::string find_fault(const NiOptions& options) {
   const lfc_btl_parameters* const parameters = &options;
   if (!lfc_parameters_check(lfc_btl_parameter_table(), parameters, text, sizeof text)) return text;
   if (options.upcalls && said(options.policy) == "single")
-    return fault(options, options.upcalls, "need the NI thread, but policy is 'single'");
+    return fault(options, options.upcalls, "need the engine's thread, but policy is 'single'");
   PortRange ports;
   std::string problem;
   if (!parse_ports(said(options.ports), ports, problem))
@@ -135,6 +136,36 @@ std::string not_waking(const Ni& ni) {
   return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
 }
 
+// Links that are not open, and why: all, and those that every node should have.
+struct LeftOut {
+  std::string all;
+  std::string missed;
+};
+
+void add_reason(std::string& reasons, const std::string& reason) {
+  reasons += (reasons.empty() ? "" : ", ") + reason;
+}
+
+// False: it should be there, and `error` says why it is not.
+bool open_link(const Cable& cable, CableOpening& opening, LeftOut& left_out, std::string& error) {
+  const NiOptions& options = opening.options;
+  const bool optional = names_no_link(options) && cable.is_worth_trying != nullptr;
+  if (opening.full() || (optional && !cable.is_worth_trying(options))) return true;
+  opening.option_at_fault = &options.links;
+  opening.why_not.clear();
+  if (cable.open(opening)) return true;
+  const std::string reason = std::string(cable.name) + ": " + opening.why_not;
+  const bool tolerated = names_no_link(options) && names_no_device(options) &&
+                         opening.option_at_fault == &options.links;
+  if (!optional && !tolerated) {
+    error = fault(options, *opening.option_at_fault, reason);
+    return false;
+  }
+  add_reason(left_out.all, reason);
+  if (!optional) add_reason(left_out.missed, reason);
+  return true;
+}
+
 std::string describe(const CableOpening& opening, const std::string& left_out) {
   const NiOptions& options = opening.options;
   std::string text = "links";
@@ -142,7 +173,7 @@ std::string describe(const CableOpening& opening, const std::string& left_out) {
   if (!left_out.empty()) text += "; not open: " + left_out;
   text += opening.notes;
   const std::uint64_t frame =
-      std::max(opening.ni.max_message(), opening.ni.peers().max_far_message());
+      std::max(opening.ni.peers().max_payload(), opening.ni.peers().max_far_message());
   text +=
       "; frames <= " + std::to_string(frame) + " B, windows " +
       std::to_string(options.initial_window) + ".." + std::to_string(options.max_window) +
@@ -172,33 +203,23 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.window_cap = options.window_cap;
   config.threads = options.threads;
   config.detour = options.detour;
+  config.notice = options.notice;
   const std::string policy = decide_policy(options, config);
   if (config.policy != Policy::single) AsymmetricFence::leave_to_thread();  // the start has no time
   auto ni = std::make_unique<Ni>(config);
 
-  const bool by_default = names_no_link(options);
   CableOpening opening{options, config.policy, *ni};
-  std::string left_out;
-  for (const std::string_view name : split(said(options.links))) {
-    if (opening.full()) break;
-    opening.option_at_fault = &options.links;
-    opening.why_not.clear();
-    if (find_cable(name)->open(opening)) continue;
-    const std::string reason = std::string(name) + ": " + opening.why_not;
-    if (!by_default || opening.option_at_fault != &options.links) {
-      error = fault(options, *opening.option_at_fault, reason);
-      return nullptr;
-    }
-    left_out += (left_out.empty() ? "" : ", ") + reason;
-  }
+  LeftOut left_out;
+  for (const std::string_view name : split(said(options.links)))
+    if (!open_link(*find_cable(name), opening, left_out, error)) return nullptr;
   if (opening.open.empty()) {
-    error = fault(options, options.links, "none can be opened: " + left_out);
+    error = fault(options, options.links, "none can be opened: " + left_out.all);
     return nullptr;
   }
-  if (!left_out.empty() && options.neighbours > 1 && options.detour != nullptr)
-    options.detour(opening.open.back(), left_out);
+  if (!left_out.missed.empty() && options.neighbours > 1 && options.detour != nullptr)
+    options.detour(opening.open.back(), left_out.missed);
   if (config.policy != Policy::single) notes = not_waking(*ni);
-  notes = policy + notes + "; " + describe(opening, left_out);
+  notes = policy + notes + "; " + describe(opening, left_out.all);
   return ni;
 }
 

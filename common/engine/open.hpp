@@ -9,7 +9,8 @@
 //   if (!ni) complain(error);   // "links: there is no link 'smh' (accepted: ..."
 //
 // A link that the user named must open, or nothing is opened; of the links of the default list
-// those that cannot open are left out, and `notes` says why.
+// those that cannot open are left out, and `notes` says why. The link verbs is in that list where it
+// was built, and opened where a port is active and the job has processes on other nodes.
 #pragma once
 
 #include <array>
@@ -42,6 +43,7 @@ struct NiOptions : lfc_btl_parameters {
   bool threads = false;          // several threads call at the same time
   std::uint32_t neighbours = 1;  // processes of the job on this node, this one included
   std::uint32_t neighbour = 0;   // which of them this one is, from 0
+  bool other_nodes = true;       // the job has processes there
   // Told when neighbours do not reach each other by shared memory: what they use instead, and why.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;
   // Receives one line for the user when a link cannot do all it should.

@@ -45,6 +45,11 @@ struct alignas(kCacheLine) Peer {
   Peer(PeerId id_, const Address& address_, std::uint32_t window)
       : id(id_), flow(address_.identity().initial_window, window), address(address_) {}
   bool is_lost() const noexcept { return state >= State::broken; }
+  // Of the link that carries its frames; named "none" when none does.
+  const LinkTraits& traits() const noexcept {
+    static const LinkTraits none{.name = "none"};
+    return link == nullptr ? none : link->traits();
+  }
 
   PeerId id;
   State state = State::known;

@@ -15,12 +15,23 @@ namespace {
 constexpr std::size_t kOwnDescriptors = 256;
 constexpr std::size_t kPeerDescriptors = 8;
 
+// Which link carries what is for the peer, and why not the one before.
+void tell_once(void (*&notice)(std::string_view line), const Peer& peer,
+               const std::string& reasons) {
+  if (notice == nullptr) return;
+  const ProcessName name = peer.address.identity().name;
+  std::exchange(notice, nullptr)("rank " + std::to_string(name.rank) + " is reached by " +
+                                 std::string(peer.link->name()) + ": " + reasons +
+                                 "; of others for which this holds nothing is said");
+}
+
 }  // namespace
 
 PeerTable::PeerTable(const Config& config, const Identity& identity, Counters& counters,
                      Activity& activity, Outcomes& outcomes)
     : window_(identity.initial_window),
       detour_(config.detour),
+      notice_(config.notice),
       counters_(counters),
       activity_(activity),
       outcomes_(outcomes),
@@ -121,9 +132,23 @@ void PeerTable::charge(Peer& peer, Link& link) {
 
 bool PeerTable::connect_anew(Peer& peer) {
   if (peer.state != Peer::State::known) return false;
-  // The chosen link first, then the less preferred ones that also reach the peer.
   std::string reasons;
-  for (std::size_t i = peer.link_index; i < links_.size(); ++i) {
+  const bool was_shared_memory = peer.link->traits().arrives_in_send;
+  if (!connect_from(peer.link_index, peer, reasons)) {
+    lose(peer, Peer::State::broken, "no link connects: " + reasons);
+    return false;
+  }
+  if (reasons.empty()) return true;
+  if (!was_shared_memory) {
+    tell_once(notice_, peer, reasons);
+  } else if (detour_ != nullptr) {
+    detour_(peer.link->name(), reasons);
+  }
+  return true;
+}
+
+bool PeerTable::connect_from(std::size_t index, Peer& peer, std::string& reasons) {
+  for (std::size_t i = index; i < links_.size(); ++i) {
     std::string why;
     Link& link = *links_[i];
     if (&link != peer.link && !link.reach(peer.address, why)) continue;
@@ -133,13 +158,22 @@ bool PeerTable::connect_anew(Peer& peer) {
       peer.link_index = static_cast<std::uint8_t>(i);
       peer.state = Peer::State::connected;
       charge(peer, link);
-      if (!reasons.empty() && detour_ != nullptr) detour_(link.name(), reasons);
       return true;
     }
     reasons += (reasons.empty() ? "" : "; ") + std::string(link.name()) + ": " + why;
   }
-  lose(peer, Peer::State::broken, "no link connects: " + reasons);
   return false;
+}
+
+// What waits is tried again soon, because the link that has taken nothing of it was to have room some time.
+bool PeerTable::turn_from(Peer& peer, Link& link, std::string_view why) {
+  if (peer.state != Peer::State::connected || peer.link != &link) return true;
+  std::string reasons;
+  if (!connect_from(peer.link_index + std::size_t{1}, peer, reasons)) return false;
+  for (Watcher* watcher : watchers_) watcher->on_turned(peer);
+  tell_once(notice_, peer,
+            std::string(link.name()) + ": nobody answers (" + std::string(why) + ")");
+  return true;
 }
 
 void PeerTable::lose(Peer& peer, Peer::State state, std::string_view why) {

@@ -4,6 +4,7 @@
 //   peers.add_link(std::move(link));                         // in order of preference
 //   Peer& peer = peers.at(peers.add(address, why_not));
 //   if (peers.connect(peer)) transmit();                     // before the first frame to it
+//   if (peers.turn_from(peer, *peer.link, "why")) ...        // nobody answers there: by the next link
 //   peers.lose(peer, Peer::State::broken, "why");            // once: all watchers are told
 //
 // Invariants: a peer keeps its PeerId, and its place in memory, until the end of the NI; a name has one peer that is
@@ -32,10 +33,11 @@ namespace lfc {
 
 class PeerTable {
  public:
-  // Whoever keeps something for a peer is told that it is lost.
+  // Whoever keeps something for a peer is told that it is lost, and that it has another link.
   class Watcher {
    public:
     virtual void on_lost(Peer& peer) = 0;
+    virtual void on_turned(Peer& /*peer*/) {}
 
    protected:
     ~Watcher() = default;
@@ -72,6 +74,9 @@ class PeerTable {
 
   // Connects it, by the next link if the chosen one cannot. False: it is lost.
   bool connect(Peer& peer) { return peer.state == Peer::State::connected || connect_anew(peer); }
+  // Nobody answers on `link`, on which nothing has been sent. True: it does not carry what is for the peer any more;
+  // false: no other one does.
+  bool turn_from(Peer& peer, Link& link, std::string_view why);
   void lose(Peer& peer, Peer::State state, std::string_view why);
 
   WindowBudget& budget() noexcept { return budget_; }
@@ -85,9 +90,12 @@ class PeerTable {
   Peer& insert(const Address& address);
   void charge(Peer& peer, Link& link);
   bool connect_anew(Peer& peer);
+  // By the first from `index` on that reaches and connects it. `reasons`: why those before it do not.
+  bool connect_from(std::size_t index, Peer& peer, std::string& reasons);
 
   const std::uint32_t window_;
   void (*const detour_)(std::string_view link, std::string_view why);
+  void (*notice_)(std::string_view line);  // null once something has been said
   Counters& counters_;
   Activity& activity_;
   Outcomes& outcomes_;

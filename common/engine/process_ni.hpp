@@ -8,7 +8,7 @@
 //   }
 //
 //   static PerProcess<Windows> shared;                // a service on it, one for all who use it
-//   std::shared_ptr<Windows> windows = shared.get(host);
+//   std::shared_ptr<Windows> windows = shared.get([&](Ni& ni) { return Windows(ni.services(), host); });
 //
 // Threads: any; a user keeps his shared_ptr for as long as he has a service attached.
 #pragma once
@@ -25,27 +25,31 @@ namespace lfc {
 std::shared_ptr<Ni> process_ni() noexcept;
 void set_process_ni(std::shared_ptr<Ni> ni) noexcept;
 
-// Something that the process has once while anybody uses it, made of its NI.
+// Something that the process has once while anybody uses it, made of its NI, which stays as long.
 template <class Thing>
 class PerProcess {
  public:
-  // Null: there is no NI. `rest` is what Thing's constructor takes after it; the first user's counts.
-  template <class... Rest>
-  std::shared_ptr<Thing> get(Rest&&... rest) {
+  // Null: there is no NI. `make` returns the Thing of the NI it is given; the first user's counts.
+  template <class Make>
+  std::shared_ptr<Thing> get(Make make) {
     const std::lock_guard guard(mutex_);
     std::shared_ptr<Ni> ni = process_ni();
     if (ni == nullptr) return nullptr;
-    std::shared_ptr<Thing> thing = shared_.lock();
-    if (thing == nullptr) {
-      thing = std::make_shared<Thing>(std::move(ni), std::forward<Rest>(rest)...);
-      shared_ = thing;
-    }
-    return thing;
+    std::shared_ptr<Kept> kept = shared_.lock();
+    if (kept == nullptr) shared_ = kept = std::make_shared<Kept>(std::move(ni), make);
+    return {kept, &kept->thing};
   }
 
  private:
+  struct Kept {
+    template <class Make>
+    Kept(std::shared_ptr<Ni> of, Make& make) : ni(std::move(of)), thing(make(*ni)) {}
+    std::shared_ptr<Ni> ni;
+    Thing thing;
+  };
+
   std::mutex mutex_;
-  std::weak_ptr<Thing> shared_;
+  std::weak_ptr<Kept> shared_;
 };
 
 }  // namespace lfc

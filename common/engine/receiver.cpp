@@ -80,8 +80,14 @@ void Receiver::on_placed(PeerId id, Meta meta, const Placing& frame) {
 
 PeerId Receiver::on_connect(Link& link, const Address& from) { return peers_.admit(link, from); }
 
-void Receiver::on_broken(PeerId id, Link&, std::string_view why) {
-  if (peers_.has(id)) peers_.lose(peers_.at(id), Peer::State::broken, why);
+bool Receiver::on_unanswered(PeerId id, Link& link, std::string_view why) {
+  return peers_.has(id) && peers_.turn_from(peers_.at(id), link, why);
+}
+
+void Receiver::on_broken(PeerId id, Link& link, std::string_view why) {
+  if (peers_.has(id))
+    peers_.lose(peers_.at(id), Peer::State::broken,
+                std::string(link.name()) + ": " + std::string(why));
 }
 
 void Receiver::refuse(Peer& peer, Meta meta) {

@@ -56,6 +56,7 @@ class Receiver final : public FrameSink {
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& said) const override { return peers_.published(said); }
+  bool on_unanswered(PeerId peer, Link& link, std::string_view why) override;
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
   Keep may_keep(bool stream) noexcept override { return activity_.may_keep(stream); }
 

@@ -339,6 +339,16 @@ void RemoteOrigin::on_lost(Peer& peer) {
   });
 }
 
+// What waits names memory as the link before knew it.
+void RemoteOrigin::on_turned(Peer& peer) {
+  for (Waiting* item = peer.waiting.front(); item != nullptr; item = item->next) {
+    if (item->kind != Waiting::Kind::operation) continue;
+    auto& op = static_cast<RemoteOp&>(*item);
+    op.native = false;
+    op.choice.reset();
+  }
+}
+
 void RemoteOrigin::call_back(RemoteOp& op) {
   RemoteOrigin& origin = *op.link_operation.origin;
   Operation* operation = op.operation;

@@ -1,5 +1,5 @@
 // RemoteOrigin: puts, gets and atomics that this process starts on others' memory, natively where the link can and in
-// frames where it cannot; and the registrations of its own memory.
+// frames where it cannot; and the registrations of its own memory. What services have of it is MemoryPort.
 //
 //   RegionHandle region;
 //   ni.remote().register_memory(buffer, size, kRemoteWrite, region);     // the target publishes it
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/memory_port.hpp"
 #include "engine/message_ways.hpp"
 #include "engine/outcomes.hpp"
 #include "engine/remote_memory.hpp"
@@ -25,7 +26,9 @@
 
 namespace lfc {
 
-class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher {
+class RemoteOrigin final : public MemoryPort,
+                           public Sender::Operations,
+                           private PeerTable::Watcher {
  public:
   RemoteOrigin(SendLock& lock, PeerTable& peers, Sender& sender, Counters& counters,
                Outcomes& outcomes)
@@ -41,35 +44,30 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
 
   // --- The host ---
 
-  bool register_memory(void* data, std::size_t size, std::uint32_t access, RegionHandle& out);
-  void deregister_memory(RegionHandle& handle) noexcept;
+  bool register_memory(void* data, std::size_t size, std::uint32_t access,
+                       RegionHandle& out) override;
+  void deregister_memory(RegionHandle& handle) noexcept override;
+  bool is_native(PeerId peer) noexcept override;
+  void put(PeerId peer, const void* source, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
+  void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
+           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
+  bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept override;
+  bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
+                   const RegionHandle& remote, std::size_t size) noexcept override;
   // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
   bool registration_costs() const noexcept;
-  // Each starts one operation; operation->done is called exactly once, possibly inside the call.
-  // put and atomics have finished when the target's memory has changed. `local` may be null (the
-  // link registers as needed); sizes in bytes; addresses are the target's.
-  void put(PeerId peer, const void* source, const RegionHandle* local, std::uint64_t address,
-           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
-  void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
-           const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
   // The same as get(), of a message that its sender has announced and lets go when it has come: by whichever way is
   // faster, also one on which the sender's NI has to work.
   void fetch(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
              const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
-  // put() and get(), finished on return, where the link copies within the call and nothing waits before it. False:
-  // nothing was done, and what is wrong, if anything, put() and get() tell.
-  bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
-                   const RegionHandle& remote, std::size_t size) noexcept;
-  bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
-                   const RegionHandle& remote, std::size_t size) noexcept;
-  // Applies `request` at the target with a real CPU atomic; stores the old value (request.width
+  // As put(): applies `request` at the target with a real CPU atomic; stores the old value (request.width
   // bytes) at `result` unless that is null. `address` must be aligned to the width.
   void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
               const RegionHandle& remote, void* result, Operation* operation) noexcept;
   // Operations started towards the peer and not finished.
   std::size_t outstanding(PeerId peer) noexcept;
-  // True when put/get to this peer need no help of its NI.
-  bool is_native(PeerId peer) noexcept;
   // Whether a message of so many bytes gets to this peer sooner when its receiver fetches it by get()
   // than as a sequence of messages.
   bool fetch_is_faster(PeerId peer, std::size_t size) noexcept;
@@ -85,6 +83,7 @@ class RemoteOrigin final : public Sender::Operations, private PeerTable::Watcher
   Sender::Step send(Peer& peer, Waiting& item) override;
   void fail(Waiting& item) override;
   void on_lost(Peer& peer) override;
+  void on_turned(Peer& peer) override;
 
   RemoteOp& begin(Peer& peer, RemoteOp::Type type, void* local, std::uint64_t address,
                   const RegionHandle& remote, std::size_t size, Operation* operation);

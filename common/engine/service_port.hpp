@@ -8,13 +8,14 @@
 //     if (!port.try_send(peer, ServiceId::test, slices, 2)) port.post(peer, message); }
 //
 // All but attach() are called with Access held: by the service, from inside the callbacks of the control program, or by
-// its host side, which takes it.
+// its host side, which takes it. What a service needs beside it: MemoryPort, HostPort.
 // Invariants: a `service` frame's buffer is freed exactly once, by the verdict or by release() or ack()
 // (tests/unit/engine/service_test.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "engine/service.hpp"
 #include "engine/waiting.hpp"
@@ -50,11 +51,17 @@ class ServicePort {
 
   // The peer with this name, if it is known; kNoPeer if not.
   virtual PeerId find(ProcessName name) const noexcept = 0;
+  // Finds or makes it, as Ni::add_peer().
+  virtual PeerId add(const Address& address, std::string& why_not) = 0;
   virtual ProcessName name(PeerId peer) const noexcept = 0;
   // Lost: on_lost() has been or will be called.
-  virtual bool is_broken(PeerId peer) const noexcept = 0;
-  // Payload bytes of the largest frame.
+  virtual bool is_lost(PeerId peer) const noexcept = 0;
+  // What kind of link carries frames to the peer; named "none" when none does.
+  virtual const LinkTraits& link_traits(PeerId peer) const noexcept = 0;
+  // Payload bytes of the largest frame that goes to any peer; without Access as well.
   virtual std::size_t max_payload() const noexcept = 0;
+  // The same of whoever has this address; 0: it is malformed. Without Access as well.
+  virtual std::size_t max_payload_of(const Address& address) const noexcept = 0;
 
   // Ni::try_send() of a message that a frame of type `service` follows, or push().
   virtual bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/own_section.hpp"
 #include "engine/sender.hpp"
 #include "engine/service_port.hpp"
 
@@ -30,15 +31,22 @@ class Services final : public ServicePort, private PeerTable::Watcher {
     peers.add_watcher(*this);
   }
 
-  const Peer& peer(PeerId id) const noexcept { return peers_.at(id); }
-
   void attach(ServiceId id, Service* service) noexcept override;
   PeerId find(ProcessName name) const noexcept override { return peers_.find(name); }
-  ProcessName name(PeerId id) const noexcept override { return peer(id).address.identity().name; }
-  bool is_broken(PeerId id) const noexcept override {
-    return peer(id).state == Peer::State::broken;
+  PeerId add(const Address& address, std::string& why_not) override {
+    return peers_.add(address, why_not);
+  }
+  ProcessName name(PeerId id) const noexcept override {
+    return peers_.at(id).address.identity().name;
+  }
+  bool is_lost(PeerId id) const noexcept override { return peers_.at(id).is_lost(); }
+  const LinkTraits& link_traits(PeerId id) const noexcept override {
+    return peers_.at(id).traits();
   }
   std::size_t max_payload() const noexcept override { return peers_.max_payload(); }
+  std::size_t max_payload_of(const Address& address) const noexcept override {
+    return lfc::max_payload_of(address);
+  }
 
   bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,
                     int count) noexcept override {

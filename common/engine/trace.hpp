@@ -55,6 +55,9 @@ class Trace final : public std::enable_shared_from_this<Trace>, private FrameSin
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& said) const override { return to_.published(said); }
   Keep may_keep(bool stream) noexcept override { return to_.may_keep(stream); }
+  bool on_unanswered(PeerId peer, Link& link, std::string_view why) override {
+    return to_.on_unanswered(peer, outer(link), why);
+  }
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
   Link& outer(Link& link) const noexcept;
 

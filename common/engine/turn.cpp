@@ -45,10 +45,6 @@ const std::vector<std::unique_ptr<Link>>& Turn::links() const noexcept {
   return parts_.peers.links();
 }
 
-std::chrono::nanoseconds Turn::wake_up_cost() const noexcept {
-  return thread_ == nullptr ? std::chrono::nanoseconds(0) : thread_->wake_up_cost();
-}
-
 // --- One look ---
 
 // A link without connections can only hear a stranger's first words: that may wait a little, so

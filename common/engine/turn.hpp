@@ -64,8 +64,6 @@ class Turn {
   // however long it takes. They may be nested. Cheap: a store and a load.
   void mask() noexcept;
   void unmask() noexcept;
-  // What a wake-up of the NI thread was measured to take; 0 without one.
-  std::chrono::nanoseconds wake_up_cost() const noexcept;
 
   // --- The NI thread ---
 

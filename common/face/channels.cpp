@@ -95,6 +95,8 @@ bool lfc_channel_send(uint32_t peer, uint8_t tag, const lfc_slice* slices, int c
   return true;
 }
 
+void lfc_channels_progress(void) { channels->ni->progress(); }
+
 void lfc_channels_stop(void) { stopped.store(true, std::memory_order_relaxed); }
 
 lfc_channel_receive* lfc_channel_expect(const lfc_channel_name* name, size_t capacity, bool direct,
@@ -125,6 +127,10 @@ void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag) {
   channels->receiver.foreign(comm, source, tag);
 }
 
+void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag) {
+  channels->receiver.reveal(comm, source, tag);
+}
+
 uint16_t lfc_channels_frame(const lfc_channel_name* name, uint16_t number) {
   return channels->receiver.on_frame(name_of(*name), number);
 }
@@ -148,9 +154,10 @@ void lfc_channels_describe(char* text, size_t size) {
   if (channels == nullptr) return;
   const lfc::channels::Totals& totals = channels->receiver.totals();
   std::snprintf(
-      text, size, "sent=%llu here=%llu given=%llu posted=%llu yielded=%llu",
+      text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu",
       static_cast<unsigned long long>(channels->sent), static_cast<unsigned long long>(totals.here),
-      static_cast<unsigned long long>(totals.given), static_cast<unsigned long long>(totals.posted),
+      static_cast<unsigned long long>(totals.early), static_cast<unsigned long long>(totals.given),
+      static_cast<unsigned long long>(totals.posted),
       static_cast<unsigned long long>(totals.yielded));
 }
 

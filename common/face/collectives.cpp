@@ -5,11 +5,13 @@
 #include <new>
 #include <string>
 
+#include "engine/process_ni.hpp"
 #include "services/collective/collectives.hpp"
 
 namespace {
 
 lfc::Collectives* engine = nullptr;  // of this process
+std::shared_ptr<lfc::Ni> ni;         // on which it runs
 
 // Nobody has to be asked for nothing: `status` is how it ends.
 bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
@@ -50,10 +52,14 @@ const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
 void lfc_coll_close(void) {
   delete engine;
   engine = nullptr;
+  ni.reset();
 }
 
 bool lfc_coll_start_service(bool threads) {
-  return engine != nullptr && engine->start_service(threads);
+  if (engine == nullptr) return false;
+  ni = lfc::process_ni();
+  if (ni != nullptr) engine->start_service(ni->services(), ni->host(), threads);
+  return ni != nullptr;
 }
 
 bool lfc_coll_knows(lfc_coll_process process) {

@@ -133,6 +133,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.threads = from.threads;
   to.neighbours = from.neighbours;
   to.neighbour = from.neighbour;
+  to.other_nodes = from.other_nodes;
   to.notice = notice;
   to.detour = detour;
   return to;
@@ -172,9 +173,8 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
   if (options->said.push_limit != 0)
-    adapter->push = std::make_unique<lfc::Push>(*adapter->ni, options->said.push_limit);
-  if (const auto cost = adapter->ni->turn().wake_up_cost(); cost.count() != 0)
-    notes += "; a wake-up takes " + std::to_string(cost.count() / 1000) + " us";
+    adapter->push = std::make_unique<lfc::Push>(adapter->ni->services(), adapter->ni->host(),
+                                                options->said.push_limit);
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return adapter.release();
@@ -197,7 +197,9 @@ const void* lfc_adapter_address(const lfc_adapter* adapter, size_t* size) {
   return adapter->address.data();
 }
 
-size_t lfc_adapter_max_message(const lfc_adapter* adapter) { return adapter->ni->max_message(); }
+size_t lfc_adapter_max_message(const lfc_adapter* adapter) {
+  return adapter->ni->peers().max_payload();
+}
 
 size_t lfc_adapter_max_far_message(const lfc_adapter* adapter) {
   return adapter->ni->peers().max_far_message();

@@ -16,6 +16,7 @@ using lfc::Partitioned;
 using Totals = lfc::partitioned::Totals;
 
 Partitioned* engine = nullptr;  // of this process
+std::shared_ptr<lfc::Ni> ni;    // on which it runs
 lfc_part_host host{};
 
 struct CounterRow {
@@ -62,14 +63,14 @@ extern "C" {
 
 bool lfc_part_open(const lfc_part_host* from) try {
   host = *from;
-  std::shared_ptr<lfc::Ni> ni = lfc::process_ni();
+  const lfc::partitioned::Host told{
+      [](void* owner, lfc::partitioned::Status status, std::uint64_t bytes) {
+        host.done(owner, static_cast<lfc_part_status>(status), bytes);
+      },
+      host.dropped};
+  if (engine == nullptr) ni = lfc::process_ni();
   if (engine == nullptr && ni != nullptr)
-    engine = new Partitioned(
-        std::move(ni), lfc::partitioned::Host{
-                           [](void* owner, lfc::partitioned::Status status, std::uint64_t bytes) {
-                             host.done(owner, static_cast<lfc_part_status>(status), bytes);
-                           },
-                           host.dropped});
+    engine = new Partitioned(ni->services(), ni->remote(), told);
   return engine != nullptr;
 } catch (const std::exception&) {
   return false;
@@ -78,6 +79,7 @@ bool lfc_part_open(const lfc_part_host* from) try {
 void lfc_part_close(void) {
   delete engine;
   engine = nullptr;
+  ni.reset();
 }
 
 lfc_part_request* lfc_part_send(const lfc_part_shape* shape, const void* data, void* owner) try {

@@ -4,10 +4,12 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/process_ni.hpp"
 #include "services/windows/windows.hpp"
 
 // Only a name: what it points to is an lfc::Window.
@@ -80,11 +82,16 @@ const lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* count) {
 }
 
 bool lfc_rma_open(const lfc_rma_host* from) try {
+  static std::mutex opening;
+  const std::lock_guard guard(opening);
   if (windows != nullptr) return true;
   host = *from;
-  windows = lfc::Windows::of_process({host.progress, [](void* request, WindowStatus status) {
-                                        host.finished(request, to_c(status));
-                                      }});
+  const lfc::WindowsHost told{host.progress, [](void* request, WindowStatus status) {
+                                host.finished(request, to_c(status));
+                              }};
+  static lfc::PerProcess<lfc::Windows> shared;
+  windows = shared.get(
+      [&](lfc::Ni& ni) { return lfc::Windows(ni.services(), ni.remote(), ni.host(), told); });
   return windows != nullptr;
 } catch (const std::exception&) {
   return false;

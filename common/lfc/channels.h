@@ -4,7 +4,7 @@
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
  *   struct lfc_channel_name name = {.comm = index, .source = 3, .tag = 7};
  *   lfc_channel_receive *receive = lfc_channel_expect(&name, capacity, true, request);
- *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.post(request) was called
+ *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.done() or host.post() was called
  *   lfc_channel_arrived(id, frame, size);                           host.done(request, ...), or host.give(...)
  *   if (!lfc_channel_send(peer, tag, slices, 2)) send_otherwise();
  *
@@ -57,6 +57,8 @@ LFC_SHORT_PATH bool lfc_channel_send(uint32_t peer, uint8_t tag, const struct lf
                                      int count);
 /* The same, of what is no message. */
 bool lfc_channel_note(uint32_t peer, uint8_t tag, const struct lfc_slice* slices, int count);
+/* Does what there is to do, as the BTL's progress does. */
+LFC_SHORT_PATH void lfc_channels_progress(void);
 /* From now on nothing is sent on channels: ob1 keeps a message that could be overtaken. */
 void lfc_channels_stop(void);
 
@@ -64,12 +66,14 @@ void lfc_channels_stop(void);
 lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_name* name, size_t capacity,
                                         bool direct, void* request);
 void lfc_channel_drop(lfc_channel_receive* receive);
-/* True: it waits for its channel. */
+/* True: it waits for its channel. Else host.done() or host.post() was called. */
 LFC_SHORT_PATH bool lfc_channel_start(lfc_channel_receive* receive);
 /* Nothing waits for this channel any more. */
 void lfc_channel_yield(lfc_channel_receive* receive);
 /* Before any other receive is posted below; -1 is any. */
 void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag);
+/* Before somebody looks for messages below, likewise. */
+void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag);
 /* A message outside channels: its number below. */
 LFC_SHORT_PATH uint16_t lfc_channels_frame(const struct lfc_channel_name* name, uint16_t number);
 /* False: there is no such channel (any more). The head may be overwritten. */

@@ -10,40 +10,34 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lfc/elements.h"
 
-/* A collective of each kind is one row of kCollectives (collective.hpp) and has one name below, in this order. */
+/* Each kind is a row of lfc/collectives.def. */
 enum lfc_coll_kind {
-  LFC_COLL_BCAST,
-  LFC_COLL_REDUCE,
-  LFC_COLL_ALLREDUCE,
-  /* On one node only, but for small allgathers and alltoalls. `bytes` is a rank's block; all blocks lie in `out` (of a
-   * scatter, in `in`). A block is not touched where it is already: `in` of a gather, `out` of a scatter NULL. */
-  LFC_COLL_ALLGATHER,
-  LFC_COLL_GATHER,
-  LFC_COLL_SCATTER,
-  /* Where all ranks may read each other's memory. Of an alltoall `in_blocks` go to the ranks, and `blocks` come
-   * from them; if both are NULL all are of `bytes`, in order. Of a gatherv `blocks` matter at the root only, of
-   * a scatterv `in_blocks`; elsewhere `bytes` is the own block. `in` of a gatherv, `out` of a scatterv NULL at
-   * the root: not touched. */
-  LFC_COLL_ALLTOALL,
-  LFC_COLL_GATHERV,
-  LFC_COLL_SCATTERV,
-  /* `in` holds a block of `bytes` for each rank. */
-  LFC_COLL_REDUCE_SCATTER,
-  /* Where all ranks may read each other's memory: between `neighbours`. */
-  LFC_COLL_NEIGHBOR_ALLGATHER,
-  LFC_COLL_NEIGHBOR_ALLTOALL,
+#define LFC_COLLECTIVE(kind, name, functions, combines) LFC_COLL_##kind,
+#include "lfc/collectives.def"
+#undef LFC_COLLECTIVE
   LFC_COLL_KINDS /* how many */
 };
-/* What those who watch call them. */
-#define LFC_COLL_NAMES                                                                     \
-  "bcast", "reduce", "allreduce or barrier", "allgather", "gather", "scatter", "alltoall", \
-      "gatherv", "scatterv", "reduce_scatter", "neighbor_allgather", "neighbor_alltoall"
+/* What those who watch call it, whatever number they have found. */
+static inline const char* lfc_coll_name(uint64_t kind) {
+#define LFC_COLLECTIVE(kind, name, functions, combines) name,
+  static const char* const names[] = {
+#include "lfc/collectives.def"
+  };
+#undef LFC_COLLECTIVE
+  return kind < LFC_COLL_KINDS ? names[kind] : "collective";
+}
 /* Whether elements are combined. */
 static inline bool lfc_coll_is_reduction(enum lfc_coll_kind kind) {
-  return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_REDUCE_SCATTER;
+#define LFC_COLLECTIVE(kind, name, functions, combines) combines,
+  static const bool reductions[] = {
+#include "lfc/collectives.def"
+  };
+#undef LFC_COLLECTIVE
+  return reductions[kind];
 }
 /* Where the block of a rank lies, if they are not all alike: bytes. */
 struct lfc_coll_block {

@@ -66,6 +66,7 @@ struct lfc_options {
   uint32_t job, rank;
   bool threads;                   /* several threads call at the same time */
   unsigned neighbours, neighbour; /* processes of the job on this node; which of them this is */
+  bool other_nodes;               /* the job has processes there */
 };
 
 /* Of messages, for ob1. */

@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Over how many members the kernel spreads the flows to one host: by ports, or as they come.
+// Over how many members the kernel spreads the flows to one node: by ports, or as they come.
 unsigned members(const std::string& bonding) {
   const std::string mode = first_line(bonding + "/mode");
   const bool by_hash = mode.starts_with("802.3ad") || mode.starts_with("balance-xor") ||

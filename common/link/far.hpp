@@ -1,5 +1,5 @@
 // Far: whether a round trip over a link costs more than a copy of its largest frame: a get is then a question to
-// another host's processor, and its answer.
+// another node's processor, and its answer.
 //
 //   if (asks_far(ni.link_traits(peer))) send_at_once();
 //

@@ -181,7 +181,7 @@ bool choose(const Item& item, const std::vector<Interface>& all, std::vector<Int
     for (const Interface& interface : all)
       if (begins(item, interface)) covered.push_back(&interface);
   if (covered.empty()) {
-    problem = item.name.empty() ? "no address of this host is in " + item.text +
+    problem = item.name.empty() ? "no address of this node is in " + item.text +
                                       " (there are: " + addresses_of(all) + ")"
                                 : "no interface is named \"" + item.name +
                                       "\" with an IP address (there are: " + names_of(all) + ")";
@@ -355,7 +355,7 @@ bool select_interfaces(std::string_view selection, const std::vector<Interface>&
   bool exclude = false;
   std::vector<Item> items;
   if (!parse_selection(selection, exclude, items, problem)) return false;
-  // Excluding what does not exist is no mistake: one list serves hosts that differ.
+  // Excluding what does not exist is no mistake: one list serves nodes that differ.
   if (items.empty() || exclude) {
     choose_all_but(items, all, chosen);
   } else {
@@ -399,10 +399,10 @@ bool is_virtual(std::string_view device) noexcept {
                      [device](std::string_view each) { return device.starts_with(each); });
 }
 
-// In the tag of a host that the kernel has not told.
+// In the tag of a node that the kernel has not told.
 constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
 
-std::uint64_t host_tag() noexcept {
+std::uint64_t node_tag() noexcept {
   const std::uint64_t boot = boot_hash();
   struct stat network {};
   if (boot != 0 && ::stat("/proc/self/ns/net", &network) == 0) {
@@ -414,11 +414,11 @@ std::uint64_t host_tag() noexcept {
   return fnv1a(std::as_bytes(std::span(name))) | kGuess;
 }
 
-bool is_same_host(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept {
+bool is_same_node(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept {
   return tag == other || (same_address && ((tag | other) & kGuess) != 0);
 }
 
-bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
+bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_node,
                std::string& why_not) {
   const auto refuse = [&](std::string_view why) {
     why_not = peer.text() + " from " + local.name + " (" + local.address.text() + "): ";
@@ -428,9 +428,9 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   if (peer.family != local.address.family) return refuse("one is IPv4, the other IPv6");
   if (peer.is_loopback() != local.address.is_loopback())
     return refuse("one is a loopback address, the other is not");
-  const std::uint64_t host = host_tag();
+  const std::uint64_t node = node_tag();
   if (peer.is_loopback())
-    return is_same_host(host, peer_host, true) || refuse("loopback addresses stay on their host");
+    return is_same_node(node, peer_node, true) || refuse("loopback addresses stay on their node");
 
   IpAddress target = peer;
   target.scope = local.address.scope;  // a link-local address is meant on this device
@@ -448,9 +448,9 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   const std::optional<IpAddress> source = IpAddress::from(reinterpret_cast<sockaddr*>(&from));
   // The kernel talks to its own addresses from that very address.
   const bool ours = source && *source == peer;
-  if (ours != is_same_host(host, peer_host, ours))
-    return refuse(ours ? "this host has that address itself"
-                       : "not an address of this host any more");
+  if (ours != is_same_node(node, peer_node, ours))
+    return refuse(ours ? "this node has that address itself"
+                       : "not an address of this node any more");
   if (ours || peer.in_subnet(local.address, local.prefix)) return true;
   return (source && *source == local.address) || refuse("the route goes through another interface");
 }

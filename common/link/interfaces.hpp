@@ -6,7 +6,7 @@
 //   if (!select_interfaces("eth0,10.77.0.0/24", list_interfaces(), rails, problem))
 //     complain(problem);        // "no interface is named eth0 (there are: lo, eth1)"
 //   ...
-//   if (!can_reach(rails[0], peer_ip, peer_host_tag, why_not)) use_another_link(why_not);
+//   if (!can_reach(rails[0], peer_ip, peer_node_tag, why_not)) use_another_link(why_not);
 //
 // An Interface is one address: a device with three addresses is listed three times. No packet is
 // ever sent from here.
@@ -28,7 +28,7 @@ namespace lfc {
 struct IpAddress {
   sa_family_t family = AF_UNSPEC;
   std::array<std::uint8_t, 16> bytes{};  // network order; IPv4 uses the first four
-  std::uint32_t scope = 0;               // device index, for IPv6 link-local addresses on this host
+  std::uint32_t scope = 0;               // device index, for IPv6 link-local addresses on this node
 
   static std::optional<IpAddress> from(const sockaddr* address) noexcept;
   static std::optional<IpAddress> parse(const std::string& text) noexcept;
@@ -82,17 +82,17 @@ std::optional<Interface> other_family(std::string_view selection, const std::vec
 // Whether such devices are usually made by software, and lead to no other node.
 bool is_virtual(std::string_view device) noexcept;
 
-// A number that is the same for all processes that share this host's network (loopback included)
-// and differs between hosts and between network namespaces. Publish it beside an address: with it
-// the peer knows whether a loopback address means this host, or its own. Without /proc it is a guess, and then what
-// has the same addresses is the same host.
-std::uint64_t host_tag() noexcept;
-bool is_same_host(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept;
+// A number that is the same for all processes that share this node's network (loopback included)
+// and differs between nodes and between network namespaces. Publish it beside an address: with it
+// the peer knows whether a loopback address means this node, or its own. Without /proc it is a guess, and then what
+// has the same addresses is the same node.
+std::uint64_t node_tag() noexcept;
+bool is_same_node(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept;
 
 // Whether packets to `peer` would leave through `local`: same subnet, or the kernel's routing table
-// says so. `peer_host` is the host_tag() the peer published. Loopback addresses, and addresses that
-// this host has itself, reach only peers on this host.
-bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_host,
+// says so. `peer_node` is the node_tag() the peer published. Loopback addresses, and addresses that
+// this node has itself, reach only peers on this node.
+bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_node,
                std::string& why_not);
 
 }  // namespace lfc

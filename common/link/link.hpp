@@ -1,8 +1,8 @@
 // Link: a cable between engines. It moves frames in order per ordered pair of
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
-// One class per kind (loop, shm, tcp, bond, ofi, sim), in a folder of its own; the NI owns the links, and is their
-// FrameSink. What kind of cable it is each says in its traits (link/traits.hpp).
+// One class per kind (loop, shm, tcp, verbs, bond, ofi, sim), in a folder of its own; the NI owns the links, and is
+// their FrameSink. What kind of cable it is each says in its traits (link/traits.hpp).
 //
 //   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);
@@ -117,6 +117,11 @@ class FrameSink {
   virtual const Address* published(const Address& /*said*/) const { return nullptr; }
   // Asked before a frame is kept back. `stream`: there have been many in a row, so it would be worth watching.
   virtual Keep may_keep(bool /*stream*/) noexcept { return Keep::never; }
+  // Nobody has answered connect(), and nothing has been sent. True: another link carries what is for `peer`, and
+  // this one forgets it, as by close(). False: it goes on asking.
+  virtual bool on_unanswered(PeerId /*peer*/, class Link& /*link*/, std::string_view /*why*/) {
+    return false;
+  }
   // The channel to or from `peer` is gone and stays so.
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };

@@ -1,4 +1,4 @@
-// Bell: wakes a process that sleeps, from another process of the host.
+// Bell: wakes a process that sleeps, from another process of the node.
 //
 // The owner of a segment sleeps on a datagram socket whose name is in no file system; a neighbour sends a byte there,
 // but only when the owner has said in the segment that it sleeps. A sender to an owner that is awake pays one load of a
@@ -50,7 +50,7 @@ class Bell {
   void withdraw() noexcept;
 
  private:
-  explicit Bell(BellState& state) noexcept : state_(state), fence_(AsymmetricFence::Scope::host) {}
+  explicit Bell(BellState& state) noexcept : state_(state), fence_(AsymmetricFence::Scope::node) {}
 
   BellState& state_;
   AsymmetricFence fence_;
@@ -62,7 +62,7 @@ class BellCord {
   BellCord() = default;
   // Rings once, to see whether it can. An owner without a bell gets no socket, and nothing is to be pulled. One that
   // has a bell and cannot be rung (errno says why: no descriptor, or another network namespace) must not be sent to:
-  // it might sleep. Held by tests/unit/link/shm/frames_test.cpp.
+  // it might sleep. Held by tests/unit/machine/bell_test.cpp.
   explicit BellCord(BellState& state);
   explicit operator bool() const noexcept { return state_ != nullptr; }
 

@@ -1,4 +1,4 @@
-// Cores: how many processors this process and its neighbours on the host may use together, and what
+// Cores: how many processors this process and its neighbours on the node may use together, and what
 // that means for the policy. Without hwloc, in microseconds: for every start.
 //
 //   Cores cores = count_cores();                  // {allowed 8, bound 1}
@@ -19,7 +19,7 @@ struct Cores {
   std::vector<int> allowed;  // by the control group, whatever this process is bound to
   std::vector<int> bound;    // where this process may run
   int quota = 0;             // processors' worth of time by the control group; 0: no limit
-  // How many the processes of the host have together.
+  // How many the processes of the node have together.
   int usable() const noexcept;
 };
 Cores count_cores();

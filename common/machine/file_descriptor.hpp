@@ -1,4 +1,4 @@
-// FileDescriptor: closes a descriptor with its owner. open_of_process: the descriptor of another process of this host,
+// FileDescriptor: closes a descriptor with its owner. open_of_process: the descriptor of another process of this node,
 // opened anew as /proc/PID/fd/FD, so that no message has to carry it. permit_descriptors: how many there may be.
 //
 //   permit_descriptors(1024);                                      // if the limit is lower and may be raised

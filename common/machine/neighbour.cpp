@@ -63,7 +63,7 @@ bool is_neighbour(const ProcessSpace& own, const ProcessSpace& other, std::strin
   // Only in one and the same does a number tell who the user is.
   const bool same_users = other.user_namespace == own.user_namespace;
   if (own.boot == 0 || other.boot != own.boot) {
-    why_not = "on another host";
+    why_not = "on another node";
   } else if (same_users && other.user != own.user) {
     why_not = "belongs to another user (" + std::to_string(other.user) + ")";
   } else if (!may_open(own, other) && other.net_namespace != own.net_namespace) {

@@ -1,4 +1,4 @@
-// Which processes are neighbours: those on one host that can share memory: they may open each other's descriptors
+// Which processes are neighbours: those on one node that can share memory: they may open each other's descriptors
 // through /proc, or hand them over (machine/hand_over.hpp).
 //
 //   std::optional<ProcessSpace> own = own_space(why_not);       // published, plain bytes
@@ -28,7 +28,7 @@ bool is_neighbour(const ProcessSpace& own, const ProcessSpace& other, std::strin
 // Whether, of neighbours, each opens the other's memory through /proc. Else both hand theirs over.
 bool may_open(const ProcessSpace& own, const ProcessSpace& other) noexcept;
 
-// Hash of the kernel's boot id, the same in all containers of a host; 0 when it cannot be read.
+// Hash of the kernel's boot id, the same in all containers of a node; 0 when it cannot be read.
 std::uint64_t boot_hash() noexcept;
 
 }  // namespace lfc

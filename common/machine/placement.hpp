@@ -7,7 +7,7 @@
 //   if (place.cpus.empty()) say(place.reason);                  // "4 processes on 4 cores: none to spare"
 //
 // Preference: a second core of the process's own binding; an unused core in the same L3; another
-// unused core; an SMT sibling of its own core. No two processes of the host choose the same, which
+// unused core; an SMT sibling of its own core. No two processes of the node choose the same, which
 // they make sure of without talking: all compute the same assignment.
 // Source: Falsafi and Wood 1996, Fixed; one processor for protocol only pays where it is to spare.
 #pragma once

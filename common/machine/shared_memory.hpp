@@ -1,4 +1,4 @@
-// Memory of one process that its neighbours on the host map, without a name in any file system: nothing stays behind,
+// Memory of one process that its neighbours on the node map, without a name in any file system: nothing stays behind,
 // whoever dies.
 //
 //   std::optional<SharedMemory> own = SharedMemory::create(bytes, why_not);

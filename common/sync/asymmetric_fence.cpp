@@ -21,7 +21,7 @@ bool register_threads() noexcept {
   return true;
 }
 
-// With the processes of the host.
+// With the processes of the node.
 enum class Registration : std::uint8_t { none, left_to_thread, done, refused };
 std::atomic<Registration> registration{Registration::none};
 
@@ -44,7 +44,7 @@ void AsymmetricFence::leave_to_thread() noexcept {
 }
 
 void AsymmetricFence::register_process() noexcept {
-  const bool done = is_known(Scope::host) && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+  const bool done = is_known(Scope::node) && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
   registration.store(done ? Registration::done : Registration::refused,
                      std::memory_order_release);  // pairs with the acquire above
 }
@@ -52,7 +52,7 @@ void AsymmetricFence::register_process() noexcept {
 void AsymmetricFence::heavy() const noexcept {
   full_fence();
   if (!cheap_) return;
-  if (scope_ == Scope::host) {
+  if (scope_ == Scope::node) {
     (void)membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
     return;
   }

@@ -3,7 +3,7 @@
 // Two sides each store one word and then load the other's; at least one of them has to see the
 // other's store. Normally that takes a full fence on both sides. With the kernel's membarrier the
 // frequent side only keeps the compiler from reordering, and the rare side makes every running
-// thread of the process, or of all processes of the host that have registered, pass a fence.
+// thread of the process, or of all processes of the node that have registered, pass a fence.
 //
 //   AsymmetricFence fence(AsymmetricFence::Scope::process);
 //   frequent: mine.store(1, relaxed); fence.light(); if (theirs.load(relaxed)) ...
@@ -29,15 +29,15 @@ namespace lfc {
 
 class AsymmetricFence {
  public:
-  // Who has to be fenced: the threads of this process, or registered processes of the host, too.
-  enum class Scope : std::uint8_t { process, host };
+  // Who has to be fenced: the threads of this process, or registered processes of the node, too.
+  enum class Scope : std::uint8_t { process, node };
 
   explicit AsymmetricFence(Scope scope) noexcept : scope_(scope), cheap_(is_known(scope)) {}
 
   // Whether light() costs nothing and heavy() fences the others.
   bool is_asymmetric() const noexcept { return cheap_; }
 
-  // Whether this process has registered with those of the host. It does so now, unless that is left to a thread.
+  // Whether this process has registered with those of the node. It does so now, unless that is left to a thread.
   static bool may_be_light() noexcept;
   // A thread of this process will register it.
   static void leave_to_thread() noexcept;

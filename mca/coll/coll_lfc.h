@@ -6,6 +6,7 @@
  * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
  * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
  * neighbours.c   likewise among the neighbours of a process topology, which topology.c finds
+ * scans.c        scans, nonblocking and persistent ones too
  * persistent.c   persistent broadcasts, barriers and reductions
  * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
@@ -36,28 +37,21 @@ typedef struct lfc_coll_component {
 } lfc_coll_component;
 extern lfc_coll_component mca_coll_lfc_component;
 
-/* What the component below offers, for calls that LFC does not take. */
+/* Calls that LFC takes now and then only: what it does not take, the component below does. Persistent ones it need not
+ * have. */
+#define LFC_COLL_BELOW(each)                                                                   \
+  each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv) \
+      each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan)
+#define LFC_COLL_BELOW_PERSISTENT(each) \
+  each(reduce_init) each(allreduce_init) each(scan_init) each(exscan_init)
+
 struct lfc_coll_below {
-  mca_coll_base_module_reduce_fn_t reduce;
-  mca_coll_base_module_t* reduce_module;
-  mca_coll_base_module_allreduce_fn_t allreduce;
-  mca_coll_base_module_t* allreduce_module;
-  mca_coll_base_module_ireduce_fn_t ireduce;
-  mca_coll_base_module_t* ireduce_module;
-  mca_coll_base_module_iallreduce_fn_t iallreduce;
-  mca_coll_base_module_t* iallreduce_module;
-  mca_coll_base_module_reduce_init_fn_t reduce_init;
-  mca_coll_base_module_t* reduce_init_module;
-  mca_coll_base_module_allreduce_init_fn_t allreduce_init;
-  mca_coll_base_module_t* allreduce_init_module;
-  mca_coll_base_module_allgather_fn_t allgather;
-  mca_coll_base_module_t* allgather_module;
-  mca_coll_base_module_allgatherv_fn_t allgatherv;
-  mca_coll_base_module_t* allgatherv_module;
-  mca_coll_base_module_alltoall_fn_t alltoall;
-  mca_coll_base_module_t* alltoall_module;
-  mca_coll_base_module_reduce_scatter_block_fn_t reduce_scatter_block;
-  mca_coll_base_module_t* reduce_scatter_block_module;
+#define LFC_COLL_MEMBERS(call)             \
+  mca_coll_base_module_##call##_fn_t call; \
+  mca_coll_base_module_t* call##_module;
+  LFC_COLL_BELOW(LFC_COLL_MEMBERS)
+  LFC_COLL_BELOW_PERSISTENT(LFC_COLL_MEMBERS)
+#undef LFC_COLL_MEMBERS
 };
 
 typedef struct lfc_coll_module {
@@ -75,25 +69,6 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
  * them in the same order. NULL: no memory. */
 lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm);
 
-int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
-                   ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int lfc_coll_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                    int root, ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                       ompi_communicator_t* comm, mca_coll_base_module_t* module);
-int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
-                    ompi_communicator_t* comm, ompi_request_t** request,
-                    mca_coll_base_module_t* module);
-int lfc_coll_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
-                      mca_coll_base_module_t* module);
-int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                     int root, ompi_communicator_t* comm, ompi_request_t** request,
-                     mca_coll_base_module_t* module);
-int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                        ompi_communicator_t* comm, ompi_request_t** request,
-                        mca_coll_base_module_t* module);
-
 /* Fills in operation and type of a reduction; false: not one of ours. */
 bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
                                  struct lfc_coll_call* call);
@@ -106,15 +81,13 @@ int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* 
 int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
                       mca_coll_base_module_t* module);
-/* Small ones among nodes, and reduce-scatters. */
-void lfc_coll_offer_exchanges(mca_coll_base_module_t* module);
-/* Where the component below has persistent reductions, too. */
-void lfc_coll_offer_persistent(mca_coll_base_module_t* module);
-/* What is served only where all ranks share a node. */
-void lfc_coll_offer_gathers(mca_coll_base_module_t* module);
-/* And may read each other's memory. */
-void lfc_coll_offer_rows(mca_coll_base_module_t* module);
-/* Likewise. */
-void lfc_coll_offer_neighbours(mca_coll_base_module_t* module);
+
+/* Each file that serves calls offers them, where it can: lfc_coll_offer_gathers(module), ... */
+#define LFC_COLL_OFFERS(each)                                                             \
+  each(collectives) each(gathers) each(exchanges) each(scans) each(persistent) each(rows) \
+      each(neighbours)
+#define LFC_COLL_DECLARE_OFFER(file) void lfc_coll_offer_##file(lfc_coll_module* module);
+LFC_COLL_OFFERS(LFC_COLL_DECLARE_OFFER)
+#undef LFC_COLL_DECLARE_OFFER
 
 #endif

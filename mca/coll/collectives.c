@@ -16,8 +16,8 @@ bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* typ
 
 /* --- Broadcast: any type, as bytes --- */
 
-int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
-                   ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static int call_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
+                      ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {
       .kind = LFC_COLL_BCAST, .root = root, .bytes = (size_t)count * type->super.size};
   if (call.bytes == 0) return OMPI_SUCCESS;
@@ -32,9 +32,9 @@ int lfc_coll_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
   return status == OMPI_SUCCESS && (!opened || !closed) ? OMPI_ERROR : status;
 }
 
-int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
-                    ompi_communicator_t* comm, ompi_request_t** request,
-                    mca_coll_base_module_t* module) {
+static int call_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
+                       ompi_communicator_t* comm, ompi_request_t** request,
+                       mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {
       .kind = LFC_COLL_BCAST, .root = root, .bytes = (size_t)count * type->super.size};
   const bool is_root = ompi_comm_rank(comm) == root;
@@ -51,14 +51,14 @@ int lfc_coll_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
 
 /* --- Barrier --- */
 
-int lfc_coll_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static int call_barrier(ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
   (void)comm;
   return lfc_coll_run_call(module, &call);
 }
 
-int lfc_coll_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
-                      mca_coll_base_module_t* module) {
+static int call_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
+                         mca_coll_base_module_t* module) {
   const struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
   lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -86,8 +86,8 @@ static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* t
   return status;
 }
 
-int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                    int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static int call_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                       int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
@@ -98,9 +98,9 @@ int lfc_coll_reduce(const void* in, void* out, int count, ompi_datatype_t* type,
   return lfc_coll_run_call(module, &call);
 }
 
-int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                     int root, ompi_communicator_t* comm, ompi_request_t** request,
-                     mca_coll_base_module_t* module) {
+static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                        int root, ompi_communicator_t* comm, ompi_request_t** request,
+                        mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
@@ -112,8 +112,9 @@ int lfc_coll_ireduce(const void* in, void* out, int count, ompi_datatype_t* type
   return lfc_coll_request_start(made, comm, module, &call, request);
 }
 
-int lfc_coll_allreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                       ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static int call_allreduce(const void* in, void* out, int count, ompi_datatype_t* type,
+                          ompi_op_t* op, ompi_communicator_t* comm,
+                          mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
@@ -130,9 +131,9 @@ static bool may_be_internal(int count, const ompi_datatype_t* type) {
   return count <= 2 && type == MPI_INT;
 }
 
-int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                        ompi_communicator_t* comm, ompi_request_t** request,
-                        mca_coll_base_module_t* module) {
+static int call_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type,
+                           ompi_op_t* op, ompi_communicator_t* comm, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
   const lfc_coll_module* own = (lfc_coll_module*)module;
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
   if (may_be_internal(count, type) || count == 0 ||
@@ -143,4 +144,15 @@ int lfc_coll_iallreduce(const void* in, void* out, int count, ompi_datatype_t* t
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_request_start(made, comm, module, &call, request);
+}
+
+void lfc_coll_offer_collectives(lfc_coll_module* module) {
+  module->super.coll_bcast = call_bcast;
+  module->super.coll_barrier = call_barrier;
+  module->super.coll_reduce = call_reduce;
+  module->super.coll_allreduce = call_allreduce;
+  module->super.coll_ibcast = call_ibcast;
+  module->super.coll_ibarrier = call_ibarrier;
+  module->super.coll_ireduce = call_ireduce;
+  module->super.coll_iallreduce = call_iallreduce;
 }

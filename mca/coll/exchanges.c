@@ -61,10 +61,10 @@ static int call_reduce_scatter_block(const void* in, void* out, int count, ompi_
   return lfc_coll_run_call(module, &call);
 }
 
-void lfc_coll_offer_exchanges(mca_coll_base_module_t* module) {
-  module->coll_reduce_scatter_block = call_reduce_scatter_block;
-  if (lfc_coll_nodes(own_of(module)->communicator) == 1) return;
-  module->coll_allgather = call_allgather;
-  module->coll_allgatherv = call_allgatherv;
-  module->coll_alltoall = call_alltoall;
+void lfc_coll_offer_exchanges(lfc_coll_module* module) {
+  module->super.coll_reduce_scatter_block = call_reduce_scatter_block;
+  if (lfc_coll_nodes(module->communicator) == 1) return;
+  module->super.coll_allgather = call_allgather;
+  module->super.coll_allgatherv = call_allgatherv;
+  module->super.coll_alltoall = call_alltoall;
 }

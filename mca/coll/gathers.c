@@ -189,17 +189,18 @@ static int call_scatter_init(const void* in, int count, ompi_datatype_t* type, v
   return lfc_coll_keep_opened(&it, opened, comm, module, request);
 }
 
-void lfc_coll_offer_gathers(mca_coll_base_module_t* module) {
-  module->coll_allgather = lfc_coll_allgather;
-  module->coll_allgatherv = lfc_coll_allgatherv;
-  module->coll_gather = call_gather;
-  module->coll_scatter = call_scatter;
-  module->coll_iallgather = call_iallgather;
-  module->coll_allgather_init = call_allgather_init;
-  module->coll_iallgatherv = call_iallgatherv;
-  module->coll_allgatherv_init = call_allgatherv_init;
-  module->coll_igather = call_igather;
-  module->coll_gather_init = call_gather_init;
-  module->coll_iscatter = call_iscatter;
-  module->coll_scatter_init = call_scatter_init;
+void lfc_coll_offer_gathers(lfc_coll_module* module) {
+  if (lfc_coll_nodes(module->communicator) > 1) return;
+  module->super.coll_allgather = lfc_coll_allgather;
+  module->super.coll_allgatherv = lfc_coll_allgatherv;
+  module->super.coll_gather = call_gather;
+  module->super.coll_scatter = call_scatter;
+  module->super.coll_iallgather = call_iallgather;
+  module->super.coll_allgather_init = call_allgather_init;
+  module->super.coll_iallgatherv = call_iallgatherv;
+  module->super.coll_allgatherv_init = call_allgatherv_init;
+  module->super.coll_igather = call_igather;
+  module->super.coll_gather_init = call_gather_init;
+  module->super.coll_iscatter = call_iscatter;
+  module->super.coll_scatter_init = call_scatter_init;
 }

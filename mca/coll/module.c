@@ -24,16 +24,10 @@ static void destruct(lfc_coll_module* module) {
   if (module->is_world)
     lfc_coll_leave_rest(); /* persistent requests that the program has not freed have groups */
   lfc_coll_topology_close(&module->topology);
-  release(module->below.reduce_module);
-  release(module->below.allreduce_module);
-  release(module->below.ireduce_module);
-  release(module->below.iallreduce_module);
-  release(module->below.reduce_init_module);
-  release(module->below.allreduce_init_module);
-  release(module->below.allgather_module);
-  release(module->below.allgatherv_module);
-  release(module->below.alltoall_module);
-  release(module->below.reduce_scatter_block_module);
+#define RELEASE(call) release(module->below.call##_module);
+  LFC_COLL_BELOW(RELEASE)
+  LFC_COLL_BELOW_PERSISTENT(RELEASE)
+#undef RELEASE
 }
 
 OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
@@ -77,14 +71,6 @@ lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm) {
   return join(comm, why, sizeof why);
 }
 
-#define TAKE(what)                                                 \
-  do {                                                             \
-    own->below.what = comm->c_coll->coll_##what;                   \
-    own->below.what##_module = comm->c_coll->coll_##what##_module; \
-    if (own->below.what == NULL) return OMPI_ERR_NOT_FOUND;        \
-    OBJ_RETAIN(own->below.what##_module);                          \
-  } while (0)
-
 /* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
  * all, by the component below. MPI_Init makes it before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
@@ -107,31 +93,30 @@ static void say(const ompi_communicator_t* comm, const char* not_why) {
 }
 
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */
+static bool take_below(struct lfc_coll_below* below, const mca_coll_base_comm_coll_t* there) {
+#define TAKE(call)                                    \
+  below->call = there->coll_##call;                   \
+  below->call##_module = there->coll_##call##_module; \
+  if (below->call##_module != NULL) OBJ_RETAIN(below->call##_module);
+  LFC_COLL_BELOW(TAKE)
+  LFC_COLL_BELOW_PERSISTENT(TAKE)
+#undef TAKE
+#define AND_THERE(call) &&below->call != NULL
+  return true LFC_COLL_BELOW(AND_THERE);
+#undef AND_THERE
+}
+
 static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
-  TAKE(reduce);
-  TAKE(allreduce);
-  TAKE(ireduce);
-  TAKE(iallreduce);
-  TAKE(allgather);
-  TAKE(allgatherv);
-  TAKE(alltoall);
-  TAKE(reduce_scatter_block);
-  lfc_coll_offer_exchanges(module);
-  if (comm->c_coll->coll_reduce_init != NULL && comm->c_coll->coll_allreduce_init != NULL) {
-    TAKE(reduce_init);
-    TAKE(allreduce_init);
-    lfc_coll_offer_persistent(module);
-  }
+  if (!take_below(&own->below, comm->c_coll)) return OMPI_ERR_NOT_FOUND;
   own->is_world = comm == &ompi_mpi_comm_world.comm;
   if (own->is_world && !agree(own, comm)) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;
   }
-  if (lfc_coll_reads_memory(own->communicator)) {
-    lfc_coll_offer_rows(module);
-    lfc_coll_offer_neighbours(module);
-  }
+#define OFFER(file) lfc_coll_offer_##file(own);
+  LFC_COLL_OFFERS(OFFER)
+#undef OFFER
   say(comm, NULL);
   return OMPI_SUCCESS;
 }
@@ -149,17 +134,7 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
 
   lfc_coll_module* module = OBJ_NEW(lfc_coll_module);
   module->communicator = communicator;
-  mca_coll_base_module_t* super = &module->super;
-  super->coll_module_enable = enable;
-  super->coll_bcast = lfc_coll_bcast;
-  super->coll_barrier = lfc_coll_barrier;
-  super->coll_reduce = lfc_coll_reduce;
-  super->coll_allreduce = lfc_coll_allreduce;
-  super->coll_ibcast = lfc_coll_ibcast;
-  super->coll_ibarrier = lfc_coll_ibarrier;
-  super->coll_ireduce = lfc_coll_ireduce;
-  super->coll_iallreduce = lfc_coll_iallreduce;
-  if (lfc_coll_nodes(communicator) == 1) lfc_coll_offer_gathers(super);
+  module->super.coll_module_enable = enable;
   *priority = (int)component->options.said.priority;
-  return super;
+  return &module->super;
 }

@@ -262,20 +262,21 @@ static int call_alltoallw_init(const void* in, const int* counts, const MPI_Aint
   return lfc_coll_keep_opened(&it, opened, comm, module, request);
 }
 
-void lfc_coll_offer_neighbours(mca_coll_base_module_t* module) {
-  module->coll_neighbor_allgather = call_allgather;
-  module->coll_neighbor_allgatherv = call_allgatherv;
-  module->coll_neighbor_alltoall = call_alltoall;
-  module->coll_neighbor_alltoallv = call_alltoallv;
-  module->coll_neighbor_alltoallw = call_alltoallw;
-  module->coll_ineighbor_allgather = call_iallgather;
-  module->coll_ineighbor_allgatherv = call_iallgatherv;
-  module->coll_ineighbor_alltoall = call_ialltoall;
-  module->coll_ineighbor_alltoallv = call_ialltoallv;
-  module->coll_ineighbor_alltoallw = call_ialltoallw;
-  module->coll_neighbor_allgather_init = call_allgather_init;
-  module->coll_neighbor_allgatherv_init = call_allgatherv_init;
-  module->coll_neighbor_alltoall_init = call_alltoall_init;
-  module->coll_neighbor_alltoallv_init = call_alltoallv_init;
-  module->coll_neighbor_alltoallw_init = call_alltoallw_init;
+void lfc_coll_offer_neighbours(lfc_coll_module* module) {
+  if (!lfc_coll_reads_memory(module->communicator)) return;
+  module->super.coll_neighbor_allgather = call_allgather;
+  module->super.coll_neighbor_allgatherv = call_allgatherv;
+  module->super.coll_neighbor_alltoall = call_alltoall;
+  module->super.coll_neighbor_alltoallv = call_alltoallv;
+  module->super.coll_neighbor_alltoallw = call_alltoallw;
+  module->super.coll_ineighbor_allgather = call_iallgather;
+  module->super.coll_ineighbor_allgatherv = call_iallgatherv;
+  module->super.coll_ineighbor_alltoall = call_ialltoall;
+  module->super.coll_ineighbor_alltoallv = call_ialltoallv;
+  module->super.coll_ineighbor_alltoallw = call_ialltoallw;
+  module->super.coll_neighbor_allgather_init = call_allgather_init;
+  module->super.coll_neighbor_allgatherv_init = call_allgatherv_init;
+  module->super.coll_neighbor_alltoall_init = call_alltoall_init;
+  module->super.coll_neighbor_alltoallv_init = call_alltoallv_init;
+  module->super.coll_neighbor_alltoallw_init = call_alltoallw_init;
 }

@@ -58,9 +58,10 @@ static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t*
   return keep_reduction(&call, in, out, comm, module, request);
 }
 
-void lfc_coll_offer_persistent(mca_coll_base_module_t* module) {
-  module->coll_bcast_init = bcast_init;
-  module->coll_barrier_init = barrier_init;
-  module->coll_reduce_init = reduce_init;
-  module->coll_allreduce_init = allreduce_init;
+void lfc_coll_offer_persistent(lfc_coll_module* module) {
+  if (module->below.reduce_init == NULL || module->below.allreduce_init == NULL) return;
+  module->super.coll_bcast_init = bcast_init;
+  module->super.coll_barrier_init = barrier_init;
+  module->super.coll_reduce_init = reduce_init;
+  module->super.coll_allreduce_init = allreduce_init;
 }

@@ -207,17 +207,18 @@ static int call_scatterv_init(const void* in, const int* counts, const int* plac
   return lfc_coll_keep_opened(&it, opened, comm, module, request);
 }
 
-void lfc_coll_offer_rows(mca_coll_base_module_t* module) {
-  module->coll_alltoall = lfc_coll_alltoall;
-  module->coll_alltoallv = call_alltoallv;
-  module->coll_gatherv = call_gatherv;
-  module->coll_scatterv = call_scatterv;
-  module->coll_ialltoall = call_ialltoall;
-  module->coll_alltoall_init = call_alltoall_init;
-  module->coll_ialltoallv = call_ialltoallv;
-  module->coll_alltoallv_init = call_alltoallv_init;
-  module->coll_igatherv = call_igatherv;
-  module->coll_gatherv_init = call_gatherv_init;
-  module->coll_iscatterv = call_iscatterv;
-  module->coll_scatterv_init = call_scatterv_init;
+void lfc_coll_offer_rows(lfc_coll_module* module) {
+  if (!lfc_coll_reads_memory(module->communicator)) return;
+  module->super.coll_alltoall = lfc_coll_alltoall;
+  module->super.coll_alltoallv = call_alltoallv;
+  module->super.coll_gatherv = call_gatherv;
+  module->super.coll_scatterv = call_scatterv;
+  module->super.coll_ialltoall = call_ialltoall;
+  module->super.coll_alltoall_init = call_alltoall_init;
+  module->super.coll_ialltoallv = call_ialltoallv;
+  module->super.coll_alltoallv_init = call_alltoallv_init;
+  module->super.coll_igatherv = call_igatherv;
+  module->super.coll_gatherv_init = call_gatherv_init;
+  module->super.coll_iscatterv = call_iscatterv;
+  module->super.coll_scatterv_init = call_scatterv_init;
 }

@@ -183,6 +183,19 @@ static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
   return lfc_tailored_below.pml_mprobe(source, tag, comm, message, status);
 }
 
+/* These see only what has been given to ob1. */
+static int reveal_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
+                         ompi_status_public_t* status) {
+  lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
+  return lfc_tailored_below.pml_iprobe(source, tag, comm, matched, status);
+}
+
+static int reveal_improbe(int source, int tag, ompi_communicator_t* comm, int* matched,
+                          struct ompi_message_t** message, ompi_status_public_t* status) {
+  lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
+  return lfc_tailored_below.pml_improbe(source, tag, comm, matched, message, status);
+}
+
 static int del_comm(ompi_communicator_t* comm) {
   lfc_channels_forget(lfc_communicator_index(comm));
   for (struct lfc_tailored_sender** at = &own.senders; *at != NULL;) {
@@ -269,7 +282,10 @@ bool lfc_tailored_watch(void) {
   mca_pml.pml_irecv = other_irecv;
   mca_pml.pml_recv = other_recv;
   mca_pml.pml_probe = other_probe;
+  mca_pml.pml_iprobe = reveal_iprobe;
+  mca_pml.pml_improbe = reveal_improbe;
   mca_pml.pml_mprobe = other_mprobe;
+  lfc_tailored_requests_watch();
   own.watching = true;
   return true;
 }
@@ -281,7 +297,7 @@ bool lfc_tailored_install(bool threads) {
       &mca_btl_base_active_message_trigger[kChannel];
   if (threads || opal_using_threads() || free_tag->cbfunc != NULL ||
       strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "ob1") != 0 ||
-      !lfc_tailored_requests_open() || !lfc_channels_open(&host))
+      !lfc_channels_open(&host))
     return false;
   memset(&own, 0, sizeof own);
   own.installed = true;

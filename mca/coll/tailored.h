@@ -35,6 +35,7 @@ enum lfc_tailored_kind { LFC_TAILORED_SEND, LFC_TAILORED_RECEIVE, LFC_TAILORED_O
 
 /* A persistent request. */
 struct lfc_tailored {
+  struct lfc_tailored *next, **link; /* of all; what points to it */
   ompi_request_t* request;
   enum lfc_tailored_kind kind;
   ompi_request_start_fn_t start; /* ob1's */
@@ -66,7 +67,8 @@ void lfc_tailored_offer(void* request, uint32_t channel);
 
 /* --- tailored_requests.c --- */
 
-bool lfc_tailored_requests_open(void);
+/* From now on they are waited for by looking at what LFC brings first. */
+void lfc_tailored_requests_watch(void);
 void lfc_tailored_requests_close(void);
 int lfc_tailored_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
                             int destination, int tag, mca_pml_base_send_mode_t mode,

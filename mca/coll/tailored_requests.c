@@ -11,65 +11,42 @@
 /* Of longer messages the matching is no longer what costs. */
 enum { kLongest = 4096 };
 
-/* Requests by address: open addressing, at most half full. */
+/* How often LFC alone is driven for a request before all of Open MPI is, which may give up the processor; and one in so
+ * many waits begins with the latter, so that nothing else waits for ever. */
+enum { kLooks = 32, kUsual = 16 };
+
 static struct {
-  struct lfc_tailored** slots;
-  size_t size, used; /* size: a power of two */
-} table;
+  struct lfc_tailored* all;
+  ompi_request_fns_t below; /* how requests are waited for; empty: as usual */
+  unsigned waits;
+} own_requests;
 
-static size_t slot_of(const ompi_request_t* request) {
-  return (size_t)(((uint64_t)(uintptr_t)request >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
-         (table.size - 1);
+static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status);
+static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses);
+
+void lfc_tailored_requests_watch(void) {
+  own_requests.below = ompi_request_functions;
+  ompi_request_functions.req_wait = wait_for_one;
+  ompi_request_functions.req_wait_all = wait_for_all;
 }
-
-static struct lfc_tailored* find(const ompi_request_t* request) {
-  for (size_t at = slot_of(request);; at = (at + 1) & (table.size - 1)) {
-    struct lfc_tailored* found = table.slots[at];
-    if (found == NULL || found->request == request) return found;
-  }
-}
-
-static void put(struct lfc_tailored* tailored) {
-  size_t at = slot_of(tailored->request);
-  while (table.slots[at] != NULL) at = (at + 1) & (table.size - 1);
-  table.slots[at] = tailored;
-}
-
-static bool grow(void) {
-  const size_t old_size = table.size;
-  struct lfc_tailored** const old = table.slots;
-  const size_t size = old_size == 0 ? 64 : 2 * old_size;
-  struct lfc_tailored** const slots = calloc(size, sizeof *slots);
-  if (slots == NULL) return false;
-  table.slots = slots;
-  table.size = size;
-  for (size_t i = 0; i < old_size; ++i)
-    if (old[i] != NULL) put(old[i]);
-  free(old);
-  return true;
-}
-
-static void take_out(struct lfc_tailored* tailored) {
-  size_t at = slot_of(tailored->request);
-  while (table.slots[at] != tailored) at = (at + 1) & (table.size - 1);
-  table.slots[at] = NULL;
-  --table.used;
-  /* Those behind it may have been put there because it stood in their way. */
-  for (at = (at + 1) & (table.size - 1); table.slots[at] != NULL;
-       at = (at + 1) & (table.size - 1)) {
-    struct lfc_tailored* next = table.slots[at];
-    table.slots[at] = NULL;
-    put(next);
-  }
-}
-
-bool lfc_tailored_requests_open(void) { return table.slots != NULL || grow(); }
 
 void lfc_tailored_requests_close(void) {
-  for (size_t i = 0; i < table.size; ++i) free(table.slots[i]);
-  free(table.slots);
-  table.slots = NULL;
-  table.size = table.used = 0;
+  if (own_requests.below.req_wait != NULL) ompi_request_functions = own_requests.below;
+  while (own_requests.all != NULL) {
+    struct lfc_tailored* next = own_requests.all->next;
+    free(own_requests.all);
+    own_requests.all = next;
+  }
+  memset(&own_requests, 0, sizeof own_requests);
+}
+
+static bool is_ours(const ompi_request_t* request) {
+  return request->req_start == lfc_tailored_start;
+}
+
+/* Nobody calls back when a persistent request of the program completes: the room for what he would be told is ours. */
+static struct lfc_tailored* of(const ompi_request_t* request) {
+  return request->req_complete_cb_data;
 }
 
 /* --- What ob1 is asked --- */
@@ -85,8 +62,7 @@ static void take_over(struct lfc_tailored* tailored, ompi_request_t* request) {
   request->req_start = lfc_tailored_start;
   request->req_free = release;
   request->req_cancel = cancel;
-  put(tailored);
-  ++table.used;
+  request->req_complete_cb_data = tailored;
 }
 
 /* ob1 uses its requests again. */
@@ -94,7 +70,7 @@ static void give_back(struct lfc_tailored* tailored) {
   tailored->request->req_start = tailored->start;
   tailored->request->req_free = tailored->release;
   tailored->request->req_cancel = tailored->cancel;
-  take_out(tailored);
+  tailored->request->req_complete_cb_data = NULL;
 }
 
 /* ob1 takes another request where it is not done with the last message of this one. */
@@ -130,19 +106,17 @@ enum lfc_channel_outcome lfc_tailored_outcome(void* request) {
 
 /* --- What the program asks --- */
 
+/* A waiter that is asleep, which another thread could be, or one that waits for any of several has left its mark. */
 static void complete(ompi_request_t* request, int source, int tag, size_t bytes) {
   request->req_status.MPI_SOURCE = source;
   request->req_status.MPI_TAG = tag;
   request->req_status.MPI_ERROR = MPI_SUCCESS;
   request->req_status._ucount = bytes;
   request->req_status._cancelled = false;
-  (void)ompi_request_complete(request, true);
-}
-
-void lfc_tailored_done(void* request, const void* bytes, size_t size) {
-  const struct lfc_tailored* tailored = request;
-  if (size != 0) memcpy(tailored->address, bytes, size);
-  complete(tailored->request, tailored->peer, tailored->tag, size);
+  if (request->req_complete == REQUEST_PENDING && request->req_complete_cb == NULL)
+    request->req_complete = REQUEST_COMPLETED;
+  else
+    (void)ompi_request_complete(request, true);
 }
 
 static void activate(ompi_request_t* request) {
@@ -151,12 +125,20 @@ static void activate(ompi_request_t* request) {
   request->req_status._cancelled = false;
 }
 
+/* Of a request that waits, or that is being started and finds its message there. */
+void lfc_tailored_done(void* request, const void* bytes, size_t size) {
+  const struct lfc_tailored* tailored = request;
+  if (size != 0) memcpy(tailored->address, bytes, size);
+  if (tailored->request->req_state != OMPI_REQUEST_ACTIVE) activate(tailored->request);
+  complete(tailored->request, tailored->peer, tailored->tag, size);
+}
+
 static int start_one(ompi_request_t** request) {
-  struct lfc_tailored* const tailored = find(*request);
   ompi_request_t* const own = *request;
+  if (!is_ours(own)) return lfc_tailored_below.pml_start(1, request);
+  struct lfc_tailored* const tailored = of(own);
   const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
                     ((const mca_pml_base_request_t*)own)->req_pml_complete;
-  if (tailored == NULL) return lfc_tailored_below.pml_start(1, request);
   if (tailored->kind == LFC_TAILORED_SEND) {
     if (!idle || tailored->sender->channel == 0 ||
         !lfc_tailored_send(tailored->sender, tailored->address, tailored->bytes))
@@ -182,20 +164,59 @@ int lfc_tailored_start(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
+static void drive(const ompi_request_t* request, int* looks) {
+  while (!REQUEST_COMPLETE(request) && (*looks)-- > 0) lfc_channels_progress();
+}
+
+/* Of whose end nothing needs to be told. */
+static bool is_done(const ompi_request_t* request) {
+  return REQUEST_COMPLETE(request) && request->req_state == OMPI_REQUEST_ACTIVE &&
+         request->req_status.MPI_ERROR == MPI_SUCCESS;
+}
+
+static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
+  ompi_request_t* const own = *request;
+  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
+  if (is_ours(own)) drive(own, &looks);
+  if (status != MPI_STATUS_IGNORE || !is_ours(own) || !is_done(own))
+    return own_requests.below.req_wait(request, status);
+  own->req_state = OMPI_REQUEST_INACTIVE;
+  return OMPI_SUCCESS;
+}
+
+static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
+  bool all_done = statuses == MPI_STATUSES_IGNORE;
+  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
+  for (size_t i = 0; all_done && i < count; ++i) {
+    all_done = is_ours(requests[i]);
+    if (all_done) drive(requests[i], &looks);
+    all_done = all_done && is_done(requests[i]);
+  }
+  if (!all_done) return own_requests.below.req_wait_all(count, requests, statuses);
+  for (size_t i = 0; i < count; ++i) requests[i]->req_state = OMPI_REQUEST_INACTIVE;
+  return OMPI_SUCCESS;
+}
+
+static void forget(struct lfc_tailored* tailored) {
+  *tailored->link = tailored->next;
+  if (tailored->next != NULL) tailored->next->link = tailored->link;
+  free(tailored);
+}
+
 static int release(ompi_request_t** request) {
-  struct lfc_tailored* const tailored = find(*request);
+  struct lfc_tailored* const tailored = of(*request);
   if (tailored->receive != NULL) {
     lfc_channel_yield(tailored->receive);
     lfc_channel_drop(tailored->receive);
   }
   const ompi_request_free_fn_t below = tailored->release;
   give_back(tailored);
-  free(tailored);
+  forget(tailored);
   return below(request);
 }
 
 static int cancel(ompi_request_t* request, int flag) {
-  const struct lfc_tailored* const tailored = find(request);
+  const struct lfc_tailored* const tailored = of(request);
   if (tailored->receive != NULL) lfc_channel_yield(tailored->receive);
   return tailored->cancel == NULL ? OMPI_SUCCESS : tailored->cancel(request, flag);
 }
@@ -203,7 +224,6 @@ static int cancel(ompi_request_t* request, int flag) {
 /* NULL: no memory; ob1 keeps the request. */
 static struct lfc_tailored* made(enum lfc_tailored_kind kind, ompi_communicator_t* comm, int peer,
                                  int tag) {
-  if (2 * (table.used + 1) > table.size && !grow()) return NULL;
   struct lfc_tailored* tailored = calloc(1, sizeof *tailored);
   if (tailored == NULL) return NULL;
   tailored->kind = kind;
@@ -211,6 +231,10 @@ static struct lfc_tailored* made(enum lfc_tailored_kind kind, ompi_communicator_
   tailored->peer = peer;
   tailored->tag = tag;
   tailored->lfc_peer = LFC_NO_PEER;
+  tailored->next = own_requests.all;
+  if (tailored->next != NULL) tailored->next->link = &tailored->next;
+  tailored->link = &own_requests.all;
+  own_requests.all = tailored;
   return tailored;
 }
 
@@ -238,7 +262,7 @@ int lfc_tailored_isend_init(const void* buffer, size_t count, ompi_datatype_t* t
   if (tailored == NULL) return status;
   if (!in_one_piece(buffer, count, type, tailored) || tailored->bytes > kLongest ||
       (tailored->sender = lfc_tailored_sender_of(comm, destination, tag)) == NULL)
-    free(tailored);
+    forget(tailored);
   else
     take_over(tailored, *request);
   return status;
@@ -260,7 +284,7 @@ int lfc_tailored_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, i
     const bool direct = in_one_piece(buffer, count, type, tailored);
     tailored->receive = lfc_channel_expect(&name, tailored->bytes, direct, tailored);
     if (tailored->receive == NULL) {
-      free(tailored);
+      forget(tailored);
       return OMPI_ERR_OUT_OF_RESOURCE;
     }
   }

@@ -4,7 +4,8 @@
 //     overhead     = time of the iteration - time of the same work without the transfer
 //     availability = 1 - overhead / time of the transfer alone
 // Messages (isend: the sender computes; irecv: the receiver does; the other side is inside MPI) and
-// put, get, fetch_and_op with flush. With --both the other side computes as well, without MPI calls.
+// put, get, fetch_and_op with flush; and ibcast (the other rank is the root) and iallreduce (of doubles) of the pair. With
+// --both the other side computes as well, without MPI calls.
 // Ranks work in pairs, all at once; the first pair's figures are reported.
 // Source: Sandia MPI Micro-Benchmark Suite (Doerfler and Brightwell), post-work-wait.
 #include "app.hpp"
@@ -17,14 +18,17 @@ using Bytes = std::vector<unsigned char>;
 
 class Transfer {
  public:
-  Transfer(const std::string& kind, int bytes, app::Window& window)
+  Transfer(const std::string& kind, int bytes, app::Window& window, MPI_Comm pair)
       : kind_(kind),
         bytes_(bytes),
         window_(window),
+        pair_(pair),
         out_(static_cast<std::size_t>(bytes)),
         in_(static_cast<std::size_t>(bytes)) {}
 
-  [[nodiscard]] bool one_sided() const { return kind_ != "isend" && kind_ != "irecv"; }
+  [[nodiscard]] bool one_sided() const {
+    return kind_ == "put" || kind_ == "get" || kind_ == "fetch";
+  }
 
   // One iteration with so much work; both ranks of a pair call it. The even one is measured: the
   // result is its seconds, without the wait for its partner to be ready.
@@ -37,6 +41,7 @@ class Transfer {
  private:
   double measured(long work, std::int64_t number) {
     if (kind_ != "irecv") stamp(out_, number);
+    if (kind_ == "iallreduce") stamp_numbers(number);
     MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     const double start = MPI_Wtime();
@@ -53,7 +58,9 @@ class Transfer {
       MPI_Win_flush(peer_, window_.get());
     } else {
       MPI_Request request;
-      if (kind_ == "isend")
+      if (collective())
+        begin_collective(&request);
+      else if (kind_ == "isend")
         MPI_Isend(out_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
       else
         MPI_Irecv(in_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
@@ -61,8 +68,9 @@ class Transfer {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     const double seconds = MPI_Wtime() - start;
-    if (kind_ == "irecv") check(in_, number);
+    if (kind_ == "irecv" || kind_ == "ibcast") check(in_, number);
     if (kind_ == "get") check(in_, number);
+    if (kind_ == "iallreduce") check_numbers(number);
     if (kind_ == "fetch")
       app::require(before == number, "counter is %lld", static_cast<long long>(before));
     MPI_Send(nullptr, 0, MPI_BYTE, peer_, kDone, MPI_COMM_WORLD);
@@ -72,6 +80,8 @@ class Transfer {
   void other(long work, std::int64_t number) {
     const auto window = reinterpret_cast<unsigned char*>(window_.memory());
     if (kind_ == "irecv") stamp(out_, number);
+    if (kind_ == "ibcast") stamp(in_, number);
+    if (kind_ == "iallreduce") stamp_numbers(number);
     if (kind_ == "get" || kind_ == "fetch") {
       if (kind_ == "get") {
         stamp(in_, number);
@@ -84,6 +94,7 @@ class Transfer {
     MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     MPI_Request request = MPI_REQUEST_NULL;
+    if (collective()) begin_collective(&request);
     if (kind_ == "isend")
       MPI_Irecv(in_.data(), bytes_, MPI_BYTE, peer_, kData, MPI_COMM_WORLD, &request);
     if (kind_ == "irecv")
@@ -92,10 +103,34 @@ class Transfer {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Recv(nullptr, 0, MPI_BYTE, peer_, kDone, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (kind_ == "isend") check(in_, number);
+    if (kind_ == "iallreduce") check_numbers(number);
     if (kind_ == "put") {
       MPI_Win_sync(window_.get());
       std::memcpy(in_.data(), window, in_.size());
       check(in_, number);
+    }
+  }
+
+  [[nodiscard]] bool collective() const { return kind_ == "ibcast" || kind_ == "iallreduce"; }
+  void begin_collective(MPI_Request* request) {
+    if (kind_ == "ibcast")
+      MPI_Ibcast(in_.data(), bytes_, MPI_BYTE, 1, pair_, request);
+    else
+      MPI_Iallreduce(out_.data(), in_.data(), bytes_ / 8, MPI_DOUBLE, MPI_SUM, pair_, request);
+  }
+  void stamp_numbers(std::int64_t number) {
+    for (std::size_t at = 0; at + 8 <= out_.size(); at += 8) {
+      const double value = static_cast<double>(number) + static_cast<double>(at + app::rank % 2);
+      std::memcpy(&out_[at], &value, 8);
+    }
+  }
+  void check_numbers(std::int64_t number) const {
+    for (std::size_t at = 0; at + 8 <= in_.size(); at += 8) {
+      double value = 0;
+      std::memcpy(&value, &in_[at], 8);
+      app::require(value == 2 * static_cast<double>(number) + static_cast<double>(2 * at + 1),
+                   "iallreduce: wrong sum at byte %zu in iteration %lld", at,
+                   static_cast<long long>(number));
     }
   }
 
@@ -120,6 +155,7 @@ class Transfer {
   const int bytes_;
   const int peer_ = app::rank ^ 1;
   app::Window& window_;
+  const MPI_Comm pair_;
   Bytes out_, in_;
 };
 
@@ -165,7 +201,8 @@ Figures measure(Transfer& transfer, bool both, int iterations, MPI_Comm pair,
 
 int main(int argc, char** argv) {
   app::Options options(argc, argv, "overlap", "Host availability during transfers.");
-  const std::vector<std::string> all_kinds = {"isend", "irecv", "put", "get", "fetch"};
+  const std::vector<std::string> all_kinds = {"isend", "irecv",  "put",       "get",
+                                              "fetch", "ibcast", "iallreduce"};
   const auto kinds = options.choices("--kinds", all_kinds, all_kinds, "of transfer");
   const auto sizes = options.numbers("--sizes", {1024, 16384, 65536, 262144, 1048576, 4194304},
                                      {1024, 262144}, "bytes, at least 8 (1 KiB to 4 MiB)");
@@ -187,7 +224,7 @@ int main(int argc, char** argv) {
       if (kind == "fetch" && size != sizes.front()) continue;
       const int bytes = kind == "fetch" ? 8 : size;
       const std::string bench = "overlap_" + kind + (both ? "_both" : "");
-      Transfer transfer(kind, bytes, window);
+      Transfer transfer(kind, bytes, window, pair);
       if (transfer.one_sided() && !window.problem().empty()) {
         app::Run::absent(bench, bytes, window.problem());
         continue;

@@ -21,7 +21,7 @@ def add_arguments(parser, rounds, timeout):
     """What one measures with, and where; the defaults are the caller's."""
     add = parser.add_argument
     add("--pairs", type=int, default=rounds, metavar="N", help=f"rounds ({rounds})")
-    add("--lab", action="store_true", help="between hosts of scripts/lab, not on this host")
+    add("--lab", action="store_true", help="between nodes of scripts/lab, not on this node")
     add("--hosts", type=int, default=2, help="hosts of the lab, if it must be brought up (2)")
     add("--rails", type=int, default=1, help="rails of the lab, if it must be brought up (1)")
     add("--rate", help="rate of the lab's rails, e.g. 1gbit")

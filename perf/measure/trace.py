@@ -83,6 +83,19 @@ def instructions(run, arguments, bench_path, size):
     return per_message("MPI_Send", 0, 1), per_message("MPI_Recv", 1, 3)
 
 
+def started(run, arguments, bench_path, size):
+    """(send, receive): instructions inside MPI_Start and MPI_Wait per message of persistent requests, one at a time."""
+
+    def per_message(bench, rank):
+        def count(units):
+            program = [bench_path, "--pause", "0.003", "--units", str(units), "--bench", f"{bench}:{size}@1"]
+            return _count(run, arguments, program, ("MPI_Start", "MPI_Wait"), rank)
+
+        return _each(count, 1, 3)
+
+    return per_message("o_s_started", 0), per_message("o_r_started", 1)
+
+
 def operation(run, arguments, bench_path, name):
     """Instructions that one of OPERATIONS takes at the rank that calls it, of 8 B, on an allocated window."""
     bench, functions = OPERATIONS[name]

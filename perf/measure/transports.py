@@ -44,7 +44,7 @@ class Transport:
 
 
 def _table(lab, major):
-    # Open MPI 5 finds no path between two ranks of one host on some machines, unless told, and has no OFI provider
+    # Open MPI 5 finds no path between two ranks of one node on some machines, unless told, and has no OFI provider
     # for plain networks unless asked for it.
     tcp = ("--mca", "btl", "tcp,self") + (() if lab else ("--mca", "btl_tcp_if_include", "lo"))
     ofi = ("--mca", "pml", "cm", "--mca", "mtl", "ofi")

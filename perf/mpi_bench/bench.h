@@ -69,6 +69,7 @@ double run_both_ways(Point* p, long units);
 double run_halo_started(Point* p, long units);
 double run_many(Point* p, long units);
 double run_allreduce(Point* p, long units);
+double run_scan(Point* p, long units);
 
 double run_bcast(Point* p, long units);
 double run_ibcast(Point* p, long units);
@@ -125,6 +126,8 @@ void end_announced(Point* p);
 int begin_overhead(Point* p);
 double run_send_overhead(Point* p, long units);
 double run_receive_overhead(Point* p, long units);
+double run_send_started(Point* p, long units);
+double run_receive_started(Point* p, long units);
 double run_gap(Point* p, long units);
 
 #endif

@@ -92,6 +92,7 @@ static const Bench benches[] = {
      run_announced, end_announced, half_us},
 #endif
     {"allreduce", "MPI_Allreduce of doubles", "8", "1", "us", 0, run_allreduce, 0, us},
+    {"scan", "MPI_Scan of doubles", "8,1K,64K", "1", "us", 0, run_scan, 0, us},
     {"bcast", "MPI_Bcast, each rank in turn", "8,1K,64K,1M", "1", "us", 0, run_bcast, 0, us},
     {"ibcast", "MPI_Ibcast and wait, in turn", "8,1K,64K,1M", "1", "us", 0, run_ibcast, 0, us},
     {"bcast_gap", "MPI_Bcast, rank 0 alone, in a row", "8,4K,32K", "1", "us", 0, run_bcast_gap, 0,
@@ -124,6 +125,10 @@ static const Bench benches[] = {
      0, us_each},
     {"o_r", "LogGP: receiver's part", "16", "8", "us", begin_overhead, run_receive_overhead, 0,
      us_each},
+    {"o_s_started", "sender's part, persistent", "16", "1", "us", begin_overhead, run_send_started,
+     0, us_each},
+    {"o_r_started", "receiver's part, persistent", "16", "1", "us", begin_overhead,
+     run_receive_started, 0, us_each},
     {"gap", "LogGP: time per message of a stream", "16,256K,1M", "64", "us", 0, run_gap, 0,
      us_each},
 };
@@ -319,8 +324,8 @@ static void run_wanted(const char* spec) {
   size_t sizes[kMaxList], depths[kMaxList];
   const int size_count = parse_list(spec[length] == ':' ? spec + length + 1 : bench->sizes, sizes);
   const int depth_count = parse_list(at ? at + 1 : bench->depths, depths);
-  const int integers = bench->run == run_allreduce || bench->run == run_reduce_scatter ||
-                       bench->run == run_fetch_add;
+  const int integers = bench->run == run_allreduce || bench->run == run_scan ||
+                       bench->run == run_reduce_scatter || bench->run == run_fetch_add;
   for (int s = 0; s < size_count; s++) {
     for (int d = 0; d < depth_count; d++) {
       if (depths[d] < 1 || depths[d] > 100000 || sizes[s] > 1u << 30) die("out of range:", spec);

@@ -21,6 +21,17 @@ first_is_help() { [[ ${1-} == --help || ${1-} == -h || ${1-} == help ]]; }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Where ccache is installed, what is compiled a second time as it was (another run, another clone, a patch put back) comes
+# from its cache: what CMake is told then, into `compiler_cache`.
+# shellcheck disable=SC2034 # whoever calls this uses it
+use_compiler_cache() {
+  compiler_cache=()
+  have ccache || return 0
+  # Clones in different folders share it, and headers that are precompiled do not switch it off.
+  export CCACHE_BASEDIR=$lfc_tree CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+  compiler_cache=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+}
+
 # Open MPI refuses to start as root unless told twice; here root is the usual case (containers, namespaces).
 allow_mpirun_as_root() {
   if [[ $EUID == 0 ]]; then

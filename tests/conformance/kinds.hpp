@@ -33,6 +33,10 @@ struct End : FrameSink {
 
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   PeerId on_connect(Link& from, const Address& address) override;
+  bool on_unanswered(PeerId peer, Link&, std::string_view) override {
+    ++unanswered[peer];
+    return turns;
+  }
   void on_broken(PeerId peer, Link& from, std::string_view why) override;
 
   Identity identity;
@@ -42,13 +46,15 @@ struct End : FrameSink {
   std::map<std::uint32_t, PeerId> ids;  // by rank
   PeerId next_id = 0;
   bool refuse = false;
+  bool turns = false;  // from a link on which a peer does not answer
   bool keep_frames = true;
 
   std::vector<Frame> frames;
   std::size_t frame_count = 0;
   std::map<PeerId, int> connected;  // on_connect() calls
   std::map<PeerId, int> broken;     // on_broken() calls
-  std::string last_why;             // of on_broken()
+  std::map<PeerId, int> unanswered;
+  std::string last_why;  // of on_broken()
   std::vector<std::string> offences;
   std::function<void(PeerId, Meta, std::span<const std::byte>)> on_each;
 };

@@ -168,6 +168,39 @@ TEST_CASE("verbs: one that dies before it answers is lost once, and one that com
   REQUIRE_FALSE(poll_until(*end, 1s, [&] { return end->broken.count(2) != 0; }));
 }
 
+TEST_CASE("verbs: one that does not answer is left to another link, and may come by itself later",
+          "[verbs][device]") {
+  if (!has_device()) return;
+  // When the other one wants to talk, too: before it hears that it was asked, after that, or not at all.
+  const auto wants = GENERATE(0, 1, 2);
+  INFO("wants " << wants);
+  std::vector<std::byte> blob;
+  const auto end = open_end(0, blob);
+  const auto other = open_end(1, blob);
+  end->turns = true;
+  std::string why_not;
+  REQUIRE(end->link->connect(7, *other->address, why_not));
+  REQUIRE(poll_until(*end, 5s, [&] { return end->unanswered[7] != 0; }));
+  const Slice slice{"x", 1};
+  REQUIRE(end->link->send(7, kMessage, &slice, 1) == SendStatus::broken);
+  // Its link has been asked several times, and is told that this is over.
+  if (wants == 0) REQUIRE(other->link->connect(0, *end->address, why_not));
+  REQUIRE(poll_until(*other, 5s, [&] { return other->connected[0] != 0; }));
+  if (wants == 1) REQUIRE(other->link->connect(0, *end->address, why_not));
+  SendStatus status = SendStatus::again;
+  const auto deadline = Clock::now() + 3s;
+  while (Clock::now() < deadline && end->frame_count == 0) {
+    if (wants != 2 && status == SendStatus::again)
+      status = other->link->send(0, kMessage, &slice, 1);
+    end->link->poll();
+    other->link->poll();
+  }
+  REQUIRE(end->frame_count == (wants == 2 ? 0 : 1));
+  REQUIRE(end->unanswered[7] == 1);
+  REQUIRE(end->broken.empty());
+  REQUIRE(other->broken.empty());
+}
+
 TEST_CASE("verbs: one that is killed is lost once when something is sent to it",
           "[verbs][device]") {
   if (!has_device()) return;
@@ -213,6 +246,27 @@ TEST_CASE(
   require_lost_once(*end, 1);
   INFO(end->last_why);
   REQUIRE(end->last_why.ends_with(": the port is down"));
+}
+
+TEST_CASE("verbs: a port that is down is the reason, also if the device has given up by itself",
+          "[verbs][device][port]") {
+  if (!in_guest() || !has_device()) return;
+  Process other(1, true);
+  std::vector<std::byte> blob;
+  const auto end = open_end(0, blob);
+  std::string why_not;
+  REQUIRE(end->link->connect(1, *other.address, why_not));
+  REQUIRE(send(*end, 1));
+  REQUIRE(poll_until(*end, 10s, [&] { return end->link->drained(); }));
+  REQUIRE(std::system("ip link set eth0 down") == 0);
+  REQUIRE(send(*end, 1));
+  ::sleep(5);  // nobody looks at the port while the device repeats, and at its completions first
+  const bool noticed = poll_until(*end, 20s, [&] { return !end->broken.empty(); });
+  const std::string why = end->last_why;
+  REQUIRE(std::system("ip link set eth0 up") == 0);
+  INFO(why);
+  REQUIRE(noticed);
+  REQUIRE(why.ends_with(": the port is down"));
 }
 
 TEST_CASE("verbs: no receiver is ever found not ready, whoever floods whom", "[verbs][device]") {

@@ -11,7 +11,10 @@
 #include "engine/credits.hpp"
 #include "engine/flow.hpp"
 #include "engine/host_call.hpp"
+#include "engine/host_port.hpp"
 #include "engine/host_queue.hpp"
+#include "engine/host_side.hpp"
+#include "engine/memory_port.hpp"
 #include "engine/message_ways.hpp"
 #include "engine/ni.hpp"
 #include "engine/ni_thread.hpp"
@@ -134,6 +137,19 @@ void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Me
 #include "common/engine/service_port.hpp.example"
 }
 
+void memory_port(MemoryPort& memory, void* buffer, const void* source, std::size_t size,
+                 PeerId peer, std::uint64_t address, Operation& operation) {
+#include "common/engine/memory_port.hpp.example"
+}
+
+void host_port(HostPort& host, const bool& arrived, std::span<Operation* const> finished) {
+#include "common/engine/host_port.hpp.example"
+}
+
+void host_side(Turn& turn, SendLock& lock) {
+#include "common/engine/host_side.hpp.example"
+}
+
 void turn(Turn& turn, Linger& linger, int& events) {
 #include "common/engine/turn.hpp.example"
 }
@@ -152,7 +168,7 @@ void cables(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni) {
 
 struct Host {};
 struct Windows {
-  Windows(std::shared_ptr<Ni> ni, Host& host);
+  Windows(ServicePort& port, Host& host);
 };
 void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name, Host& host) {
 #include "common/engine/process_ni.hpp.example"

@@ -48,7 +48,7 @@ void region(RegionTable& table, std::byte* buffer, std::size_t size, std::uint64
 }
 
 void interfaces(std::string& problem, std::string& why_not, const IpAddress& peer_ip,
-                std::uint64_t peer_host_tag, void (*use_another_link)(std::string_view)) {
+                std::uint64_t peer_node_tag, void (*use_another_link)(std::string_view)) {
 #include "common/link/interfaces.hpp.example"
 }
 

@@ -15,8 +15,9 @@ static void sleep_on(void) {
 static void compute_on(void) {
   for (volatile uint64_t rounds = 0;; ++rounds) continue;
 }
-// Rank 0 says it before it waits: what it does next makes no difference any more.
+// Rank 0 says it before it waits, when the others have left MPI: one that is still in a barrier would serve it.
 static void say_hung(void) {
+  pause_seconds(0.3);
   printf("hung\n");
   fflush(stdout);
 }

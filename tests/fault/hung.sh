@@ -14,6 +14,7 @@ explains() {
   [[ $mode != cable ]] || nsenter -t "$job_pid" -n ip link set lo down
   for ((tries = 0; tries < 30; ++tries)); do # until all of them wait as they will for ever
     sleep 0.1
+    kill -0 "$job_pid" 2>/dev/null || fail "$mode: the job has ended"
     "$look" "$(pid_of_rank 0)" --wait 0.2 >"$scratch/seen" 2>&1 || true
     ! grep -qxE "verdict: $pattern" "$scratch/seen" || break
   done
@@ -59,7 +60,7 @@ shm=(--mca btl_lfc_links "loop,shm")
   hangs_buffer() { explains buffer 2 "rank 0 waits for rank 1 to fill the buffer announced to it with tag 7; rank 1 $asleep"; }
   hangs_ordered() { explains ordered 3 "ranks 0 and 1 wait for rank 2 to take ordered broadcasts, of which it has taken [0-9]+; rank 2 $asleep"; }
 }
-# A network of its own, in which all is one host; `lo` is its cable.
+# A network of its own, in which all is one node; `lo` is its cable.
 if [[ $EUID == 0 ]] && unshare --net true 2>/dev/null; then
   mpirun() {
     exec unshare --net bash -c 'ip link set lo up && ip link add lfc0 type veth peer name lfc1 &&

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Hosts whose interfaces differ: in order, in number, by a bridge that each host has for itself, by family; and a firewall
+# Nodes whose interfaces differ: in order, in number, by a bridge that each node has for itself, by family; and a firewall
 # between them. Each time the right interfaces find each other, or one line says what to do; and nothing hangs.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
 unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
 export LFC_LAB=interfaces$$
+cables=() # processes
 # eth0 starts the job; what is tested runs over eth1 and eth2.
 "$tree/scripts/lab" up 2 --rails 3 >/dev/null
-trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
+trap 'leave; kill "${cables[@]}" 2>/dev/null || true; "$tree/scripts/lab" down >/dev/null' EXIT
 
-# For start_job: one rank to a host.
+# For start_job: one rank to a node.
 mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
-host() { nsenter --net="/run/netns/lfc-$LFC_LAB-$1" "${@:2}"; }
+node() { nsenter --net="/run/netns/lfc-$LFC_LAB-$1" "${@:2}"; }
 
 # job NAME INTERFACES-OF-RANK-0 INTERFACES-OF-RANK-1 MPIRUN-ARGS...: a ring of two ranks
 job() {
@@ -37,31 +38,59 @@ well() { # well NAME INTERFACES INTERFACES ADDRESS...: it does well, and all the
 more=()
 
 well "opposite order" eth1,eth2 eth2,eth1 '10\.77\.1\.[12]' '10\.77\.2\.[12]'
-well "a subnet that one host has" eth1,eth2 eth2 '10\.77\.2\.[12]'
+well "a subnet that one node has" eth1,eth2 eth2 '10\.77\.2\.[12]'
 grep -aq 'rail eth1 to process .* is left out' "$output" || fail "nobody says that eth1 is left out"
 
 for i in 0 1; do
-  host $i ip link add virbr0 type veth peer name virbr0x
-  host $i ip addr add 192.168.122.1/24 dev virbr0
-  host $i ip link set virbr0x up
-  host $i ip link set virbr0 up
+  node $i ip link add virbr0 type veth peer name virbr0x
+  node $i ip addr add 192.168.122.1/24 dev virbr0
+  node $i ip link set virbr0x up
+  node $i ip link set virbr0 up
 done
-well "a bridge of its own in front on one host" eth1 virbr0,eth1 '10\.77\.1\.[12]'
+well "a bridge of its own in front on one node" eth1 virbr0,eth1 '10\.77\.1\.[12]'
 well "a bridge of its own in front on both" virbr0,eth1 virbr0,eth1 '10\.77\.1\.[12]'
 grep -aq 'rail virbr0 to process .* is left out.*192\.168\.122\.1' "$output" || fail "nobody says that virbr0 is left out"
 well "nothing named" ^eth0 ^eth0,eth2 '10\.77\.1\.[12]'
 
 for i in 0 1; do
-  host $i sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6'
-  host $i ip addr add "fd77::$((i + 1))/64" dev eth1 nodad
+  node $i sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6'
+  node $i ip addr add "fd77::$((i + 1))/64" dev eth1 nodad
 done
 well "IPv6 only" eth1:6 eth1:6 'fd77::[12]'
 well "IPv4 on one, both on the other" eth1:4 eth1 '10\.77\.1\.[12]'
 well "IPv6 on one, both on the other" eth1 eth1:6 'fd77::[12]'
 
+# What eth1 and eth2 are (veth) claims 10 Gbit/s.
+speed() { # speed DEVICE MBIT/S SUBNET: a cable that claims it, in 10.77.SUBNET.0/24
+  local said line=
+  exec {said}< <(exec "$tree/tests/fault/cable.py" "$1" "$2" "lfc-$LFC_LAB-0" "10.77.$3.1/24" "lfc-$LFC_LAB-1" "10.77.$3.2/24" 2>&1)
+  cables+=($!)
+  read -r -t 10 -u "$said" line || true
+  [[ $line == up ]] || fail "no cable of $2 Mbit/s: $line"
+}
+leads() { # leads ADDRESS
+  grep -aqE "connecting to $1:[0-9]+ of .*, leads" "$output" || fail "it is not $1 that leads"
+}
+if [[ -w /dev/net/tun ]]; then
+  speed eth3 1000 3
+  speed eth4 25000 4
+  well "1 and 25 Gbit/s" eth3:4,eth4:4 eth4:4,eth3:4 '10\.77\.4\.[12]'
+  leads '10\.77\.4\.[12]'
+  ! grep -aq 'connecting to 10\.77\.3' "$output" || fail "1 Gbit/s is used beside 25"
+  grep -aq 'rail eth3 to process .* is left out, .*: with 1000 Mbit/s it is slower than a quarter of the best, 25000 Mbit/s' "$output" ||
+    fail "nobody says that 1 Gbit/s is left out"
+  well "10 and 25 Gbit/s" eth1:4,eth4:4 eth1:4,eth4:4 '10\.77\.1\.[12]' '10\.77\.4\.[12]'
+  leads '10\.77\.4\.[12]'
+  well "1 and 10 Gbit/s, none named" ^eth0,eth2,eth4 ^eth0,eth2,eth4 '10\.77\.1\.[12]'
+  well "1 Gbit/s alone" eth3:4 eth3:4 '10\.77\.3\.[12]'
+  kill "${cables[@]}"
+else
+  echo "speeds: skipped, as /dev/net/tun is not to be had here"
+fi
+
 if have_nft=$(command -v nft); then
   for i in 0 1; do
-    host $i "$have_nft" -f - <<'N'
+    node $i "$have_nft" -f - <<'N'
 table inet wall {
   chain input {
     type filter hook input priority 0; policy accept;
@@ -75,6 +104,9 @@ N
   grep -aqE 'lost process .*firewall\? LFC listens on 10\.77\.1\.[12]:[0-9]+' "$output" || fail "no line tells of the firewall"
   nothing_left
   more=(--mca btl_lfc_ports 5000-5003)
-  well "a firewall that lets a range of ports pass" eth1:4 eth1:4 '10\.77\.1\.[12]:500[0-3] of lfc-[01] from|10\.77\.1\.[12]'
+  well "a firewall that lets a range of ports pass" eth1:4 eth1:4 '10\.77\.1\.[12]'
+  grep -aqE 'connecting to 10\.77\.1\.[12]:500[0-3] of' "$output" || fail "the ports are others"
+else
+  echo "a firewall: skipped, as there is no nft (scripts/setup lab)"
 fi
 echo ok

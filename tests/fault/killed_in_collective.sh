@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank is killed (kill -9) inside each collective: the job ends with an error within 10 s, on one host and, as root,
+# A rank is killed (kill -9) inside each collective: the job ends with an error within 10 s, on one node and, as root,
 # across the hosts of a lab. And where mpirun does not end it (--enable-recovery), coll lfc notices by itself: all other
 # ranks end within 10 s, and say who is lost. Arguments: the collectives; without them, all.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"

@@ -368,7 +368,7 @@ class NiFuzzer final : public Fuzzer {
       case FrameType::get_data: return size < sizeof(AckPayload);
       case FrameType::service:
       case FrameType::service_ack:
-      case FrameType::service_data: return size < 16;  // the smallest head
+      case FrameType::service_data: return size < 8;  // the smallest: a word of what was pushed
       default: return true;
     }
   }

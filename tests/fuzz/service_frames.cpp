@@ -65,20 +65,24 @@ struct ServiceFrames::Member {
   std::array<Announced, kTags> announced;
   std::deque<Put> puts;
   std::deque<Guarded> results;
-  std::deque<std::uint64_t> replies;  // names of our operations on the window
-  std::deque<std::uint64_t> awaited;  // and of NEON's
-  std::uint32_t generation = 1;
+  std::deque<std::uint64_t> replies;               // names of our operations on the window
+  std::deque<std::uint64_t> awaited;               // and of NEON's
+  std::array<std::uint32_t, kTags> generations{};  // how often each has been announced
+  neon::Header wanted;                             // what our puts have asked for last
 };
 
 ServiceFrames::ServiceFrames(Ni& ni)
-    : ni_(std::shared_ptr<void>(), &ni),
-      windows_(std::make_shared<Windows>(ni_, WindowsHost{[] {}, [](void*, WindowStatus) {}})),
-      neon_(std::make_shared<NeonService>(ni_->services(), &ni_->remote())) {}
+    : ni_(ni),
+      windows_(std::make_unique<Windows>(ni.services(), ni.remote(), ni.host(),
+                                         WindowsHost{[] {}, [](void*, WindowStatus) {}})),
+      neon_(std::make_shared<NeonService>(ni.services(), &ni.remote())),
+      pushes_(ni) {}
 
 ServiceFrames::~ServiceFrames() { leave(); }
 
 void ServiceFrames::join(PeerId peer) {
   leave();
+  pushes_.join(peer);
   member_ = std::make_unique<Member>();
   Member& now = *member_;
   now.peer = peer;
@@ -101,11 +105,14 @@ void ServiceFrames::join(PeerId peer) {
 
 void ServiceFrames::leave() {
   if (member_ == nullptr) return;
+  pushes_.leave();
   {
-    const Ni::Access access(*ni_);
+    const Ni::Access access(ni_);
     for (Member::Announced& each : member_->announced)
       (void)member_->neon->neon().target().withdraw(each);
     member_->neon->neon().on_lost(1);
+    for (const Member::Announced& each : member_->announced)
+      if (each.unheard != 0) fault_ = "what is withdrawn waits for a lost member";
   }
   for (const Put& put : member_->puts)
     if (put.calls != 1)
@@ -116,8 +123,9 @@ void ServiceFrames::leave() {
 
 void ServiceFrames::act(Random& random) {
   Member& now = *member_;
+  if (random.chance(300)) return pushes_.act(random);
   if (random.chance(400)) {
-    const Ni::Access access(*ni_);
+    const Ni::Access access(ni_);
     Member::Announced& each = now.announced[random.below(kTags)];
     if (each.live) {
       if (random.chance(100)) (void)now.neon->neon().target().withdraw(each);
@@ -128,11 +136,11 @@ void ServiceFrames::act(Random& random) {
     each.origins = {1};
     each.tag = static_cast<std::uint32_t>(&each - now.announced.data());
     each.done = [](neon::Announcement*, neon::Status) {};
-    (void)now.neon->neon().target().announce(each);
+    if (now.neon->neon().target().announce(each) == neon::Status::ok) ++now.generations[each.tag];
     return;
   }
   if (now.puts.size() < kMostOperations && random.chance(500)) {
-    const Ni::Access access(*ni_);
+    const Ni::Access access(ni_);
     Put& put = now.puts.emplace_back();
     put.done = [](neon::Operation* self, neon::Status) { ++static_cast<Put*>(self)->calls; };
     const auto tag = static_cast<std::uint32_t>(random.below(kTags));
@@ -180,10 +188,15 @@ void ServiceFrames::heard(std::uint8_t tag, const std::vector<std::byte>& payloa
     neon::Header header;
     std::memcpy(&header, payload.data(), sizeof header);
     if (header.id != 0) remember(member_->awaited, header.id);
+    if (header.kind == neon::Kind::want) member_->wanted = header;
   }
 }
 
 std::vector<std::byte> ServiceFrames::make(Random& random, FrameType type, std::uint8_t& tag) {
+  if (type != FrameType::service_data && random.chance(300)) {
+    tag = static_cast<std::uint8_t>(ServiceId::push);
+    return pushes_.make(random, type);
+  }
   const bool neon = type == FrameType::service && random.chance(600);
   tag = static_cast<std::uint8_t>(neon ? ServiceId::neon : ServiceId::windows);
   return neon ? neon_frame(random) : window_frame(random, type);
@@ -255,25 +268,41 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
 std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   Member& now = *member_;
   neon::Header header;
-  header.kind = static_cast<neon::Kind>(usually(random, random.between(1, 9)));
-  header.flags = static_cast<std::uint8_t>(random.below(64));
+  header.kind = static_cast<neon::Kind>(usually(random, random.between(1, 10)));
+  header.flags = static_cast<std::uint8_t>(random.below(128));
   header.window = usually32(random, now.neon->id());
-  header.tag = usually32(random, random.below(kTags + 1));
-  header.generation = usually32(random, now.generation + random.below(3));
-  if ((header.flags & neon::kFinal) != 0 && random.chance(500)) ++now.generation;
+  // What is announced, or will be; answers of a target name what we want.
+  const std::size_t tag = random.below(kTags);
+  const Member::Announced& announced = now.announced[tag];
+  const bool early = !announced.live || random.chance(300);
+  header.tag = usually32(random, tag);
+  header.generation = usually32(random, now.generations[tag] + (early ? 1 : 0));
+  if (header.kind == neon::Kind::grant) {
+    header.tag = usually32(random, now.wanted.tag);
+    header.generation = usually32(random, now.wanted.generation);
+  } else if (header.kind == neon::Kind::heard || announced.unheard != 0) {
+    header.kind = neon::Kind::heard;
+    header.generation = usually32(random, now.generations[tag]);
+    if (announced.unheard == 0 && random.chance(900)) header.kind = neon::Kind::want;
+  }
+  header.flags = static_cast<std::uint8_t>(early ? header.flags | neon::kCharged
+                                                 : header.flags & ~neon::kCharged);
   header.count = usually32(random, random.below(4));
   header.id = now.awaited.empty() ? random.below(8)
                                   : usually(random, now.awaited[random.below(now.awaited.size())]);
-  header.refund = random.chance(900) ? 0 : usually32(random, random.below(512));
+  header.refund = random.chance(970) ? 0 : usually32(random, random.below(64));
   header.offset = usually(random, random.below(kBytes));
   header.extra = usually(random, random.below(kBytes));
   std::vector<std::byte> payload;
   append(payload, header);
-  payload.resize(payload.size() + random.below(random.chance(900) ? 64 : 400), std::byte{0xee});
+  if (header.kind == neon::Kind::data || header.kind == neon::Kind::answer ||
+      header.kind == neon::Kind::put_notify || random.chance(20))
+    payload.resize(payload.size() + random.below(random.chance(900) ? 64 : 400), std::byte{0xee});
   return payload;
 }
 
 const std::string& ServiceFrames::fault() {
+  if (fault_.empty()) fault_ = pushes_.fault();
   if (member_ != nullptr) {
     bool intact = member_->exposed.intact();
     for (const auto& each : member_->announced) intact = intact && each.memory.intact();

@@ -1,5 +1,5 @@
-// ServiceFrames: the frames of NEON and of windows for the NI's fuzzer: one hostile member of a window and of its
-// NEON, with operations of ours under way towards it, so that there is something to forge answers to.
+// ServiceFrames: the frames of NEON, of windows and of pushed messages for the NI's fuzzer: one hostile member of a
+// window and of its NEON, with operations of ours under way towards it, so that there is something to forge answers to.
 //
 //   ServiceFrames services(ni);
 //   services.join(peer);                               // the hostile one
@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/ni.hpp"
+#include "fuzz/push_frames.hpp"
 #include "link/sim/random.hpp"
 #include "services/neon/neon_service.hpp"
 #include "services/windows/windows.hpp"
@@ -43,10 +45,11 @@ class ServiceFrames {
   std::vector<std::byte> window_frame(Random& random, FrameType type);
   std::vector<std::byte> neon_frame(Random& random);
 
-  std::shared_ptr<Ni> ni_;
-  std::shared_ptr<Windows> windows_;
+  Ni& ni_;
+  std::unique_ptr<Windows> windows_;
   std::shared_ptr<NeonService> neon_;
   std::unique_ptr<Member> member_;
+  PushFrames pushes_;
   std::string fault_;
 };
 

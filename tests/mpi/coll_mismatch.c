@@ -15,6 +15,8 @@ typedef enum {
   ALLGATHER,
   IALLGATHER,
   ALLGATHERV,
+  SCAN,
+  EXSCAN,
   OWN_GATHER,
   OWN_SCATTER,
   OWN_ALLGATHER,
@@ -30,6 +32,8 @@ static const char* const names[] = {"bcast",
                                     "allgather",
                                     "iallgather",
                                     "allgatherv",
+                                    "scan",
+                                    "exscan",
                                     "own block of gather",
                                     "own block of scatter",
                                     "own block of allgather"};
@@ -70,6 +74,8 @@ static int call(kind what, unsigned char* in, unsigned char* out, int block, int
     case IALLGATHER:
       return finish(MPI_Iallgather(in, block, MPI_BYTE, out, block, MPI_BYTE, comm, &request),
                     &request);
+    case SCAN: return MPI_Scan(in, out, block, MPI_BYTE, MPI_BOR, comm);
+    case EXSCAN: return MPI_Exscan(in, out, block, MPI_BYTE, MPI_BOR, comm);
     default: return MPI_Allgatherv(in, block, MPI_BYTE, out, counts, places, MPI_BYTE, comm);
   }
 }
@@ -84,6 +90,8 @@ static bool sees(kind what) {
     case IGATHER:
     case OWN_GATHER:
     case OWN_SCATTER: return me == 0;
+    case SCAN:
+    case EXSCAN: return me > 0;
     default: return true;
   }
 }
@@ -93,7 +101,8 @@ static void one(kind what, int usual, int odd) {
   const int block = me == 1 && !own_differs ? odd : usual;
   const int own = me == (what == OWN_ALLGATHER ? 1 : 0) && own_differs ? odd : block;
   const size_t most = (size_t)(usual > odd ? usual : odd) * (size_t)ranks;
-  size_t room = (size_t)block * (size_t)(what < ONE_NODE ? 1 : ranks);
+  const bool blocks = what >= ONE_NODE && what != SCAN && what != EXSCAN;
+  size_t room = (size_t)block * (size_t)(blocks ? ranks : 1);
   if (what == SCATTER || what == ISCATTER || what == OWN_SCATTER) room = (size_t)own;
   unsigned char* in = allocate(most);
   unsigned char* out = allocate(room + kGuard);

@@ -10,10 +10,10 @@
 #define INIT(call) MPI_##call##_init
 #endif
 
-enum { kOps = 10, kMost = 12000 };
-static const char* const names[kOps] = {"bcast",     "barrier",   "allreduce", "reduce",
-                                        "allgather", "gather",    "scatter",   "alltoall",
-                                        "alltoallv", "allgatherv"};
+enum { kOps = 12, kMost = 12000 };
+static const char* const names[kOps] = {"bcast",     "barrier",    "allreduce", "reduce",
+                                        "allgather", "gather",     "scatter",   "alltoall",
+                                        "alltoallv", "allgatherv", "scan",      "exscan"};
 static int count;
 
 typedef struct Op {
@@ -73,6 +73,8 @@ static void make(Op* op, int kind, int layout) {
       (op->in, op->counts, op->places, plain, op->out, op->counts, op->places, op->type, comm,
        MPI_INFO_NULL, r);
       break;
+    case 10: INIT(Scan)(op->in, op->out, count, plain, MPI_SUM, comm, MPI_INFO_NULL, r); break;
+    case 11: INIT(Exscan)(op->in, op->out, count, plain, MPI_SUM, comm, MPI_INFO_NULL, r); break;
     default:
       INIT(Allgatherv)
       (op->in, count, plain, op->out, op->counts, op->places, op->type, comm, MPI_INFO_NULL, r);
@@ -105,6 +107,15 @@ static void check_result(const Op* op, int round) {
     if (op->kind == 0) expect(op, round, i, value(round, 0, op->root, 0, i));
     if (op->kind == 2 || (op->kind == 3 && me == op->root))
       require(op->out[i] == sum, "%s, round %d: wrong at %d", names[op->kind], round, i);
+    if (op->kind >= 10) {
+      int64_t below = 0;
+      for (int from = 0; from < me; from++) below += value(round, op->kind, from, 0, i);
+      const int64_t own = value(round, op->kind, me, 0, i);
+      if (op->kind == 10)
+        require(op->out[i] == below + own, "scan, round %d: wrong at %d", round, i);
+      if (op->kind == 11 && me > 0)
+        require(op->out[i] == below, "exscan, round %d: wrong at %d", round, i);
+    }
     if (op->kind == 6) expect(op, round, i, value(round, 6, op->root, me, i));
     for (int from = 0; from < ranks; from++) {
       const int at = from * count + i;
@@ -122,7 +133,7 @@ static void rounds(int elements, int many) {
   MPI_Request requests[2 * kOps];
   for (int k = 0; k < 2 * kOps; k++) {
     const int kind = k % kOps;
-    make(&ops[k], kind, kind == 2 || kind == 3 ? 0 : k / kOps);
+    make(&ops[k], kind, kind == 2 || kind == 3 || kind >= 10 ? 0 : k / kOps);
     requests[k] = ops[k].request;
   }
   for (int round = 0; round < many; round++) {

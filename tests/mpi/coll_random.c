@@ -7,7 +7,7 @@
 //
 // --threads: so many threads of each rank do this at the same time, each on communicators of its own.
 // --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
-#include "coll_random.h"
+#include "coll_case.h"
 
 #include <pthread.h>
 
@@ -30,59 +30,6 @@ static _Thread_local MPI_Comm base;
 static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 
 // --- One collective ---
-
-typedef struct Case {
-  enum {
-    kBcast,
-    kReduce,
-    kAllreduce,
-    kBarrier,
-    kAllgather,
-    kGather,
-    kScatter,
-    kAllgatherv,
-    kGatherv,
-    kScatterv,
-    kAlltoall,
-    kAlltoallv,
-    kReduceScatter,
-    kCalls
-  } call;
-  uint64_t key;
-  MPI_Comm comm;
-  int rank, size, root, count, type, op;
-  bool in_place, nonblocking;
-  int layout;  // of this rank's buffer: 0 plain, 1 every other element, 2 bytes
-  void *in, *out;
-  MPI_Datatype made;
-  MPI_Request request;
-  int *counts, *places;  // of unequal blocks
-  int* sends;            // of an alltoall
-} Case;
-
-static void* memory(size_t bytes) {
-  void* data = malloc(bytes + 64);
-  require(data != NULL, "no memory for %zu bytes", bytes);
-  memset(data, 0x5a, bytes + 64);
-  return data;
-}
-
-static size_t bytes_of(const Case* c, int count) { return (size_t)count * (size_t)sizes[c->type]; }
-
-// Elements between two of the buffer.
-static int stride(const Case* c) { return c->layout == 1 ? 2 : 1; }
-
-// The type of an element in this rank's layout.
-static MPI_Datatype element_type(Case* c) {
-  if (c->layout == 0) return types[c->type];
-  if (c->made != MPI_DATATYPE_NULL) return c->made;
-  if (c->layout == 1)
-    MPI_Type_create_resized(types[c->type], 0, (MPI_Aint)2 * sizes[c->type], &c->made);
-  else
-    MPI_Type_contiguous(sizes[c->type], MPI_BYTE, &c->made);
-  MPI_Type_commit(&c->made);
-  return c->made;
-}
 
 static void begin_bcast(Case* c) {
   c->out = memory(bytes_of(c, c->count * stride(c)));
@@ -119,6 +66,23 @@ static void begin_reduction(Case* c) {
     MPI_Ireduce(in, out, c->count, type, op, c->root, c->comm, &c->request);
   else
     MPI_Reduce(in, out, c->count, type, op, c->root, c->comm);
+}
+
+static void begin_scan(Case* c) {
+  c->in = memory(bytes_of(c, c->count));
+  c->out = memory(bytes_of(c, c->count));
+  fill_own(c, c->in_place ? c->out : c->in, 0);
+  const void* in = c->in_place ? MPI_IN_PLACE : c->in;
+  MPI_Datatype type = types[c->type];
+  const MPI_Op op = op_of(c->op);
+  if (c->call == kScan && c->nonblocking)
+    MPI_Iscan(in, c->out, c->count, type, op, c->comm, &c->request);
+  else if (c->call == kScan)
+    MPI_Scan(in, c->out, c->count, type, op, c->comm);
+  else if (c->nonblocking)
+    MPI_Iexscan(in, c->out, c->count, type, op, c->comm, &c->request);
+  else
+    MPI_Exscan(in, c->out, c->count, type, op, c->comm);
 }
 
 // Blocks of unequal size, with gaps between them, in reverse order.
@@ -248,9 +212,9 @@ static void begin_alltoall(Case* c) {
 }
 
 static const char* const names[kCalls] = {
-    "bcast",    "reduce",    "allreduce",           "barrier", "allgather",
-    "gather",   "scatter",   "allgatherv",          "gatherv", "scatterv",
-    "alltoall", "alltoallv", "reduce_scatter_block"};
+    "bcast",   "reduce",    "allreduce", "scan",      "exscan",
+    "barrier", "allgather", "gather",    "scatter",   "allgatherv",
+    "gatherv", "scatterv",  "alltoall",  "alltoallv", "reduce_scatter_block"};
 
 static void begin(Case* c) {
   doing("%s%s no. %llu, %d ranks, root %d, %d elements of type %d, op %d",
@@ -267,6 +231,8 @@ static void begin(Case* c) {
     case kBcast: begin_bcast(c); break;
     case kReduce:
     case kAllreduce: begin_reduction(c); break;
+    case kScan:
+    case kExscan: begin_scan(c); break;
     case kAllgather:
     case kGather:
     case kAllgatherv:
@@ -306,6 +272,13 @@ static void check_result(const Case* c) {
       for (int i = 0; (c->call == kAllreduce || c->rank == c->root) && i < c->count; ++i)
         expect(c, i, combined(c->key, c->size, i, c->op));
       break;
+    case kScan:
+    case kExscan: {
+      const int up_to = c->rank + (c->call == kScan ? 1 : 0);
+      for (int i = 0; up_to > 0 && i < c->count; ++i)
+        expect(c, i, combined(c->key, up_to, i, c->op));
+      break;
+    }
     case kAllgather:
     case kAllgatherv:
     case kGather:
@@ -367,9 +340,8 @@ static bool draw_case(Case* c, uint64_t key) {
   if (c->call >= kAllgather) c->count /= 8;
   c->type = (int)draw(kTypes);
   c->op = (int)draw(is_float(c->type) ? 4 : kOps);
-  if (c->call == kReduce || c->call == kAllreduce || c->call == kReduceScatter) {
-    if (c->type == 5 && c->op == 3) c->op = 2;
-  }
+  const bool reduces = (c->call >= kReduce && c->call <= kExscan) || c->call == kReduceScatter;
+  if (reduces && c->type == 5 && c->op == 3) c->op = 2;
   c->in_place = draw(4) == 0;
   c->nonblocking = draw(3) == 0;
   const uint64_t root = draw(1 << 20);

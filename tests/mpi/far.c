@@ -1,4 +1,4 @@
-// Messages around the two eager limits (of peers on this host, and of others), to every other rank, near and far in one
+// Messages around the two eager limits (of peers on this node, and of others), to every other rank, near and far in one
 // job: contiguous ones and such with gaps on either side, in all modes of sending, received when they are expected and
 // when they are not, by probes, and truncated. The first ones come from whom their receiver has never heard of.
 //

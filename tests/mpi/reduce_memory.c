@@ -1,5 +1,5 @@
 // A reduction much larger than the window, whose root is late: what the others have contributed does not pile up
-// in anybody's network interface. (Between hosts; on one host there is nothing to pile up.)
+// in anybody's engine. (Between nodes; on one node there is nothing to pile up.)
 #include "check.h"
 #include "process.h"
 

@@ -41,6 +41,7 @@ static const struct {
     {"T26", t26_errors},
     {"T27", t27_pending_at_the_end},
     {"T28", t28_get},
+    {"withdrawn", withdrawn},
     {"types", datatypes},
     {"persistent", persistent},
 };

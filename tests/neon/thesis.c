@@ -148,12 +148,34 @@ static void the_rest(void) {
   NEON_Unregister(own);
 }
 
+// Rank 1 is in NEON_Finalize when rank 0 withdraws what rank 1 knows how to write to, and waits until it has heard.
+static void unpost_late(void) {
+  const size_t size = 100000;
+  unsigned char* const bytes = allocate(size);
+  neon_memhandle memory = NEON_Register(bytes, size, 0);
+  neon_status status = 0;
+  doing("unpost, others are in NEON_Finalize");
+  if (me == 0) {
+    const int one = 1;
+    neon_handle post = NEON_Post(bytes, size, 1, &one, 302, memory, &status);
+    require(post != NULL && NEON_Wait(post, 0) == 0, "post: %d", status);
+    require(NEON_Repost(post, &status) == 0, "repost");
+    pause_seconds(0.1);
+    require(NEON_Unpost(post) == 0, "unpost");
+  } else if (me == 1) {
+    NEON_Wait(NEON_Put(bytes, size, 0, 302, 0, 0, memory, &status), 0);
+  }
+  require(NEON_Finalize() == 0, "finalize");
+  NEON_Unregister(memory);
+  free(bytes);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
   require(NEON_Init() == 0, "init");
   automaton();
   the_rest();
-  require(NEON_Finalize() == 0, "finalize");
+  unpost_late();
   return check_end();
 }

@@ -1,6 +1,7 @@
 // MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
-// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Then each locks a
-// target of its own in a common window; and one thread has access epochs in a window that another exposes.
+// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Before that each
+// makes and frees windows (with --churn nothing more). Then each locks a target of its own in a common window; and one
+// thread has access epochs in a window that another exposes.
 #include <pthread.h>
 
 #include "check.h"
@@ -14,6 +15,27 @@ static MPI_Comm comms[kThreads];
 // Words 0 and 1 count; then a part for each origin and thread.
 static MPI_Aint part_of(int rank, int thread) {
   return 8 + ((MPI_Aint)rank * kThreads + thread) * 4;
+}
+
+// Each makes, uses and frees windows while the others do; the first of the process among them.
+static void* churn(void* argument) {
+  const int thread = (int)(intptr_t)argument;
+  state_slot = thread + 1;
+  for (int round = 0; round < kRounds; ++round) {
+    int64_t* memory;
+    MPI_Win win;
+    const int64_t one = 1;
+    doing("thread %d, window %d", thread, round);
+    MPI_Win_allocate(sizeof *memory, 8, MPI_INFO_NULL, comms[thread], &memory, &win);
+    *memory = 0;
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < ranks; ++i)
+      MPI_Accumulate(&one, 1, MPI_INT64_T, i, 0, 1, MPI_INT64_T, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    require(*memory == ranks, "thread %d, window %d: %lld", thread, round, (long long)*memory);
+    MPI_Win_free(&win);
+  }
+  return NULL;
 }
 
 static void* work(void* argument) {
@@ -134,6 +156,12 @@ static void epochs(void) {
   MPI_Group_free(&group);
 }
 
+static void in_threads(void* (*run)(void*)) {
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, run, (void*)(intptr_t)i);
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
   int provided = 0;
@@ -144,21 +172,20 @@ int main(int argc, char** argv) {
   }
   require(part_of(ranks, 0) <= kWords, "too many ranks");
   const MPI_Aint bytes = kWords * sizeof(int64_t);
+  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  in_threads(churn);
+  if (has_option(argc, argv, "--churn")) return check_end();
   MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &common_memory, &common);
   created_memory = allocate((size_t)bytes);
   MPI_Win_create(created_memory, bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &created);
   memset(common_memory, 0, (size_t)bytes);
   memset(created_memory, 0, (size_t)bytes);
-  for (int i = 0; i < kThreads; ++i) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < kThreads; ++i)
     MPI_Win_allocate(64, 8, MPI_INFO_NULL, comms[i], &own_memory[i], &own[i]);
-  }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, common);
   MPI_Win_lock_all(0, created);
-  pthread_t threads[kThreads];
-  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, (void*)(intptr_t)i);
-  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  in_threads(work);
   doing("unlock");
   MPI_Win_unlock_all(common);
   MPI_Win_unlock_all(created);

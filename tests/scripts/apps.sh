@@ -30,12 +30,16 @@ MPI_Isend em3d --ways send
 MPI_Sendrecv ca --ways sendrecv
 MPI_Isend ca --ways isend
 MPI_Put ca --ways fence
+MPI_Isend matmult --ways ordinary
+MPI_Isend nbody --ways ordinary
+MPI_Isend md --ways ordinary
+MPI_Isend eigen --ways ordinary
 MPI_Put skew --ways pscw
 MPI_Put reqrep --kinds put
 MPI_Send slb --algorithms wrr
 MPI_Isend overlap --kinds isend
 LIST
-((tried == 15)) || fail "only $tried programs tried"
+((tried == 19)) || fail "only $tried programs tried"
 echo "every program notices a wrong result"
 
 expect 2 "unknown option '--vertexes'" "$apps/asp" --vertexes 3

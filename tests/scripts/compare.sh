@@ -15,9 +15,9 @@ lines() { grep -c '^{"bench".*"median"' <<<"$output" || true; }
 
 every='latency:8,64K persistent:8 bw:64K,1M bibw:64K rate:8@1,64 pairs:8 many:8 put:8,64K get:8,64K fetch_add allreduce'
 wanted=()
-for name in $every o_s o_r gap:16,1M; do wanted+=(--bench "$name"); done
+for name in $every o_s o_r o_s_started o_r_started gap:16,1M; do wanted+=(--bench "$name"); done
 expect 0 '"bench":"gap","size":1048576' bench 2 "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
-(($(lines) == 20)) || fail "$(lines) measurements, not 20"
+(($(lines) == 22)) || fail "$(lines) measurements, not 22"
 expect 0 '"bench":"allreduce","size":64,"depth":1,"ranks":4' \
   bench 4 "$perf/mpi_bench" --time 0.002 --bench pairs:8,4K --bench many --bench allreduce:8,64
 (($(lines) == 6)) || fail "$(lines) measurements, not 6"

@@ -27,6 +27,13 @@ if [[ $EUID == 0 ]]; then
   expect 1 '^  .* may not be written$' as_nobody cmake --install "$build"
 fi
 
+# --- for one user alone, in a tree that was configured for all before ---
+user=(env -u CMAKE_C_COMPILER_LAUNCHER -u CMAKE_CXX_COMPILER_LAUNCHER HOME="$scratch/user" cmake -G Ninja -S "$tree" -B "$scratch/user/build")
+expect 0 'Components are installed into ' "${user[@]}" -DLFC_TESTS=OFF
+expect 0 "Components are installed into $scratch/user/.openmpi" "${user[@]}" -DLFC_INSTALL=user
+prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:.*=//p' "$scratch/user/build/CMakeCache.txt")
+[[ $prefix == "$scratch/user/.local" ]] || fail "headers and libraries of one user would go to $prefix"
+
 # --- an installed copy beside Open MPI's own components: Open MPI looks there by itself ---
 installed_before=no
 [[ ! -e $build/install_manifest.txt ]] || installed_before=yes

@@ -1,10 +1,12 @@
 #include "sim/collective_simulation.hpp"
 
 #include "services/collective/exchange.hpp"
+#include "sim/collective_calls.hpp"
 #include "sim/neighbours.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <new>
@@ -16,29 +18,8 @@ namespace {
 constexpr std::uint64_t kIdleLimit = 20000;  // ticks in which nothing moves at any rank
 constexpr std::size_t kGuard = 64;
 constexpr std::byte kUntouched{0x5a};
-constexpr std::uint32_t kMostAtOnce = 4;  // calls of a rank that go on by themselves
-
-// What a rank gives in a call; small numbers, so that sums hold in any type.
-std::byte given(std::size_t call, std::uint32_t rank, std::size_t at) noexcept {
-  return static_cast<std::byte>((call * 31 + rank * 7 + at * 13 + (at >> 8)) % 5);
-}
-
-// A size about one of the limits.
-std::size_t size_near(Random& random, std::size_t limit, std::size_t most) {
-  const std::size_t base = limit * random.between(1, 3) + random.below(3);
-  return std::min(base > 0 ? base - 1 : 0, most);
-}
-
-bool is_gather(const lfc_coll_call& call) noexcept {
-  return call.kind == LFC_COLL_GATHER || call.kind == LFC_COLL_GATHERV;
-}
-bool is_scatter(const lfc_coll_call& call) noexcept {
-  return call.kind == LFC_COLL_SCATTER || call.kind == LFC_COLL_SCATTERV;
-}
-
-bool is_among_neighbours(const lfc_coll_call& call) noexcept {
-  return call.kind == LFC_COLL_NEIGHBOR_ALLGATHER || call.kind == LFC_COLL_NEIGHBOR_ALLTOALL;
-}
+constexpr std::uint32_t kMostAtOnce = 12;  // calls of a rank that go on by themselves
+constexpr std::uint32_t kMostLooks = 32;   // to one question, well below kIdleLimit
 
 }  // namespace
 
@@ -76,6 +57,7 @@ struct CollectiveSimulation::Part {
   std::vector<lfc_coll_block> blocks, in_blocks;  // of unequal ones: from each rank, and to each
   std::unique_ptr<NeighbourPart> neighbours;
   std::unique_ptr<CollOperation> operation;
+  std::uint32_t looks = 0;  // since it has moved
   bool over = false;
   lfc_coll_status status = LFC_COLL_OK;
 };
@@ -144,7 +126,8 @@ CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& op
     Ni& ni = world_.ni(host->node);
     if (coll_.window == CollOptions{}.window) {
       const std::size_t head = sizeof(MulticastHeader) + sizeof(Recovery::Channel);
-      coll_.packet = std::max(ni.max_message() - std::min(ni.max_message(), head), kLeastPacket);
+      coll_.packet = std::max(ni.peers().max_payload() - std::min(ni.peers().max_payload(), head),
+                              kLeastPacket);
       coll_.window = (coll_.packet + MulticastPacket::kCost) * random_.between(1, 20);
     }
     host->multicast = std::make_unique<Multicast>(
@@ -159,6 +142,8 @@ CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& op
   for (std::uint32_t group = 0; group < options.communicators; ++group) make_group(group);
   for (std::uint32_t call = 0; call < options.calls; ++call) make_call();
   deaths_due_ = options.deaths;
+  at_once_ = random_.between(1, kMostAtOnce);
+  helped_ = random_.chance(500);
 }
 
 CollectiveSimulation::~CollectiveSimulation() {
@@ -245,10 +230,10 @@ void CollectiveSimulation::make_call() {
   const std::size_t most = std::max<std::size_t>((std::size_t{1} << 20) / (size * size), 64);
   call.bytes = size_near(random_, limits[random_.below(std::size(limits))],
                          group.one_node ? 4 * most : most);
-  if (call.kind <= LFC_COLL_ALLREDUCE) call.bytes = call.bytes / 8 * 8;
-  if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || call.kind == LFC_COLL_GATHER ||
-      call.kind == LFC_COLL_SCATTER || call.kind == LFC_COLL_GATHERV ||
-      call.kind == LFC_COLL_SCATTERV)
+  if (call.kind == LFC_COLL_BCAST || lfc_coll_is_reduction(call.kind))
+    call.bytes = call.bytes / 8 * 8;
+  if (call.kind == LFC_COLL_BCAST || call.kind == LFC_COLL_REDUCE || is_gather(call) ||
+      is_scatter(call))
     call.root = static_cast<int>(random_.below(size));
   if (call.kind == LFC_COLL_ALLREDUCE && random_.chance(300)) call.bytes = 0;  // a barrier
   if (call.kind != LFC_COLL_ALLREDUCE && call.bytes == 0) call.bytes = 8;
@@ -343,6 +328,27 @@ void CollectiveSimulation::end(Host& host, Part& part) {
          std::to_string(host.node) + " with status " + std::to_string(part.status));
 }
 
+// The result of a reduction or scan.
+void CollectiveSimulation::put_combined(const Part& part, std::byte* to) const {
+  const Call& of = *part.call;
+  const lfc_coll_call& call = of.call;
+  if (call.kind == LFC_COLL_REDUCE && call.root != static_cast<int>(part.rank)) return;
+  const std::size_t first = call.kind == LFC_COLL_REDUCE_SCATTER ? part.rank * call.bytes : 0;
+  std::uint32_t end = static_cast<std::uint32_t>(groups_[of.group]->ranks.size());
+  if (call.kind == LFC_COLL_SCAN) end = part.rank + 1;
+  if (call.kind == LFC_COLL_EXSCAN) end = part.rank;
+  const Combiner combine =
+      number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)});
+  std::vector<std::byte> other(call.bytes);
+  for (std::uint32_t rank = 0; rank < end; ++rank) {
+    for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, first + i);
+    if (rank == 0)
+      std::copy(other.begin(), other.end(), to);
+    else
+      combine(to, other.data(), to, call.bytes / size_of(static_cast<Element>(call.type)));
+  }
+}
+
 // The result of a call at a rank.
 void CollectiveSimulation::check(const Part& part) {
   const Call& of = *part.call;
@@ -366,20 +372,9 @@ void CollectiveSimulation::check(const Part& part) {
       break;
     case LFC_COLL_REDUCE:
     case LFC_COLL_REDUCE_SCATTER:
-    case LFC_COLL_ALLREDUCE: {
-      if (call.kind == LFC_COLL_REDUCE && !is_root) break;
-      const std::size_t first = call.kind == LFC_COLL_REDUCE_SCATTER ? part.rank * call.bytes : 0;
-      put(0, 0, first, call.bytes);
-      const Combiner combine =
-          number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)});
-      std::vector<std::byte> other(call.bytes);
-      for (std::uint32_t rank = 1; rank < size; ++rank) {
-        for (std::size_t i = 0; i < call.bytes; ++i) other[i] = given(of.number, rank, first + i);
-        combine(right.data(), other.data(), right.data(),
-                call.bytes / size_of(static_cast<Element>(call.type)));
-      }
-      break;
-    }
+    case LFC_COLL_ALLREDUCE:
+    case LFC_COLL_SCAN:
+    case LFC_COLL_EXSCAN: put_combined(part, right.data()); break;
     case LFC_COLL_ALLTOALL:
       for (std::uint32_t rank = 0; rank < size; ++rank)
         put(rank * call.bytes, rank, part.rank * call.bytes, of.between(rank, part.rank));
@@ -409,24 +404,34 @@ void CollectiveSimulation::check(const Part& part) {
 
 void CollectiveSimulation::act(Host& host) {
   const std::uint64_t now = world_.now();
-  if (host.dead || now < host.busy_until) return;
+  if (host.dead) return;
+  if (now < host.busy_until) {  // its NI's thread is not
+    if (helped_ && random_.chance(300))
+      for (auto& [group, communicator] : host.communicators) communicator->advance_aside();
+    return;
+  }
   if (random_.chance(20)) host.busy_until = now + random_.between(1, 300);
-  while (host.begun < host.parts.size() && host.begun - host.over < kMostAtOnce &&
-         random_.chance(200))
+  while (host.begun < host.parts.size() && host.begun - host.over < at_once_ && random_.chance(200))
     begin(host, host.parts[host.begun++]);
   for (std::size_t at = host.over; at < host.begun; ++at) {
     Part& part = host.parts[at];
     if (part.over) continue;
-    Communicator& communicator = host.communicator(part);
-    if (communicator.advance()) last_move_ = now;
-    if (random_.chance(5)) {  // as who has waited for long
-      for (const std::uint32_t member : communicator.local())
-        if (host.has_ended(communicator.members().name(member))) communicator.set_lost();
-      communicator.ask();
+    if (host.communicator(part).advance()) {
+      last_move_ = now;
+      part.looks = 0;
     }
+    if (random_.chance(5)) look(host, part);
     if (part.operation->finished.load()) end(host, part);
   }
   while (host.over < host.begun && host.parts[host.over].over) ++host.over;
+}
+
+// As LossWatch, who asks ever less often: else questions fill all queues, and nothing else gets anywhere.
+void CollectiveSimulation::look(Host& host, Part& part) {
+  Communicator& communicator = host.communicator(part);
+  for (const std::uint32_t member : communicator.local())
+    if (host.has_ended(communicator.members().name(member))) communicator.set_lost();
+  if (std::has_single_bit(++part.looks) || part.looks % kMostLooks == 0) communicator.ask();
 }
 
 void CollectiveSimulation::kill_somebody() {

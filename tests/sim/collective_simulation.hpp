@@ -65,7 +65,9 @@ class CollectiveSimulation {
   lfc_coll_call open(const Host& host, Part& part);
   void begin(Host& host, Part& part);
   void act(Host& host);
+  void look(Host& host, Part& part);
   void end(Host& host, Part& part);
+  void put_combined(const Part& part, std::byte* to) const;
   void check(const Part& part);
   void kill_somebody();
   bool finished() const;
@@ -83,6 +85,8 @@ class CollectiveSimulation {
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::uint64_t deaths_due_ = 0;
+  std::uint64_t at_once_ = 1;
+  bool helped_ = false;  // hosts that compute, by their NIs' threads
   std::uint64_t last_move_ = 0;
   CollectiveCounts counts_;
   std::string fault_;

@@ -149,7 +149,7 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
         Multicast::Options{
             // Not a byte more than the members may send.
             .share = options.waits
-                         ? lead_ * (world_.ni(node).max_message() + MulticastPacket::kCost)
+                         ? lead_ * (world_.ni(node).peers().max_payload() + MulticastPacket::kCost)
                          : Multicast::Options{}.share,
             .recovery = options.recovery,
             .delay = options.delay,

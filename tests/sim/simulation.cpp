@@ -191,7 +191,7 @@ void Simulation::send_message(Host& host, Node to) {
   const PeerId peer = world_.peer(host.node, to);
   const std::uint32_t number = host.sent[to]++;
   const std::uint64_t pattern = mix(host.node, to, number);
-  const std::size_t size = message_size(pattern, ni.max_message());
+  const std::size_t size = message_size(pattern, ni.peers().max_payload());
   std::vector<std::byte> bytes(size);
   fill(bytes.data(), size, pattern);
   const std::size_t head = random_.below(size + 1);
@@ -221,7 +221,8 @@ void Simulation::deliver(void* context, const Delivery& delivery) {
   const Node from = simulation.world_.node_of(host.node, delivery.peer);
   const std::uint32_t number = host.received[from]++;
   const std::uint64_t pattern = mix(from, host.node, number);
-  const std::size_t size = message_size(pattern, simulation.world_.ni(host.node).max_message());
+  const std::size_t size =
+      message_size(pattern, simulation.world_.ni(host.node).peers().max_payload());
   const std::string which = "message " + std::to_string(number) + " of pair " +
                             std::to_string(from) + "->" + std::to_string(host.node);
   if (delivery.bytes.size() != size || delivery.tag != static_cast<std::uint8_t>(pattern))

@@ -99,8 +99,7 @@ void Delivery::violation(Session& session, std::string_view what) {
 
 void Delivery::on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) {
   Session* found = sessions_.by_id(id);
-  if (found == nullptr) return;
-  losses_.suspect(*found, rail, why);
+  if (found != nullptr) losses_.broke(*found, rail, why);
 }
 
 }  // namespace lfc::bond

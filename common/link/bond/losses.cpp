@@ -16,6 +16,11 @@ void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) 
   sessions_.stir(session);
 }
 
+void Losses::broke(Session& session, std::uint8_t rail, std::string_view why) noexcept {
+  suspect(session, rail, why);
+  if (session.rails[rail].close_due) session.rails[rail].why = why;
+}
+
 void Losses::leave(Session& session, std::uint8_t rail) {
   RailState& state = session.rails[rail];
   state.close_due = false;

@@ -26,6 +26,8 @@ class Losses {
 
   // Notes that the rail is lost, if it is usable.
   void suspect(Session& session, std::uint8_t rail, std::string_view why) noexcept;
+  // The rail has broken, and said why: rather this than what followed from it is told.
+  void broke(Session& session, std::uint8_t rail, std::string_view why) noexcept;
   // Closes it. Outside of any rail's poll().
   void leave(Session& session, std::uint8_t rail);
   // The peer has closed the rail: no put of ours can land there any more, so they may go again.

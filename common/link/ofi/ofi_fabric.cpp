@@ -113,7 +113,7 @@ ProviderTraits traits_of(std::string_view provider) noexcept {
   const bool tcp = core == "net" || core == "tcp" || core == "sockets";
   ProviderTraits traits{};
   traits.listens_tcp = tcp;
-  traits.host_only = core == "shm" || core == "sm2";
+  traits.node_only = core == "shm" || core == "sm2";
   // A slice of the buffer goes to each connection; the one that arrives first frees them all.
   traits.frees_early = (tcp && !over_rxm) || over_rxd;
   traits.in_order = tcp && !over_rxm;  // one byte stream per peer

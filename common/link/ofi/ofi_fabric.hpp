@@ -5,7 +5,7 @@
 //
 // Which provider: the one that is named, or else the first that opens among those with hardware
 // below (verbs, psm3, efa, cxi, opx), then those over TCP (net, tcp, tcp;ofi_rxm). Others serve
-// only when named: shm and sm2 stay on the host, udp;ofi_rxd and sockets are for tests.
+// only when named: shm and sm2 stay on the node, udp;ofi_rxd and sockets are for tests.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -43,7 +43,7 @@ using InfoPtr = std::unique_ptr<fi_info, InfoFreer>;
 // What we know of a provider beyond what it says of itself.
 struct ProviderTraits {
   bool listens_tcp;         // its address is one that a TCP socket listens on
-  bool host_only;           // it never leaves the host
+  bool node_only;           // it never leaves the node
   bool frees_early;         // flags a multi-receive buffer free while frames still arrive in it
   bool in_order;            // frames of one peer always complete in order
   std::size_t eager_limit;  // larger frames overtake one another; 0: its inject size

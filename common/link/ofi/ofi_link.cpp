@@ -39,7 +39,7 @@ OfiLink::OfiLink(const OfiOptions& options, const Identity& identity, FrameSink&
                  Counters& counters, std::unique_ptr<OfiFabric> fabric)
     : Link({.name = options.name}),
       shared_{*this, options, identity, sink, counters, std::move(fabric)},
-      host_tag_(host_tag()) {}
+      node_tag_(node_tag()) {}
 
 bool OfiLink::open(std::string& why_not) {
   std::string why;
@@ -65,7 +65,7 @@ bool OfiLink::open(std::string& why_not) {
 void OfiLink::publish(AddressWriter& writer) const {
   const OfiFabric& fabric = *shared_.fabric;
   writer.add(shared_.options.name,
-             OfiSection::write(host_tag_, fabric.frame_size(), fabric.provider(), fabric.name()));
+             OfiSection::write(node_tag_, fabric.frame_size(), fabric.provider(), fabric.name()));
 }
 
 bool OfiLink::reach(const Address& peer, std::string& why_not) {
@@ -83,15 +83,15 @@ bool OfiLink::reach(const Address& peer, std::string& why_not) {
   if (section->head.frame_size < shared_.fabric->frame_size())
     return refuse("the peer takes frames of " + std::to_string(section->head.frame_size) +
                   " bytes, ours have " + std::to_string(shared_.fabric->frame_size()));
-  if (shared_.fabric->traits().host_only && section->head.host != host_tag_)
-    return refuse(std::string(shared_.fabric->provider()) + " stays on its host");
+  if (shared_.fabric->traits().node_only && section->head.node != node_tag_)
+    return refuse(std::string(shared_.fabric->provider()) + " stays on its node");
   if (!shared_.fabric->local()) return true;
   sockaddr_storage where{};
   if (section->address.size() > sizeof where) return refuse("the peer's address is malformed");
   std::memcpy(&where, section->address.data(), section->address.size());
   const auto ip = IpAddress::from(reinterpret_cast<const sockaddr*>(&where));
   if (!ip) return refuse("the peer's address is not an IP address");
-  return can_reach(*shared_.fabric->local(), *ip, section->head.host, why_not);
+  return can_reach(*shared_.fabric->local(), *ip, section->head.node, why_not);
 }
 
 bool OfiLink::connect(PeerId peer, const Address& address, std::string& why_not) {

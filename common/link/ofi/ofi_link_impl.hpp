@@ -66,7 +66,7 @@ class OfiLink final : public Link {
                  Operation* operation) noexcept;
 
   OfiShared shared_;
-  const std::uint64_t host_tag_;
+  const std::uint64_t node_tag_;
   OfiChannels channels_{shared_};
   OfiFrames frames_{shared_, channels_};
   OfiGreeter greeter_{shared_, channels_, frames_};

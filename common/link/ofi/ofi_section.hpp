@@ -16,7 +16,7 @@ namespace lfc {
 struct OfiSection {
   // Then the provider's name, then its address.
   struct Head {
-    std::uint64_t host;
+    std::uint64_t node;
     std::uint32_t frame_size;
     std::uint16_t provider_size;
     std::uint16_t address_size;
@@ -36,10 +36,10 @@ struct OfiSection {
     section.address = bytes.subspan(section.head.provider_size);
     return section;
   }
-  static std::vector<std::byte> write(std::uint64_t host, std::size_t frame_size,
+  static std::vector<std::byte> write(std::uint64_t node, std::size_t frame_size,
                                       std::string_view provider,
                                       std::span<const std::byte> address) {
-    const Head head{host, static_cast<std::uint32_t>(frame_size),
+    const Head head{node, static_cast<std::uint32_t>(frame_size),
                     static_cast<std::uint16_t>(provider.size()),
                     static_cast<std::uint16_t>(address.size())};
     std::vector<std::byte> section(sizeof head + provider.size() + address.size());

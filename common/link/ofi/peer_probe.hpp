@@ -1,4 +1,4 @@
-// PeerProbe: asks the kernel of a peer's host whether the peer's process still listens.
+// PeerProbe: asks the kernel of a peer's node whether the peer's process still listens.
 //
 // Providers over TCP answer "try again" for ever to a sender whose peer has died: they reconnect
 // behind the scenes. A peer that computes and makes no progress looks the same. The difference is

@@ -88,7 +88,7 @@ IncomingPlaces::Lost IncomingPlaces::sort_out() {
   Lost lost;
   std::erase_if(active_, [&](std::unique_ptr<Incoming>& in) {
     if (in->corrupt) lost.emplace_back(in->peer, "the peer broke the protocol of the ring");
-    if (in->emptied && in->died) lost.emplace_back(in->peer, "the peer died");
+    if (in->emptied && in->died) lost.emplace_back(in->peer, kDied);
     if (in->emptied && in->peer != kNoPeer) {
       known_[in->place] = false;
       segment_.free(in->place);

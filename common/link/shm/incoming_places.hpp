@@ -33,6 +33,11 @@ inline bool counts_alike(const SegmentName& own, const SegmentName& peer) noexce
   return peer.space.pid_namespace == own.space.pid_namespace;
 }
 
+// What is said of a process that is not there any more.
+inline constexpr const char* kDied =
+    "its process ended without a goodbye (did it crash, was it killed, or did it end without "
+    "MPI_Finalize?)";
+
 // A place in our segment that somebody has claimed.
 struct Incoming {
   Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, ProcessWatch&& watch_)

@@ -1,4 +1,4 @@
-// Segment: the memory in which a process receives from its neighbours on the host.
+// Segment: the memory in which a process receives from its neighbours on the node.
 //
 // Each process makes one (machine/shared_memory.hpp). It holds a table of claims and `places` ring places, virtual
 // until used. A neighbour opens it, claims a free place and is from then on the only writer of the ring in it.
@@ -30,7 +30,7 @@
 
 namespace lfc {
 
-// Which segment of which process on which host: the `shm` section of an address.
+// Which segment of which process on which node: the `shm` section of an address.
 struct SegmentName {
   ProcessSpace space;
   SharedMemoryName memory;

@@ -309,7 +309,7 @@ void ShmLink::check_lives() {
       out->end(Outgoing::State::gone);
     } else if (out->watch.dead() && places_.find(peer) == nullptr) {
       // With an incoming place its last frames come first, then the loss.
-      fail(*out, "the peer died");
+      fail(*out, kDied);
     }
   }
 }

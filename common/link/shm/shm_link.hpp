@@ -1,4 +1,4 @@
-// The shared-memory link: frames through rings between the processes of one host, and remote
+// The shared-memory link: frames through rings between the processes of one node, and remote
 // memory in a single copy by CMA where the kernel permits it.
 //
 //   ShmOptions options;

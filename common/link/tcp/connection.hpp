@@ -97,7 +97,7 @@ struct Connection {
   bool stranger = false;           // accepted, and not established yet
   bool hot = false;                // read directly, not in the epoll set
   std::uint32_t idle = 0;          // polls since the last byte, while hot
-  Silence silence;                 // of the peer's host
+  Silence silence;                 // of the peer's node
 };
 
 // Why a connection could not be made, and what to do.
@@ -106,13 +106,28 @@ inline std::string no_connection(const Connection& connection, int error) {
          connection.to + "; btl_lfc_ports limits it to ports that are open)";
 }
 
-// Why one was lost.
+inline std::string seconds_text(std::chrono::milliseconds time) {
+  return std::to_string(time.count() / 1000) + "." + std::to_string(time.count() % 1000 / 100) +
+         " s";
+}
+
+// Why one was lost: silence, ...
 inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
                              const char* meanwhile) {
-  const std::string seconds =
-      std::to_string(lasts.count() / 1000) + "." + std::to_string(lasts.count() % 1000 / 100);
-  return connection.ends() + ": its host has not answered for " + seconds + " s, " + meanwhile +
-         " (is it down, or the cable cut, or does a firewall drop packets?)";
+  return connection.ends() + ": its node has not answered for " + seconds_text(lasts) + ", " +
+         meanwhile + " (is it down, or the cable cut, or does a firewall drop packets?)";
+}
+// ... an end that the peer's kernel told, when its process had not said goodbye; ...
+inline std::string no_goodbye(const Connection& connection, const char* what) {
+  return connection.ends() + ": " + what + ", last heard " +
+         seconds_text(connection.socket.since_heard()) +
+         " ago (did its process crash, was it killed, or did it end without MPI_Finalize?)";
+}
+// ... or an error of this node's.
+inline std::string no_way(const Connection& connection, int error) {
+  return connection.ends() + ": " + std::strerror(error) + ", last heard " +
+         seconds_text(connection.socket.since_heard()) +
+         " ago (is an interface down, or a route gone?)";
 }
 
 }  // namespace lfc::tcp

@@ -89,9 +89,13 @@ void Connections::end(Connection& connection, std::string_view why) {
 
 // The kernel noticed by itself: its keep-alive watches connections on which nothing is on its way.
 void Connections::end_with_errno(Connection& connection, int error) {
-  end(connection, error == ETIMEDOUT ? no_answer(connection, options.peer_timeout,
-                                                 "although the kernel has asked it again and again")
-                                     : connection.ends() + ": " + std::strerror(error));
+  if (error == ETIMEDOUT)
+    end(connection, no_answer(connection, options.peer_timeout,
+                              "although the kernel has asked it again and again"));
+  else if (error == ECONNRESET || error == EPIPE)
+    end(connection, no_goodbye(connection, std::strerror(error)));
+  else
+    end(connection, no_way(connection, error));
 }
 
 }  // namespace lfc::tcp

@@ -17,7 +17,7 @@ struct Head {
   std::uint8_t flags;
   std::uint8_t prefix;
   std::uint32_t megabits;
-  std::uint64_t host;
+  std::uint64_t node;
 };
 static_assert(sizeof(Head) == 16);
 
@@ -35,7 +35,7 @@ std::vector<std::byte> section_of(const std::vector<Endpoint>& endpoints) {
                       (endpoint.gateway ? kGateway : 0) | (endpoint.standard ? kStandard : 0) |
                       static_cast<int>(endpoint.strand * kStrand);
     const Head head{endpoint.port, static_cast<std::uint8_t>(flags),
-                    static_cast<std::uint8_t>(endpoint.prefix), endpoint.megabits, endpoint.host};
+                    static_cast<std::uint8_t>(endpoint.prefix), endpoint.megabits, endpoint.node};
     const auto fixed = std::as_bytes(std::span(&head, 1));
     const auto ip = std::as_bytes(std::span(endpoint.ip.bytes)).first(endpoint.ip.size());
     bytes.insert(bytes.end(), fixed.begin(), fixed.end());
@@ -63,7 +63,7 @@ std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link
     endpoint.megabits = head.megabits;
     endpoint.gateway = (head.flags & kGateway) != 0;
     endpoint.standard = (head.flags & kStandard) != 0;
-    endpoint.host = head.host;
+    endpoint.node = head.node;
     endpoint.strand = head.flags / kStrand;
     rest = rest.subspan(sizeof head + size);
   }

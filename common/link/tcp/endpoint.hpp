@@ -1,4 +1,4 @@
-// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which host, and
+// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which node, and
 // what decides with which of a peer's it pairs (pairs.hpp). A rail has an IPv4 address, an IPv6 address, or one of
 // each.
 //
@@ -25,7 +25,7 @@ struct Endpoint {
   std::uint32_t megabits = 0;  // the interface's speed, 0 when unknown
   bool gateway = false;        // the interface leads to some gateway
   bool standard = false;       // it has the default route
-  std::uint64_t host = 0;      // host_tag()
+  std::uint64_t node = 0;      // node_tag()
   unsigned strand = 0;  // which connection of several between the same addresses; 0: the first
 
   std::string text() const;

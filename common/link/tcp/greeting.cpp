@@ -87,7 +87,7 @@ int Greeting::finish_connect(Connection& connection) {
   const SendLock::Guard guard(it_.connections.lock());
   if (!connection.is(State::connecting)) return 0;  // closed meanwhile
   // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
-  // kernel says so; if its host does, silence tells.
+  // kernel says so; if its node does, silence tells.
   connection.deadline = Clock::time_point::max();
   const Identity& target = connection.address->identity();
   connection.nonce = random_key();

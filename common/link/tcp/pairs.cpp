@@ -32,7 +32,7 @@ struct Candidate {
   }
 };
 
-// Both hosts have an address of this subnet in common: it is not one network, but a network of each.
+// Both nodes have an address of this subnet in common: it is not one network, but a network of each.
 bool is_copy(const Endpoint& a, const Rails& ours, const Rails& theirs) {
   for (const auto& rail : ours)
     for (const Endpoint& mine : rail)
@@ -44,7 +44,7 @@ bool is_copy(const Endpoint& a, const Rails& ours, const Rails& theirs) {
 
 Way way_between(const Endpoint& a, const Endpoint& b, const Rails& ours, const Rails& theirs) {
   if (a.ip.family != b.ip.family || a.ip.is_loopback() != b.ip.is_loopback()) return Way::none;
-  if (is_same_host(a.host, b.host, a.ip == b.ip)) return a.ip == b.ip ? Way::subnet : Way::gateways;
+  if (is_same_node(a.node, b.node, a.ip == b.ip)) return a.ip == b.ip ? Way::subnet : Way::gateways;
   if (a.ip.is_loopback()) return Way::none;
   if (a.ip.in_subnet(b.ip, b.prefix) && b.ip.in_subnet(a.ip, a.prefix))
     return is_copy(a, ours, theirs) ? Way::none : Way::subnet;
@@ -122,7 +122,7 @@ std::vector<Candidate> candidates(const Rails& ours, const Rails& theirs) {
 
 bool on_one_host(const Endpoint& mine, const Rails& theirs) {
   return std::any_of(theirs.begin(), theirs.end(), [&](const auto& rail) {
-    return !rail.empty() && is_same_host(rail.front().host, mine.host, rail.front().ip == mine.ip);
+    return !rail.empty() && is_same_node(rail.front().node, mine.node, rail.front().ip == mine.ip);
   });
 }
 
@@ -149,8 +149,8 @@ Pairs pair_rails(const Rails& ours, const Rails& theirs) {
   for (std::size_t i = 0; i < ours.size(); ++i)
     for (const Endpoint& mine : ours[i])
       if (is_copy(mine, ours, theirs) && !on_one_host(mine, theirs))
-        why_not[i] = "both hosts have the address " + mine.ip.text() +
-                     ", so this is a network of each host's own";
+        why_not[i] = "both nodes have the address " + mine.ip.text() +
+                     ", so this is a network of each node's own";
   for (Candidate& each : chosen) {
     const std::uint32_t best = chosen.front().megabits;
     std::string& why = why_not[each.pair.ours];

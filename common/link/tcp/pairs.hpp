@@ -1,5 +1,5 @@
 // Pairs: which address of a peer each rail of the link tcp talks to. Interfaces of one subnet belong together, then
-// those that gateways connect; never those of equal addresses on two hosts, whose networks are each host's own
+// those that gateways connect; never those of equal addresses on two nodes, whose networks are each node's own
 // (192.168.122.1 of virbr0). The fastest pair leads, among equals that of the default route, then the order of the
 // rails. Pairs slower than a quarter of the best are left out. What is a further connection between two addresses
 // (Endpoint::strand) pairs with the peer's of the same number, behind all others.

@@ -93,7 +93,7 @@ int Receiving::receive(Connection& connection) {
     bytes += connection.in.last_read();
     if (got == Inbox::Got::nothing) return events;
     if (got == Inbox::Got::closed) {
-      connections_.end(connection, connection.ends() + ": the peer ended without a goodbye");
+      connections_.end(connection, no_goodbye(connection, "closed without a goodbye"));
       return events + 1;
     }
     if (got == Inbox::Got::error) {

@@ -30,7 +30,7 @@ bool Routes::reach(const Address& peer, std::string& why_not) const {
   const std::optional<Route> route = to(peer, why_not);
   if (!route) return false;
   const bool second = other_ && !(route->from == interface_.address);
-  return can_reach(second ? *other_ : interface_, route->to.ip, route->to.host, why_not);
+  return can_reach(second ? *other_ : interface_, route->to.ip, route->to.node, why_not);
 }
 
 }  // namespace lfc::tcp

@@ -1,4 +1,4 @@
-// Silence: has a peer's host vanished? Judged by what the kernel knows of its acknowledgements, not by what the peer
+// Silence: has a peer's node vanished? Judged by what the kernel knows of its acknowledgements, not by what the peer
 // does: its kernel acknowledges what arrives, and probes of a closed window, while the process computes or is stopped.
 // While something is unacknowledged TCP's keep-alive does not run, and its own timeouts take a quarter of an hour.
 //
@@ -37,7 +37,7 @@ class Silence {
       retries_ = signs.retries;
       since_ = kNever;
     }
-    // A living host that has no room answers whatever is sent again, without taking anything; so retries count from its
+    // A living node that has no room answers whatever is sent again, without taking anything; so retries count from its
     // last answer.
     const unsigned retries = signs.retries - std::min(signs.retries, retries_);
     const unsigned unanswered = signs.probes + retries;

@@ -20,7 +20,7 @@ void set(int fd, int level, int option, int value) noexcept {
   static_cast<void>(::setsockopt(fd, level, option, &value, sizeof value));
 }
 
-// Keep-alive notices a host that vanishes while nothing is under way to it; else see silence.hpp.
+// Keep-alive notices a node that vanishes while nothing is under way to it; else see silence.hpp.
 void tune(int fd, const SocketOptions& options) noexcept {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   const int patience = static_cast<int>(options.keep_alive.count());
@@ -71,7 +71,7 @@ Socket Socket::listening(const IpAddress& address, PortRange ports, std::uint16_
     why = error_text("listening on", address);
     if (ports.first != 0)
       why += " (ports " + std::to_string(ports.first) + " to " + std::to_string(ports.last) +
-             "; each process of this host needs one on each of its interfaces)";
+             "; each process of this node needs one on each of its interfaces)";
     return {};
   }
   // The port is at the same place for both families.
@@ -132,12 +132,26 @@ std::string Socket::peer_address() const {
   return ip ? ip->text() : "unknown";
 }
 
-VitalSigns Socket::vital_signs() const noexcept {
+namespace {
+
+tcp_info info_of(int socket) noexcept {
   tcp_info info{};
   socklen_t length = sizeof info;
-  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  return info;
+}
+
+}  // namespace
+
+VitalSigns Socket::vital_signs() const noexcept {
+  const tcp_info info = info_of(fd_);
   return {info.tcpi_probes, info.tcpi_retransmits,
           std::chrono::milliseconds(info.tcpi_last_ack_recv)};
+}
+
+std::chrono::milliseconds Socket::since_heard() const noexcept {
+  const tcp_info info = info_of(fd_);
+  return std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
 }
 
 }  // namespace lfc::tcp

@@ -52,6 +52,8 @@ class Socket {
   // The other end has said something that has not been read.
   bool has_bytes() const noexcept;
   VitalSigns vital_signs() const noexcept;
+  // The last packet of the other end, as the kernel knows it, also of a connection that has ended.
+  std::chrono::milliseconds since_heard() const noexcept;
   // The other end's, in words.
   std::string peer_address() const;
 

@@ -64,7 +64,7 @@ bool TcpLink::open(std::string& why_not) {
   for (const Interface& each : addresses) {
     Endpoint endpoint{
         each.address,  0,          each.prefix,    options_.interface.megabits, each.gateway,
-        each.standard, host_tag(), options_.strand};
+        each.standard, node_tag(), options_.strand};
     if (strangers_.listen_on(each.address, options_.ports, endpoint.port, why_not)) {
       routes_.listen_at(endpoint);
     } else if (!strangers_.listens()) {

@@ -1,6 +1,6 @@
 // TcpLink: a cable over TCP sockets, one connection per pair of processes.
 //
-// One link is one rail: it listens on one address of this host and connects from it. Several
+// One link is one rail: it listens on one address of this node and connects from it. Several
 // links, named "tcp", "tcp1", ..., can live in one process; each reads and writes only the section
 // of its own name in an address.
 //
@@ -40,7 +40,7 @@ struct TcpOptions {
   void (*notice)(std::string_view line) =
       nullptr;  // receives a line about each connection that it begins
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
-  std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's host
+  std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's node
   // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:
   // 128 KiB up to 10 Gbit/s, kByKernel above. A sender that runs megabytes ahead pushes the data
   // out of the caches before it is read, which halves the bandwidth over veth; but where bandwidth

@@ -5,7 +5,7 @@
 //   strangers.hpp    who knocks                                         greeting.hpp   until a connection is
 //   established sending.hpp      what leaves when                                   receiving.hpp  what arrives
 //   hot_list.hpp     who is read directly; pace.hpp: how often the rest is asked
-//   upkeep.hpp       deadlines, hosts that vanish, what is dead
+//   upkeep.hpp       deadlines, nodes that vanish, what is dead
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Upkeep: what poll() of a tcp link does now and then: it ends what others have found to be broken, looks at the clock
-// for what has a deadline, and whether the hosts of peers are still there; and frees dead connections.
+// for what has a deadline, and whether the nodes of peers are still there; and frees dead connections.
 //
 //   if (connections.need_attention()) events += upkeep.attend();
 //   if (time_to_look && connections.timed()) events += upkeep.check_time(Clock::now());

@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kControlFrames = 8;
 
 // What a process publishes.
 struct Endpoint {
-  std::uint64_t host = 0;
+  std::uint64_t node = 0;
   RawGid gid{};
   std::uint32_t greeter = 0;  // queue pair of its datagrams
   std::uint32_t key = 0;      // theirs
@@ -72,6 +72,7 @@ struct Channel {
 
   // What only set-up, trouble and the end touch.
   bool connected = false;  // the queue pair knows the peer's
+  bool wanted = false;     // by connect()
   bool asks = false;       // the ask is repeated
   bool answers = false;    // the answer is repeated
   bool said_goodbye = false;
@@ -86,7 +87,7 @@ struct Channel {
   Handle<ibv_ah> way;
   Clock::time_point next_try{};
   Clock::duration repeat_after{};
-  Clock::time_point knock_from{};  // when no answer is long enough to ask the peer's kernel
+  Clock::time_point silent_from{};  // when no answer is long enough to do something about it
   Knock knock;
   Clock::time_point give_up{};  // of a closing one
   std::string failure;

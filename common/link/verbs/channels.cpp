@@ -43,13 +43,18 @@ Channel* Channels::make(PeerId peer, const Address& address, std::string& why_no
     why_not = "the peer's address is malformed";
     return nullptr;
   }
+  return make(peer, address.identity(), *there, why_not);
+}
+
+Channel* Channels::make(PeerId peer, const Identity& identity, const Endpoint& there,
+                        std::string& why_not) {
   auto channel = std::make_unique<Channel>();
   channel->slot = static_cast<std::uint32_t>(channels_.size());
   channel->peer = peer;
-  channel->identity = address.identity();
-  channel->there = *there;
+  channel->identity = identity;
+  channel->there = there;
   if (!shared_.receives.promise(limits::kVerbsWindow + kUncounted, why_not)) return nullptr;
-  ibv_ah_attr way = shared_.device->way_to(there->gid, there->lid);
+  ibv_ah_attr way = shared_.device->way_to(there.gid, there.lid);
   channel->way = own(shared_.device->api().create_ah(shared_.device->domain(), &way),
                      shared_.device->api().destroy_ah);
   if (!channel->way) why_not = std::string("no way to the peer: ") + std::strerror(errno);
@@ -58,10 +63,16 @@ Channel* Channels::make(PeerId peer, const Address& address, std::string& why_no
     return nullptr;
   }
   channel->repeat_after = kFirstRepeat;
-  channel->knock_from = Clock::now() + shared_.options.connect_timeout;
+  channel->silent_from =
+      Clock::now() + shared_.options.connect_timeout / (shared_.is_mute ? 10 : 1);
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1, nullptr);
   by_peer_[peer] = channel.get();
   return channels_.emplace_back(std::move(channel)).get();
+}
+
+Channel* Channels::replace(Channel& channel, std::string& why_not) {
+  forget(channel);
+  return make(channel.peer, channel.identity, channel.there, why_not);
 }
 
 bool Channels::make_pair(Channel& channel, std::string& why_not) {
@@ -170,6 +181,12 @@ std::string Channels::ends_of(const Channel& channel) const {
 void Channels::end_if_done(Channel& channel) noexcept {
   const bool done = channel.goodbye_left && channel.heard_goodbye;
   if (channel.state != State::closing || !done) return;
+  dispose(channel);
+  channel.state = State::closed;
+}
+
+void Channels::forget(Channel& channel) noexcept {
+  if (of(channel.peer) == &channel) detach(channel.peer);
   dispose(channel);
   channel.state = State::closed;
 }

@@ -43,9 +43,14 @@ class Channels {
   PeerId peers() const noexcept { return static_cast<PeerId>(by_peer_.size()); }
 
   Channel* make(PeerId peer, const Address& address, std::string& why_not);
+  // Another one in place of this one, which nothing has been sent on. Null: there is none for the peer any more.
+  Channel* replace(Channel& channel, std::string& why_not);
   bool connect(Channel& channel, std::string& why_not);
   // The peer has none any more.
   void detach(PeerId peer) noexcept { by_peer_[peer] = nullptr; }
+
+  // Device, port and both addresses, for the user.
+  std::string ends_of(const Channel& channel) const;
 
   // --- What is due ---
 
@@ -70,10 +75,12 @@ class Channels {
   void end_if_done(Channel& channel) noexcept;
   // Its queue pair goes, with all that it holds.
   void dispose(Channel& channel) noexcept;
+  // Likewise, and the peer forgets it.
+  void forget(Channel& channel) noexcept;
 
  private:
+  Channel* make(PeerId peer, const Identity& identity, const Endpoint& there, std::string& why_not);
   bool make_pair(Channel& channel, std::string& why_not);
-  std::string ends_of(const Channel& channel) const;
 
   Shared& shared_;
   std::size_t inline_ = 0;

@@ -142,6 +142,13 @@ bool Device::next_event(Event& out) noexcept {
   return true;
 }
 
+const char* Device::reason_of(ibv_wc_status failure) const noexcept {
+  ibv_port_attr now{};
+  const bool is_down =
+      query_port(api_, context(), choice_.port.number, now) && now.state == IBV_PORT_DOWN;
+  return is_down ? "the port is down" : api_.wc_status_str(failure);
+}
+
 ibv_ah_attr Device::way_to(const RawGid& gid, std::uint16_t lid) const noexcept {
   ibv_ah_attr way{};
   way.port_num = choice_.port.number;

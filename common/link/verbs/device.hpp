@@ -87,6 +87,8 @@ class Device {
   int event_fd() const noexcept { return context_->async_fd; }
   // False: none is left. It may be one that concerns nobody.
   bool next_event(Event& out) noexcept;
+  // Why work has failed, for the user. Of what cannot pass a port that is down, devices say this or that.
+  const char* reason_of(ibv_wc_status failure) const noexcept;
   Handle<ibv_mr> register_memory(void* data, std::size_t size, int access) const noexcept {
     return own(api_.reg_mr(domain(), data, size, access), api_.dereg_mr);
   }

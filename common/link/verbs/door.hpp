@@ -1,4 +1,4 @@
-// Door: whether a process that does not answer is still there. The kernel of its host knows.
+// Door: whether a process that does not answer is still there. The kernel of its node knows.
 //
 //   Door door;
 //   door.open(our_ip);                                  // its port() goes into our address
@@ -7,7 +7,7 @@
 //
 // A door is a socket for datagrams that nobody reads. What is sent to it vanishes while its process lives, whatever
 // that does, and is refused when it has ended. Nothing overflows, and nobody has to serve it. Where no refusal comes
-// through (a host that is off, a firewall that drops), a process counts as alive; a firewall that refuses is taken for
+// through (a node that is off, a firewall that drops), a process counts as alive; a firewall that refuses is taken for
 // its end.
 #pragma once
 

@@ -164,7 +164,7 @@ void Frames::on_sent(Channel& channel, std::uint32_t number, ibv_wc_status statu
     if (work.what == Work::What::transfer) shared_.transfers.ended(*work.transfer, result);
   });
   shared_.outstanding -= before - left;
-  if (!ok) return channels_.break_off(channel, shared_.device->api().wc_status_str(status));
+  if (!ok) return channels_.break_off(channel, shared_.device->reason_of(status));
   if (channel.state == State::closing) channels_.end_if_done(channel);
 }
 
@@ -185,7 +185,7 @@ void Frames::on_receive(const ibv_wc& ended, std::uint32_t index) noexcept {
   }
   shared_.receives.give_back(index);
   if (channel == nullptr) return;
-  if (!ok) broken = shared_.device->api().wc_status_str(ended.status);
+  if (!ok) broken = shared_.device->reason_of(ended.status);
   if (broken != nullptr) return channels_.break_off(*channel, broken);
   if (!counted || channel->state != State::open) return;
   if (++channel->owed < limits::kVerbsWindow / 2 || std::exchange(channel->due, true)) return;

@@ -29,7 +29,7 @@ void Greeter::set_own_address(std::span<const std::byte> address) {
 
 void Greeter::ask(Channel& channel) {
   channel.our_nonce = random_key();
-  channel.asks = true;
+  channel.wanted = channel.asks = true;
   channels_.attend(channel);
 }
 
@@ -54,6 +54,7 @@ bool Greeter::say(Channel& channel, HelloPart::Kind kind) noexcept {
 void Greeter::on_datagram(std::span<const std::byte> bytes) noexcept {
   const Hello* hello = ending_ ? nullptr : inbox_.accept(bytes);
   if (hello == nullptr) return;
+  shared_.is_mute = false;
   switch (hello->head.kind) {
     case HelloPart::Kind::ask: return on_ask(*hello);
     case HelloPart::Kind::answer: return on_answer(*hello);
@@ -107,6 +108,8 @@ void Greeter::on_answer(const Hello& hello) {
       return;
     }
     if (channel->state != State::setting_up) return;
+    // We are connected to what it has asked with, and has given up since.
+    if (channel->connected && !(channel->theirs == hello.head.offer)) return start_over(*channel);
     std::string why_not;
     channel->theirs = hello.head.offer;
     if (!channel->connected && !channels_.connect(*channel, why_not))
@@ -123,17 +126,28 @@ void Greeter::on_gone(const Hello& hello) {
       continue;
     if (!(hello.head.proof == proof_of(hello.head, shared_.identity, shared_.link.name(), {})))
       return;
-    channels_.dispose(*channel);
-    channel->state = State::closed;
-    return;
+    // It has given up what it has asked for; we may want it nevertheless.
+    return channel->wanted ? start_over(*channel) : channels_.forget(*channel);
   }
+}
+
+void Greeter::start_over(Channel& channel) {
+  std::string why_not;
+  if (Channel* next = channels_.replace(channel, why_not)) return ask(*next);
+  shared_.sink.on_broken(channel.peer, shared_.link, channels_.ends_of(channel) + ": " + why_not);
 }
 
 bool Greeter::greet(Channel& channel, Clock::time_point now) noexcept {
   if (now < channel.next_try) return true;
-  if (is_gone(channel, now)) {
-    channels_.break_off(channel, "no process answers there any more");
-    return false;
+  if (now >= channel.silent_from) {
+    if (is_gone(channel)) {
+      channels_.break_off(channel, "no process answers there any more");
+      return false;
+    }
+    if (is_in_vain(channel)) {
+      channels_.forget(channel);
+      return false;
+    }
   }
   bool all = true;
   if (channel.answers) all = say(channel, HelloPart::Kind::answer);
@@ -144,13 +158,23 @@ bool Greeter::greet(Channel& channel, Clock::time_point now) noexcept {
   return true;
 }
 
-bool Greeter::is_gone(Channel& channel, Clock::time_point now) noexcept {
-  if (channel.there.door == 0 || now < channel.knock_from) return false;
+bool Greeter::is_gone(Channel& channel) noexcept {
+  if (channel.there.door == 0) return false;
   Gid gid;
   gid.raw = channel.there.gid;
   IpAddress address = gid.ip();
   address.scope = shared_.device->choice().interface->address.scope;
   return channel.knock.refused(address, channel.there.door);
+}
+
+// A peer that has been answered may have opened the connection, and sent on it.
+bool Greeter::is_in_vain(const Channel& channel) noexcept {
+  if (!channel.asks || channel.their_nonce) return false;
+  const bool in_vain =
+      shared_.sink.on_unanswered(channel.peer, shared_.link, channels_.ends_of(channel));
+  // A network that does not carry this is not waited for again and again.
+  if (in_vain) shared_.is_mute = true;
+  return in_vain;
 }
 
 bool Greeter::repeat_answer(Channel& channel) noexcept {

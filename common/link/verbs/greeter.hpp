@@ -46,9 +46,13 @@ class Greeter {
   void on_ask(const Hello& hello);
   void on_answer(const Hello& hello);
   void on_gone(const Hello& hello);
+  // The other end of the connection is gone before it was open.
+  void start_over(Channel& channel);
   bool say(Channel& channel, HelloPart::Kind kind) noexcept;
   // Nobody answers, and the kernel there says why.
-  bool is_gone(Channel& channel, Clock::time_point now) noexcept;
+  bool is_gone(Channel& channel) noexcept;
+  // Nobody answers, and whoever wanted the connection does without it.
+  bool is_in_vain(const Channel& channel) noexcept;
 
   Shared& shared_;
   Channels& channels_;

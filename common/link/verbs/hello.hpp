@@ -34,6 +34,8 @@ struct Offer {
   std::uint16_t window = 0;  // frames that it can take at a time
   std::uint8_t mtu = 0;      // enum ibv_mtu
   std::uint8_t reads = 0;    // that it serves at a time
+
+  friend bool operator==(const Offer&, const Offer&) = default;
 };
 static_assert(sizeof(Offer) == 12);
 

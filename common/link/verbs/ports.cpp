@@ -102,7 +102,7 @@ std::optional<Choice> match(const Port& port, const std::vector<Interface>& inte
   return std::nullopt;
 }
 
-// Every address of the host, the best to reach others by first.
+// Every address of the node, the best to reach others by first.
 std::vector<Interface> by_reach(std::vector<Interface> all) {
   const auto rank = [](const Interface& each) {
     return each.address.is_link_local() ? 2 : each.address.family == AF_INET ? 0 : 1;

@@ -1,4 +1,4 @@
-// Ports: the RDMA devices of this host, their ports, and which of them, with which GID, a link uses.
+// Ports: the RDMA devices of this node, their ports, and which of them, with which GID, a link uses.
 //
 //   const std::vector<Port> ports = list_ports(*api);
 //   std::vector<Choice> chosen;

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,18 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
   auto link = std::make_unique<VerbsLink>(options, identity, sink, counters, std::move(device));
   if (!link->open(why_not)) return nullptr;
   return link;
+}
+
+// What it says of a port: "4: ACTIVE".
+bool has_active_rdma_port(const char* devices) {
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator(devices, none))
+    for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", none)) {
+      std::ifstream state(port.path() / "state");
+      int number = 0;
+      if (state >> number && number == IBV_PORT_ACTIVE) return true;
+    }
+  return false;
 }
 
 std::string without_rdma_devices(std::string_view selection) {
@@ -61,7 +76,7 @@ bool VerbsLink::open(std::string& why_not) {
   traits_.remote_memory =
       shared_.options.remote_memory && shared_.transfers.open(channels_.inline_size(), why_not);
   traits_.one_sided = traits_.registration_costs = traits_.remote_memory;
-  shared_.here.host = host_tag();
+  shared_.here.node = node_tag();
   shared_.here.gid = device.choice().gid.raw;
   shared_.here.lid = device.port().lid;
   shared_.here.ethernet = device.choice().port.ethernet ? 1 : 0;
@@ -101,7 +116,7 @@ bool VerbsLink::reach(const Address& peer, std::string& why_not) {
   if (shared_.here.ethernet != 0) {
     Gid gid;
     gid.raw = there->gid;
-    return can_reach(*shared_.device->choice().interface, gid.ip(), there->host, why_not);
+    return can_reach(*shared_.device->choice().interface, gid.ip(), there->node, why_not);
   }
   if (std::equal(shared_.here.gid.begin(), shared_.here.gid.begin() + 8, there->gid.begin()))
     return true;
@@ -110,7 +125,9 @@ bool VerbsLink::reach(const Address& peer, std::string& why_not) {
 }
 
 bool VerbsLink::connect(PeerId peer, const Address& address, std::string& why_not) {
-  if (const Channel* channel = channels_.of(peer)) {
+  if (Channel* channel = channels_.of(peer)) {
+    channel->wanted = true;
+    if (address.has_key()) channel->identity = address.identity();
     if (channel->state == State::setting_up || channel->state == State::open) return true;
     if (channel->state == State::broken || channel->state == State::failing) {
       why_not = "the connection to the peer is broken";

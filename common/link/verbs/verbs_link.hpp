@@ -38,6 +38,9 @@ struct VerbsOptions {
 std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identity& identity,
                                       FrameSink& sink, Counters& counters, std::string& why_not);
 
+// Whether the kernel has an active port of an RDMA device. Loads nothing; without a device, one look into a folder.
+bool has_active_rdma_port(const char* devices = "/sys/class/infiniband");
+
 // A selection for links that know interfaces only: a device of RoCE becomes its address. As it is where it names none.
 std::string without_rdma_devices(std::string_view selection);
 

@@ -1,6 +1,7 @@
 #include "services/channels/receiver.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lfc::channels {
 
@@ -11,7 +12,10 @@ Key& Receiver::key(const Name& name) {
   Comm& streams = *comms_[name.comm];
   const auto source = static_cast<std::size_t>(name.source);
   if (source >= streams.size()) streams.resize(source + 1);
-  if (streams[source] == nullptr) streams[source] = std::make_unique<Stream>();
+  if (streams[source] == nullptr) {
+    streams[source] = std::make_unique<Stream>();
+    streams[source]->early.reserve(Stream::kMostEarly);
+  }
   Stream& stream = *streams[source];
   const auto at = std::ranges::lower_bound(stream.keys, name.tag, {},
                                            [](const auto& each) { return each->name.tag; });
@@ -100,11 +104,11 @@ bool Receiver::may_wait_here(Key& key) {
 }
 
 void Receiver::start(Receive& receive) {
-  settle(receive);
+  if (receive.place == Receive::Place::below) settle(receive);
   Key& key = *receive.key;
-  if (receive.direct && (key.first != nullptr || may_wait_here(key))) {
-    wait_here(receive);
-    return;
+  if (receive.direct && (key.is_open() || may_wait_here(key))) {
+    if (key.early == 0) return wait_here(receive);
+    if (take_early(receive)) return;
   }
   yield(key);
   post_below(receive);
@@ -129,7 +133,67 @@ void Receiver::post_below(Receive& receive) {
   below_.post(receive);
 }
 
+// --- Messages that come before their receive ---
+
+// Only where a receive that is started now would wait here.
+bool Receiver::keep(Key& key, const std::byte* frame, std::size_t size) noexcept {
+  Stream& stream = *key.stream;
+  if (!key.is_open() || stream.early.size() == Stream::kMostEarly ||
+      size > Stream::kRoom - stream.used)
+    return false;
+  std::byte* const to = stream.room.get() + stream.used;
+  std::memcpy(to, frame, size);
+  stream.used += size;
+  stream.early.push_back({&key, to, size});
+  ++key.early;
+  return true;
+}
+
+// The oldest one of its key. False: it is too long.
+bool Receiver::take_early(Receive& receive) {
+  Key& key = *receive.key;
+  Stream& stream = *key.stream;
+  const auto at = std::ranges::find(stream.early, &key, &Stream::Early::key);
+  const Stream::Early found = *at;
+  if (found.size - head_ > receive.capacity) return false;
+  stream.early.erase(at);
+  if (stream.early.empty()) stream.used = 0;
+  --key.early;
+  ++totals_.here;
+  ++totals_.early;
+  below_.done(receive, found.frame, found.size);
+  return true;
+}
+
+// All of the sender's, since a receive below may take those of any tag.
+void Receiver::give_early(Stream& stream) {
+  for (const Stream::Early& each : stream.early) {
+    --each.key->early;
+    give(*each.key, each.frame, each.size);
+  }
+  stream.early.clear();
+  stream.used = 0;
+}
+
+void Receiver::give(Key& key, std::byte* frame, std::size_t size) {
+  Stream& stream = *key.stream;
+  ++stream.given;
+  ++key.waiting;
+  ++totals_.given;
+  below_.give(key, static_cast<std::uint16_t>(stream.last + stream.given), frame, size);
+}
+
+void Receiver::reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag) {
+  if (tag < kAny) return;
+  for_each(comm, [&](Key& key) {
+    if (key.early != 0 && (source < 0 || key.name.source == source) &&
+        (tag < 0 || key.name.tag == tag))
+      give_early(*key.stream);
+  });
+}
+
 void Receiver::yield(Key& key) {
+  if (key.early != 0) give_early(*key.stream);
   while (key.first != nullptr) {
     ++totals_.yielded;
     post_below(take_first(key));
@@ -162,6 +226,7 @@ std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
   Stream* const from = stream_of(name.comm, name.source);
   if (from == nullptr) return number;
   Stream& stream = *from;
+  if (name.tag >= 0 && !stream.early.empty()) give_early(stream);
   if (stream.known && number != static_cast<std::uint16_t>(stream.last + 1)) stream.ordered = false;
   stream.last = number;
   stream.known = true;
@@ -184,11 +249,9 @@ void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
     }
     yield(key);  // the matching below knows what to say of it
   }
-  Stream& stream = *key.stream;
-  ++stream.given;
-  ++key.waiting;
-  ++totals_.given;
-  below_.give(key, static_cast<std::uint16_t>(stream.last + stream.given), frame, size);
+  if (keep(key, frame, size)) return;
+  if (!key.stream->early.empty()) give_early(*key.stream);
+  give(key, frame, size);
 }
 
 void Receiver::forget(std::uint32_t comm) {

@@ -41,6 +41,17 @@ struct Stream {
   bool known = false;       // `last` is
   bool ordered = true;      // no number was left out
   std::vector<std::unique_ptr<Key>> keys;  // by tag
+
+  // Messages of channels that nobody has waited for yet, in the order in which they came.
+  static constexpr std::size_t kMostEarly = 32, kRoom = 32 * 1024;
+  struct Early {
+    Key* key;
+    std::byte* frame;
+    std::size_t size;
+  };
+  std::vector<Early> early;
+  std::unique_ptr<std::byte[]> room = std::make_unique_for_overwrite<std::byte[]>(kRoom);
+  std::size_t used = 0;  // of the room
 };
 
 struct Key {
@@ -55,9 +66,15 @@ struct Key {
   std::uint64_t others = 0;   // receives that others posted below and that can match
   std::int64_t waiting = 0;   // messages given below less those that own receives got
   std::uint32_t below = 0;    // own receives posted below
+  std::uint32_t early = 0;    // messages that are kept here
   std::vector<Receive*> all;  // own receives
   Receive *first = nullptr, *last = nullptr;  // those that wait here, in order
   std::uint64_t native_starts = 0, next_offer = 1;
+
+  // Receives may wait here, as far as is known without asking.
+  bool is_open() const noexcept {
+    return first != nullptr || (on && clean && counted && below == 0 && waiting == 0);
+  }
 };
 
 // A persistent receive of exactly this source and tag.
@@ -101,6 +118,7 @@ class Below {
 
 struct Totals {
   std::uint64_t here = 0;     // messages that requests took from their channel
+  std::uint64_t early = 0;    // of these, such that came before their request was started
   std::uint64_t given = 0;    // messages of channels that went to the matching below
   std::uint64_t posted = 0;   // starts that went there
   std::uint64_t yielded = 0;  // starts that waited here and then went there
@@ -123,6 +141,8 @@ class Receiver {
   void yield(Receive& receive);
   // Before a receive that is none of ours is posted below. Source and tag may be kAny.
   void foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag);
+  // Before somebody looks below for messages of this source and tag, which may be kAny.
+  void reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag);
   // A message outside channels. Returns the number under which the matching below expects it. Tags < 0 are the
   // library's own, which no key has.
   std::uint16_t on_frame(const Name& name, std::uint16_t number);
@@ -150,6 +170,10 @@ class Receiver {
   void settle(Receive& receive);
   void settle_all(Key& key);
   bool may_wait_here(Key& key);
+  bool keep(Key& key, const std::byte* frame, std::size_t size) noexcept;
+  bool take_early(Receive& receive);
+  void give_early(Stream& stream);
+  void give(Key& key, std::byte* frame, std::size_t size);
   void post_below(Receive& receive);
   void yield(Key& key);
   void foreign(Key& key);

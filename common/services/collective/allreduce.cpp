@@ -117,7 +117,7 @@ bool among_nodes(Site& site, CollOperation& operation) {
       if (!site.board().writable(step, size)) break;
       site.write(step, operation.given(index), label);
     } else {
-      if (index >= operation.read + limits::kCollAhead ||
+      if (!site.may_contribute(step) ||
           (site.has_board() && !site.others_ready(operation, step, label)))
         break;
       const std::byte* const sum = combine_local(site, operation, index, step, site.scratch());
@@ -150,6 +150,7 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned
 
 }  // namespace
 
-constinit const Collective kAllreduce{.walk = walk, .at_once = at_once, .synchronises = true};
+constinit const Collective kAllreduce{
+    .walk = walk, .at_once = at_once, .synchronises = true, .aside = true};
 
 }  // namespace lfc

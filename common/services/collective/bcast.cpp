@@ -21,7 +21,7 @@ bool send(Site& site, CollOperation& operation) {
     }
     if (shared) {
       site.write(step, bytes, label);
-      site.board().finish(step + 1);
+      site.finish(operation, step);
     }
     operation.moved = true;
   }
@@ -50,6 +50,6 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned
 
 }  // namespace
 
-constinit const Collective kBcast{.walk = walk, .at_once = at_once};
+constinit const Collective kBcast{.walk = walk, .at_once = at_once, .aside = true};
 
 }  // namespace lfc

@@ -19,6 +19,7 @@ bool read_results(Site& site, CollOperation& operation, std::uint32_t lane) {
     const std::uint64_t arrived = operation.arrived.load(std::memory_order_acquire);
     operation.moved = operation.moved || arrived != operation.read;
     operation.read = arrived;
+    operation.over_to = operation.step_of(arrived);
     return arrived == operation.chunks;
   }
   for (; operation.read < operation.chunks; ++operation.read) {

@@ -1,5 +1,5 @@
 // Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
-// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, rows.cpp, exchange.cpp,
+// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, scans.cpp, rows.cpp, exchange.cpp,
 // neighbours.cpp).
 //
 //   const Collective& collective = collective_of(operation.kind);
@@ -20,6 +20,7 @@
 //   allgather  | 1, one node          | all
 //   gather     | 1, one node          | all but the root
 //   scatter    | 1, one node          | the root, for all
+//   (ex)scan   | 1, one node          | all; of many bytes all but the last rank
 //   alltoall   | 2 in all, one node   | all: where their blocks lie; then who has read all
 //   the same   | 2, several nodes     | all; then the head, what has come from other nodes
 //   reduce-sc. | 2 in all             | all; then, of several nodes, the head: what has come from them
@@ -27,8 +28,8 @@
 //   scatterv   | the same             | the root; then all but the root
 //   neighbours | steps and boards of their own (neighbourhood.hpp)
 //
-// Another collective: a value of lfc_coll_kind (lfc/collective_call.h), a file like gathers.cpp, a row here, and the
-// MPI call (mca/coll). Threads: the caller serialises each Site.
+// Another collective: a row of lfc/collectives.def, a file like scans.cpp, and the MPI call (mca/coll).
+// Threads: the caller serialises each Site.
 #pragma once
 
 #include <array>
@@ -55,16 +56,20 @@ struct Collective {
   std::uint64_t exchange = 0;
   // It takes no step of the communicator's, and begins without its board.
   bool apart = false;
+  // The NI's thread may take it further: a bounded piece of work each time, and nothing but memory and the tree.
+  bool aside = false;
 };
 
-extern const Collective kBcast, kReduce, kAllreduce, kAllgather, kGather, kScatter, kAlltoall,
-    kGatherv, kScatterv, kReduceScatter, kNeighborAllgather, kNeighborAlltoall;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is a name
+#define LFC_COLLECTIVE(kind, name, functions, combines) extern const Collective functions;
+#include "lfc/collectives.def"
+#undef LFC_COLLECTIVE
 // By lfc_coll_kind.
 inline constexpr std::array kCollectives{
-    &kBcast,    &kReduce,        &kAllreduce,         &kAllgather,
-    &kGather,   &kScatter,       &kAlltoall,          &kGatherv,
-    &kScatterv, &kReduceScatter, &kNeighborAllgather, &kNeighborAlltoall};
-static_assert(kCollectives.size() == LFC_COLL_KINDS);
+#define LFC_COLLECTIVE(kind, name, functions, combines) &(functions),
+#include "lfc/collectives.def"
+#undef LFC_COLLECTIVE
+};
 
 inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }
 

@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "engine/process_ni.hpp"
-
 namespace lfc {
 namespace {
 
@@ -53,23 +51,22 @@ Collectives::~Collectives() {
   (void)walk();
   for (const auto& tree : lingering_) tree->leave();
   lingering_.clear();
+  aside_.reset();
   multicast_.reset();
-  ni_.reset();
 }
 
-bool Collectives::start_service(bool threads) {
+void Collectives::start_service(ServicePort& port, HostPort& engine, bool threads) {
   threads_ = threads;
-  ni_ = process_ni();
-  if (ni_ == nullptr) return false;
-  processes_.use(*ni_);
+  engine_ = &engine;
+  processes_.use(port);
   const CollOptions options = options_of(options_.said, threads);
   multicast_ = std::make_unique<Multicast>(
-      ni_->services(),
-      Multicast::Options{.share = Pace::share(options),
-                         .forward_in_host = options.host_forwarding,
-                         .recovery = recovery_of(options_.said),
-                         .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
-  return true;
+      port, Multicast::Options{.share = Pace::share(options),
+                               .forward_in_host = options.host_forwarding,
+                               .recovery = recovery_of(options_.said),
+                               .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
+  if (engine.goes_on_alone() && !options.host_forwarding)
+    aside_ = std::make_unique<Aside>(*multicast_, engine);
 }
 
 // --- Communicators ---
@@ -86,7 +83,7 @@ bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int c
   std::sort(roll.ranks.begin(), roll.ranks.end(), [&](std::uint32_t a, std::uint32_t b) {
     return name_of(a).packed() < name_of(b).packed();
   });
-  roll.max_message = ni_->max_message();
+  roll.max_payload = multicast_->port().max_payload();
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;
   for (std::uint32_t member = 0; member < size; ++member) {
@@ -97,7 +94,7 @@ bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int c
       why_not = reason;
       return false;
     }
-    roll.max_message = std::min(roll.max_message, processes_.max_message(name));
+    roll.max_payload = std::min(roll.max_payload, processes_.max_payload(name));
     names.push_back(name);
     nodes.push_back(processes_.node_of(name));
   }
@@ -137,7 +134,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   roll.key = key;
   if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
   CollOptions options = options_of(options_.said, threads_);
-  options.packet = std::min(options.packet, multicast_->max_packet(roll.max_message));
+  options.packet = std::min(options.packet, multicast_->max_packet(roll.max_payload));
   if (options.packet < kLeastPacket) {
     why_not = "a rank takes no packets that hold a number";
     return nullptr;
@@ -156,7 +153,8 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   std::unique_ptr<TreeNode> tree = plant(roll, found);
   auto site = std::make_unique<Site>(members, roll.self, std::move(roll.ranks), roll.key,
                                      std::move(tree), processes_);
-  auto made = std::make_unique<lfc_coll_communicator>(std::move(site), options, found);
+  auto made =
+      std::make_unique<lfc_coll_communicator>(std::move(site), options, aside_.get(), found);
   const std::lock_guard guard(mutex_);
   groups_.insert(made.get());
   ++groups_made_;
@@ -218,11 +216,12 @@ bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const 
 lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
   if (try_run(communicator, call)) return LFC_COLL_OK;
   CollOperation operation(call);
+  operation.waited_for = true;
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
   {
-    std::optional<Ni::Attendance> attendance;
-    if (communicator.communicator.members().nodes() > 1) attendance.emplace(*ni_);
+    std::optional<HostPort::Attendance> attendance;
+    if (communicator.communicator.members().nodes() > 1) attendance.emplace(*engine_);
     patience_.until(operation, communicator.communicator,
                     [&] { communicator.watch.look(communicator.communicator, processes_); });
   }
@@ -275,7 +274,7 @@ void Collectives::describe(char* text, std::size_t size) {
   Multicast::Stats stats;
   std::size_t packets = 0;
   if (multicast_ != nullptr) {
-    const Ni::Access access(*ni_);
+    const ServicePort::Access access(multicast_->port());
     stats = multicast_->stats();
     packets = multicast_->packets();
   }

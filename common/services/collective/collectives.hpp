@@ -2,7 +2,7 @@
 // themselves. One for each process; lfc/collectives.h is its face for C.
 //
 //   Collectives collectives(options);                        // publish collectives.processes().facts()
-//   collectives.start_service(threads);                      // when the NI of the process is open
+//   collectives.start_service(ni.services(), ni.host(), threads);   // when the NI of the process is open
 //   collectives.processes().introduce(...);                  // each process
 //   lfc_coll_communicator* made = collectives.join(key, processes, count, self, why_not);
 //   lfc_coll_status status = collectives.run(*made, call);
@@ -19,6 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "engine/host_port.hpp"
 #include "lfc/collectives.h"
 #include "services/collective/communicator.hpp"
 #include "services/collective/going.hpp"
@@ -29,8 +30,8 @@
 
 struct lfc_coll_communicator : lfc::Going::Entry {
   lfc_coll_communicator(std::unique_ptr<lfc::Site> site, const lfc::CollOptions& options,
-                        unsigned reach)
-      : communicator(std::move(site), options), found(reach) {}
+                        lfc::Aside* aside, unsigned reach)
+      : communicator(std::move(site), options, aside), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
   const unsigned found;  // what of it this rank has in reach
@@ -49,8 +50,7 @@ class Collectives {
   Collectives& operator=(const Collectives&) = delete;
 
   Processes& processes() noexcept { return processes_; }
-  // False: this process has no NI.
-  bool start_service(bool threads);
+  void start_service(ServicePort& port, HostPort& engine, bool threads);
   // Null: it is not served, for a reason that all its ranks have.
   lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
                               int self, std::string& why_not);
@@ -83,8 +83,8 @@ class Collectives {
     std::vector<std::uint32_t> ranks;  // by member
     Membership members;
     std::uint32_t self = 0;
-    std::uint64_t key = 0;  // of these ranks in this order, and of the communicator
-    std::size_t max_message = 0;
+    std::uint64_t key = 0;        // of these ranks in this order, and of the communicator
+    std::size_t max_payload = 0;  // of what any of them takes
   };
 
   bool call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
@@ -100,8 +100,9 @@ class Collectives {
   bool threads_ = false;
   Processes processes_;
   Patience patience_;
-  std::shared_ptr<Ni> ni_;
+  HostPort* engine_ = nullptr;
   std::unique_ptr<Multicast> multicast_;
+  std::unique_ptr<Aside> aside_;  // null: the NI has no thread, or shall not do the host's work
   std::mutex mutex_;
   CommunicatorNames names_;
   std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone

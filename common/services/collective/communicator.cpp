@@ -18,8 +18,12 @@ CollOperation* make_own(const lfc_coll_call& call) {
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<Site> site, const CollOptions& options)
-    : site_(std::move(site)), options_(options), pace_(options.window, options.packet) {
+Communicator::Communicator(std::unique_ptr<Site> site, const CollOptions& options, Aside* aside)
+    : site_(std::move(site)),
+      options_(options),
+      pace_(options.window, options.packet),
+      aside_(aside),
+      door_(options.threads) {
   const Membership& all = site_->members();
   facts_ = {all.nodes(), site_->lanes(), all.first(all.nodes() / 2)};
   for (const lfc_coll_kind kind : {LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER})
@@ -33,8 +37,8 @@ std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology&
 // --- Issuing ---
 
 void Communicator::append(CollOperation& operation) {
-  operation.first = next_step_;
-  next_step_ += operation.steps;
+  operation.first = operation.over_to = operation.said = next_step_;
+  operation.until = next_step_ += operation.steps;
   *tail_ = &operation;
   tail_ = &operation.next;
 }
@@ -42,10 +46,16 @@ void Communicator::append(CollOperation& operation) {
 // Everybody does a barrier before what could bring somebody more than a window ahead.
 void Communicator::append_bounded(CollOperation& operation) {
   plan(operation, facts_, options_);
-  if (pace_.needs_barrier(operation, collective_of(operation.kind).synchronises)) {
-    CollOperation* const barrier = make_own({.kind = LFC_COLL_ALLREDUCE});
-    plan(*barrier, facts_, options_);
-    append(*barrier);
+  switch (pace_.fence_for(operation, collective_of(operation.kind).synchronises)) {
+    case Pace::Fence::none: break;
+    case Pace::Fence::itself: operation.fence = true; break;
+    case Pace::Fence::before: {
+      CollOperation* const barrier = make_own({.kind = LFC_COLL_ALLREDUCE});
+      plan(*barrier, facts_, options_);
+      barrier->fence = true;
+      barrier->waited_for = operation.waited_for;
+      append(*barrier);
+    }
   }
   append(operation);
 }
@@ -58,7 +68,9 @@ void Communicator::append_pieces(CollOperation& operation) {
     CollOperation* const piece = make_own(operation);
     piece->bytes = size;
     piece->top = operation.top;
+    piece->waited_for = operation.waited_for;
     append_bounded(*piece);
+    pace_.fill();  // the last piece ends last
     if (operation.in != nullptr) operation.in = static_cast<const std::byte*>(operation.in) + size;
     if (operation.out != nullptr) operation.out = static_cast<std::byte*>(operation.out) + size;
     operation.bytes -= size;
@@ -66,7 +78,7 @@ void Communicator::append_pieces(CollOperation& operation) {
 }
 
 void Communicator::submit(CollOperation& operation) {
-  while (!enter()) sched_yield();  // another thread is in, and may have been preempted there
+  while (!door_.enter()) sched_yield();  // another thread is in, and may have been preempted there
   operation.top = site_->member_of(operation.root);
   if (facts_.nodes == 1) {
     plan(operation, facts_, options_);
@@ -82,19 +94,19 @@ bool Communicator::try_at_once(const lfc_coll_call& call, unsigned looks) {
   const Collective& collective = collective_of(call.kind);
   const bool apart = collective.apart;
   if (collective.at_once == nullptr || facts_.nodes > 1 || !(apart || site_->has_board()) ||
-      call.bytes > Board::kInline || call.mismatch || !enter())
+      call.bytes > Board::kInline || call.mismatch || !door_.enter())
     return false;
   const bool done = queue_ == nullptr &&
                     (apart || site_->board().writable(next_step_, call.bytes)) &&
                     collective.at_once(*site_, call, next_step_, looks);
   if (done && !apart) site_->board().finish(++next_step_);
-  exit();
+  door_.leave();
   return done;
 }
 
 // --- Progress ---
 
-bool Communicator::advance() { return enter() && advance_inside(); }
+bool Communicator::advance() { return door_.enter() && advance_inside(); }
 
 // As far as it goes. True: it is over here, its status is set.
 bool Communicator::step(CollOperation& operation) {
@@ -103,45 +115,103 @@ bool Communicator::step(CollOperation& operation) {
       !collective_of(operation.kind).walk(*site_, operation)) {
     operation.status = site_->failure();
     // What the NI still reads must stay: those whom it is for take it, or are lost.
-    if (operation.status == LFC_COLL_OK || operation.unsent.load(std::memory_order_acquire) != 0)
+    if (operation.status == LFC_COLL_OK || operation.aside ||
+        operation.unsent.load(std::memory_order_acquire) != 0)
       return false;
     site_->spread_failure();
   } else if (operation.differs.load(std::memory_order_relaxed)) {
+    if (operation.aside) return false;
     operation.status = LFC_COLL_MISMATCH;
     if (site_->failure() == LFC_COLL_MISMATCH) site_->spread_failure();
   }
   return true;
 }
 
-// Leaves before it tells anybody that an operation has finished.
-bool Communicator::advance_inside() {
+// Whether it may begin, or go on, beside the older ones, of which `before` is the last.
+bool Communicator::may_go_on(const CollOperation& operation,
+                             const CollOperation* before) const noexcept {
+  if (before == nullptr) return true;
+  const bool takes_turn = collective_of(operation.kind).apart ||
+                          (facts_.nodes > 1 && collective_of(operation.kind).exchange != 0);
+  return !before->fence && !operation.fence && !takes_turn;
+}
+
+// It is over. Its steps count as over for others when all older ones are.
+void Communicator::take_out(CollOperation& operation, CollOperation* before) {
+  if (TreeNode* const tree = site_->tree()) tree->end(operation);
+  CollOperation*& place = before == nullptr ? queue_ : before->next;
+  place = std::exchange(operation.next, nullptr);
+  if (place == nullptr) tail_ = &place;
+  if (before != nullptr) {
+    before->until = operation.until;
+  } else if (const std::uint64_t to = place == nullptr ? operation.until : place->over_to;
+             to != operation.end()) {
+    site_->catch_up(to);
+  }
+}
+
+// All that can go on. `aside`: it is the NI's thread, which leaves to the host what takes more than memory and the
+// tree, failures too. What is over is appended to `ended`.
+bool Communicator::walk(bool aside, CollOperation**& ended) {
   bool moved = false;
-  CollOperation* done = nullptr;
-  CollOperation** done_tail = &done;
-  while (queue_ != nullptr) {
-    CollOperation& operation = *queue_;
+  CollOperation* before = nullptr;  // of those that go on the last one
+  std::uint64_t beside = 0;
+  for (CollOperation* each = queue_;
+       each != nullptr && beside < limits::kCollBeside && may_go_on(*each, before);) {
+    CollOperation& operation = *std::exchange(each, each->next);
+    if (aside && !operation.begun) break;
     operation.moved = false;
+    operation.aside = aside;
     operation.flag.store(
         nullptr, std::memory_order_relaxed);  // what it waited for before says nothing about now
-    const bool over = step(operation);
+    site_->set_oldest(*queue_);
+    const bool over = (!aside || collective_of(operation.kind).aside) && step(operation);
     moved = moved || operation.moved || over;
-    if (!over) break;
-    if (TreeNode* const tree = site_->tree()) tree->end(operation);
-    queue_ = operation.next;
-    if (queue_ == nullptr) tail_ = &queue_;
-    operation.next = nullptr;
-    if (operation.done == nullptr) {
-      operation.finished.store(true, std::memory_order_release);
-    } else {
-      *done_tail = &operation;
-      done_tail = &operation.next;
+    if (!over) {
+      before = &operation;
+      ++beside;
+      continue;
     }
+    take_out(operation, before);
+    *ended = &operation;
+    ended = &operation.next;
   }
-  exit();
+  return moved;
+}
+
+// While something is under way that nobody waits for inside MPI, the NI's thread is let in.
+void Communicator::share() {
+  const bool wanted = queue_ != nullptr && (door_.is_shared() || !queue_->waited_for);
+  if (wanted == door_.is_shared()) return;
+  door_.share(wanted);
+  if (wanted)
+    aside_->add(*this);
+  else
+    aside_->remove(*this);
+}
+
+void Communicator::advance_aside() {
+  if (!door_.enter_aside()) return;
+  CollOperation** ended = &ended_;
+  while (*ended != nullptr) ended = &(*ended)->next;
+  walk(true, ended);
+  door_.leave_aside();
+}
+
+// Leaves before it tells anybody that an operation has finished.
+bool Communicator::advance_inside() {
+  CollOperation* done = std::exchange(ended_, nullptr);
+  CollOperation** ended = &done;
+  while (*ended != nullptr) ended = &(*ended)->next;
+  const bool moved = walk(false, ended) || done != nullptr;
+  if (aside_ != nullptr) share();
+  door_.leave();
   while (done != nullptr) {
     CollOperation* const operation = std::exchange(done, done->next);
+    const auto tell =
+        operation->done;  // who waits for one that tells nobody may take its memory back
     operation->finished.store(true, std::memory_order_release);
-    operation->done(operation);
+    if (tell != nullptr) tell(operation);
   }
   return moved;
 }
@@ -162,9 +232,9 @@ bool Communicator::begin(CollOperation& operation) {
 }
 
 void Communicator::ask() {
-  if (!enter()) return;
+  if (!door_.enter()) return;
   if (queue_ != nullptr && queue_->begun && !collective_of(queue_->kind).apart) site_->ask(*queue_);
-  exit();
+  door_.leave();
 }
 
 }  // namespace lfc

@@ -1,5 +1,5 @@
-// Communicator: one communicator as this rank sees it: its operations, one after the other, each a walk
-// over steps that all ranks number alike (collective.hpp).
+// Communicator: one communicator as this rank sees it: its operations, side by side, each a walk over steps that all
+// ranks number alike (collective.hpp).
 //
 //   Communicator communicator(std::move(site), options);
 //   if (communicator.try_at_once(call, 100)) return;
@@ -15,15 +15,15 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "look/published.hpp"
+#include "services/collective/aside.hpp"
 #include "services/collective/collective.hpp"
+#include "services/collective/door.hpp"
 #include "services/collective/neighbourhood.hpp"
 #include "services/collective/plan.hpp"
 #include "services/collective/site.hpp"
@@ -33,11 +33,12 @@ namespace lfc {
 template <>
 const look::Schema Insight<class Communicator>::kSchema;  // shown.cpp
 
-class Communicator {
+class Communicator final : private Aside::Entry {
  public:
-  Communicator(std::unique_ptr<Site> site, const CollOptions& options);
+  // `aside`: null where the NI has no thread.
+  Communicator(std::unique_ptr<Site> site, const CollOptions& options, Aside* aside = nullptr);
   // All operations have finished.
-  ~Communicator() = default;
+  ~Communicator() override = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -60,6 +61,9 @@ class Communicator {
   void submit(CollOperation& operation);
   // True: something has moved.
   bool advance();
+  // What the NI's thread does while the host computes, with the NI's lock held. What ends does so for the host in its
+  // next advance().
+  void advance_aside() override;
   bool idle() const noexcept { return queue_ == nullptr; }
 
   // Ends all operations with LFC_COLL_LOST: a rank of this node is dead.
@@ -76,21 +80,16 @@ class Communicator {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  // One thread at a time, and no operation from inside another.
-  bool enter() noexcept {
-    if (options_.threads) return !busy_.test_and_set(std::memory_order_acquire);
-    return !std::exchange(inside_, true);
-  }
-  void exit() noexcept {
-    if (options_.threads) busy_.clear(std::memory_order_release);  // pairs with enter()
-    inside_ = false;
-  }
+  void share();
+  bool walk(bool aside, CollOperation**& ended);
   bool advance_inside();
   bool begin(CollOperation& operation);
   bool step(CollOperation& operation);
   void append(CollOperation& operation);
   void append_bounded(CollOperation& operation);
   void append_pieces(CollOperation& operation);
+  bool may_go_on(const CollOperation& operation, const CollOperation* before) const noexcept;
+  void take_out(CollOperation& operation, CollOperation* before);
 
   const std::unique_ptr<Site> site_;
   const CollOptions options_;
@@ -98,10 +97,11 @@ class Communicator {
   Pace pace_;
   std::array<std::size_t, LFC_COLL_KINDS> most_exchanged_{};
   std::uint64_t next_step_ = 0;
-  CollOperation* queue_ = nullptr;
+  CollOperation* queue_ = nullptr;  // those that are not over, in the order of their steps
   CollOperation** tail_ = &queue_;
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  bool inside_ = false;
+  CollOperation* ended_ = nullptr;  // by the NI's thread
+  Aside* const aside_;
+  Door door_;
   const look::Published shown_{Insight<Communicator>::kSchema, this};
 };
 

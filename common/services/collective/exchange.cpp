@@ -260,7 +260,7 @@ bool walk_exchange(Site& site, CollOperation& operation) {
     return false;
   if (site.failure() != LFC_COLL_OK) return false;
   take_results(site, operation);
-  if (site.has_board()) site.board().finish(step + 2);
+  if (site.has_board()) site.finish(operation, step + 1);
   operation.moved = true;
   return true;
 }

@@ -3,11 +3,12 @@
 namespace lfc {
 
 void NodeBlocks::begin(CollOperation& operation) {
-  if (kept_.empty()) return;
-  const std::uint64_t step = kept_.begin()->first;
-  const bool own = exchanges(operation.kind) && step == operation.first;
-  if (step < operation.first || (operation.covers(step) && !own)) seat_.disagree();
-  if (own) operation.arrived.store(kept_.count(step), std::memory_order_release);
+  const auto early = kept_.lower_bound(operation.first);
+  if (early == kept_.end() || !operation.covers(early->first)) return;
+  if (exchanges(operation.kind) && early->first == operation.first)
+    operation.arrived.store(kept_.count(operation.first), std::memory_order_release);
+  else
+    seat_.disagree();
 }
 
 void NodeBlocks::send(const CollOperation& operation, std::uint32_t member, Label label,
@@ -26,9 +27,11 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
   const auto [first, last] = kept_.equal_range(header.number);
   for (auto entry = first; entry != last; ++entry)
     if (entry->second->header.origin == header.origin) return Answer::malformed;
-  const bool another = seat_.current != nullptr && seat_.current->covers(header.number) &&
-                       (!exchanges(seat_.current->kind) || seat_.current->first != header.number);
-  if (another || header.number < seat_.own_next) {
+  const CollOperation* const operation = seat_.find(header.number);
+  const bool fits = operation == nullptr
+                        ? header.number >= seat_.begun_to
+                        : exchanges(operation->kind) && operation->first == header.number;
+  if (!fits) {
     seat_.disagree();
     return Answer::taken;
   }
@@ -38,8 +41,8 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
 void NodeBlocks::keep(Multicast::Packet& packet) {
   const std::uint64_t step = packet.header.number;
   kept_.insert({step, &packet});
-  if (seat_.current != nullptr && seat_.current->first == step)
-    seat_.current->arrived.fetch_add(1, std::memory_order_release);
+  if (CollOperation* const operation = seat_.find(step))
+    operation->arrived.fetch_add(1, std::memory_order_release);
 }
 
 void NodeBlocks::drop() noexcept {

@@ -5,11 +5,19 @@
 
 namespace lfc {
 
+// Whether parts of others have come for a step of it that this node's own part is missing from.
+bool NodeReductions::is_ahead_in(const CollOperation& operation) const noexcept {
+  const auto first = ahead_.lower_bound(operation.first);
+  return first != ahead_.end() && operation.covers(*first);
+}
+
 void NodeReductions::begin(const CollOperation& operation) {
   // Others took for a reduction what is none here.
-  if (!ahead_.empty() && (*ahead_.begin() < operation.first ||
-                          (!operation.reduces() && operation.covers(*ahead_.begin()))))
-    seat_.disagree();
+  if (!operation.reduces() && is_ahead_in(operation)) seat_.disagree();
+}
+
+void NodeReductions::end(const CollOperation& operation) {
+  if (!seat_.failed.load(std::memory_order_relaxed) && is_ahead_in(operation)) seat_.disagree();
 }
 
 bool NodeReductions::drained() {
@@ -58,12 +66,12 @@ NodeReductions::Up NodeReductions::up_of(const CollOperation& operation,
           static_cast<std::uint8_t>(last ? 1 : 0)};
 }
 
-void NodeReductions::contribute(const CollOperation& operation, std::uint64_t step, Label label,
+void NodeReductions::contribute(CollOperation& operation, std::uint64_t step, Label label,
                                 std::span<const std::byte> bytes) {
   const Up up = up_of(operation, step);
   const Membership::Shape shape = shape_of(operation);
   ahead_.erase(step);
-  seat_.own_next = step + 1;
+  operation.said = step + 1;
   const bool leaf = seat_.members().children(shape, up.root, seat_.self).size() == 0;
   if (label.wrong)
     seat_.disagree();
@@ -81,7 +89,7 @@ bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std
   const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
   Pending& pending = entry->second;
   const bool late =
-      is_new && member != seat_.self && (step < seat_.own_next || is_another(step, up, shape));
+      is_new && member != seat_.self && (seat_.has_said(step) || is_another(step, up, shape));
   if (late || up != pending.up || shape != pending.shape) {
     seat_.disagree();
     return true;
@@ -127,8 +135,8 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
     return;
   }
   // Its host has contributed: it is in this operation, or past it.
-  const CollOperation* const operation = seat_.current;
-  if (operation == nullptr || !operation->covers(step)) return seat_.disagree();
+  const CollOperation* const operation = seat_.find(step);
+  if (operation == nullptr) return seat_.disagree();
   const std::uint64_t index = (step - operation->first) / operation->per_chunk;
   const Label label = operation->label(index, sum.size());
   if (up.all == 0) {
@@ -150,20 +158,22 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
 // --- Who waits for whom ---
 
 bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
-  return seat_.current != nullptr && seat_.current->covers(step) &&
-         (!seat_.current->reduces() || up_of(*seat_.current, step) != up ||
-          shape_of(*seat_.current) != shape);
+  const CollOperation* const operation = seat_.find(step);
+  return operation != nullptr &&
+         (!operation->reduces() || up_of(*operation, step) != up || shape_of(*operation) != shape);
 }
 
 // The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is
 // spoken to is connected to, and a parent that has died before anybody was is noticed.
 void NodeReductions::ask() {
   forget_sent();
-  if (seat_.current != nullptr && seat_.members().in_tree(seat_.current->top, seat_.self) &&
-      seat_.current->top != seat_.self)
-    tell(seat_.members().parent(shape_of(*seat_.current), seat_.current->top, seat_.self),
-         NodeTag::present, seat_.current->first, up_of(*seat_.current, seat_.current->first),
-         shape_of(*seat_.current));
+  for (const CollOperation* const operation : seat_.begun) {
+    const Membership::Shape shape = shape_of(*operation);
+    if (operation->top == seat_.self || !seat_.members().in_tree(operation->top, seat_.self))
+      continue;
+    tell(seat_.members().parent(shape, operation->top, seat_.self), NodeTag::present,
+         operation->first, up_of(*operation, operation->first), shape);
+  }
   for (const auto& [step, pending] : pending_) {
     if (pending.partial.is_whole()) continue;
     ask_children(step, pending.up, pending.shape, &pending.partial);
@@ -193,7 +203,7 @@ void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape sh
   if (found != pending_.end()) {
     if (up != found->second.up || shape != found->second.shape) return seat_.disagree();
     ask_children(step, up, shape, &found->second.partial);
-  } else if (step < seat_.own_next) {
+  } else if (seat_.has_said(step)) {
     tell(parent, NodeTag::answer, step, up, shape);
   } else if (is_another(step, up, shape)) {
     seat_.disagree();

@@ -31,7 +31,8 @@ class NodeReductions {
   NodeReductions(NodeSeat& seat, NodeResults& results) noexcept : seat_(seat), results_(results) {}
 
   void begin(const CollOperation& operation);
-  void contribute(const CollOperation& operation, std::uint64_t step, Label label,
+  void end(const CollOperation& operation);
+  void contribute(CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
   Multicast::Receiver::Answer accept(const MulticastHeader& header,
                                      std::span<const std::byte> bytes);
@@ -76,7 +77,8 @@ class NodeReductions {
   void ask_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
   void on_question(std::uint64_t step, Up up, Membership::Shape shape);
   void on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
-  // Whether the operation that is going on is another than this step says.
+  // Whether the operation that this step is of is another than is said of it.
+  bool is_ahead_in(const CollOperation& operation) const noexcept;
   bool is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept;
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_sent();

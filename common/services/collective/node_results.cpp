@@ -18,8 +18,8 @@ bool NodeResults::place(std::uint64_t step, Label label, std::span<const std::by
 
 bool NodeResults::place_in_buffer(std::uint64_t step, Label label,
                                   std::span<const std::byte> bytes) {
-  CollOperation* const operation = seat_.current;
-  if (operation == nullptr || !operation->covers(step)) return false;
+  CollOperation* const operation = seat_.find(step);
+  if (operation == nullptr) return false;
   const std::uint64_t index = (step - operation->first) / operation->per_chunk;
   if (label != operation->label(index, operation->size_of(index))) {
     seat_.disagree();

@@ -4,8 +4,10 @@
 // Threads: under ServicePort::Access, but for `failed` and `mismatch`.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "services/collective/operation.hpp"
 #include "services/multicast/multicast.hpp"
@@ -23,11 +25,23 @@ struct NodeSeat {
   Multicast::Receiver& receiver;
   Multicast::Group* group = nullptr;
   std::uint32_t self = 0;
-  CollOperation* current = nullptr;  // that the host is in
-  std::uint64_t own_next = 0;        // of lower steps this node has said all that it has to say
+  std::vector<CollOperation*>
+      begun;  // that the host is in, in the order of their steps, in which they begin
+  std::uint64_t begun_to = 0;  // it has begun all lower steps
   std::atomic<bool> failed = false;
   std::atomic<bool> mismatch = false;
 
+  // The one that this step is of; null: the host is past it, or has not begun it.
+  CollOperation* find(std::uint64_t step) const noexcept {
+    const auto found = std::find_if(begun.begin(), begun.end(),
+                                    [&](const CollOperation* each) { return each->covers(step); });
+    return found == begun.end() ? nullptr : *found;
+  }
+  // Whether this node has said all that it has to say of a step.
+  bool has_said(std::uint64_t step) const noexcept {
+    const CollOperation* const operation = find(step);
+    return step < (operation == nullptr ? begun_to : operation->said);
+  }
   const Membership& members() const noexcept { return group->membership; }
   void give_up(Multicast::Reason reason) { multicast.give_up(*group, reason); }
   // Calls of members are not the same: all are told why they get no further.

@@ -23,7 +23,24 @@ constexpr bool exchanges(lfc_coll_kind kind) noexcept {
   return kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_ALLTOALL || kind == LFC_COLL_REDUCE_SCATTER;
 }
 
-struct CollOperation : lfc_coll_call {
+struct CollOperation;
+
+// Where an operation stands among those of its communicator.
+struct CollStanding {
+  // Its caller does nothing else in this communicator meanwhile, as all ranks' do.
+  bool waited_for = false;
+  bool fence = false;  // it begins when all before it are over, and those behind it when it is
+  bool begun = false;
+  bool aside = false;  // it is the NI's thread that takes it further now, and so has the NI's lock
+  bool moved = false;  // something has happened in this turn
+  std::uint64_t over_to = 0;  // of its steps those below are over at this rank
+  std::uint64_t said = 0;     // likewise, of which this node has said all that it has to say
+  // Where its steps end, and those of operations behind it that were over before.
+  std::uint64_t until = 0;
+  CollOperation* next = nullptr;
+};
+
+struct CollOperation : lfc_coll_call, CollStanding {
   using Block = lfc_coll_block;
 
   CollOperation() noexcept : lfc_coll_call{} {}
@@ -40,8 +57,6 @@ struct CollOperation : lfc_coll_call {
   // What has been found to be unlike others' calls, or was so from the start.
   std::atomic<bool> differs = false;
   Combiner combine = nullptr;
-  bool begun = false;
-  bool moved = false;     // something has happened in this turn
   bool direct = false;    // everybody reads everybody's lane; of a row: this rank's memory
   std::uint32_t top = 0;  // member at the top of its tree
   TreeShape shape = TreeShape::monotone;
@@ -59,7 +74,6 @@ struct CollOperation : lfc_coll_call {
   // What it waits for, if that is a flag on the board: until *flag is flag_value.
   std::atomic<const std::atomic<std::uint64_t>*> flag = nullptr;
   std::atomic<std::uint64_t> flag_value = 0;
-  CollOperation* next = nullptr;
 
   std::size_t offset_of(std::uint64_t index) const noexcept {
     return static_cast<std::size_t>(index) * chunk;
@@ -76,6 +90,7 @@ struct CollOperation : lfc_coll_call {
     return static_cast<std::byte*>(out) + offset_of(index);
   }
   std::uint64_t step_of(std::uint64_t index) const noexcept { return first + index * per_chunk; }
+  std::uint64_t end() const noexcept { return first + steps; }
   bool covers(std::uint64_t step) const noexcept { return step >= first && step - first < steps; }
   bool reduces() const noexcept { return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE; }
 

@@ -109,15 +109,21 @@ std::size_t Pace::piece(std::size_t bytes) const noexcept {
   return ((bytes + pieces - 1) / pieces + kUnit - 1) / kUnit * kUnit;
 }
 
-bool Pace::needs_barrier(const CollOperation& operation, bool synchronises) noexcept {
+Pace::Fence Pace::fence_for(const CollOperation& operation, bool synchronises) noexcept {
   const std::size_t cost = operation.bytes + operation.chunks * MulticastPacket::kCost;
+  Fence fence = Fence::none;
   // The first barrier may be a barrier that was called.
-  const bool ahead = synchronises ? !all_here_ && operation.bytes != 0
-                                  : !all_here_ || cost > window_ - std::min(lead_, window_);
-  if (ahead || synchronises) lead_ = 0;
+  if (!all_here_)
+    fence = synchronises && operation.bytes == 0 ? Fence::itself : Fence::before;
+  else if (!synchronises && cost > window_ - std::min(lead_, window_))
+    fence = Fence::before;
+  if (fence != Fence::none) in_turn_ = true;
+  if (!operation.waited_for && fence != Fence::itself) in_turn_ = false;
+  // One that is waited for ends when all have begun it, and so, in turn, have done with all before it.
+  if (fence != Fence::none || (synchronises && in_turn_)) lead_ = 0;
   all_here_ = true;
   if (!synchronises) lead_ += cost;
-  return ahead;
+  return fence;
 }
 
 }  // namespace lfc

@@ -4,7 +4,7 @@
 //   plan(operation, {.nodes = 4, .lanes = 2, .middle = 4}, options);      // chunk, chunks, steps, fan
 //   Pace pace(options.window, options.packet);
 //   const std::size_t piece = pace.piece(bytes);                  // larger operations go in pieces
-//   if (pace.needs_barrier(operation, synchronises)) ...;         // in front of this one
+//   if (pace.fence_for(operation, synchronises) == Pace::Fence::before) ...;         // a barrier, in front of it
 //
 // Among nodes nobody runs ahead without bound: after `window` bytes of broadcasts and reductions, which alone
 // do not synchronise, everybody inserts a barrier, and larger ones are done in pieces. All ranks count
@@ -58,9 +58,14 @@ class Pace {
   // Bytes of each piece but the last of an operation that does not synchronise: such that a piece fits into a
   // window alone. A multiple of the largest type.
   std::size_t piece(std::size_t bytes) const noexcept;
-  // Counts an operation. True: a barrier has to go in front of it, which is counted as well. So is it
-  // before the first: until all have joined, nobody sends them anything but that barrier's first words.
-  bool needs_barrier(const CollOperation& operation, bool synchronises) noexcept;
+  // Where everybody waits for everybody: an operation that begins when all before it are over, and before those behind
+  // it do.
+  enum class Fence : std::uint8_t { none, before, itself };
+  // Counts an operation. `before`: a barrier has to go in front of it, which is counted as well. So it is
+  // with the first: until all have joined, nobody sends them anything but that barrier's first words.
+  Fence fence_for(const CollOperation& operation, bool synchronises) noexcept;
+  // Whatever comes next and does not synchronise has a barrier in front.
+  void fill() noexcept { lead_ = window_; }
 
  private:
   std::size_t largest_piece() const noexcept;
@@ -68,6 +73,7 @@ class Pace {
   std::size_t window_;
   std::size_t packet_;
   bool all_here_ = false;
+  bool in_turn_ = true;   // since then operations have gone one after the other
   std::size_t lead_ = 0;  // bytes, with what packets cost, since everybody was known to be here
 };
 

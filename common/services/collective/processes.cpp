@@ -55,9 +55,9 @@ std::uint64_t Processes::node_of(ProcessName name) {
   return mix(mix(2, space.boot), space.pid_namespace);
 }
 
-std::size_t Processes::max_message(ProcessName name) {
+std::size_t Processes::max_payload(ProcessName name) {
   const std::lock_guard guard(mutex_);
-  return Ni::max_message_of(*process(name).address);
+  return port_->max_payload_of(*process(name).address);
 }
 
 // --- Boards ---
@@ -143,14 +143,12 @@ PeerId Processes::peer(ProcessName name) {
     const std::lock_guard guard(mutex_);
     address = process(name).address;
   }
-  {
-    const Ni::Access access(*ni_);
-    const PeerId known = ni_->services().find(name);
-    if (known != kNoPeer) return known;
-  }
-  std::string why_not = "its address is malformed";
+  std::string why_not;
   PeerId peer = kNoPeer;
-  if (address) peer = ni_->add_peer(*address, why_not = {});
+  {
+    const ServicePort::Access access(*port_);
+    peer = port_->add(*address, why_not);
+  }
   if (peer == kNoPeer) report_unreachable(name, why_not);
   return peer;
 }

@@ -3,7 +3,7 @@
 //
 //   Processes processes(parameters);                       // before the start-up exchange
 //   publish(processes.facts());
-//   processes.use(ni);                                     // when the NI of the process is open
+//   processes.use(ni.services());                          // when the NI of the process is open
 //   processes.introduce(name, facts, address);             // of each, from the exchange
 //   if (processes.why_not(name) == nullptr) ...            // it takes part
 //
@@ -19,7 +19,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "engine/ni.hpp"
+#include "engine/service_port.hpp"
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
 #include "services/collective/surroundings.hpp"
@@ -41,7 +41,7 @@ class Processes final : public Surroundings {
   explicit Processes(std::uint64_t parameters);
 
   const Facts& facts() const noexcept { return facts_; }
-  void use(Ni& ni) noexcept { ni_ = &ni; }
+  void use(ServicePort& port) noexcept { port_ = &port; }
 
   bool knows(ProcessName name);
   void introduce(ProcessName name, std::span<const std::byte> facts,
@@ -50,7 +50,7 @@ class Processes final : public Surroundings {
   const char* why_not(ProcessName name);
   // Equal: they share memory. Of one that takes part, as the next.
   std::uint64_t node_of(ProcessName name);
-  std::size_t max_message(ProcessName name);
+  std::size_t max_payload(ProcessName name);
   // Whether the boards that this process makes can be reached.
   bool reaches_boards(ProcessName first);
   // Whether this process may read that one's memory.
@@ -67,14 +67,14 @@ class Processes final : public Surroundings {
  private:
   struct Process {
     std::optional<Facts> facts;      // none: takes no part
-    std::optional<Address> address;  // with facts
+    std::optional<Address> address;  // with facts, and not without
     std::unique_ptr<NeighbourArena> arena;
     std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
     bool reported = false;                // that it cannot be reached
     std::optional<bool> readable;         // none: not tried yet
   };
 
-  bool is_self(ProcessName name) const noexcept { return name == ni_->identity().name; }
+  bool is_self(ProcessName name) const noexcept { return name == port_->identity().name; }
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
   NeighbourArena& neighbour(ProcessName name);
@@ -83,7 +83,7 @@ class Processes final : public Surroundings {
 
   Facts facts_;
   std::unique_ptr<OwnArena> arena_;
-  Ni* ni_ = nullptr;
+  ServicePort* port_ = nullptr;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Process> processes_;
 };

@@ -15,7 +15,7 @@ bool combine_and_send(Site& site, CollOperation& operation) {
     // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
     std::byte* const place = is_root && tree == nullptr ? operation.got(index) : site.scratch();
     const std::byte* const sum = combine_local(site, operation, index, step, place);
-    if (site.has_board()) site.board().finish(step + 1);
+    if (site.has_board()) site.finish(operation, step);
     operation.moved = true;
     if (tree != nullptr) tree->contribute(operation, step, label, {sum, label.size});
   }
@@ -30,6 +30,6 @@ bool walk(Site& site, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kReduce{.walk = walk};
+constinit const Collective kReduce{.walk = walk, .aside = true};
 
 }  // namespace lfc

@@ -56,10 +56,21 @@ class Site : public Ranks {
                 Label label) noexcept;
   bool others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept;
   void write(std::uint64_t step, const std::byte* bytes, Label label) noexcept;
-  // This rank has done all that it has to in this step.
+  // This rank has done all that it has to in this step. The board hears of it when all steps before are over.
   void finish(CollOperation& operation, std::uint64_t step) noexcept {
-    board_.finish(step + 1);
+    operation.over_to = step + 1;
+    if (&operation == oldest_) board_.finish(step + 1);
     operation.moved = true;
+  }
+  // Of the operations that are not over the one that began first: all steps before its own are over.
+  void set_oldest(const CollOperation& operation) noexcept { oldest_ = &operation; }
+  // Steps below `to` are over, which have ended before those of an older operation.
+  void catch_up(std::uint64_t to) noexcept {
+    if (board_.is_open() && failure() == LFC_COLL_OK) board_.finish(to);
+  }
+  // Whether this node may say its part of an allreduce already: others store it.
+  bool may_contribute(std::uint64_t step) const noexcept {
+    return step < oldest_->over_to + 2 * limits::kCollAhead;
   }
   // The board of the rank with this lane, for its neighbours; null: not there yet. `users` are those of this rank's.
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
@@ -100,6 +111,7 @@ class Site : public Ranks {
   Board board_;
   bool board_failed_ = false;
   std::vector<std::byte> scratch_;
+  const CollOperation* oldest_ = nullptr;
   std::atomic<Board::End> end_ = Board::End::none;
 };
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/peer.hpp"
 #include "wire/address.hpp"
+#include "wire/frame.hpp"
 
 namespace lfc {
 

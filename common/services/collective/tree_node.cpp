@@ -32,7 +32,7 @@ std::uint32_t TreeNode::lost_member() const {
   const std::uint32_t size = seat_.members().size();
   for (std::uint32_t member = 0; member < size; ++member) {
     const PeerId peer = seat_.multicast.peer(*seat_.group, member);
-    if (peer != kNoPeer && seat_.multicast.port().is_broken(peer)) return member;
+    if (peer != kNoPeer && seat_.multicast.port().is_lost(peer)) return member;
   }
   return size;
 }
@@ -61,17 +61,17 @@ void TreeNode::set_board(const Board& board) noexcept {
 
 void TreeNode::begin(CollOperation& operation) {
   const ServicePort::Access access(seat_.multicast.port());
-  seat_.current = &operation;
-  seat_.own_next = operation.first;
+  seat_.begun.push_back(&operation);
+  seat_.begun_to = operation.end();
   reductions_.begin(operation);
   blocks_.begin(operation);
   if (results_.any_waits()) work();
 }
 
 void TreeNode::end(const CollOperation& operation) {
-  const ServicePort::Access access(seat_.multicast.port());
-  seat_.current = nullptr;
-  seat_.own_next = operation.first + operation.steps;
+  const Inside inside(seat_.multicast.port(), operation);
+  std::erase(seat_.begun, &operation);
+  reductions_.end(operation);
 }
 
 void TreeNode::multicast(CollOperation& operation, std::uint64_t step, Label label,
@@ -82,13 +82,13 @@ void TreeNode::multicast(CollOperation& operation, std::uint64_t step, Label lab
   header.tag = static_cast<std::uint8_t>(NodeTag::result);
   header.shape = operation.shape;
   header.fan = operation.fan;
-  const ServicePort::Access access(seat_.multicast.port());
+  const Inside inside(seat_.multicast.port(), operation);
   seat_.multicast.send(*seat_.group, header, bytes, operation.unsent);
 }
 
-void TreeNode::contribute(const CollOperation& operation, std::uint64_t step, Label label,
+void TreeNode::contribute(CollOperation& operation, std::uint64_t step, Label label,
                           std::span<const std::byte> bytes) {
-  const ServicePort::Access access(seat_.multicast.port());
+  const Inside inside(seat_.multicast.port(), operation);
   reductions_.contribute(operation, step, label, bytes);
 }
 

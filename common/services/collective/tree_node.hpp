@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,7 +50,7 @@ class TreeNode final : public Multicast::Receiver {
   void end(const CollOperation& operation);
   void multicast(CollOperation& operation, std::uint64_t step, Label label,
                  std::span<const std::byte> bytes);
-  void contribute(const CollOperation& operation, std::uint64_t step, Label label,
+  void contribute(CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
   // Of an exchange: what this node has for another's head.
   void send_block(const CollOperation& operation, std::uint32_t member, Label label,
@@ -82,6 +83,17 @@ class TreeNode final : public Multicast::Receiver {
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override;
   void lost(Multicast::Reason reason) override;
+
+  // The NI's lock, which its own thread has already.
+  class Inside {
+   public:
+    Inside(ServicePort& port, const CollOperation& operation) {
+      if (!operation.aside) access_.emplace(port);
+    }
+
+   private:
+    std::optional<ServicePort::Access> access_;
+  };
 
   NodeSeat seat_;
   NodeResults results_{seat_};

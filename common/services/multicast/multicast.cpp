@@ -38,7 +38,7 @@ void Multicast::join(Group*& group, std::uint64_t key, Membership membership, st
   const ServicePort::Access access(port_);
   group = groups_.add(std::move(made));
   const bool lost = std::any_of(group->peers.begin(), group->peers.end(), [&](PeerId peer) {
-    return peer != kNoPeer && port_.is_broken(peer);
+    return peer != kNoPeer && port_.is_lost(peer);
   });
   if (lost) give_up(*group);
   std::vector<Packet*> early = groups_.take_early(key);
@@ -54,26 +54,25 @@ void Multicast::leave(Group* group) noexcept {
   groups_.remove(*group);
 }
 
-void Multicast::wake(Receiver& receiver) {
-  if (std::find(awake_.begin(), awake_.end(), &receiver) == awake_.end())
-    awake_.push_back(&receiver);
+void Multicast::wake(MulticastWorker& worker) {
+  if (std::find(awake_.begin(), awake_.end(), &worker) == awake_.end()) awake_.push_back(&worker);
   port_.wake(id_);
 }
 
-void Multicast::forget(Receiver& receiver) noexcept { std::erase(awake_, &receiver); }
+void Multicast::forget(MulticastWorker& worker) noexcept { std::erase(awake_, &worker); }
 
 bool Multicast::work() {
-  std::vector<Receiver*> list;
-  list.swap(awake_);
-  for (Receiver* receiver : list)
-    if (receiver->work()) wake(*receiver);
+  working_.clear();
+  working_.swap(awake_);
+  for (MulticastWorker* const worker : working_)
+    if (worker->work()) wake(*worker);
   const bool blocked = departures_.rescue() != nullptr && departures_.rescue()->run();
   return blocked || !awake_.empty();
 }
 
 void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   group.peers[member] = peer;
-  if (peer == kNoPeer || port_.is_broken(peer)) give_up(group);
+  if (peer == kNoPeer || port_.is_lost(peer)) give_up(group);
 }
 
 PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
@@ -215,6 +214,9 @@ void Multicast::forward(Group& group, const MulticastHeader& header,
 Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
                                    std::span<const std::byte> bytes, Packet* packet) {
   if (!group.is_sound(port_, from, header)) return Verdict::malformed;
+  // A member that this one has not met may ask it, and is to hear the answer.
+  if (header.kind != MulticastHeader::Kind::tree && group.peers[header.origin] == kNoPeer)
+    set_peer(group, header.origin, from);
   if (header.kind == MulticastHeader::Kind::lost) {
     const Reason reason = header.tag > static_cast<std::uint8_t>(Reason::last_)
                               ? Reason::loss
@@ -288,7 +290,7 @@ void Multicast::give_up(Group& group, Reason reason) {
 
 void Multicast::give_up(Group& group, std::uint32_t member, Reason reason) {
   const PeerId peer = group.peers[member];
-  if (peer == kNoPeer || port_.is_broken(peer)) return;
+  if (peer == kNoPeer || port_.is_lost(peer)) return;
   MulticastHeader header;
   header.kind = MulticastHeader::Kind::lost;
   header.tag = static_cast<std::uint8_t>(reason);

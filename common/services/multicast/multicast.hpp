@@ -88,8 +88,8 @@ class Multicast final : public Service {
   void release(Packet& packet);
   // With Options::forward_in_host: forwards and delivers what has arrived for the group.
   void serve(Group& group);
-  void wake(Receiver& receiver);
-  void forget(Receiver& receiver) noexcept;  // undoes wake()
+  void wake(MulticastWorker& worker);
+  void forget(MulticastWorker& worker) noexcept;  // undoes wake()
   const Stats& stats() const noexcept { return stats_; }
   // Packets in buffers now; 0 when nothing is under way.
   std::size_t packets() const noexcept { return packets_.size(); }
@@ -121,7 +121,8 @@ class Multicast final : public Service {
   MulticastPackets packets_{stats_};
   Departures departures_;
   MulticastGroups groups_;
-  std::vector<Receiver*> awake_;
+  std::vector<MulticastWorker*> awake_;
+  std::vector<MulticastWorker*> working_;  // while they work
 };
 
 }  // namespace lfc

@@ -16,9 +16,16 @@
 
 namespace lfc {
 
-class MulticastReceiver {
+// Who has something to do that no packet brings.
+class MulticastWorker {
  public:
-  virtual ~MulticastReceiver() = default;
+  virtual ~MulticastWorker() = default;
+  // Called in the next pass of the control program after Multicast::wake(). True: again in the one after.
+  virtual bool work() { return false; }
+};
+
+class MulticastReceiver : public MulticastWorker {
+ public:
   enum class Answer : std::uint8_t { taken, keep, malformed };
   // A packet for this member. `keep`: keep() follows with a copy. `malformed`: whoever has sent it breaks
   // the protocol; of a packet of a tree nobody knows who that is, and the group is given up.
@@ -27,8 +34,6 @@ class MulticastReceiver {
   virtual void keep(MulticastPacket& packet) = 0;
   // The group ends: a member is lost, or has given up, and what it should have sent or forwarded will not come.
   virtual void lost(MulticastReason reason) = 0;
-  // Called in the next pass of the control program after wake(). True: again in the one after.
-  virtual bool work() { return false; }
 };
 
 }  // namespace lfc

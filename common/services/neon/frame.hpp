@@ -9,6 +9,8 @@
 // | answer     | target | bytes of a get, in any order                | -                          |
 // | want       | origin | a put waits for this announcement           | grant, once it is made     |
 // | grant      | target | the announcement is made; payload: Token    | -                          |
+// |            |        | ... or withdrawn (kFailed)                  | heard, if kRecalled        |
+// | heard      | origin | no direct write of it is or will be on its way | -                       |
 // | refund     | target | nothing but Header::refund                  | -                          |
 // | delivered  | target | a strong piece is in its buffer             | -                          |
 // | put_notify | origin | a piece of a put to the window at large     | delivered, if strong       |
@@ -38,6 +40,7 @@ enum class Kind : std::uint8_t {
   delivered,
   put_notify,
   get_notify,
+  heard,
 };
 
 // Header::flags
@@ -48,6 +51,8 @@ enum Flag : std::uint8_t {
   kAlways = 8,    // want: this and all later announcements of the tag
   kFailed = 16,   // answer, grant: not possible (out of range, or withdrawn)
   kOverrun = 32,  // data: the origin found that its put does not fit
+  kRecalled =
+      64,  // grant that failed: the origin knew where the buffer is, and is to say that it has heard
 };
 
 // Little-endian on the wire, 8-byte aligned.

@@ -91,6 +91,7 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
       return origin_.on_grant(from, header, token);
     }
     case Kind::refund: return size == 0;
+    case Kind::heard: return size == 0 && target_.on_heard(from, header);
     case Kind::delivered: return size == 0 && origin_.on_delivered(from, header);
     case Kind::put_notify: return target_.on_put_notify(from, header, payload, size);
     case Kind::get_notify: return size == 0 && target_.on_get_notify(from, header);

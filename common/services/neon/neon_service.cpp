@@ -6,8 +6,6 @@
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
-#include "engine/ni.hpp"
-#include "engine/process_ni.hpp"
 
 namespace lfc {
 namespace {
@@ -24,29 +22,8 @@ struct NeonWindow::Waiting : Message {
 
 // --- NeonService ---
 
-namespace {
-
-// The process's: it keeps the NI.
-struct Served {
-  explicit Served(std::shared_ptr<Ni> of)
-      : ni(std::move(of)),
-        service(ni->services(), &ni->remote(), ni->config().policy != Policy::single) {}
-  std::shared_ptr<Ni> ni;
-  NeonService service;
-};
-
-}  // namespace
-
-std::shared_ptr<NeonService> NeonService::of_process() {
-  static PerProcess<Served> shared;
-  std::shared_ptr<Served> served = shared.get();
-  if (served == nullptr) return nullptr;
-  NeonService* const service = &served->service;
-  return {std::move(served), service};
-}
-
-NeonService::NeonService(ServicePort& port, RemoteOrigin* remote, bool serves_alone)
-    : port_(port), remote_(remote), serves_alone_(serves_alone) {
+NeonService::NeonService(ServicePort& port, MemoryPort* memory, bool serves_alone)
+    : port_(port), memory_(memory), serves_alone_(serves_alone) {
   port_.attach(ServiceId::neon, this);
 }
 
@@ -90,7 +67,7 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
       peers_(ranks),
       sent_(ranks),
       neon_(ranks, limits, *this),
-      writes_(service_, port(), service_->remote_, neon_, rank, ranks) {
+      writes_(service_, port(), service_->memory_, neon_, rank, ranks) {
   const ServicePort::Access access(port());
   id_ = service_->windows_.enter(*this);
 }

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "engine/remote_origin.hpp"
+#include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
 #include "services/neon/exposure.hpp"
@@ -39,9 +39,11 @@ class NeonService final : public Service {
  public:
   // The process's, made when it is first asked for; null when no NI is open.
   static std::shared_ptr<NeonService> of_process();
-  // `remote`: what writes straight into memory; null: nothing does.
-  NeonService(ServicePort& port, RemoteOrigin* remote, bool serves_alone = false);
+  // `memory`: by which it is written straight into memory; null: it is not.
+  NeonService(ServicePort& port, MemoryPort* memory, bool serves_alone = false);
   ~NeonService() override;
+  NeonService(const NeonService&) = delete;
+  NeonService& operator=(const NeonService&) = delete;
 
   ServicePort& port() const noexcept { return port_; }
   // Whether the engine serves others while the rank computes.
@@ -58,7 +60,7 @@ class NeonService final : public Service {
   friend class NeonWindow;
 
   ServicePort& port_;
-  RemoteOrigin* const remote_;
+  MemoryPort* const memory_;
   const bool serves_alone_;
   NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
 };

@@ -20,11 +20,11 @@ struct NeonWrites::Write : Operation {
   RegionHandle region;
 };
 
-NeonWrites::NeonWrites(std::shared_ptr<void> owner, ServicePort& port, RemoteOrigin* remote,
+NeonWrites::NeonWrites(std::shared_ptr<void> owner, ServicePort& port, MemoryPort* memory,
                        neon::Neon& neon, std::uint32_t rank, std::uint32_t ranks)
     : owner_(std::move(owner)),
       port_(port),
-      remote_(remote),
+      memory_(memory),
       neon_(neon),
       rank_(rank),
       targets_(ranks) {}
@@ -50,7 +50,7 @@ void NeonWrites::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
 void NeonWrites::prepare(neon::Rank to) {
   if (to == rank_ || to >= targets_.size() || targets_[to].known || targets_[to].mapped != nullptr)
     return;
-  const bool native = remote_ != nullptr && remote_->is_native(targets_[to].id);
+  const bool native = memory_ != nullptr && memory_->is_native(targets_[to].id);
   const ServicePort::Access access(port_);
   targets_[to].native = native;
   targets_[to].known = true;
@@ -102,15 +102,15 @@ void NeonWrites::start() {
       continue;
     }
     Write& write = *each.release();
-    remote_->put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size,
+    memory_->put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size,
                  &write);
   }
 }
 
 void NeonWrites::reveal(neon::Announcement& buffer) {
   RegionHandle region;
-  if (remote_ == nullptr || buffer.size == 0 ||
-      !remote_->register_memory(buffer.address, buffer.size, kRemoteWrite, region))
+  if (memory_ == nullptr || buffer.size == 0 ||
+      !memory_->register_memory(buffer.address, buffer.size, kRemoteWrite, region))
     return;
   buffer.token.size = sizeof region;
   std::memcpy(buffer.token.bytes, &region, sizeof region);
@@ -120,7 +120,7 @@ void NeonWrites::conceal(neon::Announcement& buffer) {
   if (buffer.token.size == 0) return;
   RegionHandle region;
   std::memcpy(&region, buffer.token.bytes, sizeof region);
-  remote_->deregister_memory(region);
+  memory_->deregister_memory(region);
   buffer.token.size = 0;
 }
 

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/remote_origin.hpp"
+#include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "services/neon/neon.hpp"
 
@@ -24,8 +24,8 @@ namespace lfc {
 
 class NeonWrites {
  public:
-  // `remote` is null where no link writes. `owner` lives as long as a write is under way.
-  NeonWrites(std::shared_ptr<void> owner, ServicePort& port, RemoteOrigin* remote, neon::Neon& neon,
+  // `memory` is null where no link writes. `owner` lives as long as a write is under way.
+  NeonWrites(std::shared_ptr<void> owner, ServicePort& port, MemoryPort* memory, neon::Neon& neon,
              std::uint32_t rank, std::uint32_t ranks);
   ~NeonWrites();
   NeonWrites(const NeonWrites&) = delete;
@@ -69,7 +69,7 @@ class NeonWrites {
 
   const std::shared_ptr<void> owner_;
   ServicePort& port_;
-  RemoteOrigin* const remote_;
+  MemoryPort* const memory_;
   neon::Neon& neon_;
   const std::uint32_t rank_;
   std::vector<Target> targets_;              // by rank

@@ -95,7 +95,8 @@ struct Announcement {
   std::vector<Rank> notified;  // in this announcement, in the order of arrival
   bool live = false;
   Status status = Status::ok;
-  Token token;  // what the carrier lets origins write through
+  Token token;                // what the carrier lets origins write through
+  std::uint32_t unheard = 0;  // origins that may still write, though it is withdrawn
 };
 
 }  // namespace lfc::neon

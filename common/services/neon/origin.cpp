@@ -378,6 +378,8 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
   if (to == nullptr || to->asked == 0) return false;
   if ((header.flags & kFailed) != 0) {
     if (to->failed == 0 || reached(header.generation, to->failed)) to->failed = header.generation;
+    if ((header.flags & kRecalled) != 0) to->recalled = header.generation;
+    answer_recall(*to);
   } else if (to->granted == 0 || reached(header.generation, to->granted)) {
     to->granted = header.generation;
     to->size = header.extra;
@@ -385,6 +387,16 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
   }
   run(*to);
   return true;
+}
+
+// Of what has been withdrawn nothing is written any more from the time on at which none is under way.
+void Origin::answer_recall(Stream& to) {
+  if (to.recalled == 0 || to.writing > 0) return;
+  Header header;
+  header.kind = Kind::heard;
+  header.tag = to.tag;
+  header.generation = std::exchange(to.recalled, 0u);
+  outlet_.control(to.target, header);
 }
 
 bool Origin::on_refund(Rank from, std::uint32_t bytes) {
@@ -412,6 +424,7 @@ void Origin::written(Operation& op, Status status) {
   --to.writing;
   op.writing = false;
   if (status != Status::ok) op.status = status;
+  answer_recall(to);
   if (op.issued) settle(op);
   if (!to.running) run(to);
 }

@@ -9,7 +9,8 @@
 //
 // Why nothing waits for ever: a stream waits for room in the carrier (pumped), for a grant (asked
 // for, and the target answers every `want`: now, when it announces, or with kFailed), or for its own
-// direct writes. Streams do not wait for each other, and wants, grants and refunds are never charged.
+// direct writes. A target that withdraws what we can write to waits for our answer, which waits for those alone.
+// Streams do not wait for each other, and wants, grants and refunds are never charged.
 // Source: NEON thesis 5.2.5 (put), 4.4.2.2 (waiting is not shown), 7 (early sender).
 #pragma once
 
@@ -48,6 +49,8 @@ struct Stream {
   std::uint32_t asked = 0;       // the last generation that was asked for
   bool asked_always = false;
   std::uint32_t writing = 0;  // direct writes under way
+  std::uint32_t recalled =
+      0;  // the generation whose target asks to be told when they are over; 0: none
   bool running = false;
   bool listed = false;  // waits for room or budget
   Fifo<Operation> queue;
@@ -111,6 +114,7 @@ class Origin {
   Step issue_get(Stream& stream, Operation& op);
   Step issue_notified(Stream& stream, Operation& op);
   Step start_write(Stream& stream, Operation& op);
+  void answer_recall(Stream& stream);
   Step ask(Stream& stream, const Operation& op, bool always);
   bool charge(Rank target, std::uint64_t bytes);
   void settle(Operation& op);

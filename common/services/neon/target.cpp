@@ -58,7 +58,8 @@ Status Target::announce(Announcement& buffer) {
                   origin) != buffer.origins.begin() + static_cast<std::ptrdiff_t>(i))
       return Status::rank;
     const Record* known = peers_[origin].records.find(buffer.tag);
-    if (known != nullptr && known->live != nullptr) return Status::busy;
+    if (known != nullptr && (known->live != nullptr || known->recalled != nullptr))
+      return Status::busy;
     if (peers_[origin].lost) status = Status::unreachable;
   }
   if (status != Status::ok) return status;
@@ -128,10 +129,26 @@ void Target::grant(Record& each) {
   outlet_.control(each.origin, header, &each.live->token);
 }
 
-void Target::take_back(const Record& each, std::uint32_t generation) {
+// Asks the origin, which has been told of the announcement that is withdrawn now, to forget it.
+void Target::take_back(Record& each) {
+  if (peers_[each.origin].lost) return;
+  each.recalled = each.live;
+  ++each.recalled->unheard;
+  refuse_grant(each, each.announced, kFailed | kRecalled);
+}
+
+bool Target::on_heard(Rank from, const Header& header) {
+  Record* each = peers_[from].records.find(header.tag);
+  if (each == nullptr || each->recalled == nullptr || each->withdrawn != header.generation)
+    return false;
+  each->heard();
+  return true;
+}
+
+void Target::refuse_grant(const Record& each, std::uint32_t generation, std::uint8_t flags) {
   Header refusal;
   refusal.kind = Kind::grant;
-  refusal.flags = kFailed;
+  refusal.flags = flags;
   refusal.tag = each.tag;
   refusal.generation = generation;
   const Token none;
@@ -144,9 +161,9 @@ bool Target::withdraw(Announcement& buffer) {
     if (origin >= peers_.size()) continue;
     Record* each = peers_[origin].records.find(buffer.tag);
     if (each == nullptr || each->live != &buffer) continue;
-    each->live = nullptr;
     each->withdrawn = each->announced;
-    if (each->granted == each->announced) take_back(*each, each->announced);
+    if (each->granted == each->announced) take_back(*each);
+    each->live = nullptr;
     each->received = each->expected = 0;
     // Gets that are being answered from the buffer: it may be gone after this call.
     Fifo<Answer> rest;
@@ -326,7 +343,7 @@ bool Target::on_want(Rank from, const Header& header) {
   } else if (each->live != nullptr) {
     grant(*each);
   } else if (each->withdrawn != 0 && reached(each->withdrawn, header.generation)) {
-    take_back(*each, header.generation);
+    refuse_grant(*each, header.generation, kFailed);
   } else {
     // Fired: only a `want` that other frames have overtaken. The origin no longer waits.
   }
@@ -348,63 +365,6 @@ void Target::refund(Rank origin, std::uint32_t bytes) {
 
 std::uint32_t Target::collect(Rank origin) noexcept {
   return std::exchange(peers_[origin].owed, 0u);
-}
-
-// --- Answers ---
-
-void Target::answer(Rank to, const Header& request, const std::byte* from, Record* counted,
-                    Announcement* buffer, Slot* slot) {
-  Answer now;
-  now.header = request;
-  now.from = from;
-  now.size = request.extra;
-  now.record = counted;
-  now.buffer = buffer;
-  now.slot = slot;
-  if (peers_[to].answers.empty() && send_answer(to, now)) return;
-  peers_[to].answers.push(new Answer(now));
-}
-
-// False: not all of it could go.
-bool Target::send_answer(Rank to, Answer& now) {
-  do {
-    const auto bytes = std::min<std::uint64_t>(now.size - now.moved, limits_.frame);
-    Header header;
-    header.kind = Kind::answer;
-    header.id = now.header.id;
-    header.offset = now.moved;
-    if (!outlet_.send(to, header, now.from + now.moved, bytes)) return false;
-    now.moved += bytes;
-  } while (now.moved < now.size);
-  if (now.record != nullptr) count(*now.record, now.header);
-  if (now.slot != nullptr) now.slot->add(1);
-  return true;
-}
-
-void Target::refuse(Rank to, const Header& request, std::uint8_t why) {
-  Header header;
-  header.kind = Kind::answer;
-  header.flags = why;
-  header.id = request.id;
-  outlet_.control(to, header);
-}
-
-void Target::confirm(Rank to, const Header& of, std::uint8_t flags) {
-  Header header;
-  header.kind = Kind::delivered;
-  header.flags = flags;
-  header.id = of.id;
-  outlet_.control(to, header);
-}
-
-bool Target::pump(Rank to) {
-  Fifo<Answer>& answers = peers_[to].answers;
-  while (Answer* first = answers.front()) {
-    if (!send_answer(to, *first)) return false;
-    answers.pop();
-    delete first;
-  }
-  return true;
 }
 
 // --- Notified access to the window at large ---
@@ -476,6 +436,7 @@ void Target::on_lost(Rank lost) {
   peer.assemblies.clear();
   for (Record& each : peer.records) {
     drop_early(peer, each);
+    if (each.recalled != nullptr) each.heard();
     Announcement* buffer = each.live;
     if (buffer == nullptr) continue;
     each.live = nullptr;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "services/neon/carrier.hpp"
@@ -34,12 +35,14 @@ class Target {
   // Makes the buffer available to each of its origins once more. busy: to one of them this tag is
   // announced now; nothing has changed then.
   Status announce(Announcement& buffer);
-  // Takes it back; what still comes for it is discarded. True: it was live.
+  // Takes it back; what still comes for it is discarded. True: it was live. Origins that can write to it by
+  // themselves are asked to stop: it has to be kept, and its tag is busy, while Announcement::unheard is not 0.
   bool withdraw(Announcement& buffer);
 
   bool on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_get(Rank from, const Header& header);
   bool on_want(Rank from, const Header& header);
+  bool on_heard(Rank from, const Header& header);
   bool on_put_notify(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_get_notify(Rank from, const Header& header);
   void on_lost(Rank peer);
@@ -77,12 +80,15 @@ class Target {
     std::uint32_t withdrawn = 0;  // the last generation that was withdrawn,
     std::uint32_t granted = 0;    // and that the origin was told of
     Announcement* live = nullptr;
-    std::uint32_t received = 0;   // frames of that generation,
-    std::uint32_t expected = 0;   // of so many; 0: not known yet
-    Generation* early = nullptr;  // in order
-    bool wanted = false;          // the origin waits for generation `want`
+    Announcement* recalled = nullptr;  // withdrawn, and the origin has not said that it has heard
+    std::uint32_t received = 0;        // frames of that generation,
+    std::uint32_t expected = 0;        // of so many; 0: not known yet
+    Generation* early = nullptr;       // in order
+    bool wanted = false;               // the origin waits for generation `want`
     bool wanted_always = false;
     std::uint32_t want = 0;
+
+    void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
   };
   struct Answer {  // a get that is being answered
     Answer* next = nullptr;
@@ -124,7 +130,8 @@ class Target {
   void open(Record& record, Announcement& buffer);
   void adopt(Record& record, Generation& early);
   void grant(Record& record);
-  void take_back(const Record& record, std::uint32_t generation);
+  void refuse_grant(const Record& record, std::uint32_t generation, std::uint8_t flags);
+  void take_back(Record& record);
   void refund(Rank origin, std::uint32_t bytes);
   void answer(Rank to, const Header& request, const std::byte* from, Record* record,
               Announcement* buffer, Slot* slot);

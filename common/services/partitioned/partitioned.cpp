@@ -45,30 +45,37 @@ void drop(Protocol& protocol, Request& request) {
     protocol.drop(static_cast<Receiving&>(request));
 }
 
+// Without Access.
+bool copies_at_once(ServicePort& port, PeerId peer) {
+  const ServicePort::Access access(port);
+  return port.link_traits(peer).copies_at_once;
+}
+
 // Before it is dropped, without Access: nobody writes there any more.
-void conceal(Ni& ni, Request& request) {
+void conceal(MemoryPort& memory, Request& request) {
   if (request.sends) return await_threads(request);
   auto& receive = static_cast<Receiving&>(request);
-  if (receive.exposed) ni.remote().deregister_memory(receive.region);
+  if (receive.exposed) memory.deregister_memory(receive.region);
 }
 
 }  // namespace
 
-Partitioned::Partitioned(std::shared_ptr<Ni> ni, const partitioned::Host& host)
-    : ni_(std::move(ni)),
+Partitioned::Partitioned(ServicePort& port, MemoryPort& memory, const partitioned::Host& host)
+    : port_(port),
+      memory_(memory),
       host_(host),
       host_call_(
-          ni_->services(), [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
+          port, [](void* self) { static_cast<Partitioned*>(self)->call_back(); }, this,
           HostCall::By::host) {
-  ni_->services().attach(ServiceId::partitioned, this);
+  port_.attach(ServiceId::partitioned, this);
 }
 
 Partitioned::~Partitioned() {
-  ni_->services().attach(ServiceId::partitioned, nullptr);
+  port_.attach(ServiceId::partitioned, nullptr);
   host_call_.end();
-  const Ni::Access access(*ni_);
+  const ServicePort::Access access(port_);
   for (Unsent* waiting : waiting_) {
-    ni_->services().withdraw(waiting->peer, *waiting);
+    port_.withdraw(waiting->peer, *waiting);
     delete waiting;
   }
 }
@@ -90,13 +97,13 @@ bool Partitioned::inside(Call call) {
 
 template <class Call>
 bool Partitioned::with_access(Call call) {
-  const Ni::Access access(*ni_);
+  const ServicePort::Access access(port_);
   return inside(call);
 }
 
 Sending& Partitioned::offer(const partitioned::Key& key, void* owner, const std::byte* data,
                             std::uint64_t partitions, std::uint64_t each) {
-  const Ni::Access access(*ni_);
+  const ServicePort::Access access(port_);
   return protocol_.offer(key, owner, data, partitions, each);
 }
 
@@ -104,10 +111,9 @@ Receiving& Partitioned::expect(const partitioned::Key& key, void* owner, std::by
                                std::uint64_t partitions, std::uint64_t each) {
   RegionHandle region;
   const std::uint64_t size = partitions * each;
-  const bool writes = size >= partitioned::Direct().total &&
-                      ni_->link_traits(key.peer).copies_at_once &&
-                      ni_->remote().register_memory(place, size, kRemoteWrite, region);
-  const Ni::Access access(*ni_);
+  const bool writes = size >= partitioned::Direct().total && copies_at_once(port_, key.peer) &&
+                      memory_.register_memory(place, size, kRemoteWrite, region);
+  const ServicePort::Access access(port_);
   Receiving& receive = protocol_.expect(
       key, owner, place, partitions, each,
       writes ? std::as_bytes(std::span(&region, 1)) : std::span<const std::byte>());
@@ -132,7 +138,7 @@ bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) 
   if (marked == Marked::last) {
     calls = with_access([&] { protocol_.send_ready(send, now_ns()); });
   } else if (marked == Marked::some) {
-    const SendLock::Entry entry = ni_->services().try_access();
+    const SendLock::Entry entry = port_.try_access();
     if (entry == SendLock::kRefused) {
       stacked_.push(send);
     } else {
@@ -143,7 +149,7 @@ bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) 
         else
           protocol_.postpone(send);
       });
-      ni_->services().end_access(entry);
+      port_.end_access(entry);
     }
   }
   send.inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
@@ -154,26 +160,26 @@ bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) 
 void Partitioned::progress() {
   if (!stacked_.any()) [[likely]]
     return;
-  const SendLock::Entry entry = ni_->services().try_access();
+  const SendLock::Entry entry = port_.try_access();
   if (entry == SendLock::kRefused) return;
   const bool calls = inside([this] { send_stacked(stacked_, protocol_); });
-  ni_->services().end_access(entry);
+  port_.end_access(entry);
   if (calls) call_back();
 }
 
 bool Partitioned::arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) {
-  const Ni::Access access(*ni_);
+  const ServicePort::Access access(port_);
   return protocol_.arrived(receive, first, last);
 }
 
 bool Partitioned::release(Request& request) {
   {
-    const Ni::Access access(*ni_);
+    const ServicePort::Access access(port_);
     request.released = request.active || request.untold > 0;
     if (request.released) return false;
   }
-  conceal(*ni_, request);
-  const Ni::Access access(*ni_);
+  conceal(memory_, request);
+  const ServicePort::Access access(port_);
   send_stacked(stacked_, protocol_);
   std::erase(direct_, &request);
   drop(protocol_, request);
@@ -181,7 +187,7 @@ bool Partitioned::release(Request& request) {
 }
 
 partitioned::Totals Partitioned::totals() {
-  const Ni::Access access(*ni_);
+  const ServicePort::Access access(port_);
   return protocol_.totals();
 }
 
@@ -197,13 +203,13 @@ void Partitioned::call_back() {
   write_direct();
   std::vector<Ended> ended;
   {
-    const Ni::Access access(*ni_);
+    const ServicePort::Access access(port_);
     ended.swap(ended_);
   }
   for (const Ended& one : ended) host_.done(one.request->owner, one.status, one.bytes);
   std::vector<Request*> dropped;
   {
-    const Ni::Access access(*ni_);
+    const ServicePort::Access access(port_);
     for (const Ended& one : ended)
       if (--one.request->untold == 0 && one.request->released && !one.request->active)
         dropped.push_back(one.request);
@@ -211,9 +217,9 @@ void Partitioned::call_back() {
   }
   for (Request* const request : dropped) {
     void* const owner = request->owner;
-    conceal(*ni_, *request);
+    conceal(memory_, *request);
     {
-      const Ni::Access access(*ni_);
+      const ServicePort::Access access(port_);
       send_stacked(stacked_, protocol_);
       std::erase(direct_, request);
       drop(protocol_, *request);
@@ -235,7 +241,7 @@ void Partitioned::write_direct() {
     std::uint64_t epoch = 0;
     RegionHandle region;
     {
-      const Ni::Access access(*ni_);
+      const ServicePort::Access access(port_);
       if (direct_.empty()) return;
       send = direct_.back();
       direct_.pop_back();
@@ -244,8 +250,8 @@ void Partitioned::write_direct() {
       epoch = send->epoch;
       std::memcpy(&region, send->token.data(), sizeof region);
     }
-    const bool ok = ni_->remote().put_at_once(send->key.peer, send->data + piece.offset,
-                                              region.address + piece.offset, region, piece.length);
+    const bool ok = memory_.put_at_once(send->key.peer, send->data + piece.offset,
+                                        region.address + piece.offset, region, piece.length);
     (void)with_access([&] { protocol_.end_direct(*send, epoch, piece, ok); });
     send->inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
   }
@@ -276,7 +282,7 @@ bool Partitioned::work() {
 
 void Partitioned::control(PeerId to, const Head& head, const void* payload, std::size_t size) {
   const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
-  if (ni_->services().try_send(to, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return;
+  if (port_.try_send(to, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return;
   std::unique_ptr<Unsent> waiting = spares_.take();
   waiting->peer = to;
   waiting->send = nullptr;
@@ -288,8 +294,7 @@ void Partitioned::control(PeerId to, const Head& head, const void* payload, std:
 
 bool Partitioned::data(Sending& of, const Head& head, const void* bytes, std::size_t size) {
   const Slice slices[2] = {{&head, sizeof head}, {bytes, size}};
-  if (ni_->services().try_send(of.key.peer, ServiceId::partitioned, slices, size > 0 ? 2 : 1))
-    return true;
+  if (port_.try_send(of.key.peer, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return true;
   std::unique_ptr<Unsent> waiting = spares_.take();
   waiting->peer = of.key.peer;
   waiting->send = &of;
@@ -307,7 +312,7 @@ void Partitioned::post(std::unique_ptr<Unsent> waiting, std::size_t payload, con
   message.type = FrameType::service;
   message.done = left;
   waiting_.push_back(&message);
-  ni_->services().post(message.peer, message);
+  port_.post(message.peer, message);
 }
 
 // Called by the control program, with Access held.

@@ -1,7 +1,7 @@
 // Partitioned: carries the frames of partitioned communication (protocol.hpp) between engines, and tells the
 // host what has ended.
 //
-//   Partitioned partitioned(ni, {done, dropped});       // one for each process
+//   Partitioned partitioned(ni.services(), ni.remote(), {done, dropped});       // one for each process
 //   Sending& send = partitioned.offer(key, owner, data, partitions, bytes_of_each);
 //   partitioned.start(send);
 //   partitioned.ready(send, 3, 3);                      // done(owner, ...) follows, possibly from inside the call
@@ -23,7 +23,7 @@
 
 #include "base/spares.hpp"
 #include "engine/host_call.hpp"
-#include "engine/ni.hpp"
+#include "engine/memory_port.hpp"
 #include "services/partitioned/protocol.hpp"
 #include "services/partitioned/ready_stack.hpp"
 
@@ -58,12 +58,11 @@ struct Unsent : Message {
 
 class Partitioned final : private Service, private partitioned::Carrier {
  public:
-  Partitioned(std::shared_ptr<Ni> ni, const partitioned::Host& host);
+  Partitioned(ServicePort& port, MemoryPort& memory, const partitioned::Host& host);
   ~Partitioned() override;
   Partitioned(const Partitioned&) = delete;
   Partitioned& operator=(const Partitioned&) = delete;
 
-  Ni& ni() noexcept { return *ni_; }
   partitioned::Sending& offer(const partitioned::Key& key, void* owner, const std::byte* data,
                               std::uint64_t partitions, std::uint64_t each);
   partitioned::Receiving& expect(const partitioned::Key& key, void* owner, std::byte* place,
@@ -90,10 +89,10 @@ class Partitioned final : private Service, private partitioned::Carrier {
   bool data(partitioned::Sending& of, const partitioned::Head& head, const void* bytes,
             std::size_t size) override;
   std::size_t room() const override {
-    return (ni_->max_message() - sizeof(partitioned::Head)) & ~std::size_t{7};
+    return (port_.max_payload() - sizeof(partitioned::Head)) & ~std::size_t{7};
   }
-  void wake() override { ni_->services().wake(ServiceId::partitioned); }
-  bool is_lost(PeerId peer) const override { return ni_->services().peer(peer).is_lost(); }
+  void wake() override { port_.wake(ServiceId::partitioned); }
+  bool is_lost(PeerId peer) const override { return port_.is_lost(peer); }
   void direct(partitioned::Sending& of) override;
   void ended(partitioned::Request& request, partitioned::Status status,
              std::uint64_t bytes) override;
@@ -107,7 +106,8 @@ class Partitioned final : private Service, private partitioned::Carrier {
   void call_back();
   void write_direct();
 
-  const std::shared_ptr<Ni> ni_;
+  ServicePort& port_;
+  MemoryPort& memory_;
   const partitioned::Host host_;
   partitioned::Protocol protocol_{*this};
   std::vector<partitioned::Unsent*> waiting_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "engine/together.hpp"
 
 namespace lfc {
 namespace {
@@ -20,22 +19,23 @@ const std::size_t kWorthTelling = limits::kPushShare / 8;
 
 }  // namespace
 
-Push::Push(Ni& ni, std::size_t largest)
-    : ni_(ni),
+Push::Push(ServicePort& port, HostPort& engine, std::size_t largest)
+    : port_(port),
+      engine_(engine),
       largest_(std::min(largest, limits::kPushMessage)),
-      fragment_(std::min(limits::kPushFragment, ni.max_message() - sizeof(Head))),
+      fragment_(std::min(limits::kPushFragment, port.max_payload() - sizeof(Head))),
       host_(
-          ni.services(), [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
+          port, [](void* self) { static_cast<Push*>(self)->call_back(); }, this,
           HostCall::By::thread) {
-  ni_.services().attach(ServiceId::push, this);
+  port_.attach(ServiceId::push, this);
 }
 
 Push::~Push() {
-  ni_.services().attach(ServiceId::push, nullptr);
+  port_.attach(ServiceId::push, nullptr);
   host_.end();
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   for (Carrier* carrier : waiting_) {
-    ni_.services().withdraw(carrier->peer, *carrier);
+    port_.withdraw(carrier->peer, *carrier);
     delete carrier;
   }
 }
@@ -56,16 +56,16 @@ Push::Arrival* Push::find(Peer& peer, std::uint64_t number) noexcept {
 // --- Sender ---
 
 std::uint64_t Push::offer(PeerId id, std::size_t size) {
-  if (size > largest_ || ni_.link_traits(id).copies_at_once) return 0;
+  if (size > largest_) return 0;
   bool full = false;
   std::uint64_t number = try_offer(id, size, full);
-  if (full && !ni_.config().threads && ni_.turn().pass(true) > 0)
-    number = try_offer(id, size, full);
+  if (full && !engine_.has_threads() && engine_.pass_away() > 0) number = try_offer(id, size, full);
   return number;
 }
 
 std::uint64_t Push::try_offer(PeerId id, std::size_t size, bool& full) {
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
+  if (port_.link_traits(id).copies_at_once) return 0;
   Peer& peer = at(id);
   if (peer.pause > 0) {
     --peer.pause;
@@ -79,17 +79,13 @@ std::uint64_t Push::try_offer(PeerId id, std::size_t size, bool& full) {
   return peer.last;
 }
 
-void Push::taken(Peer& peer, Offered& offered) noexcept {
-  if (!std::exchange(offered.taken, true)) peer.under_way -= offered.size;
-}
-
 bool Push::announce(PeerId id, std::uint8_t tag, const Slice* slices, int count) {
-  const Ni::Access access(ni_);
-  return ni_.services().try_announce(id, tag, slices, count);
+  const ServicePort::Access access(port_);
+  return port_.try_announce(id, tag, slices, count);
 }
 
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   const std::vector<Offered>& all = at(id).offered;
   const auto offered = std::find_if(all.begin(), all.end(),
                                     [number](const Offered& one) { return one.number == number; });
@@ -101,18 +97,17 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
   while (head.offset < size) {
     const std::size_t part = std::min<std::size_t>(size - head.offset, fragment);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
-    waits = waits || !ni_.services().try_send(id, ServiceId::push, slices, 2);
+    waits = waits || !port_.try_send(id, ServiceId::push, slices, 2);
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
-  if (waits) ni_.services().push(id);  // the announcement does not wait for it
-  ni_.counters().add(Counter::pushes);
+  if (waits) port_.push(id);  // the announcement does not wait for it
+  port_.counters().add(Counter::pushes);
 }
 
 // Bytes of a message in one frame.
 std::size_t Push::fragment_to(PeerId id) const noexcept {
-  const Link* link = ni_.services().peer(id).link;
-  const std::size_t placed = link == nullptr ? 0 : link->traits().placed_payload;
+  const std::size_t placed = port_.link_traits(id).placed_payload;
   return placed > sizeof(Head) ? placed - sizeof(Head) : fragment_;
 }
 
@@ -127,7 +122,7 @@ void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t 
   carrier->type = FrameType::service;
   carrier->done = sent;
   waiting_.push_back(carrier);
-  ni_.services().post(id, *carrier);
+  port_.post(id, *carrier);
 }
 
 // Called by the control program, with Access held.
@@ -139,15 +134,15 @@ void Push::sent(Message* message, Result) {
 }
 
 void Push::release(PeerId id, std::uint64_t number) {
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   Peer& peer = at(id);
   std::erase_if(peer.offered, [&](Offered& offered) {
-    if (offered.number == number) taken(peer, offered);
+    if (offered.number == number) peer.taken(offered);
     return offered.number == number;
   });
   std::erase_if(waiting_, [&](Carrier* carrier) {
     if (carrier->peer != id || carrier->head.number != number) return false;
-    ni_.services().withdraw(id, *carrier);
+    port_.withdraw(id, *carrier);
     spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
     return true;
   });
@@ -158,12 +153,12 @@ void Push::release(PeerId id, std::uint64_t number) {
 bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
                  Operation* operation) {
   {
-    const Ni::Access access(ni_);
+    const ServicePort::Access access(port_);
     Peer& peer = at(id);
     Arrival* arrival = find(peer, number);
     if (arrival == nullptr) {
       // Dropped, or another's came first; or nothing comes any more.
-      if (number <= peer.seen || ni_.services().peer(id).is_lost()) return false;
+      if (number <= peer.seen || port_.is_lost(id)) return false;
       arrival = &peer.arrivals.emplace_back();
       arrival->number = number;
       arrival->total = size;
@@ -211,7 +206,7 @@ Service::Verdict Push::on_word(PeerId id, std::span<const std::byte> payload) {
     const auto word = load_pod<std::uint64_t>(payload.data());
     if ((word & kDropped) != 0) peer.pause = kPause;
     for (Offered& offered : peer.offered)
-      if (offered.number == (word & ~kDropped)) taken(peer, offered);
+      if (offered.number == (word & ~kDropped)) peer.taken(offered);
   }
   return Verdict::release;
 }
@@ -255,8 +250,8 @@ void Push::tell(PeerId id, Peer& peer, const Arrival& arrival) {
   peer.untold.push_back(arrival.number);
   peer.untold_bytes += arrival.total;
   if (peer.untold.size() < kTold && peer.untold_bytes < kWorthTelling) return;
-  ni_.services().control(id, ServiceId::push, peer.untold.data(),
-                         peer.untold.size() * sizeof(std::uint64_t));
+  port_.control(id, ServiceId::push, peer.untold.data(),
+                peer.untold.size() * sizeof(std::uint64_t));
   peer.untold.clear();
   peer.untold_bytes = 0;
 }
@@ -292,10 +287,10 @@ void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
     const auto oldest = std::find_if(peer.arrivals.begin(), peer.arrivals.end(),
                                      [](const Arrival& arrival) { return arrival.own != nullptr; });
     const std::uint64_t dropped = oldest->number | kDropped;
-    ni_.services().control(id, ServiceId::push, &dropped, sizeof dropped);
+    port_.control(id, ServiceId::push, &dropped, sizeof dropped);
     peer.kept -= oldest->total;
     erase(peer, *oldest);
-    ni_.counters().add(Counter::pushes_dropped);
+    port_.counters().add(Counter::pushes_dropped);
   }
 }
 
@@ -323,15 +318,15 @@ void Push::end(Operation* operation, Result result) {
 void Push::call_back() {
   std::vector<Ended> ended;
   {
-    const Ni::Access access(ni_);
+    const ServicePort::Access access(port_);
     ended.swap(ended_);
   }
-  const Together together(ni_);
+  const HostPort::Together together(engine_);
   for (const Ended& one : ended) one.operation->done(one.operation, one.result);
 }
 
 std::size_t Push::kept(PeerId peer) {
-  const Ni::Access access(ni_);
+  const ServicePort::Access access(port_);
   return at(peer).kept;
 }
 

@@ -1,7 +1,7 @@
 // Push: the bytes of a message that waits to be fetched follow its announcement at once, so that its receiver has them
 // when it asks, instead of a round trip later. Whether they come is no promise: what is not here is fetched as ever.
 //
-//   Push push(ni);                                        // one for each process
+//   Push push(ni.services(), ni.host());                  // one for each process
 //   sender:    std::uint64_t number = push.offer(peer, size);      // 0: not this one
 //              ... send the announcement, the number in it ...
 //              push.push(peer, number, data, size);                // nothing, if it has been released
@@ -24,19 +24,20 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/limits.hpp"
 #include "base/spares.hpp"
 #include "engine/host_call.hpp"
-#include "engine/ni.hpp"
+#include "engine/host_port.hpp"
 
 namespace lfc {
 
 class Push final : private Service {
  public:
   // The largest message that is pushed; its sender's decision alone.
-  explicit Push(Ni& ni, std::size_t largest = limits::kPushMessage);
+  Push(ServicePort& port, HostPort& engine, std::size_t largest = limits::kPushMessage);
   // No operation of fetch() may be under way.
   ~Push() override;
   Push(const Push&) = delete;
@@ -105,6 +106,10 @@ class Push final : private Service {
     std::deque<Arrival> arrivals;
     std::vector<std::uint64_t> untold;  // numbers that have been taken
     std::size_t untold_bytes = 0;       // theirs
+
+    void taken(Offered& one) noexcept {
+      if (!std::exchange(one.taken, true)) under_way -= one.size;
+    }
   };
   // A fragment that waits for a credit.
   struct Carrier : Message {
@@ -124,7 +129,6 @@ class Push final : private Service {
 
   Peer& at(PeerId peer);
   std::uint64_t try_offer(PeerId peer, std::size_t size, bool& full);
-  static void taken(Peer& peer, Offered& offered) noexcept;
   Verdict on_word(PeerId peer, std::span<const std::byte> payload);
   void tell(PeerId id, Peer& peer, const Arrival& arrival);
   static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
@@ -140,7 +144,8 @@ class Push final : private Service {
   void end(Operation* operation, Result result);
   void call_back();
 
-  Ni& ni_;
+  ServicePort& port_;
+  HostPort& engine_;
   const std::size_t largest_;
   const std::size_t fragment_;                // bytes of a message in one frame
   std::vector<std::unique_ptr<Peer>> peers_;  // by PeerId

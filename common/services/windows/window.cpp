@@ -43,15 +43,14 @@ std::unique_ptr<Window> Windows::create(WindowShape shape) {
                               .control = nullptr,
                               .rank = shape.rank,
                               .ranks = shape.ranks,
-                              .threads = ni_->config().threads};
+                              .threads = engine_.has_threads()};
   if (segment != nullptr)
     placement.control = reinterpret_cast<WindowControl*>(segment + shape.control_offset);
   if (segment != nullptr && shape.allocates()) placement.memory = segment + shape.memory_offset;
   std::unique_ptr<Window> window(new Window(*this, std::move(shape), placement));
   const bool registers = placement.flavor != Flavor::dynamic && placement.size != 0;
-  if (registers &&
-      !ni_->remote().register_memory(placement.memory, placement.size, kRemoteRead | kRemoteWrite,
-                                     window->facts_.region))
+  if (registers && !memory_.register_memory(placement.memory, placement.size,
+                                            kRemoteRead | kRemoteWrite, window->facts_.region))
     throw std::bad_alloc();
   enter(*window);
   return window;

@@ -28,9 +28,7 @@ WindowEpochs::WindowEpochs(Windows& windows, const Placement& placement, rma::Ca
                 placement.control != nullptr ? placement.control : &own_control_,
                 windows.operations(), carrier),
       order_(placement.threads) {
-  if (!placement.threads) return;
-  protocol_.memory.control().singles.shut_out();
-  windows_.lock_order().for_threads();
+  if (placement.threads) protocol_.memory.control().singles.shut_out();
 }
 
 bool WindowEpochs::neighbour_died() const noexcept {
@@ -68,7 +66,7 @@ WindowStatus WindowEpochs::wait_until(Ready ready, Errors errors) {
     if (pass % kPassesPerDrive == kPassesPerDrive - 1) {
       drive();
     } else {
-      windows_.ni_->progress();
+      windows_.engine_.progress();
     }
   }
 }
@@ -132,7 +130,7 @@ WindowStatus WindowEpochs::wait() {
 WindowStatus WindowEpochs::test(bool& flag) {
   flag = false;
   if (!protocol_.epochs.exposed()) return WindowStatus::sync;
-  windows_.ni_->progress();
+  windows_.engine_.progress();
   windows_.serve_host();
   WindowStatus status = WindowStatus::ok;
   windows_.locked([&] {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "engine/process_ni.hpp"
 #include "services/windows/reply.hpp"
 
 namespace lfc {
@@ -43,13 +42,13 @@ namespace {
 
 constexpr std::uint8_t kTag = static_cast<std::uint8_t>(ServiceId::windows);
 
-void post(Ni& ni, PeerId peer, Message& message, FrameType type, const void* bytes,
+void post(ServicePort& port, PeerId peer, Message& message, FrameType type, const void* bytes,
           std::size_t size) {
   message.type = type;
   message.tag = kTag;
   message.slices[0] = {bytes, size};
   message.slice_count = 1;
-  ni.services().post(peer, message);
+  port.post(peer, message);
 }
 
 WindowStatus status_of(Result result) noexcept {
@@ -59,26 +58,23 @@ WindowStatus status_of(Result result) noexcept {
 
 }  // namespace
 
-// --- One for the process ---
-
-std::shared_ptr<Windows> Windows::of_process(const WindowsHost& host) {
-  static PerProcess<Windows> shared;
-  return shared.get(host);
-}
-
-Windows::Windows(std::shared_ptr<Ni> ni, const WindowsHost& host)
-    : ni_(std::move(ni)),
+Windows::Windows(ServicePort& port, MemoryPort& memory, HostPort& engine, const WindowsHost& host)
+    : port_(port),
+      memory_(memory),
+      engine_(engine),
       host_(host),
-      frame_bytes_(std::min(ni_->max_message(), limits::kWindowFrame)) {
-  ni_->services().attach(ServiceId::windows, this);
+      frame_bytes_(std::min(port.max_payload(), limits::kWindowFrame)) {
+  if (engine_.has_threads()) lock_order_.for_threads();
+  port_.attach(ServiceId::windows, this);
 }
 
-Windows::~Windows() { ni_->services().attach(ServiceId::windows, nullptr); }
+Windows::~Windows() { port_.attach(ServiceId::windows, nullptr); }
 
 void Windows::enter(Window& window) {
   locked([&] {
     window.facts_.id = windows_.enter(window);
-    singles_.reserve(windows_.places());
+    // With several threads there are none, and others look meanwhile.
+    if (!engine_.has_threads()) singles_.reserve(windows_.places());
   });
 }
 
@@ -98,7 +94,7 @@ void Windows::leave(Window& window) noexcept {
     std::erase(working_, &window);
     std::erase(singles_, &window);
   });
-  if (window.facts_.region.size != 0) ni_->remote().deregister_memory(window.facts_.region);
+  if (window.facts_.region.size != 0) memory_.deregister_memory(window.facts_.region);
 }
 
 int Windows::serve_host() {
@@ -188,7 +184,7 @@ bool Windows::work() {
 void Windows::wake(Window& window) {
   if (std::find(working_.begin(), working_.end(), &window) == working_.end())
     working_.push_back(&window);
-  ni_->services().wake(ServiceId::windows);
+  port_.wake(ServiceId::windows);
 }
 
 // --- Frames ---
@@ -196,7 +192,7 @@ void Windows::wake(Window& window) {
 // Sends a fragment, or has the NI keep a copy until it can go.
 bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int count) {
   const PeerId peer = window.carrier_.peer_of(to);
-  if (ni_->services().try_send(peer, ServiceId::windows, slices, count)) return true;
+  if (port_.try_send(peer, ServiceId::windows, slices, count)) return true;
   std::unique_ptr<Fragment> fragment = spare_fragments_.take();
   fragment->bytes.clear();
   for (int i = 0; i < count; ++i) {
@@ -216,14 +212,14 @@ bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int 
     if (owner != nullptr) owner->protocol_.origin.carried(target, result == Result::ok);
   };
   Fragment& kept = *fragment.release();
-  post(*ni_, peer, kept, FrameType::service, kept.bytes.data(), kept.bytes.size());
+  post(port_, peer, kept, FrameType::service, kept.bytes.data(), kept.bytes.size());
   return false;
 }
 
 // A signal waits for nothing that may wait itself: it names the count that it must not overtake.
 void Windows::signal(PeerId to, const WindowHead& head) {
   const Slice slice{&head, sizeof head};
-  if (ni_->services().try_send(to, ServiceId::windows, &slice, 1)) return;
+  if (port_.try_send(to, ServiceId::windows, &slice, 1)) return;
   auto* held = new Signal;
   held->head = head;
   held->windows = this;
@@ -232,11 +228,11 @@ void Windows::signal(PeerId to, const WindowHead& head) {
     --ended->windows->signals_;
   };
   ++signals_;
-  post(*ni_, to, *held, FrameType::service, &held->head, sizeof held->head);
+  post(port_, to, *held, FrameType::service, &held->head, sizeof held->head);
 }
 
 void Windows::answer(PeerId to, const WindowAck& ack) {
-  ni_->services().ack(to, ServiceId::windows, &ack, sizeof ack);
+  port_.ack(to, ServiceId::windows, &ack, sizeof ack);
 }
 
 void Windows::reply(const Window& window, PeerId to, const WindowHead& head,
@@ -250,7 +246,7 @@ void Windows::reply(const Window& window, PeerId to, const WindowHead& head,
     auto& ended = *static_cast<ReplyMessage*>(self);
     Windows& windows = *ended.windows;
     if (result == Result::ok && !ended.reply.all_sent()) return windows.continue_reply(ended);
-    windows.ni_->services().release(ended.peer);
+    windows.port_.release(ended.peer);
     windows.spare_replies_.keep(std::unique_ptr<ReplyMessage>(&ended));
   };
   continue_reply(*message.release());
@@ -261,7 +257,7 @@ void Windows::continue_reply(ReplyMessage& message) {
   Window* const window = windows_.find(message.window);
   const WindowMemory* const memory = window == nullptr ? nullptr : &window->protocol_.memory;
   message.reply.next_frame(memory, frame_bytes_, message.frame);
-  post(*ni_, message.peer, message, FrameType::service_data, message.frame.data(),
+  post(port_, message.peer, message, FrameType::service_data, message.frame.data(),
        message.frame.size());
 }
 
@@ -269,17 +265,17 @@ void Windows::continue_reply(ReplyMessage& message) {
 
 // What the link to a member can do; opens the connection. Without the lock.
 void Windows::learn_link(PeerId peer, Reach& reach) {
-  reach.remote_memory = ni_->remote().is_native(peer);
-  const LinkTraits& traits = ni_->link_traits(peer);
+  reach.remote_memory = memory_.is_native(peer);
+  const LinkTraits& traits = locked([&]() -> const LinkTraits& { return port_.link_traits(peer); });
   reach.one_sided = reach.remote_memory && traits.one_sided;
-  reach.within_call = reach.one_sided && traits.copies_at_once && !ni_->config().threads;
+  reach.within_call = reach.one_sided && traits.copies_at_once && !engine_.has_threads();
 }
 
 bool Windows::copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept {
   const std::uint64_t there = route.base + call.offset;
   return call.is_put()
-             ? ni_->remote().put_at_once(route.peer, call.origin, there, route.region, call.bytes)
-             : ni_->remote().get_at_once(route.peer, call.result, there, route.region, call.bytes);
+             ? memory_.put_at_once(route.peer, call.origin, there, route.region, call.bytes)
+             : memory_.get_at_once(route.peer, call.result, there, route.region, call.bytes);
 }
 
 void Windows::start_native(const Window& window, const WindowRoute& route, const WindowCall& call) {
@@ -302,11 +298,11 @@ void Windows::start_native(const Window& window, const WindowRoute& route, const
   };
   const std::uint64_t address = route.base + static_cast<std::uint64_t>(call.there.begin());
   if (call.kind == WindowCall::Kind::put) {
-    ni_->remote().put(route.peer, call.origin.base + call.origin.begin(), nullptr, address,
-                      route.region, call.bytes, native.release());
+    memory_.put(route.peer, call.origin.base + call.origin.begin(), nullptr, address, route.region,
+                call.bytes, native.release());
   } else {
-    ni_->remote().get(route.peer, call.result.base + call.result.begin(), nullptr, address,
-                      route.region, call.bytes, native.release());
+    memory_.get(route.peer, call.result.base + call.result.begin(), nullptr, address, route.region,
+                call.bytes, native.release());
   }
 }
 

@@ -1,8 +1,8 @@
-// Windows: the service that serves all windows of the process. It alone holds the NI, and takes its lock.
+// Windows: the service that serves all windows of the process. It alone holds the engine's ports, and takes its lock.
 //
-//   auto windows = Windows::of_process(host);               // null: no NI is open
-//   std::unique_ptr<Window> window = windows->create(std::move(shape));
-//   while (...) windows->serve_host();                      // now and then, while something is deferred
+//   Windows windows(ni.services(), ni.remote(), ni.host(), host);     // one for each process
+//   std::unique_ptr<Window> window = windows.create(std::move(shape));
+//   while (...) windows.serve_host();                       // now and then, while something is deferred
 //
 // The target's part of every operation runs in the NI; the origin's runs in the calls, and in the NI where something
 // had to wait (for a lock, a post, a credit). What the frames mean is the protocol's, protocol.hpp; README.md beside
@@ -21,8 +21,9 @@
 #include "base/limits.hpp"
 #include "base/name_table.hpp"
 #include "base/spares.hpp"
-#include "engine/ni.hpp"
-#include "engine/service.hpp"
+#include "engine/host_port.hpp"
+#include "engine/memory_port.hpp"
+#include "engine/service_port.hpp"
 #include "services/windows/lock_order.hpp"
 #include "services/windows/window.hpp"
 
@@ -36,12 +37,11 @@ struct WindowsHost {
 
 class Windows final : public Service {
  public:
-  // The process's, made when it is first asked for; null when no NI is open.
-  static std::shared_ptr<Windows> of_process(const WindowsHost& host);
-  Windows(std::shared_ptr<Ni> ni, const WindowsHost& host);
+  Windows(ServicePort& port, MemoryPort& memory, HostPort& engine, const WindowsHost& host);
   ~Windows() override;
+  Windows(const Windows&) = delete;
+  Windows& operator=(const Windows&) = delete;
 
-  Ni& ni() noexcept { return *ni_; }
   const WindowsHost& host() const noexcept { return host_; }
   // Of all windows.
   Operations& operations() noexcept { return operations_; }
@@ -68,7 +68,7 @@ class Windows final : public Service {
 
   template <class Call>
   decltype(auto) locked(Call call) {
-    const Ni::Access access(*ni_);
+    const ServicePort::Access access(port_);
     return call();
   }
 
@@ -95,7 +95,9 @@ class Windows final : public Service {
   Verdict accept_reply(PeerId peer, std::span<const std::byte> payload);
   void continue_reply(ReplyMessage& message);
 
-  std::shared_ptr<Ni> ni_;
+  ServicePort& port_;
+  MemoryPort& memory_;
+  HostPort& engine_;
   const WindowsHost host_;
   const std::size_t frame_bytes_;  // the largest payload that we send
   Operations operations_;

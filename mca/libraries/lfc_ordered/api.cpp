@@ -35,15 +35,14 @@ int usual_place() {
 
 // One for all objects of the process, while there are any.
 struct Service {
-  explicit Service(std::shared_ptr<lfc::Ni> own)
-      : ni(std::move(own)), multicast(ni->services(), {}, lfc::ServiceId::ordered) {}
-  std::shared_ptr<lfc::Ni> ni;
+  explicit Service(lfc::Ni& own) : ni(own), multicast(ni.services(), {}, lfc::ServiceId::ordered) {}
+  lfc::Ni& ni;
   lfc::Multicast multicast;
 };
 
 std::shared_ptr<Service> service() {
   static lfc::PerProcess<Service> shared;
-  return shared.get();
+  return shared.get([](lfc::Ni& ni) { return Service(ni); });
 }
 
 // What each rank tells the others at open().
@@ -54,7 +53,7 @@ struct Facts {
   std::uint32_t fan;
   std::uint32_t sound;  // the arguments
   lfc::ProcessName name;
-  std::uint32_t address;  // bytes; 0: no network interface
+  std::uint32_t address;  // bytes; 0: no engine
   std::uint32_t count;    // of objects opened by this process before
 };
 
@@ -157,17 +156,17 @@ struct lfc_ordered {
     } while (!wanted.compare_exchange_strong(seen, 0));
   }
 
-  // One pass of the network interface, and whatever it has brought; returns how many messages have been handled.
+  // One pass of the engine, and whatever it has brought; returns how many messages have been handled.
   int pass() {
     const std::uint64_t before = messages.load(std::memory_order_relaxed);
     const auto count = [&] {
       return static_cast<int>(messages.load(std::memory_order_relaxed) - before);
     };
-    int events = service->ni->turn().pass();
+    int events = service->ni.turn().pass();
     deliver();
     // Open MPI ends the job when it hears of a lost rank: the caller hears of it first.
     if (all->fault() != OrderedBroadcast::Fault::none) return count();
-    events += service->ni->turn().serve_host();
+    events += service->ni.turn().serve_host();
     if (events + count() > 0) {
       idle = 0;
       return count();
@@ -211,7 +210,7 @@ void lfc_ordered::call_in(int place) {
   const auto by =
       place == LFC_ORDERED_BY_THREAD ? lfc::HostCall::By::thread : lfc::HostCall::By::host;
   call = std::make_unique<lfc::HostCall>(
-      service->ni->services(), [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); },
+      service->ni.services(), [](void* order) { static_cast<lfc_ordered*>(order)->deliver(); },
       this, by);
   all->set_call(*call);
 }
@@ -227,7 +226,7 @@ bool lfc_ordered::find_peers(const Members& members, std::vector<lfc::PeerId>& p
     lfc::PeerId peer = lfc::kNoPeer;
     std::string why_not;
     const auto parsed = lfc::Address::parse(members.address(each));
-    if (each != rank && parsed) peer = service->ni->add_peer(*parsed, why_not);
+    if (each != rank && parsed) peer = service->ni.add_peer(*parsed, why_not);
     if (each != rank && peer == lfc::kNoPeer) reachable = false;
     peers.push_back(peer);
   }
@@ -242,7 +241,7 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   const std::span<const std::byte> address =
-      service == nullptr ? std::span<const std::byte>() : service->ni->address();
+      service == nullptr ? std::span<const std::byte>() : service->ni.address();
   Members members;
   const int unequal = members.exchange(
       {.packet = options.packet,
@@ -250,7 +249,7 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
        .sequencer = options.sequencer,
        .fan = options.fan,
        .sound = sound && options.sequencer < size ? 1u : 0u,
-       .name = service == nullptr ? lfc::ProcessName{} : service->ni->identity().name,
+       .name = service == nullptr ? lfc::ProcessName{} : service->ni.identity().name,
        .address = static_cast<std::uint32_t>(address.size()),
        .count = opened++},
       address, static_cast<std::size_t>(size), comm);
@@ -282,7 +281,7 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   if (MPI_Barrier(comm) != MPI_SUCCESS) return LFC_ORDERED_ERR_MPI;
   wanted = 0;
   if (call == nullptr) return LFC_ORDERED_OK;
-  const lfc::Ni::Access access(*service->ni);  // for what has come meanwhile
+  const lfc::Ni::Access access(service->ni);  // for what has come meanwhile
   call->ask();
   return LFC_ORDERED_OK;
 }

@@ -1,7 +1,6 @@
 // MPIX_Neon_*: checks arguments, and turns calls into jobs.
 #include <mutex>
 
-#include "base/limits.hpp"
 #include "calls.hpp"
 #include "mpix_neon.h"
 #include "requests.hpp"
@@ -114,8 +113,6 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   const DatatypePieces there(target_type, target_count);
   error = check(here, there, offset);
   if (error != MPI_SUCCESS) return error;
-  // It goes straight into the buffer: first what has come, which may say that this is withdrawn.
-  if (here.bytes() > limits::kNeonEager) lfc_progress();
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
   Job& job = *window.jobs().take(window);

@@ -1,5 +1,5 @@
-// drain: the end of an endpoint. Frames may still be under way when a program frees its window; all ranks
-// stop sending, tell each other how many frames they have sent, and receive those.
+// drain: the end of an endpoint. Frames may still be under way when a program frees its window; when all ranks have
+// come, they stop sending, tell each other how many frames they have sent, and receive those.
 //
 //   drain(comm, sent, quiet, received, progress);     // collective
 #pragma once
@@ -15,6 +15,8 @@ namespace lfc::neon {
 template <class Quiet, class Received>
 void drain(MPI_Comm comm, std::span<const int> sent, Quiet quiet, Received received,
            void (*progress)(void)) {
+  // Who has not come yet may still wait for an answer of ours: for what it gets, or withdraws.
+  MPI_Barrier(comm);
   while (!quiet()) progress();
   int expected = 0;
   MPI_Reduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm);

@@ -4,8 +4,21 @@
 
 namespace lfc::neon {
 
+namespace {
+
+const Native* find_native() {
+  return static_cast<const Native*>(dlsym(RTLD_DEFAULT, kNativeSymbol));
+}
+
+}  // namespace
+
+int native_number(MPI_Win win) {
+  const Native* native = find_native();
+  return native != nullptr ? native->number(win) : 0;
+}
+
 std::unique_ptr<Endpoint> open_native(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
-  const auto* native = static_cast<const Native*>(dlsym(RTLD_DEFAULT, kNativeSymbol));
+  const Native* native = find_native();
   int here = native != nullptr && native->serves(win) ? 1 : 0;
   int everywhere = 0;
   MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm);

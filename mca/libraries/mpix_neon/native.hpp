@@ -14,14 +14,17 @@
 namespace lfc::neon {
 
 // The name and shape of what the component exports; the number tells incompatible builds apart.
-inline constexpr const char* kNativeSymbol = "lfc_neon_native_1";
+inline constexpr const char* kNativeSymbol = "lfc_neon_native_2";
 // Not collective: whether this process could serve the window natively.
 struct Native {
   bool (*serves)(MPI_Win win);
+  // What tells this window from others on all of its ranks alike; 0: not served.
+  int (*number)(MPI_Win win);
   // Collective over `comm`, the window's ranks in their order; null: no.
   Endpoint* (*open)(MPI_Win win, MPI_Comm comm, const Exposure& memory);
 };
 
+int native_number(MPI_Win win);
 // Collective over `comm`: native only if it is on all ranks.
 std::unique_ptr<Endpoint> open_native(MPI_Win win, MPI_Comm comm, const Exposure& memory);
 

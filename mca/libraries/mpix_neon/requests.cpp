@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "calls.hpp"
+
 namespace lfc::neon {
 
 int mpi_error(Status status) noexcept {
@@ -161,6 +163,11 @@ int Announced::free(void* object) {
       const std::lock_guard guard(endpoint);
       endpoint.neon().target().withdraw(self);
     }
+    // From here on the memory is the program's: nobody who knows where it is may still write.
+    wait_until([&] {
+      const std::lock_guard guard(endpoint);
+      return self.unheard == 0;
+    });
     endpoint.conceal(self);
     const std::lock_guard guard(endpoint);
     if (self.listed) {

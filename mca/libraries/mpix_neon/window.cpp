@@ -13,7 +13,7 @@
 namespace lfc::neon {
 namespace {
 
-int keyval = MPI_KEYVAL_INVALID;
+std::atomic<int> keyval{MPI_KEYVAL_INVALID};  // made when a window is first attached
 SpinLock windows_lock;
 std::vector<Window*> windows;      // open ones
 std::atomic<unsigned> changes{0};  // of the list
@@ -81,8 +81,12 @@ int Window::attach(MPI_Win win, Window*& out) {
   if (out != nullptr) return MPI_SUCCESS;
   int error = check_version();
   if (error != MPI_SUCCESS) return error;
-  if (keyval == MPI_KEYVAL_INVALID)
-    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_delete, &keyval, nullptr);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    int made = MPI_KEYVAL_INVALID;
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_delete, &made, nullptr);
+    keyval = made;
+  });
   auto* made = new Window(win);
   error = made->join();
   if (error != MPI_SUCCESS) {
@@ -130,8 +134,9 @@ int Window::join() {
     MPI_Group_translate_ranks(group, 1, &i, world, &there);
     in_world = in_world && there != MPI_UNDEFINED;
   }
-  constexpr int kTag = 0x6e656f;  // tells this creation from others at the same time
-  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, kTag, &control_);
+  // Tells this creation from others at the same time; from those by other threads as well, where it is native.
+  constexpr int kTag = 0x6e656f;
+  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, kTag + native_number(win_), &control_);
   MPI_Group_free(&group);
   MPI_Group_free(&world);
   if (control_ == MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;

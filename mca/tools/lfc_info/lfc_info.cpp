@@ -117,7 +117,9 @@ std::vector<Opened> show_links() {
     options.policy = "single";
     std::string error, notes;
     const auto ni = lfc::open_ni(options, error, notes);
-    const char* when = cable.by_default ? "by default" : "when named";
+    const char* when = !cable.by_default                  ? "when named"
+                       : cable.is_worth_trying != nullptr ? "by default, between nodes"
+                                                          : "by default";
     if (ni == nullptr) {
       row(name.c_str(), "not here (%s): %s", when, error.c_str());
       continue;
@@ -151,7 +153,7 @@ void show_devices(const std::vector<lfc::Interface>& interfaces) {
                                                 : port.gids.back().ip().text();
     row(port.name().c_str(), "%s, GID %s, %u Mbit/s, %s: %s", port.ethernet ? "RoCE" : "InfiniBand",
         gid.c_str(), port.megabits, port.active ? "active" : "not active",
-        used ? "used where btl_lfc_links names verbs" : "not used");
+        used ? "used between nodes" : "not used");
   }
 }
 #else

@@ -22,7 +22,7 @@ std::uint64_t frames(const Rank& rank) {
   return rank.ni("frames_sent") + rank.ni("frames_received");
 }
 
-// Since when the rank has not been seen inside MPI: by its NI's thread, if that has seen it leave.
+// Since when the rank has not been seen inside MPI: by its engine's thread, if that has seen it leave.
 void tell_silence(Rank& rank) {
   constexpr std::uint64_t kVisits = (std::uint64_t{1} << 40) - 1;  // Turn::presence()
   if (rank.polled) return;

@@ -90,12 +90,6 @@ void add_target(const Job& job, const Side& side, const Row& target, std::vector
     to.push_back({"LFC in " + name + " to answer operations on a window", number, true});
 }
 
-// --- Collectives ---
-
-// By lfc_coll_kind.
-constexpr std::array kCollectives{LFC_COLL_NAMES};
-static_assert(kCollectives.size() == LFC_COLL_KINDS);
-
 }  // namespace
 
 void add_window_waits(const Job& job, const Rank& rank, std::vector<Wait>& to) {
@@ -122,9 +116,8 @@ void add_collective_waits(const Job& job, const Rank& rank, std::vector<Wait>& t
   for (const Row& own : rank.rows) {
     if (own.kind != "communicator" || own["operation"] == 0) continue;
     const std::uint64_t kind = own["kind"];
-    const std::string what =
-        std::string(kind < kCollectives.size() ? kCollectives[kind] : "collective") +
-        " of a communicator of " + std::to_string(own["ranks"]) + " ranks";
+    const std::string what = std::string(lfc_coll_name(kind)) + " of a communicator of " +
+                             std::to_string(own["ranks"]) + " ranks";
     if (kind >= LFC_COLL_NEIGHBOR_ALLGATHER && kind < LFC_COLL_KINDS) {  // not all need call it
       to.push_back({"neighbours to take part in the " + what});
       continue;

@@ -63,12 +63,12 @@ struct Rank {
   std::string program{};
   char state = 'S';            // of its main thread, as in /proc/PID/stat
   std::string sleeps_in{};     // the kernel's function, if it sleeps
-  std::string thread_state{};  // of the NI's thread: letter and function; empty: there is none
+  std::string thread_state{};  // of the engine's thread: letter and function; empty: there is none
   double looked = 0;
   bool polled = false;             // it has been inside MPI meanwhile
   std::optional<double> silent{};  // seconds since it last was, if that is known
-  bool exact = false;              // told by its own NI; else it is how long it has not run at all
-  std::uint64_t frames = 0;        // that it has sent and received meanwhile
+  bool exact = false;        // told by its own engine; else it is how long it has not run at all
+  std::uint64_t frames = 0;  // that it has sent and received meanwhile
   std::vector<Row> rows{};
   std::vector<Socket> sockets{};
 

@@ -102,7 +102,8 @@ class Sentences {
     for (const bool inside : {true, false}) {
       if (!inside && !groups.empty()) break;
       for (const Rank& rank : job_) {
-        if (is_held_up(rank) != inside) continue;
+        // A rank that is stopped waits for its SIGCONT, whatever it has begun.
+        if (is_held_up(rank) != inside || is_stopped(rank)) continue;
         for (const Wait& wait : waits_[rank.rank()]) {
           auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
             return group.first.what == wait.what;

@@ -46,7 +46,7 @@ void add_cut_cables(const Job& job, const Rank& rank, std::vector<Wait>& to) {
                       (on ? called(*on) + ", " : "") + socket.remote +
                       ", which the kernel has sent again " +
                       counted(socket.retries, "time", "times") +
-                      " to no avail: the cable is cut, or the host is gone",
+                      " to no avail: the cable is cut, or the node is gone",
                   on});
   }
 }

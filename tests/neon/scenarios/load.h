@@ -127,17 +127,54 @@ static void* exchange(void* number) {
   state_line[tag][0] = '\0';
   return NULL;
 }
+
+// Where the calls are native each also makes windows, attaches and frees them while the others do.
+static MPI_Comm comms[4];
+static void* attach(void* number) {
+  const int tag = (int)(intptr_t)number;
+  const int from = (me + ranks - 1) % ranks;
+  state_slot = tag;
+  for (int round = 0; round < 30; ++round) {
+    int64_t* own;
+    MPI_Win mine;
+    MPI_Request ann;
+    const int64_t sent = tag * 1000 + round;
+    doing("T25 attach %d", round);
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, comms[tag - 1], &own, &mine);
+    require(MPIX_Neon_attach(mine) == MPI_SUCCESS, "attach");
+    require(MPIX_Neon_announce_init(0, 8, 1, &from, tag, 0, mine, &ann) == MPI_SUCCESS, "init");
+    MPI_Start(&ann);
+    require(MPIX_Neon_put(&sent, 8, MPI_BYTE, (me + 1) % ranks, tag, 0, 8, MPI_BYTE, 0, mine,
+                          NULL) == MPI_SUCCESS,
+            "put");
+    wait_for(&ann);
+    require(*own == sent, "thread %d, window %d: %lld", tag, round, (long long)*own);
+    MPIX_Neon_complete((me + 1) % ranks, mine);
+    MPI_Request_free(&ann);
+    MPI_Win_free(&mine);
+  }
+  state_line[tag][0] = '\0';
+  return NULL;
+}
+
+static void in_threads(void* (*run)(void*)) {
+  pthread_t threads[4];
+  for (intptr_t i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, run, (void*)(i + 1));
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+}
+
 static void t25_threads(void) {
-  int provided;
+  int provided, level;
   MPI_Query_thread(&provided);
   if (provided < MPI_THREAD_MULTIPLE) return;
   open_window(4096);
-  if ((me ^ 1) < ranks) {
-    pthread_t threads[4];
-    for (intptr_t i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, exchange, (void*)(i + 1));
-    for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
-  }
+  MPIX_Neon_query(win, &level);
+  if ((me ^ 1) < ranks) in_threads(exchange);
   close_window();
+  if (level < MPIX_NEON_NATIVE) return;
+  for (int i = 0; i < 4; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  in_threads(attach);
+  for (int i = 0; i < 4; ++i) MPI_Comm_free(&comms[i]);
 }
 
 static void persistent(void) {

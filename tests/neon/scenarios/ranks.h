@@ -194,3 +194,58 @@ static void t17_unpost(void) {
   }
   close_window();
 }
+
+// A put that has an error of its own: its announcement is withdrawn. Its request ends with it either way.
+static bool put_or_withdrawn(const void* data, int size, int tag, int flags) {
+  MPI_Request request;
+  int error = MPIX_Neon_put(data, size, MPI_BYTE, 0, tag, 0, size, MPI_BYTE, flags, win, &request);
+  if (error == MPI_SUCCESS) error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  require(error == MPI_SUCCESS || error == MPI_ERR_RMA_SYNC, "put: %d", error);
+  return error == MPI_SUCCESS;
+}
+
+// Origins know where the buffer is when it is withdrawn. From then on it is its owner's: in even rounds one that puts
+// afterwards is told so, in odd ones they are putting all the time.
+static void withdraw_large(size_t size) {
+  unsigned char* const data = allocate(size);
+  memset(data, 1, size);
+  for (int round = 0; round < 40; ++round) {
+    MPI_Request ann = MPI_REQUEST_NULL;
+    if (me == 0) {
+      announce_init(0, (MPI_Aint)size, ranks - 1, others, kTag, &ann);
+      MPI_Start(&ann);
+    } else {
+      require(put_or_withdrawn(data, (int)size, kTag, MPIX_NEON_NON_FINAL), "announced");
+    }
+    barrier();
+    if (me == 0) {
+      dawdle();
+      require(MPI_Request_free(&ann) == MPI_SUCCESS, "free");
+      memset(memory, 9, size);
+    }
+    bool more = me != 0 && round % 2 == 1;
+    while (more) more = put_or_withdrawn(data, (int)size, kTag, MPIX_NEON_NON_FINAL);
+    barrier();
+    if (me != 0)
+      require(!put_or_withdrawn(data, (int)size, kTag, MPIX_NEON_FINAL),
+              "put to what is withdrawn");
+    barrier();
+    for (size_t i = 0; me == 0 && i < size; ++i)
+      require(memory[i] == 9, "round %d: byte %zu of a withdrawn buffer was written", round, i);
+  }
+  free(data);
+}
+
+static void withdrawn(void) {
+  open_window(200000);
+  withdraw_large(200000);
+  close_window();
+  memory = allocate(200000);  // mapped by nobody
+  MPI_Win_create(memory, 200000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach");
+  withdraw_large(kEager + 1);
+  withdraw_large(200000);
+  close_window();
+  free(memory);
+}

@@ -36,9 +36,9 @@ class Host {
       case 3: send({id, kControl}); break;
       case 7: send({id, kPart}); break;
       case 8: {  // ob1 is called for something else, and goes through its lists
-        const unsigned outer = lfc_visit_begin(peer.shares.module);
+        const lfc_visit visit = lfc_visit_begin(peer.shares.module);
         go_through(peer.shares.module);
-        lfc_visit_end(outer);
+        lfc_visit_end(visit);
         break;
       }
       case 4: peer.credits += draw(4); break;

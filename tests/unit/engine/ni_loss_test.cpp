@@ -34,6 +34,24 @@ TEST_CASE("removing a peer completes what waits, once", "[ni]") {
   REQUIRE(lab.received[2] == std::vector<Lab::Received>{{0, 1, "to another"}});
 }
 
+TEST_CASE("who is removed and met again is another peer, of the same name", "[ni]") {
+  Lab lab(2, quick(), window_of(1));
+  lab.warm(0, 1);
+  Ni& ni = lab.world.ni(0);
+  const PeerId before = lab.world.peer(0, 1);
+  const Address address = *Address::parse(lab.world.ni(1).address());
+  std::string why_not;
+  REQUIRE(ni.add_peer(address, why_not) == before);
+  ni.remove_peer(before);
+  REQUIRE(ni.peers().find(address.identity().name) == kNoPeer);
+  const PeerId after = ni.add_peer(address, why_not);
+  REQUIRE(after != before);
+  REQUIRE(after != kNoPeer);
+  REQUIRE(ni.peers().find(address.identity().name) == after);
+  REQUIRE(ni.peers().at(before).is_lost());
+  REQUIRE_FALSE(ni.peers().at(after).is_lost());
+}
+
 TEST_CASE("a peer that closed is noticed by whoever still sends to it", "[ni]") {
   Lab lab(2, quick(), window_of(4));
   lab.warm(0, 1);

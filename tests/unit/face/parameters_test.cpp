@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <span>
 #include <string>
@@ -138,6 +139,34 @@ TEST_CASE("a word with a colon stands for all texts that go on behind it", "[par
   }
 }
 
+TEST_CASE("of the links by default, those that few nodes have are left out silently",
+          "[parameters]") {
+  static int detours;
+  detours = 0;
+  lfc::NiOptions options;
+  options.policy = "single";
+  options.neighbours = 2;
+  options.detour = [](std::string_view, std::string_view) { ++detours; };
+  const auto open = [&](const std::string& links, std::string& error) {
+    options.links = links.c_str();
+    std::string notes;
+    return lfc::open_ni(options, error, notes) == nullptr ? "" : notes;
+  };
+  std::string error;
+  // On one node RDMA devices are not even looked for; and where there is none, they are as if never named.
+  options.other_nodes = GENERATE(false, true);
+  const std::string notes = open(lfc::default_links(), error);
+  INFO(notes << error);
+  CHECK(notes.find("links loop shm") != std::string::npos);
+  if (!options.other_nodes || !std::filesystem::exists("/sys/class/infiniband"))
+    CHECK(notes.find("verbs") == std::string::npos);
+  CHECK(detours == 0);
+  // Interfaces that say nothing to them are no fault of theirs.
+  options.interfaces = "127.0.0.1";
+  CHECK_FALSE(open(lfc::default_links(), error).empty());
+  CHECK(error.empty());
+}
+
 TEST_CASE("what no row can say alone is refused by name as well", "[parameters]") {
   const auto fault_with = [](auto change) {
     lfc::NiOptions options;
@@ -168,5 +197,5 @@ TEST_CASE("what no row can say alone is refused by name as well", "[parameters]"
   CHECK(fault_with([](auto& o) {
           o.policy = "single";
           o.upcalls = true;
-        }) == "upcalls: need the NI thread, but policy is 'single'");
+        }) == "upcalls: need the engine's thread, but policy is 'single'");
 }

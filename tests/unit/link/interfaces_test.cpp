@@ -15,8 +15,8 @@ Interface make(const char* name, const char* address, unsigned prefix, bool runn
   return {name, ip(address), prefix, 0, running};
 }
 
-// A host as one meets it: two cables, a container bridge, one cable out.
-const std::vector<Interface>& host() {
+// A node as one meets it: two cables, a container bridge, one cable out.
+const std::vector<Interface>& node() {
   static const std::vector<Interface> all{
       make("lo", "127.0.0.1", 8),
       make("eth0", "10.77.0.1", 24),
@@ -41,7 +41,7 @@ struct Selection {
 Selection select(std::string_view list) {
   Selection result;
   std::vector<Interface> chosen;
-  result.ok = lfc::select_interfaces(list, host(), chosen, result.problem);
+  result.ok = lfc::select_interfaces(list, node(), chosen, result.problem);
   for (const Interface& interface : chosen)
     result.text +=
         (result.text.empty() ? "" : " ") + interface.name + "=" + interface.address.text();
@@ -97,15 +97,15 @@ TEST_CASE("a device has an address of the other family, unless one is asked for"
   const Interface six = make("eth0", "fd00::1", 64);
   for (const char* list : {"", "eth0", "eth", "^eth1", "eth1,eth0"}) {
     INFO(list);
-    REQUIRE(lfc::other_family(list, host(), four));
-    CHECK(lfc::other_family(list, host(), four)->address == six.address);
-    CHECK(lfc::other_family(list, host(), six)->address == four.address);
+    REQUIRE(lfc::other_family(list, node(), four));
+    CHECK(lfc::other_family(list, node(), four)->address == six.address);
+    CHECK(lfc::other_family(list, node(), six)->address == four.address);
   }
   for (const char* list : {"eth0:4", "10.77.0.0/24", "^fd00::/8"}) {
     INFO(list);
-    CHECK_FALSE(lfc::other_family(list, host(), four));
+    CHECK_FALSE(lfc::other_family(list, node(), four));
   }
-  CHECK_FALSE(lfc::other_family("", host(), make("eth1", "10.78.0.1", 20)));
+  CHECK_FALSE(lfc::other_family("", node(), make("eth1", "10.78.0.1", 20)));
 }
 
 TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
@@ -119,7 +119,7 @@ TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
   complains("eth7", "no interface is named \"eth7\"");
   complains("eth7", "eth0, eth1, docker0");
   complains("eth0,eth7", "eth7");
-  complains("192.0.2.0/24", "no address of this host is in 192.0.2.0/24");
+  complains("192.0.2.0/24", "no address of this node is in 192.0.2.0/24");
   complains("10.77.0.0/33", "from 0 to 32");
   complains("10.77.0.0/x", "from 0 to 32");
   complains("10.77.0.0/", "from 0 to 32");
@@ -131,24 +131,24 @@ TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
   complains("^0.0.0.0/0,::/0", "no interface is left");
 }
 
-TEST_CASE("a host whose /proc says nothing is the one that has its addresses", "[interfaces]") {
+TEST_CASE("a node whose /proc says nothing is the one that has its addresses", "[interfaces]") {
   constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
-  CHECK(lfc::host_tag() < kGuess);
-  CHECK(lfc::is_same_host(7, 7, false));
-  CHECK_FALSE(lfc::is_same_host(7, 8, true));
+  CHECK(lfc::node_tag() < kGuess);
+  CHECK(lfc::is_same_node(7, 7, false));
+  CHECK_FALSE(lfc::is_same_node(7, 8, true));
   for (const std::uint64_t guess : {kGuess + 7, kGuess + 8}) {
-    CHECK(lfc::is_same_host(7, guess, true));
-    CHECK(lfc::is_same_host(guess, 7, true));
-    CHECK(lfc::is_same_host(kGuess + 9, guess, true));
-    CHECK_FALSE(lfc::is_same_host(7, guess, false));
-    CHECK_FALSE(lfc::is_same_host(kGuess + 9, guess, false));
+    CHECK(lfc::is_same_node(7, guess, true));
+    CHECK(lfc::is_same_node(guess, 7, true));
+    CHECK(lfc::is_same_node(kGuess + 9, guess, true));
+    CHECK_FALSE(lfc::is_same_node(7, guess, false));
+    CHECK_FALSE(lfc::is_same_node(kGuess + 9, guess, false));
   }
   std::string why;
   for (const Interface& interface : lfc::list_interfaces())
     if (interface.running) CHECK(lfc::can_reach(interface, interface.address, kGuess, why));
 }
 
-TEST_CASE("this host's own interfaces", "[interfaces]") {
+TEST_CASE("this node's own interfaces", "[interfaces]") {
   const std::vector<Interface> all = lfc::list_interfaces();
   const auto loopback = std::find_if(all.begin(), all.end(), [](const Interface& interface) {
     return interface.address == ip("127.0.0.1");
@@ -157,13 +157,13 @@ TEST_CASE("this host's own interfaces", "[interfaces]") {
   CHECK(loopback->prefix == 8);
   CHECK(loopback->running);
 
-  const std::uint64_t here = lfc::host_tag();
-  CHECK(here == lfc::host_tag());
+  const std::uint64_t here = lfc::node_tag();
+  CHECK(here == lfc::node_tag());
   const std::uint64_t elsewhere = here + 1;
   std::string why;
   CHECK(lfc::can_reach(*loopback, ip("127.0.0.1"), here, why));
   CHECK_FALSE(lfc::can_reach(*loopback, ip("127.0.0.1"), elsewhere, why));
-  CHECK(why.find("stay on their host") != std::string::npos);
+  CHECK(why.find("stay on their node") != std::string::npos);
   CHECK_FALSE(lfc::can_reach(*loopback, ip("::1"), here, why));
   CHECK(why.find("IPv6") != std::string::npos);
   CHECK_FALSE(lfc::can_reach(*loopback, ip("192.0.2.77"), elsewhere, why));

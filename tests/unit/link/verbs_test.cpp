@@ -1,5 +1,10 @@
 // The parts of the link verbs that need no device.
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -11,6 +16,7 @@
 #include "link/verbs/hello.hpp"
 #include "link/verbs/ports.hpp"
 #include "link/verbs/send_queue.hpp"
+#include "link/verbs/verbs_link.hpp"
 
 namespace lfc::verbs {
 namespace {
@@ -151,6 +157,26 @@ TEST_CASE("verbs: a hello in parts is put together in any order, and only for wh
   CHECK_FALSE(forged.proof == proof_of(forged, asked, "verbs", whole->address));
   for (std::size_t size = 0; size < sizeof head; ++size)
     CHECK(inbox.accept(std::span(parts[0]).first(size)) == nullptr);
+}
+
+TEST_CASE("verbs: it is worth trying where the kernel has an active port, and nowhere else",
+          "[verbs]") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("lfc-ports-" + std::to_string(::getpid()));
+  const auto is_active = [&] { return has_active_rdma_port(folder.c_str()); };
+  const auto set = [&](const std::string& port, const char* state) {
+    std::filesystem::create_directories(folder / port);
+    std::ofstream(folder / port / "state") << state << '\n';
+  };
+  CHECK_FALSE(is_active());
+  std::filesystem::create_directories(folder / "odd_0");  // a device without ports
+  CHECK_FALSE(is_active());
+  set("mlx5_0/ports/1", "1: DOWN");
+  set("mlx5_0/ports/2", "2: INIT");
+  CHECK_FALSE(is_active());
+  set("mlx5_0/ports/2", "4: ACTIVE");
+  CHECK(is_active());
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("verbs: ports are chosen by device, port, interface or address", "[verbs]") {

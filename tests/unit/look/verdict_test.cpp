@@ -62,6 +62,12 @@ TEST_CASE("verdict: a rank that is stopped") {
   check(job, {"rank 0 waits for a credit of rank 1; rank 1 is stopped for 40 s (by a signal; "
               "SIGCONT lets it go on)"});
 }
+TEST_CASE("verdict: what a stopped rank has begun is not what it waits for") {
+  const Row full = peer(0, {{"waiting", 1}, {"credits", 3}, {"to_retry", 1}});
+  const Job job{rank(0), away(rank(1, {full}), 1, 'T')};
+  check(job, {"rank 0 waits inside MPI for what nobody has sent",
+              "rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)"});
+}
 TEST_CASE("verdict: nobody serves a rank that has no thread") {
   const Job job{rank(0, {peer(1, {{"outstanding", 2}})}), away(rank(1, {}, kSingle))};
   check(job, {"rank 0 waits for LFC in rank 1 to answer 2 puts, gets and atomic operations; rank 1 "
@@ -74,7 +80,7 @@ TEST_CASE("verdict: a cable that is cut") {
   other.sockets = {{"10.0.0.2:6", "10.0.0.1:5", 0, 0, 0}};
   const std::string cut =
       ", 10.0.0.2:6, which the kernel has sent again 4 times to no avail: the cable is cut, or the "
-      "host is gone";
+      "node is gone";
   check({one},
         {"rank 0 waits for an acknowledgement of 800 bytes from 10.0.0.2:6" + cut.substr(12)});
   CHECK(verdict({one, other})[0].find(

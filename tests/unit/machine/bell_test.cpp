@@ -76,7 +76,7 @@ TEST_CASE("bell: to pull costs no fence from when a thread has registered the pr
   };
   CHECK((wakes() && !owner.cord.is_cheap()));
   std::thread(AsymmetricFence::register_process).join();
-  const bool known = AsymmetricFence(AsymmetricFence::Scope::host).is_asymmetric();
+  const bool known = AsymmetricFence(AsymmetricFence::Scope::node).is_asymmetric();
   CHECK((wakes() && owner.cord.is_cheap() == known));
   CHECK(wakes());
 }

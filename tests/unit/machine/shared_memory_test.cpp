@@ -200,7 +200,7 @@ TEST_CASE("shared memory: one of another user", "[machine]") {
   CHECK(contains(why_not_open(with_facts(own->name(), given)), "another user (4711)"));
 }
 
-TEST_CASE("neighbours are on one host, see each other's process ids, and are one user's",
+TEST_CASE("neighbours are on one node, see each other's process ids, and are one user's",
           "[machine]") {
   std::string why_not;
   const auto own = own_space(why_not);
@@ -213,7 +213,7 @@ TEST_CASE("neighbours are on one host, see each other's process ids, and are one
     CHECK_FALSE(is_neighbour(*own, other, why_not));
     return why_not;
   };
-  CHECK(refused([](ProcessSpace& other) { ++other.boot; }) == "on another host");
+  CHECK(refused([](ProcessSpace& other) { ++other.boot; }) == "on another node");
   CHECK(contains(refused([](ProcessSpace& other) { ++other.pid_namespace, ++other.net_namespace; }),
                  "in another pid namespace"));
   CHECK(contains(refused([](ProcessSpace& other) { ++other.user; }), "another user"));

@@ -1,10 +1,17 @@
-// FakePort: a port of the test's own for one service: no engine, no link, no time; the test says who has a credit.
+// Ports of the test's own for one service: no engine, no link, no time; the test says who has a credit, what the links
+// can do, and what comes while the service waits.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/host_port.hpp"
+#include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 
 namespace lfc {
@@ -21,33 +28,135 @@ struct FakePort final : FakePortParts, ServicePort {
 
   void attach(ServiceId, Service* it) noexcept override { service = it; }
   PeerId find(ProcessName name) const noexcept override { return name.rank; }
+  PeerId add(const Address& address, std::string& why_not) override {
+    const ProcessName it = address.identity().name;
+    added.push_back(it.rank);
+    if (it.rank < credit.size()) return it.rank;
+    why_not = "there are four";
+    return kNoPeer;
+  }
   ProcessName name(PeerId peer) const noexcept override { return {1, peer}; }
-  bool is_broken(PeerId peer) const noexcept override { return broken[peer]; }
+  bool is_lost(PeerId peer) const noexcept override { return lost[peer]; }
+  const LinkTraits& link_traits(PeerId) const noexcept override { return traits; }
   std::size_t max_payload() const noexcept override { return 1024; }
+  std::size_t max_payload_of(const Address&) const noexcept override { return 512; }
   bool try_announce(PeerId, std::uint8_t, const Slice*, int) noexcept override { return false; }
-  bool try_send(PeerId peer, ServiceId, const Slice* slices, int, bool) noexcept override {
+  bool try_send(PeerId peer, ServiceId, const Slice* slices, int count, bool) noexcept override {
     if (!credit[peer]) return false;
     sent.push_back(peer);
-    const auto* const bytes = static_cast<const std::byte*>(slices[0].data);
-    head.assign(bytes, bytes + slices[0].size);
+    head = bytes_of(slices, 1);
+    frame = bytes_of(slices, count);
     return true;
   }
   void push(PeerId) noexcept override {}
   void post(PeerId, Message& message) override { waiting.push_back(&message); }
   bool try_send_data(PeerId, ServiceId, const Slice*, int) noexcept override { return false; }
   void withdraw(PeerId, Message& message) noexcept override { std::erase(waiting, &message); }
-  void control(PeerId, ServiceId, const void*, std::size_t) override {}
+  void control(PeerId peer, ServiceId, const void*, std::size_t) override { told.push_back(peer); }
   bool has_credit(PeerId peer) const noexcept override { return credit[peer]; }
   void release(PeerId peer) override { released.push_back(peer); }
-  void ack(PeerId, ServiceId, const void*, std::size_t) override {}
-  void wake(ServiceId) noexcept override {}
-  void call_host(WaitingCall&) noexcept override {}
+  void ack(PeerId peer, ServiceId, const void*, std::size_t) override { released.push_back(peer); }
+  void wake(ServiceId) noexcept override { awake = true; }
+  void call_host(WaitingCall& item) noexcept override { calls.push_back(&item); }
+
+  static std::vector<std::byte> bytes_of(const Slice* slices, int count) {
+    std::vector<std::byte> all;
+    for (int i = 0; i < count; ++i) {
+      const auto* const bytes = static_cast<const std::byte*>(slices[i].data);
+      if (slices[i].size != 0) all.insert(all.end(), bytes, bytes + slices[i].size);
+    }
+    return all;
+  }
+  // The first message that waits leaves: its bytes.
+  std::vector<std::byte> leaves(Result result = Result::ok) {
+    Message* const first = waiting.front();
+    waiting.erase(waiting.begin());
+    std::vector<std::byte> bytes = bytes_of(first->slices.data(), first->slice_count);
+    first->done(first, result);
+    return bytes;
+  }
+  // The host's next progress().
+  void call() {
+    for (WaitingCall* const item : std::exchange(calls, {})) item->call(item);
+  }
 
   Service* service = nullptr;
-  std::array<bool, 4> credit{true, true, true, true}, broken{};
-  std::vector<PeerId> sent, released;
+  std::array<bool, 4> credit{true, true, true, true}, lost{};
+  LinkTraits traits{.name = "fake"};
+  std::vector<PeerId> sent, released, told;
+  std::vector<std::uint32_t> added;
   std::vector<Message*> waiting;
-  std::vector<std::byte> head;  // of the last frame that was sent: its first slice
+  std::vector<WaitingCall*> calls;
+  bool awake = false;
+  std::vector<std::byte> head,
+      frame;  // of the last frame that was sent: its first slice, and all of it
+};
+
+// Memory of others that is where they say; what is started on it the test ends.
+struct FakeMemory final : MemoryPort {
+  struct Started {
+    PeerId peer;
+    std::uint64_t address;
+    std::size_t size;
+    Operation* operation;
+    void end(Result result) const { operation->done(operation, result); }
+  };
+
+  bool register_memory(void* data, std::size_t size, std::uint32_t, RegionHandle& out) override {
+    if (!registers) return false;
+    out.address = reinterpret_cast<std::uintptr_t>(data);
+    out.size = size;
+    ++registered;
+    return true;
+  }
+  void deregister_memory(RegionHandle&) noexcept override { --registered; }
+  bool is_native(PeerId) noexcept override { return native; }
+  void put(PeerId peer, const void*, const RegionHandle*, std::uint64_t address,
+           const RegionHandle&, std::size_t size, Operation* operation) noexcept override {
+    puts.push_back({peer, address, size, operation});
+  }
+  void get(PeerId peer, void*, const RegionHandle*, std::uint64_t address, const RegionHandle&,
+           std::size_t size, Operation* operation) noexcept override {
+    gets.push_back({peer, address, size, operation});
+  }
+  bool put_at_once(PeerId, const void*, std::uint64_t, const RegionHandle&,
+                   std::size_t) noexcept override {
+    return ++at_once, copies;
+  }
+  bool get_at_once(PeerId, void*, std::uint64_t, const RegionHandle&,
+                   std::size_t) noexcept override {
+    return ++at_once, copies;
+  }
+
+  bool registers = true, native = false, copies = true;
+  int registered = 0, at_once = 0;
+  std::vector<Started> puts, gets;
+};
+
+struct FakeHost final : HostPort {
+  bool has_threads() const noexcept override { return threads; }
+  bool goes_on_alone() const noexcept override { return false; }
+  bool is_engine() const noexcept override { return false; }
+  int progress() noexcept override {
+    if (meanwhile) meanwhile();
+    return 0;
+  }
+  int pass_away() noexcept override {
+    ++passes_away;
+    if (meanwhile) meanwhile();
+    return meanwhile ? 1 : 0;
+  }
+
+  bool threads = false;
+  bool together = false;
+  int passes_away = 0, attending = 0;
+  std::function<void()> meanwhile;  // what a pass of the control program brings
+
+ private:
+  void attend() noexcept override { ++attending; }
+  void leave() noexcept override { --attending; }
+  bool begin_together() noexcept override { return !std::exchange(together, true); }
+  void end_together() noexcept override { together = false; }
 };
 
 }  // namespace lfc

@@ -66,7 +66,8 @@ int MPIX_Neon_query(MPI_Win win, int* level);
  * caller's window, named `tag` (0 ... 2^31-1) to `nranks` different ranks of the window.
  *   MPI_Start(ann)          announces it (again): its contents are the origins' from now on
  *   MPI_Wait, MPI_Test ...  complete when each rank has notified: its contents are the caller's
- *   MPI_Request_free(ann)   withdraws the name; what still comes for it is discarded
+ *   MPI_Request_free(ann)   withdraws the name; what still comes for it is discarded. While it is announced: waits
+ *                           until no origin writes to it any more, and drives progress meanwhile
  * The k-th final put of an origin belongs to the k-th announcement of the tag that names it. Starting fails
  * with MPI_ERR_RMA_CONFLICT while the tag is announced to one of the ranks; a put that did not fit
  * completes the request with MPI_ERR_RMA_RANGE.

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "engine/host_port.hpp"
 #include "engine/open.hpp"
-#include "engine/together.hpp"
 #include "unit/engine/ni_thread/world.hpp"
 
 namespace lfc::thread_world {
@@ -171,8 +171,8 @@ TEST_CASE("ni thread: what is sent together has left at its end, in few calls") 
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t before = pair.origin.count(Counter::writes_saved);
       {
-        const Together together(*pair.origin.ni);
-        const Together inner(*pair.origin.ni);
+        const HostPort::Together together(pair.origin.ni->host());
+        const HostPort::Together inner(pair.origin.ni->host());
         pair.stream(5);
       }
       if (policy == "single") CHECK(pair.origin.count(Counter::writes_saved) >= before + 3);

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "link/bond/bond_wire.hpp"
+#include "link/bond/losses.hpp"
 
 using namespace lfc;
 using namespace lfc::bond;
@@ -148,4 +149,26 @@ TEST_CASE("rails have drained when all have, and keep back since the first of th
   both.cables[1]->kept = std::chrono::nanoseconds(20);
   CHECK(both.rails.kept_since().count() == 20);
   CHECK(both.rails.memory() == 20);
+}
+
+TEST_CASE("what a rail says of its end is told rather than what was seen of it before", "[bond]") {
+  Both both;
+  Sessions sessions;
+  Counters counters;
+  const BondOptions options;
+  Losses losses(both.rails, sessions, options, counters);
+  AddressWriter writer({{1, 5}, {}, 4});
+  const auto blob = std::move(writer).finish();
+  Session& session = sessions.add(*Address::parse(blob), 3);
+  RailState& rail = session.rails[0];
+  rail.rank = 0;
+  rail.state = RailState::State::up;
+  session.usable = session.live = 1;
+  losses.suspect(session, 0, "it lost a put or get");
+  losses.broke(session, 0, "its node is silent");
+  CHECK(rail.why == "its node is silent");
+  losses.leave(session, 0);
+  losses.broke(session, 0, "too late, it has been told");
+  CHECK(rail.why == "its node is silent");
+  CHECK(session.usable == 0);
 }

@@ -12,6 +12,7 @@
 
 #include "catch.hpp"
 #include "descriptors.hpp"
+#include "link/shm/incoming_places.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
 #include "unit/link/shm/world.hpp"
@@ -51,7 +52,7 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
   REQUIRE(a.poll_until([&] { return !a.sink.broken.empty(); }));
   CHECK(steady_clock::now() - start < seconds(3));
   CHECK(a.sink.broken[0].first == 2);
-  CHECK(a.sink.broken[0].second == "the peer died");
+  CHECK(a.sink.broken[0].second == kDied);
   CHECK(a.sink.frames.size() == (receives ? 30u : 0u));
   CHECK(a.send(2, "x") == SendStatus::broken);
   CHECK_FALSE(a.link->remote_memory(2));

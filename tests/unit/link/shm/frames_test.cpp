@@ -123,7 +123,7 @@ TEST_CASE("shm: reach and connect say why not", "[shm]") {
     CHECK_FALSE(why.empty());
     return why;
   };
-  CHECK(refused([](SegmentName& name) { ++name.space.boot; }, false) == "on another host");
+  CHECK(refused([](SegmentName& name) { ++name.space.boot; }, false) == "on another node");
   const auto far_away = [](SegmentName& name) {
     ++name.space.pid_namespace;
     ++name.space.net_namespace;

@@ -1,4 +1,4 @@
-// Which interfaces of two hosts belong together: tables of what both publish.
+// Which interfaces of two nodes belong together: tables of what both publish.
 #include "link/tcp/pairs.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kHere = 1;
 constexpr std::uint64_t kThere = 2;
 
 // "10.1.0.1/16", with " gw" if the interface leads to a gateway and " default" if by the default route.
-Endpoint at(const std::string& text, std::uint64_t host, std::uint32_t megabits = 10'000) {
+Endpoint at(const std::string& text, std::uint64_t node, std::uint32_t megabits = 10'000) {
   const std::size_t slash = text.find('/');
   Endpoint endpoint;
   endpoint.ip = IpAddress::parse(text.substr(0, slash)).value();
@@ -25,11 +25,11 @@ Endpoint at(const std::string& text, std::uint64_t host, std::uint32_t megabits 
   endpoint.megabits = megabits;
   endpoint.standard = text.find("default") != std::string::npos;
   endpoint.gateway = endpoint.standard || text.find("gw") != std::string::npos;
-  endpoint.host = host;
+  endpoint.node = node;
   return endpoint;
 }
 
-Rails host(std::uint64_t tag, const std::vector<std::vector<std::string>>& rails,
+Rails node(std::uint64_t tag, const std::vector<std::vector<std::string>>& rails,
            const std::vector<std::uint32_t>& megabits = {}) {
   Rails made;
   for (std::size_t i = 0; i < rails.size(); ++i) {
@@ -79,73 +79,73 @@ TEST_CASE("pairs: a further connection goes between the same addresses, behind a
     return rails;
   };
   const Rails ours =
-      strands(host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}, {"10.1.0.1/16"}, {"10.2.0.1/16"}}),
+      strands(node(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}, {"10.1.0.1/16"}, {"10.2.0.1/16"}}),
               {0, 0, 1, 1});
-  CHECK(pairs(ours, strands(host(kThere, {{"10.2.0.2/16"}, {"10.2.0.2/16"}, {"10.2.0.2/16"}}),
+  CHECK(pairs(ours, strands(node(kThere, {{"10.2.0.2/16"}, {"10.2.0.2/16"}, {"10.2.0.2/16"}}),
                             {0, 1, 2})) == "1-0 3-1");
-  CHECK(pairs(ours, host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
-  CHECK(pairs(ours, strands(host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}, {"10.1.0.2/16"}}),
+  CHECK(pairs(ours, node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
+  CHECK(pairs(ours, strands(node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}, {"10.1.0.2/16"}}),
                             {0, 0, 1})) == "0-0 1-1 2-2");
   // Nothing is told of those for which the peer has none.
-  CHECK(pair_rails(ours, host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})).left_out.empty());
+  CHECK(pair_rails(ours, node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})).left_out.empty());
 }
 
 TEST_CASE("pairs: by subnet whatever the order and the number", "[pairs]") {
-  const Rails two = host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}});
-  CHECK(pairs(two, host(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
-  CHECK(pairs(two, host(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16"}})) == "0-1 1-0");
-  CHECK(pairs(two, host(kThere, {{"10.2.0.2/16"}})) == "1-0");
-  CHECK(pairs(two, host(kThere, {{"172.16.0.1/12"}, {"10.3.0.2/16"}, {"10.2.0.2/16"}})) == "1-2");
-  CHECK(pairs(host(kHere, {{"10.1.0.1/16"}}),
-              host(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}})) == "0-1");
+  const Rails two = node(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}});
+  CHECK(pairs(two, node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
+  CHECK(pairs(two, node(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16"}})) == "0-1 1-0");
+  CHECK(pairs(two, node(kThere, {{"10.2.0.2/16"}})) == "1-0");
+  CHECK(pairs(two, node(kThere, {{"172.16.0.1/12"}, {"10.3.0.2/16"}, {"10.2.0.2/16"}})) == "1-2");
+  CHECK(pairs(node(kHere, {{"10.1.0.1/16"}}),
+              node(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}})) == "0-1");
   // All in one subnet: by position, each once.
-  CHECK(pairs(host(kHere, {{"10.1.0.1/16"}, {"10.1.0.2/16"}}),
-              host(kThere, {{"10.1.0.3/16"}, {"10.1.0.4/16"}, {"10.1.0.5/16"}})) == "0-0 1-1");
+  CHECK(pairs(node(kHere, {{"10.1.0.1/16"}, {"10.1.0.2/16"}}),
+              node(kThere, {{"10.1.0.3/16"}, {"10.1.0.4/16"}, {"10.1.0.5/16"}})) == "0-0 1-1");
 }
 
 TEST_CASE("pairs: IPv4, IPv6, and both", "[pairs]") {
-  const Rails four = host(kHere, {{"10.1.0.1/16"}});
-  const Rails six = host(kHere, {{"fd00::1/64"}});
-  const Rails both = host(kThere, {{"10.1.0.2/16", "fd00::2/64"}});
+  const Rails four = node(kHere, {{"10.1.0.1/16"}});
+  const Rails six = node(kHere, {{"fd00::1/64"}});
+  const Rails both = node(kThere, {{"10.1.0.2/16", "fd00::2/64"}});
   CHECK(pairs(four, both) == "0-0");
   CHECK(pairs(six, both) == "0-0");
   CHECK(pair_rails(six, both).pairs[0].to == 1);
-  CHECK(pairs(host(kHere, {{"10.1.0.1/16", "fd00::1/64"}}), both) == "0-0");
-  CHECK(pair_rails(host(kHere, {{"10.1.0.1/16", "fd00::1/64"}}), both).pairs[0].to == 0);
+  CHECK(pairs(node(kHere, {{"10.1.0.1/16", "fd00::1/64"}}), both) == "0-0");
+  CHECK(pair_rails(node(kHere, {{"10.1.0.1/16", "fd00::1/64"}}), both).pairs[0].to == 0);
   // The IPv4 networks differ, the IPv6 network is the same.
-  CHECK(pair_rails(host(kHere, {{"10.9.0.1/16 gw", "fd00::1/64"}}), both).pairs[0].to == 1);
-  CHECK(pairs(six, host(kThere, {{"10.1.0.2/16"}})).empty());
+  CHECK(pair_rails(node(kHere, {{"10.9.0.1/16 gw", "fd00::1/64"}}), both).pairs[0].to == 1);
+  CHECK(pairs(six, node(kThere, {{"10.1.0.2/16"}})).empty());
 }
 
-TEST_CASE("pairs: never between networks of each host's own", "[pairs]") {
-  const Rails here = host(kHere, {{"192.168.122.1/24"}, {"10.1.0.1/16"}});
-  const Rails there = host(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}});
+TEST_CASE("pairs: never between networks of each node's own", "[pairs]") {
+  const Rails here = node(kHere, {{"192.168.122.1/24"}, {"10.1.0.1/16"}});
+  const Rails there = node(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}});
   CHECK(pairs(here, there) == "1-1");
   CHECK(why_left_out(here, there).find("192.168.122.1") != std::string::npos);
   // Nor where only one of two such addresses is the same.
-  CHECK(pairs(host(kHere, {{"192.168.122.1/24"}, {"192.168.122.7/24"}}),
-              host(kThere, {{"192.168.122.1/24"}, {"192.168.122.9/24"}}))
+  CHECK(pairs(node(kHere, {{"192.168.122.1/24"}, {"192.168.122.7/24"}}),
+              node(kThere, {{"192.168.122.1/24"}, {"192.168.122.9/24"}}))
             .empty());
-  CHECK(pairs(host(kHere, {{"127.0.0.1/8"}}), host(kThere, {{"127.0.0.1/8"}})).empty());
-  CHECK(pairs(host(kHere, {{"127.0.0.1/8"}}), host(kHere, {{"127.0.0.1/8"}})) == "0-0");
-  CHECK(pairs(host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}}),
-              host(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}})) == "0-0 1-1");
+  CHECK(pairs(node(kHere, {{"127.0.0.1/8"}}), node(kThere, {{"127.0.0.1/8"}})).empty());
+  CHECK(pairs(node(kHere, {{"127.0.0.1/8"}}), node(kHere, {{"127.0.0.1/8"}})) == "0-0");
+  CHECK(pairs(node(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}}),
+              node(kHere, {{"10.1.0.1/16"}, {"10.2.0.1/16"}})) == "0-0 1-1");
 }
 
 TEST_CASE("pairs: by gateways, where no subnet is shared", "[pairs]") {
-  const Rails here = host(kHere, {{"192.168.1.1/24"}, {"10.1.0.1/24 default"}});
-  CHECK(pairs(here, host(kThere, {{"10.1.1.1/24 default"}, {"192.168.2.1/24"}})) == "1-0");
-  CHECK(pairs(here, host(kThere, {{"10.1.1.1/24 default"}, {"192.168.1.2/24"}})) == "1-0 0-1");
+  const Rails here = node(kHere, {{"192.168.1.1/24"}, {"10.1.0.1/24 default"}});
+  CHECK(pairs(here, node(kThere, {{"10.1.1.1/24 default"}, {"192.168.2.1/24"}})) == "1-0");
+  CHECK(pairs(here, node(kThere, {{"10.1.1.1/24 default"}, {"192.168.1.2/24"}})) == "1-0 0-1");
   // Nobody knows a route: what there is is tried.
-  CHECK(pairs(host(kHere, {{"10.1.0.1/32"}}), host(kThere, {{"10.1.0.2/32"}})) == "0-0");
-  CHECK(pairs(host(kHere, {{"fe80::1/64"}}), host(kThere, {{"fd00::1/64 default"}})).empty());
+  CHECK(pairs(node(kHere, {{"10.1.0.1/32"}}), node(kThere, {{"10.1.0.2/32"}})) == "0-0");
+  CHECK(pairs(node(kHere, {{"fe80::1/64"}}), node(kThere, {{"fd00::1/64 default"}})).empty());
 }
 
 TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[pairs]") {
   const std::vector<std::vector<std::string>> here{{"10.1.0.1/16 default"}, {"10.2.0.1/16"}};
   const std::vector<std::vector<std::string>> there{{"10.1.0.2/16 default"}, {"10.2.0.2/16"}};
   const auto with = [&](std::vector<std::uint32_t> ours, std::vector<std::uint32_t> theirs) {
-    return pairs(host(kHere, here, ours), host(kThere, there, theirs));
+    return pairs(node(kHere, here, ours), node(kThere, there, theirs));
   };
   CHECK(with({10'000, 10'000}, {10'000, 10'000}) == "0-0 1-1");
   CHECK(with({10'000, 25'000}, {10'000, 25'000}) == "1-1 0-0");
@@ -154,11 +154,11 @@ TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[p
   CHECK(with({25'000, 25'000}, {1'000, 25'000}) == "1-1");  // the slower end counts
   CHECK(with({0, 25'000}, {0, 25'000}) == "1-1 0-0");       // nobody knows that it is slow
   CHECK(with({0, 0}, {0, 0}) == "0-0 1-1");
-  CHECK(why_left_out(host(kHere, here, {1'000, 25'000}), host(kThere, there, {1'000, 25'000}))
+  CHECK(why_left_out(node(kHere, here, {1'000, 25'000}), node(kThere, there, {1'000, 25'000}))
             .find("quarter") != std::string::npos);
   // The default route's leads among equals.
-  CHECK(pairs(host(kHere, {{"10.2.0.1/16"}, {"10.1.0.1/16 default"}}),
-              host(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16 default"}})) == "1-1 0-0");
+  CHECK(pairs(node(kHere, {{"10.2.0.1/16"}, {"10.1.0.1/16 default"}}),
+              node(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16 default"}})) == "1-1 0-0");
 }
 
 TEST_CASE("pairs: what is published comes back, or nothing", "[pairs]") {
@@ -173,7 +173,7 @@ TEST_CASE("pairs: what is published comes back, or nothing", "[pairs]") {
   CHECK(rails[2][0].ip == both[0].ip);
   CHECK((rails[2][0].standard && rails[2][0].gateway && !rails[2][1].standard));
   CHECK((rails[2][0].megabits == 25'000 && rails[2][0].prefix == 16 && rails[2][1].prefix == 64));
-  CHECK((rails[2][0].host == 7 && rails[2][1].port == 5000));
+  CHECK((rails[2][0].node == 7 && rails[2][1].port == 5000));
   CHECK(rail_number("tcp2") == 2);
   CHECK(rail_name(0) == "tcp");
 }

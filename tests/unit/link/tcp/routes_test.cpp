@@ -10,13 +10,13 @@ Interface interface_of(const char* ip) {
 }
 
 // A process with one rail of that name and address.
-std::vector<std::byte> published(const char* rail, const char* ip, std::uint64_t host,
+std::vector<std::byte> published(const char* rail, const char* ip, std::uint64_t node,
                                  std::uint32_t rank) {
   Endpoint endpoint;
   endpoint.ip = IpAddress::parse(ip).value();
   endpoint.port = 5000;
   endpoint.prefix = 24;
-  endpoint.host = host;
+  endpoint.node = node;
   AddressWriter writer({{1, rank}, 0x77u + rank, 8});
   writer.add(rail, section_of({endpoint}));
   return std::move(writer).finish();
@@ -28,7 +28,7 @@ Routes routes_of(const char* rail, const char* ip) {
   endpoint.ip = IpAddress::parse(ip).value();
   endpoint.port = 4000;
   endpoint.prefix = 24;
-  endpoint.host = 1;
+  endpoint.node = 1;
   routes.listen_at(endpoint);
   return routes;
 }

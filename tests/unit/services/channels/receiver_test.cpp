@@ -139,6 +139,7 @@ class World final : private Below {
   }
   void take_by_probe() {
     if (const auto message = truth_.take(kAny)) matched(expected, message->number, -2);
+    receiver_.reveal(kComm, kAny, kAny);
     if (const auto message = below_.take(kAny)) matched(got, message->number, -2);
   }
   // One that comes while the next step makes progress, or else after it.
@@ -295,6 +296,23 @@ TEST_CASE("channels: requests that repeat take their messages here, and offer fi
   CHECK(world.right());
   CHECK(world.receiver().totals().here == 198);  // the first found requests posted below
   CHECK(world.receiver().totals().given == 2);
+}
+
+TEST_CASE("channels: messages that come before their receives wait for them, up to a limit",
+          "[channels]") {
+  World world;
+  run(world, "14051405");
+  const lfc::channels::Totals before = world.receiver().totals();
+  run(world, "01");
+  CHECK(world.receiver().totals().early == before.early + 1);
+  CHECK(world.receiver().totals().given == before.given);
+  constexpr auto kMost = lfc::channels::Stream::kMostEarly;
+  for (std::size_t i = 0; i < kMost; ++i) run(world, "0");
+  CHECK(world.receiver().totals().given == before.given);
+  run(world, "0");
+  CHECK(world.receiver().totals().given == before.given + kMost + 1);
+  for (std::size_t i = 0; i <= kMost; ++i) run(world, "1");
+  CHECK(world.right());
 }
 
 TEST_CASE("channels: a receive of others costs one turn below, and no more", "[channels]") {

@@ -71,8 +71,13 @@ class CollWorld {
   // Its host makes no progress; its NI does.
   void set_away(std::uint32_t rank, bool away) noexcept { away_[rank] = away; }
 
+  // What its NI's thread does for it.
+  void set_helped(bool helped) noexcept { helped_ = helped; }
+
   void step() {
     world_.step();
+    for (std::uint32_t rank = 0; helped_ && rank < shape_.ranks; ++rank)
+      if (random_.chance(300)) communicators_[rank]->advance_aside();
     for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
       if (!away_[rank] && random_.chance(300)) communicators_[rank]->advance();
     if (++ticks_ % 1000 == 0)
@@ -152,6 +157,7 @@ class CollWorld {
   std::vector<std::unique_ptr<Around>> around_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::uint64_t ticks_ = 0;
+  bool helped_ = false;
 };
 
 }  // namespace lfc

@@ -17,7 +17,8 @@ struct Calls {
   explicit Calls(CollWorld& of, std::uint32_t ranks)
       : world(of), operations(ranks), memory(ranks) {}
   void call(std::uint32_t rank, Kind kind, std::size_t bytes, std::uint32_t root = 0) {
-    const std::size_t blocks = kind >= LFC_COLL_ALLGATHER ? operations.size() : 1;
+    const bool one = kind < LFC_COLL_ALLGATHER || kind == LFC_COLL_SCAN || kind == LFC_COLL_EXSCAN;
+    const std::size_t blocks = one ? 1 : operations.size();
     memory[rank].assign(2 * bytes * blocks + kGuard, std::byte{0x5a});
     CollOperation& operation = operations[rank];
     operation.kind = kind;
@@ -77,8 +78,9 @@ TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") 
                                     std::size_t{20000}, std::size_t{40000}, std::size_t{200000});
   const std::size_t there = GENERATE(std::size_t{4}, std::size_t{57}, std::size_t{58},
                                      std::size_t{19999}, std::size_t{199999}, std::size_t{300000});
-  const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE,
-                             LFC_COLL_ALLGATHER, LFC_COLL_GATHER, LFC_COLL_SCATTER);
+  const Kind kind =
+      GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE, LFC_COLL_ALLGATHER,
+               LFC_COLL_GATHER, LFC_COLL_SCATTER, LFC_COLL_SCAN, LFC_COLL_EXSCAN);
   if (here == there) return;
   CAPTURE(here, there, static_cast<int>(kind));
   CollWorld world({.ranks = kRanks, .per_node = kRanks});
@@ -89,9 +91,10 @@ TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") 
   REQUIRE(calls.guarded());
   const bool root_reads = kind == LFC_COLL_REDUCE || kind == LFC_COLL_GATHER;
   const bool all_read = kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_ALLGATHER;
+  const bool scans = kind == LFC_COLL_SCAN || kind == LFC_COLL_EXSCAN;  // read from below
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     CAPTURE(rank);
-    if (all_read || rank == (root_reads ? 0 : 1))
+    if (scans ? rank > 0 : all_read || rank == (root_reads ? 0 : 1))
       REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
   }
   // It goes on where everybody has counted the same steps.
@@ -123,6 +126,21 @@ TEST_CASE("another root or another call on a node is an error for all", "[coll]"
     REQUIRE(barrier(world, 3, rank) == LFC_COLL_MISMATCH);
 }
 
+TEST_CASE("a scan and an exscan on a node are an error for all", "[coll]") {
+  const std::size_t bytes = GENERATE(std::size_t{8}, std::size_t{4000}, std::size_t{100000});
+  CAPTURE(bytes);
+  CollWorld world({.ranks = 3, .per_node = 3});
+  Calls calls(world, 3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    calls.call(rank, rank == 1 ? LFC_COLL_EXSCAN : LFC_COLL_SCAN, bytes);
+  REQUIRE(calls.run());
+  REQUIRE(calls.guarded());
+  for (std::uint32_t rank = 1; rank < 3; ++rank)
+    REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    REQUIRE(barrier(world, 3, rank) == LFC_COLL_MISMATCH);
+}
+
 TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u);
   const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
@@ -137,7 +155,8 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   Calls calls(world, kRanks);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     calls.call(rank, kind, rank == 2 ? there : here);
-  // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call.
+  // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call. That is under way
+  // beside it, so it may be over before anybody notices.
   Calls barriers(world, kRanks);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     barriers.call(rank, LFC_COLL_ALLREDUCE, 0);
@@ -148,7 +167,7 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   REQUIRE(world.finish(barriers.operations));
   REQUIRE(calls.guarded());
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-    REQUIRE(barriers.operations[rank].status != LFC_COLL_OK);
+    REQUIRE(barrier(world, kRanks, rank) != LFC_COLL_OK);
 }
 
 TEST_CASE("blocks of different sizes in an exchange among nodes are an error for all", "[coll]") {
@@ -188,7 +207,8 @@ TEST_CASE("an exchange and another call among nodes are an error for all", "[col
 TEST_CASE("another operation or type of the same size is noticed", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u, 4u);
   const std::size_t bytes = GENERATE(std::size_t{8}, std::size_t{4000});
-  const lfc_coll_kind kind = GENERATE(LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
+  const lfc_coll_kind kind = GENERATE(LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE, LFC_COLL_SCAN);
+  if (kind == LFC_COLL_SCAN && per_node < 4) return;
   const bool another_type = GENERATE(true, false);
   CAPTURE(per_node, bytes, static_cast<int>(kind), another_type);
   CollWorld world({.ranks = 4, .per_node = per_node});
@@ -199,8 +219,8 @@ TEST_CASE("another operation or type of the same size is noticed", "[coll]") {
   else
     calls.operations[2].op = LFC_OP_SUM;
   REQUIRE(calls.run());
-  // Of a reduction on one node only the root reads.
-  REQUIRE(calls.operations[0].status == LFC_COLL_MISMATCH);
+  // Of a reduction on one node only the root reads, of a scan those above.
+  REQUIRE(calls.operations[kind == LFC_COLL_SCAN ? 2 : 0].status == LFC_COLL_MISMATCH);
   if (kind == LFC_COLL_ALLREDUCE)
     for (const auto& operation : calls.operations) REQUIRE(operation.status == LFC_COLL_MISMATCH);
 }

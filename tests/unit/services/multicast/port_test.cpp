@@ -28,7 +28,7 @@ struct Sink : Multicast::Receiver {
 // A chain of four on nodes of their own, of which this is an inner one.
 struct Inner {
   static constexpr Membership::Shape kShape{TreeShape::monotone, 1};
-  Inner() {
+  explicit Inner(PeerId last_one = 3) {
     std::vector<ProcessName> names;
     std::vector<std::uint64_t> nodes;
     for (std::uint32_t member = 0; member < 4; ++member) {
@@ -36,12 +36,14 @@ struct Inner {
       nodes.push_back(member);
     }
     members = Membership(names, nodes);
-    multicast.join(group, 9, members, 1, {0, kNoPeer, 2, 3}, sink);
+    multicast.join(group, 9, members, 1, {0, kNoPeer, 2, last_one}, sink);
   }
   ~Inner() { multicast.leave(group); }
-  Service::Verdict arrives(PeerId from, std::uint32_t origin) {
+  Service::Verdict arrives(PeerId from, std::uint32_t origin,
+                           MulticastHeader::Kind kind = MulticastHeader::Kind::tree) {
     std::array<std::byte, sizeof(MulticastHeader) + 8> frame{};
     MulticastHeader header;
+    header.kind = kind;
     header.group = 9;
     header.origin = origin;
     header.shape = kShape.shape;
@@ -94,9 +96,18 @@ TEST_CASE("a packet that does not come from the tree's parent is malformed", "[m
 
 TEST_CASE("who loses a member tells all others that are there", "[multicast]") {
   Inner at;
-  at.port.broken[3] = true;
+  at.port.lost[3] = true;
   at.port.service->on_lost(3);
   REQUIRE(at.sink.losses == 1);
   REQUIRE(at.port.sent == std::vector<PeerId>{0, 2});
   REQUIRE(at.last().kind == MulticastHeader::Kind::lost);
+}
+
+TEST_CASE("who is asked by a member that it has not met can answer it", "[multicast]") {
+  Inner at(kNoPeer);
+  at.multicast.give_up(*at.group);
+  REQUIRE(at.port.sent == std::vector<PeerId>{0, 2});
+  REQUIRE(at.arrives(3, 3, MulticastHeader::Kind::direct) == Service::Verdict::release);
+  at.multicast.give_up(*at.group, 3, Multicast::Reason::loss);
+  REQUIRE(at.port.sent.back() == 3);
 }

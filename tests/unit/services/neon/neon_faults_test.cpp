@@ -115,6 +115,51 @@ TEST_CASE("who has been told where a buffer is, is told that it is withdrawn", "
   REQUIRE(next.memory == good);
 }
 
+TEST_CASE("a withdrawn buffer is its owner's when no origin writes to it any more", "[neon]") {
+  World world(3, {.writes = true});
+  Buffer buffer(100000, {1, 2}, 7), next(100000, {1}, 7);
+  buffer.token = world[0].expose(buffer);
+  const auto data = pattern(100000, 1);
+  Op before[2], under_way, ahead;
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  for (const Rank origin : {1u, 2u})
+    REQUIRE(put(world, before[origin - 1], origin, 0, 7, 0, data, false) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(put(world, under_way, 1, 0, 7, 0, data, false) == Status::ok);
+  REQUIRE(world.writes.size() == 1);
+  REQUIRE(world[0].neon.target().withdraw(buffer));
+  REQUIRE(buffer.unheard == 2);
+  REQUIRE(world[0].neon.target().announce(next) == Status::busy);
+  const World::Write write = world.writes.front();
+  world.writes.clear();
+  REQUIRE(world.run());  // both hear of it, and one has something on its way
+  REQUIRE(buffer.unheard == 1);
+  REQUIRE(put(world, ahead, 1, 0, 7, 0, data, false) == Status::ok);
+  REQUIRE(ahead.result == Status::withdrawn);
+  REQUIRE(world.writes.empty());
+  world.writes.push_back(write);
+  REQUIRE(world.run());
+  REQUIRE(buffer.unheard == 0);
+  REQUIRE(world[0].neon.target().announce(next) == Status::ok);
+  // Nobody asked twice.
+  REQUIRE_FALSE(
+      world[0].neon.on_frame(1, {.kind = Kind::heard, .tag = 7, .generation = 1}, nullptr, 0));
+}
+
+TEST_CASE("a lost origin keeps no withdrawn buffer", "[neon]") {
+  World world(2, {.writes = true});
+  Buffer buffer(100000, {1}, 7);
+  buffer.token = world[0].expose(buffer);
+  Op op;
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  REQUIRE(put(world, op, 1, 0, 7, 0, pattern(100000, 1), false) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(world[0].neon.target().withdraw(buffer));
+  REQUIRE(buffer.unheard == 1);
+  world[0].neon.on_lost(1);
+  REQUIRE(buffer.unheard == 0);
+}
+
 TEST_CASE("each round may have a tag of its own", "[neon]") {
   World world(2, {});
   for (std::uint32_t tag = 0; tag < kMaxTags + 10; ++tag) {

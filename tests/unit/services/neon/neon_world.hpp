@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "services/neon/neon.hpp"
@@ -156,6 +157,7 @@ struct Op : Operation {
   }
   Status result = Status::ok;
   int times = 0;
+  std::vector<std::byte> kept;  // what it puts, if that is nobody else's
 };
 
 // An announcement with its memory, likewise.
@@ -192,8 +194,14 @@ inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, s
   return world[from].neon.origin().put(op, to, tag, offset, data.data(), data.size(), final,
                                        strong);
 }
+// Of bytes that nobody else keeps: an origin reads them until the put is complete.
+inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, std::uint64_t offset,
+                  std::vector<std::byte>&& data, bool final = true, bool strong = false) {
+  op.kept = std::move(data);
+  return put(world, op, from, to, tag, offset, std::as_const(op.kept), final, strong);
+}
 inline Status notify(World& world, Op& op, Rank from, Rank to, std::uint32_t tag) {
-  return put(world, op, from, to, tag, 0, {});
+  return put(world, op, from, to, tag, 0, std::vector<std::byte>());
 }
 
 }  // namespace lfc::neon

@@ -36,8 +36,8 @@ struct Setting {
   explicit Setting(std::uint64_t seed, std::uint32_t window = 2)
       : world(2, random_fabric(seed, 300), {.initial_window = window, .maximum_window = window}) {
     for (World::Node node = 0; node < 2; ++node)
-      services.push_back(std::make_unique<Partitioned>(
-          std::shared_ptr<Ni>(std::shared_ptr<void>(), &world.ni(node)), kHost));
+      services.push_back(
+          std::make_unique<Partitioned>(world.ni(node).services(), world.ni(node).remote(), kHost));
   }
   partitioned::Sending& send(Mine& mine, std::uint64_t partitions, std::uint64_t each) {
     mine.bytes.resize(partitions * each);

@@ -30,8 +30,8 @@ struct Fetched : Operation {
 struct Setting {
   explicit Setting(std::uint64_t seed = 1, std::uint32_t window = 2)
       : world(2, random_fabric(seed, 300), {.initial_window = window, .maximum_window = window}),
-        sender(world.ni(0)),
-        receiver(world.ni(1)),
+        sender(world.ni(0).services(), world.ni(0).host()),
+        receiver(world.ni(1).services(), world.ni(1).host()),
         to(world.peer(0, 1)),
         from(world.peer(1, 0)) {}
 
@@ -287,7 +287,7 @@ TEST_CASE("who is lost leaves nobody waiting for what it has announced", "[push]
 
 TEST_CASE("a sender may end while its fragments wait for credits", "[push]") {
   World world(2, {.seed = 1}, {.initial_window = 1, .maximum_window = 1});
-  auto sender = std::make_unique<Push>(world.ni(0));
+  auto sender = std::make_unique<Push>(world.ni(0).services(), world.ni(0).host());
   const std::vector<std::byte> bytes(limits::kPushMessage);
   const PeerId to = world.peer(0, 1);
   sender->push(to, sender->offer(to, bytes.size()), bytes.data(), bytes.size());

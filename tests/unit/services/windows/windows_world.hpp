@@ -37,12 +37,12 @@ struct Setting {
     finished.clear();
     std::vector<WindowFacts> facts;
     for (Node node = 0; node < nodes; ++node) {
-      const std::shared_ptr<Ni> ni(std::shared_ptr<void>(), &world.ni(node));
-      services.push_back(
-          std::make_shared<Windows>(ni, WindowsHost{[] { world_of_host->step(); },
-                                                    [](void* request, WindowStatus status) {
-                                                      finished.emplace_back(request, status);
-                                                    }}));
+      Ni& ni = world.ni(node);
+      services.push_back(std::make_unique<Windows>(
+          ni.services(), ni.remote(), ni.host(),
+          WindowsHost{
+              [] { world_of_host->step(); },
+              [](void* request, WindowStatus status) { finished.emplace_back(request, status); }}));
       memory[node].assign(kWords + 2, 0x5151515151515151);
       std::fill(memory[node].begin() + 1, memory[node].end() - 1, 0);
       Window::Shape shape;
@@ -107,7 +107,7 @@ struct Setting {
 
   World world;
   std::vector<std::vector<std::uint64_t>> memory;
-  std::vector<std::shared_ptr<Windows>> services;
+  std::vector<std::unique_ptr<Windows>> services;
   std::vector<std::unique_ptr<Window>> windows;
 };
 

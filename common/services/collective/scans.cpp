@@ -1,0 +1,124 @@
+// Scans among the ranks of one node: rank r gets what ranks 0 to r have, combined in the order of ranks; of an exscan
+// what ranks 0 to r - 1 have, and rank 0 nothing.
+//
+// Few bytes: everybody writes its own, and combines what the ranks below it have written, so nobody waits for what
+// another has to combine first. More: each chunk passes from rank to rank. Each takes the sum of the ranks below it,
+// combines its own with it, and writes that for the rank above it.
+#include <cstring>
+
+#include "base/limits.hpp"
+#include "services/collective/collective.hpp"
+
+namespace lfc {
+namespace {
+
+// Of a chunk with this label, at this rank; `in` and `out` may be the same.
+struct Scan {
+  Site& site;
+  const lfc_coll_call& call;
+  Combiner combine;
+  std::uint64_t step;
+  Label label;
+
+  std::uint32_t rank() const noexcept { return site.rank_of(site.self()); }
+  std::uint32_t lane(std::uint32_t rank) const noexcept {
+    return site.lane_of(site.member_of(static_cast<int>(rank)));
+  }
+  const std::byte* written_by(std::uint32_t rank) const noexcept {
+    return site.board().room(lane(rank), step, label.size);
+  }
+  std::size_t count() const noexcept {
+    return label.size / size_of(static_cast<Element>(call.type));
+  }
+  // What all ranks below `end` have written.
+  void combine_all(std::uint32_t end, std::byte* out) const {
+    if (end == 0 || label.size == 0) return;
+    const std::byte* sum = written_by(0);
+    for (std::uint32_t rank = 1; rank < end; ++rank, sum = out)
+      combine(sum, written_by(rank), out, count());
+    if (end == 1) std::memcpy(out, sum, label.size);
+  }
+  // The rank below has written its sum. This rank's is written for the one above, if there is one, before `out` is
+  // touched.
+  void pass_on(const std::byte* in, std::byte* out) const {
+    const bool whole = call.kind == LFC_COLL_SCAN;
+    if (rank() == 0) {
+      site.write(step, in, label);
+      if (whole && out != in && label.size > 0) std::memcpy(out, in, label.size);
+      return;
+    }
+    const std::byte* const below = written_by(rank() - 1);
+    const bool last = rank() + 1 == site.lanes();
+    std::byte* const room = site.board().room(site.lane(), step, label.size);
+    if (label.size > 0 && (!last || whole)) combine(below, in, last ? out : room, count());
+    if (!last) site.board().publish(site.lane(), step, label);
+    if (label.size > 0 && !(last && whole)) std::memcpy(out, whole ? room : below, label.size);
+  }
+};
+
+bool is_direct(const Site& site, const lfc_coll_call& call) noexcept {
+  return call.bytes * site.lanes() <= limits::kCollDirect;
+}
+
+// Up to and with this rank, or without it.
+std::uint32_t end_of(const Scan& scan) noexcept {
+  return scan.rank() + (scan.call.kind == LFC_COLL_SCAN ? 1 : 0);
+}
+
+bool direct(Site& site, CollOperation& operation) {
+  const Scan scan{site, operation, operation.combine, operation.first,
+                  operation.label(0, operation.bytes)};
+  if (operation.written == 0) {
+    if (!site.board().writable(scan.step, scan.label.size)) return false;
+    site.write(scan.step, operation.given(0), scan.label);
+    operation.written = 1;
+    operation.moved = true;
+  }
+  for (std::uint32_t rank = 0; rank < scan.rank(); ++rank)
+    if (!site.is_ready(operation, scan.lane(rank), scan.step, scan.label)) return false;
+  scan.combine_all(end_of(scan), operation.got(0));
+  site.finish(operation, scan.step);
+  return true;
+}
+
+bool from_rank_to_rank(Site& site, CollOperation& operation) {
+  for (; operation.read < operation.chunks; ++operation.read) {
+    const std::uint64_t index = operation.read;
+    Scan scan{site, operation, operation.combine, operation.step_of(index),
+              operation.label(index, operation.size_of(index))};
+    if (!site.board().writable(scan.step, scan.label.size)) return false;
+    if (scan.rank() > 0 &&
+        !site.is_ready(operation, scan.lane(scan.rank() - 1), scan.step, scan.label))
+      return false;
+    scan.label = operation.label(index, scan.label.size);  // it may have been found to differ
+    scan.pass_on(operation.given(index), operation.got(index));
+    site.finish(operation, scan.step);
+  }
+  return true;
+}
+
+bool walk(Site& site, CollOperation& operation) {
+  return is_direct(site, operation) ? direct(site, operation) : from_rank_to_rank(site, operation);
+}
+
+bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned looks) {
+  if (!is_direct(site, call)) return false;
+  const Label label = label_at_once(call, call.bytes);
+  const Scan scan{
+      site, call,
+      number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)}), step,
+      label};
+  site.write(step, static_cast<const std::byte*>(call.in), label);
+  for (std::uint32_t rank = 0; rank < scan.rank(); ++rank)
+    if (!await_at_once(site.board(), scan.lane(rank), step, Board::flag_of(step, label), looks))
+      return false;
+  scan.combine_all(end_of(scan), static_cast<std::byte*>(call.out));
+  return true;
+}
+
+}  // namespace
+
+constinit const Collective kScan{.walk = walk, .at_once = at_once};
+constinit const Collective kExscan{.walk = walk, .at_once = at_once};
+
+}  // namespace lfc

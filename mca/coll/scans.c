@@ -1,0 +1,98 @@
+/* Scans among ranks that share a node. Operations and types that the engine does not know go below, and so do all of
+ * several nodes. */
+#include "coll_lfc.h"
+#include "request.h"
+
+static const lfc_coll_module* own_of(mca_coll_base_module_t* module) {
+  return (const lfc_coll_module*)module;
+}
+
+/* False: LFC does not do it. */
+static bool describe(struct lfc_coll_call* call, enum lfc_coll_kind kind, const void* in, void* out,
+                     int count, const ompi_datatype_t* type, const ompi_op_t* op) {
+  *call = (struct lfc_coll_call){.kind = kind, .in = in == MPI_IN_PLACE ? out : in, .out = out};
+  return count > 0 && lfc_coll_describe_reduction(op, type, count, call);
+}
+
+static int start(const struct lfc_coll_call* call, ompi_communicator_t* comm,
+                 ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_request* made = lfc_coll_request_new();
+  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
+                      : lfc_coll_request_start(made, comm, module, call, request);
+}
+
+static int keep(const struct lfc_coll_call* call, ompi_communicator_t* comm,
+                ompi_request_t** request, mca_coll_base_module_t* module) {
+  lfc_coll_request* made = lfc_coll_request_new();
+  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
+                      : lfc_coll_request_keep(made, comm, module, call, request);
+}
+
+static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                     ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
+    return below->scan(in, out, count, type, op, comm, below->scan_module);
+  return lfc_coll_run_call(module, &call);
+}
+
+static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                       ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
+    return below->exscan(in, out, count, type, op, comm, below->exscan_module);
+  return lfc_coll_run_call(module, &call);
+}
+
+static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                      ompi_communicator_t* comm, ompi_request_t** request,
+                      mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
+    return below->iscan(in, out, count, type, op, comm, request, below->iscan_module);
+  return start(&call, comm, request, module);
+}
+
+static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
+                        ompi_communicator_t* comm, ompi_request_t** request,
+                        mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
+    return below->iexscan(in, out, count, type, op, comm, request, below->iexscan_module);
+  return start(&call, comm, request, module);
+}
+
+static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t* type,
+                          ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
+                          ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
+    return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
+  return keep(&call, comm, request, module);
+}
+
+static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_t* type,
+                            ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = &own_of(module)->below;
+  struct lfc_coll_call call;
+  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
+    return below->exscan_init(in, out, count, type, op, comm, info, request,
+                              below->exscan_init_module);
+  return keep(&call, comm, request, module);
+}
+
+void lfc_coll_offer_scans(lfc_coll_module* module) {
+  if (lfc_coll_nodes(module->communicator) > 1) return;
+  module->super.coll_scan = call_scan;
+  module->super.coll_exscan = call_exscan;
+  module->super.coll_iscan = call_iscan;
+  module->super.coll_iexscan = call_iexscan;
+  if (module->below.scan_init != NULL) module->super.coll_scan_init = call_scan_init;
+  if (module->below.exscan_init != NULL) module->super.coll_exscan_init = call_exscan_init;
+}

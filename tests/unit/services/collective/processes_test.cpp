@@ -1,0 +1,56 @@
+// Processes behind a port of the test's own: who takes part, what they take, and who is out of reach.
+#include "services/collective/processes.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "catch.hpp"
+#include "unit/services/fake_port.hpp"
+
+using namespace lfc;
+
+namespace {
+
+constexpr std::uint64_t kParameters = 5;
+
+struct Job {
+  Job() { processes.use(port); }
+  void introduce(std::uint32_t rank, const Facts& facts, bool with_address = true) {
+    const Identity identity{{1, rank}, random_key(), 4};
+    const std::vector<std::byte> address =
+        with_address ? AddressWriter(identity).finish() : std::vector<std::byte>();
+    processes.introduce({1, rank}, std::as_bytes(std::span(&facts, 1)), address);
+  }
+
+  FakePort port;
+  Processes processes{kParameters};
+};
+
+}  // namespace
+
+TEST_CASE("only processes with an engine and the same parameters take part", "[processes]") {
+  Job at;
+  Facts facts = at.processes.facts();
+  at.introduce(2, facts);
+  at.introduce(3, facts, false);
+  facts.parameters = kParameters + 1;
+  at.introduce(0, facts);
+  CHECK(at.processes.why_not({1, 2}) == nullptr);
+  CHECK(at.processes.why_not({1, 3}) != nullptr);
+  CHECK(at.processes.why_not({1, 0}) != nullptr);
+  CHECK(at.processes.why_not({1, 7}) != nullptr);
+  CHECK(at.processes.max_payload({1, 2}) ==
+        at.port.max_payload_of(*Address::parse(AddressWriter({{1, 2}, {}, 4}).finish())));
+}
+
+TEST_CASE("a process is added to the engine's peers by its address, and may be out of reach",
+          "[processes]") {
+  Job at;
+  const auto stranger = static_cast<std::uint32_t>(at.port.credit.size());
+  at.introduce(2, at.processes.facts());
+  at.introduce(stranger, at.processes.facts());
+  CHECK(at.processes.peer({1, 2}) == 2);
+  CHECK(at.port.added == std::vector<std::uint32_t>{2});
+  CHECK(at.processes.peer({1, stranger}) == kNoPeer);
+}

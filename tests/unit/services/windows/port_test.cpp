@@ -1,0 +1,247 @@
+// Windows behind ports of the test's own: which way an operation takes, what waits for a credit, which buffers are
+// held, and what ends a wait.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "catch.hpp"
+#include "services/windows/windows.hpp"
+#include "unit/services/fake_port.hpp"
+
+using namespace lfc;
+
+namespace {
+
+std::vector<std::pair<void*, WindowStatus>> told;
+const WindowsHost kHost{
+    [] {}, [](void* request, WindowStatus status) { told.emplace_back(request, status); }};
+constexpr std::uint32_t kThere = 77;         // the name of rank 1's window
+constexpr std::uint64_t kAddress = 1 << 20;  // of its memory
+
+// Rank 0 of two; rank 1 is peer 1. Nobody maps anything.
+struct Member {
+  explicit Member(bool threads = false) {
+    told.clear();
+    host.threads = threads;
+    Window::Shape shape;
+    shape.base = memory.data();
+    shape.size = memory.size() * 8;
+    shape.displacement_unit = 8;
+    shape.ranks = 2;
+    window = windows.create(std::move(shape));
+    std::array<WindowFacts, 2> facts{window->facts(), window->facts()};
+    facts[1].id = kThere;
+    facts[1].base = kAddress;
+    const std::array<PeerId, 2> peers{kNoPeer, 1};
+    const std::array<bool, 2> neighbours{};
+    window->connect(facts, peers, neighbours);
+  }
+  // A lock that nobody is asked for.
+  Member& locks() {
+    REQUIRE(window->lock(1, false, true) == WindowStatus::ok);
+    return *this;
+  }
+  WindowStatus put(std::uint64_t bytes) { return window->put_plain(1, memory.data(), bytes, 2); }
+  Service::Verdict arrives(FrameType type, const void* bytes, std::size_t size, PeerId from = 1) {
+    std::vector<std::byte> frame(size);
+    std::memcpy(frame.data(), bytes, size);
+    return port.service->on_frame(from, type, frame);
+  }
+  // Rank 1 says how many fragments it has dealt with.
+  void counts(std::uint64_t count) {
+    WindowAck ack{};
+    ack.kind = static_cast<std::uint8_t>(AckKind::counted);
+    ack.window = window->facts().id;
+    ack.rank = 1;
+    ack.count = count;
+    REQUIRE(arrives(FrameType::service_ack, &ack, sizeof ack) == Service::Verdict::release);
+  }
+  WindowHead asks(WindowKind kind, std::uint64_t bytes) const {
+    WindowHead head = head_of(kind, 0);
+    head.window = window->facts().id;
+    head.rank = 1;
+    head.bytes = bytes;
+    return head;
+  }
+
+  FakePort port;
+  FakeMemory links;
+  FakeHost host;
+  std::vector<std::uint64_t> memory = std::vector<std::uint64_t>(limits::kWindowNative / 8 + 64, 5);
+  Windows windows{port, links, host, kHost};
+  std::unique_ptr<Window> window;
+};
+
+WindowHead head_in(const std::vector<std::byte>& frame) {
+  return load_pod<WindowHead>(frame.data());
+}
+// Of a put of one word.
+std::uint64_t word_in(const std::vector<std::byte>& frame) {
+  return load_pod<std::uint64_t>(frame.data() + frame.size() - sizeof(std::uint64_t));
+}
+
+}  // namespace
+
+TEST_CASE("the memory of a window is registered as long as there is one", "[windows]") {
+  Member at;
+  CHECK(at.links.registered == 1);
+  at.window.reset();
+  CHECK(at.links.registered == 0);
+  at.links.registers = false;
+  Window::Shape shape;
+  shape.base = at.memory.data();
+  shape.size = 8;
+  CHECK_THROWS_AS(at.windows.create(std::move(shape)), std::bad_alloc);
+}
+
+TEST_CASE("a small put is one frame, and a flush waits until its target has counted it",
+          "[windows]") {
+  Member at;
+  REQUIRE(at.locks().put(8) == WindowStatus::ok);
+  REQUIRE(at.port.sent == std::vector<PeerId>{1});
+  const WindowHead head = head_in(at.port.frame);
+  CHECK(head.window == kThere);
+  CHECK(head.rank == 0);
+  CHECK(head.kind == static_cast<std::uint8_t>(WindowKind::put));
+  CHECK(head.bytes == 8);
+  CHECK(word_in(at.port.frame) == 5);
+  int passes = 0;
+  at.host.meanwhile = [&] {
+    if (++passes == 3) at.counts(1);
+  };
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+  CHECK(passes == 3);
+}
+
+TEST_CASE("of a put that has no credit a copy waits, and the next ones behind it", "[windows]") {
+  Member at;
+  at.locks();
+  at.port.credit[1] = false;
+  REQUIRE(at.put(8) == WindowStatus::ok);
+  at.memory[0] = 6;
+  REQUIRE(at.put(8) == WindowStatus::ok);
+  at.memory[0] = 7;
+  CHECK(at.port.sent.empty());
+  REQUIRE(at.port.waiting.size() == 1);
+  at.port.credit[1] = true;
+  CHECK(word_in(at.port.leaves()) == 5);
+  // A put is the caller's until it is flushed.
+  REQUIRE(at.port.sent == std::vector<PeerId>{1});
+  CHECK(word_in(at.port.frame) == 7);
+  at.counts(2);
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+}
+
+TEST_CASE("a large put goes by the link where that writes to memory, and else in frames",
+          "[windows]") {
+  Member at;
+  at.links.native = GENERATE(true, false);
+  REQUIRE(at.locks().put(limits::kWindowNative) == WindowStatus::ok);
+  CHECK(at.port.sent.empty() == at.links.native);
+  REQUIRE(at.links.puts.size() == (at.links.native ? 1 : 0));
+  const auto fragments = at.port.sent.size();
+  at.counts(fragments);
+  if (at.links.native) {
+    const FakeMemory::Started put = at.links.puts.front();
+    CHECK(put.peer == 1);
+    CHECK(put.address == kAddress + 16);
+    CHECK(put.size == limits::kWindowNative);
+    const Result result = GENERATE(Result::ok, Result::bad_address);
+    int passes = 0;
+    at.host.meanwhile = [&] {
+      if (++passes == 2) put.end(result);
+    };
+    CHECK(at.window->flush(1) == (result == Result::ok ? WindowStatus::ok : WindowStatus::range));
+    CHECK(passes == 2);
+  } else {
+    CHECK(at.window->flush(1) == WindowStatus::ok);
+  }
+}
+
+TEST_CASE("a small put by a link that copies within the call needs one thread, and a lock",
+          "[windows]") {
+  Member at(GENERATE(false, true));
+  at.links.native = true;
+  at.port.traits.one_sided = at.port.traits.copies_at_once = true;
+  REQUIRE(at.locks().put(8) == WindowStatus::ok);
+  CHECK(at.port.sent.empty());
+  CHECK(at.links.at_once == (at.host.threads ? 0 : 1));
+  REQUIRE(at.links.puts.size() == (at.host.threads ? 1 : 0));
+  for (const FakeMemory::Started& put : at.links.puts) put.end(Result::ok);
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+}
+
+TEST_CASE("what cannot be copied within the call after all goes by the link", "[windows]") {
+  Member at;
+  at.links.native = true;
+  at.links.copies = false;
+  at.port.traits.one_sided = at.port.traits.copies_at_once = true;
+  REQUIRE(at.locks().put(8) == WindowStatus::ok);
+  REQUIRE(at.links.puts.size() == 1);
+  at.links.puts.front().end(Result::ok);
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+}
+
+TEST_CASE("who asks for memory is answered in frames, and its buffer is free after the last",
+          "[windows]") {
+  Member at;
+  const std::uint64_t bytes = 2000;  // two frames' worth
+  const WindowHead head = at.asks(WindowKind::get, bytes);
+  REQUIRE(at.arrives(FrameType::service, &head, sizeof head) == Service::Verdict::hold);
+  std::uint64_t came = 0;
+  while (!at.port.waiting.empty()) {
+    CHECK(at.port.waiting.front()->type == FrameType::service_data);
+    CHECK(at.port.released.empty());
+    came += at.port.leaves().size() - sizeof(WindowReply);
+  }
+  CHECK(came == bytes);
+  CHECK(at.port.released == std::vector<PeerId>{1});
+}
+
+TEST_CASE("what waits for a get ends when its window goes, and frees the buffer once",
+          "[windows]") {
+  Member at;
+  const WindowHead head = at.asks(WindowKind::get, 2000);
+  REQUIRE(at.arrives(FrameType::service, &head, sizeof head) == Service::Verdict::hold);
+  at.window.reset();
+  while (!at.port.waiting.empty()) at.port.leaves();
+  CHECK(at.port.released == std::vector<PeerId>{1});
+}
+
+TEST_CASE("a member that is lost ends a wait, and its operations", "[windows]") {
+  Member at;
+  std::uint64_t value = 1, result = 0;
+  int request = 0;
+  const Run run{0, 8, 0, 1};
+  const auto view = [&](std::uint64_t* base) {
+    return View{reinterpret_cast<std::byte*>(base), 0, {&run, 1}, 8, 1, 8};
+  };
+  at.locks();
+  REQUIRE(at.window->fetch(1, {Accumulate::sum, Element::u64}, view(&value), view(&result),
+                           view(nullptr), &request) == WindowStatus::ok);
+  at.host.meanwhile = [&] { at.port.service->on_lost(1); };
+  CHECK(at.window->flush(1) == WindowStatus::lost);
+  at.windows.serve_host();
+  CHECK(told == std::vector<std::pair<void*, WindowStatus>>{{&request, WindowStatus::lost}});
+}
+
+TEST_CASE("frames of a member come from its own peer, and late ones are for nobody", "[windows]") {
+  Member at;
+  const std::uint64_t value = 9;
+  struct {
+    WindowHead head;
+    std::uint64_t value;
+  } frame{at.asks(WindowKind::put, 8), value};
+  CHECK(at.arrives(FrameType::service, &frame, sizeof frame, 2) == Service::Verdict::malformed);
+  CHECK(at.memory[0] == 5);
+  CHECK(at.arrives(FrameType::service, &frame, sizeof frame) == Service::Verdict::release);
+  CHECK(at.memory[0] == value);
+  at.window.reset();
+  at.memory[0] = 5;
+  CHECK(at.arrives(FrameType::service, &frame, sizeof frame) == Service::Verdict::release);
+  CHECK(at.memory[0] == 5);
+}
