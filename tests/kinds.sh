@@ -369,7 +369,7 @@ ompi5_build() {
   ((${#missing[@]})) || return 0
   touch "${missing[@]/#/$LFC_TEST_STATE/failed5.}"
   if [[ ! -e $configured ]]; then
-    in5 cmake --preset default -B /build/default -DLFC_CATCH=OFF -DLFC_PERF=OFF
+    in5 cmake --preset fast -B /build/default
     touch "$configured"
   fi
   in5 cmake --build /build/default --target "${missing[@]}"
@@ -379,7 +379,7 @@ ompi5_build() {
 
 ompi5_program() { # ompi5_program NAME ARGS...: one without MPI
   ompi5_tree
-  in5 cmake --preset default -B /build/default -DLFC_CATCH=ON -DLFC_PERF=OFF
+  in5 cmake --preset fast -B /build/default -DLFC_CATCH=ON
   in5 cmake --build /build/default --target "$1"
   in5 "/build/default/tests/$1" "${@:2}"
 }
