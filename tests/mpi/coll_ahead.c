@@ -113,7 +113,6 @@ static void one_large(void) {
 }
 
 int main(int argc, char** argv) {
-  patience = 40;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   bytes = allocate((size_t)kMost * kSize);
   MPI_Barrier(MPI_COMM_WORLD);

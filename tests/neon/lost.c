@@ -164,7 +164,6 @@ static const struct {
 };
 
 int main(int argc, char** argv) {
-  patience = 60;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   void (*round)(int) = NULL;
   for (int i = 1; i + 1 < argc; ++i)

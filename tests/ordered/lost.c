@@ -21,7 +21,6 @@ static void handle(void* context, int sender, uint64_t number, const void* data,
 }
 
 int main(int argc, char** argv) {
-  patience = 90;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   lfc_ordered* order;
   char bytes[100] = {0};

@@ -152,7 +152,6 @@ static void touching_regions(void) {
 }
 
 int main(int argc, char** argv) {
-  patience = 20;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
   places();
