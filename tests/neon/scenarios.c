@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   check_start(&argc, &argv,
               has_option(argc, argv, "--threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
   require(ranks >= 2 && ranks <= 64, "needs 2 to 64 ranks");
+  shares_counters = open_counters();
   delay = option(argc, argv, "--delay", 0);
   delays = seed * 1000003 + (uint64_t)me;
   for (int i = 1; i < ranks; ++i) others[i - 1] = i;

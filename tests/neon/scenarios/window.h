@@ -3,8 +3,11 @@
 #include <mpix_neon.h>
 
 #include "check.h"
+#include "counters.h"
 
 enum { kTag = 7, kEager = 16384 };
+enum { kReturned, kArrived };  // early puts that have returned; large puts that have arrived
+static bool shares_counters;   // false: the ranks do not share a kernel
 
 static long delay;
 static uint64_t delays;
