@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   const int rounds =
       (int)option(argc, argv, "--rounds", has_option(argc, argv, "--long") ? 10000 : 1000);
   const int kept = (int)option(argc, argv, "--alive", 32);
+  refuse_huge_pages();
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(kept >= 1 && kept <= kMaxAlive, "--alive must be from 1 to %d", kMaxAlive);
   const int warm = rounds / 4 > 4 * kept ? rounds / 4 : 4 * kept;

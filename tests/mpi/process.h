@@ -1,5 +1,6 @@
 // What this process holds: for tests that it does not grow. Include it after check.h.
 //
+//   refuse_huge_pages();  // before check_start
 //   const long before = count_entries("/proc/self/fd"), pages = resident_pages();
 //   ...
 //   require(count_entries("/proc/self/fd") == before, "...");
@@ -8,6 +9,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "check.h"
 
@@ -31,6 +33,9 @@ static inline long count_lines(const char* path) {
   fclose(file);
   return count;
 }
+
+// Where the kernel gives huge pages to all who need memory, one page more would be 2 MiB more.
+static inline void refuse_huge_pages(void) { (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 static inline long resident_pages(void) {
   long size = 0, resident = 0;

@@ -46,6 +46,7 @@ static void reduce(bool blocking, const double* in, double* out) {
 }
 
 int main(int argc, char** argv) {
+  refuse_huge_pages();
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   double* in = allocate(kCount * sizeof *in);
   double* out = allocate(kCount * sizeof *out);

@@ -96,6 +96,7 @@ static void gigabyte(void) {
 }
 
 int main(int argc, char** argv) {
+  refuse_huge_pages();
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   const int rounds = (int)option(argc, argv, "--rounds", long_run ? 10000 : 400);
   const int warm = rounds / 4;
