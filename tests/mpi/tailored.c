@@ -319,8 +319,10 @@ int main(int argc, char** argv) {
   intercommunicator();
   const uint64_t programs = (uint64_t)option(argc, argv, "--programs", long_run ? 10000 : 40);
   const double until = MPI_Wtime() + (double)option(argc, argv, "--seconds", long_run ? 800 : 30);
-  for (uint64_t which = 0; another(which, programs, until); ++which)
-    program(seed * 100000 + which, long_run ? 48 : 200);
+  uint64_t done = 0;
+  for (; another(done, programs, until); ++done) program(seed * 100000 + done, long_run ? 48 : 200);
+  if (me == 0)
+    printf("%llu of %llu programs\n", (unsigned long long)done, (unsigned long long)programs);
   // One that is active at the end.
   MPI_Request last;
   MPI_Recv_init(in[0][0], 8, MPI_BYTE, from, 0, MPI_COMM_WORLD, &last);

@@ -117,7 +117,8 @@ int main(int argc, char** argv) {
       add(win, (int)draw((unsigned)ranks), i % kKinds, (int)draw(8), 1, (int)draw(4));
     doing("%s window: all sizes", name);
     const double end = MPI_Wtime() + seconds / kFlavors;
-    while (MPI_Wtime() < end) {
+    long done = 0;
+    for (; MPI_Wtime() < end; ++done) {
       const unsigned size = draw(8);
       const int count = size == 0   ? kWords / 8 + (int)draw(kWords / 2)
                         : size == 1 ? 2 + (int)draw(20)
@@ -126,6 +127,7 @@ int main(int argc, char** argv) {
     }
     MPI_Win_flush_all(win);
     check_sums(win, memory, name);
+    if (me == 0) printf("%s window: %ld operations of rank 0 of all sizes\n", name, done);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     if (flavor == 1) free(memory);
