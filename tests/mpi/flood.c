@@ -6,6 +6,7 @@
 //   flood rank=0 rss_kib_before=20000 rss_kib_peak=240000
 // Options: --messages N, --size BYTES, --sleep SECONDS.
 #include "check.h"
+#include "process.h"
 
 enum { kPosted = 16 };
 
@@ -55,6 +56,7 @@ static void drain(long per_sender, int size) {
 }
 
 int main(int argc, char** argv) {
+  refuse_huge_pages();
   patience = 160;  // many round trips: slow where many processes share few cores
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
