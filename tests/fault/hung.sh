@@ -12,7 +12,7 @@ explains() {
   start_job "$ranks" --mca btl lfc --mca osc neon "$@" "$hung" "$mode"
   await_line hung || fail "$mode: the job has not begun to hang"
   [[ $mode != cable ]] || nsenter -t "$job_pid" -n ip link set lo down
-  for ((tries = 0; tries < 30; ++tries)); do # until all of them wait as they will for ever
+  for ((tries = 0; tries < 200; ++tries)); do # until all of them wait as they will for ever
     sleep 0.1
     kill -0 "$job_pid" 2>/dev/null || fail "$mode: the job has ended"
     "$look" "$(pid_of_rank 0)" --wait 0.2 >"$scratch/seen" 2>&1 || true
@@ -44,7 +44,7 @@ shm=(--mca btl_lfc_links "loop,shm")
     explains ring 2 "rank 0 waits for room in the ring of rank 1( \(.* wait\))?; rank 1 has not called MPI .*: it computes.*" \
       "${shm[@]}" --mca btl_lfc_policy single --mca btl_lfc_shm_slots 16 --mca btl_lfc_initial_window 1024 --mca btl_lfc_max_window 1024
   }
-  hangs_stopped() { explains stopped 2 "rank 0 waits for .* rank 1.*; rank 1 is stopped for [0-9.]+ s .*"; }
+  hangs_stopped() { explains stopped 2 "rank 0 waits for .* rank 1.*; rank 1 is stopped"; }
   hangs_cable() {
     explains cable 2 "rank 0 waits for an acknowledgement of [0-9]+ bytes from rank 1, .* to no avail: the cable is cut, .*" \
       --mca btl_lfc_links "loop,tcp" --mca btl_lfc_interfaces lfc0

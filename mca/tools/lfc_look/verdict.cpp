@@ -22,7 +22,14 @@ std::string seconds(double time) {
   return text;
 }
 
-bool is_stopped(const Rank& rank) { return rank.state == 'T' || rank.state == 't'; }
+// Why the process runs no instruction, whatever it has begun. Empty: it may run.
+std::string halt_of(const Rank& rank) {
+  if (rank.state == 'T') return "is stopped";
+  if (rank.state == 't') return "is held by a debugger";
+  if (rank.state == 'Z' || rank.state == 'X') return "has ended";
+  return "";
+}
+bool is_halted(const Rank& rank) { return !halt_of(rank).empty(); }
 
 // Why nothing is done for others in a rank that is not inside MPI.
 std::string unserved(const Rank& rank) {
@@ -54,7 +61,7 @@ std::string names(const std::set<std::uint32_t>& ranks) {
 }
 
 // Whose waits are told: of ranks that cannot go on. (Who computes may have begun what waits.)
-bool is_held_up(const Rank& rank) { return rank.polled && !is_stopped(rank); }
+bool is_held_up(const Rank& rank) { return rank.polled && !is_halted(rank); }
 
 class Sentences {
  public:
@@ -63,6 +70,7 @@ class Sentences {
   }
 
   std::vector<std::string> all() {
+    tell_halted();
     if (moves()) return lines_;
     tell_waits();
     tell_the_rest();
@@ -70,6 +78,21 @@ class Sentences {
   }
 
  private:
+  // These lines come first, also in a job that is at work: whatever else is found may follow from them.
+  void tell_halted() {
+    std::map<std::string, std::set<std::uint32_t>> halted;
+    for (const Rank& rank : job_)
+      if (is_halted(rank)) halted[doing(rank)].insert(rank.rank());
+    tell_alike(halted);
+  }
+
+  void tell_alike(const std::map<std::string, std::set<std::uint32_t>>& ranks_doing) {
+    for (const auto& [what, ranks] : ranks_doing) {
+      lines_.push_back((ranks.size() == 1 ? "" : "each of ") + names(ranks) + " " + what);
+      told_.insert(ranks.begin(), ranks.end());
+    }
+  }
+
   bool moves() {
     std::uint64_t frames = 0;
     for (const Rank& rank : job_) frames += rank.frames;
@@ -85,6 +108,7 @@ class Sentences {
     told_.insert(number);
     const Rank* const rank = find_rank(job_, number);
     if (rank == nullptr) return called(number) + " is not on this node: lfc-look there says more";
+    if (is_halted(*rank)) return called(number) + " " + halt_of(*rank);
     if (!before.insert(number).second) return "which closes the circle";
     const std::vector<Wait>& waits = waits_[number];
     if (is_held_up(*rank) && !waits.empty()) {
@@ -102,8 +126,7 @@ class Sentences {
     for (const bool inside : {true, false}) {
       if (!inside && !groups.empty()) break;
       for (const Rank& rank : job_) {
-        // A rank that is stopped waits for its SIGCONT, whatever it has begun.
-        if (is_held_up(rank) != inside || is_stopped(rank)) continue;
+        if (is_held_up(rank) != inside || is_halted(rank)) continue;
         for (const Wait& wait : waits_[rank.rank()]) {
           auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
             return group.first.what == wait.what;
@@ -140,7 +163,7 @@ class Sentences {
           " inside MPI for what nobody has sent" +
           (inside.size() == job_.size() ? ": a send or a receive is missing in the program" : ""));
     }
-    for (const auto& [what, ranks] : outside) lines_.push_back(names(ranks) + " " + what);
+    tell_alike(outside);
   }
 
   const Job& job_;
@@ -153,9 +176,9 @@ class Sentences {
 
 std::string doing(const Rank& rank) {
   const std::string since = rank.silent ? " for " + seconds(*rank.silent) : std::string();
-  if (rank.state == 'T') return "is stopped" + since + " (by a signal; SIGCONT lets it go on)";
-  if (rank.state == 't') return "is held by a debugger" + since;
-  if (rank.state == 'Z' || rank.state == 'X') return "has ended";
+  if (rank.state == 'T') return halt_of(rank) + since + " (by a signal; SIGCONT lets it go on)";
+  if (rank.state == 't') return halt_of(rank) + since;
+  if (is_halted(rank)) return halt_of(rank);
   if (rank.polled) return "waits inside MPI for what nobody has sent";
   std::string text = "has not called MPI";
   if (!rank.silent) {

@@ -59,14 +59,42 @@ TEST_CASE("verdict: a full connection") {
 }
 TEST_CASE("verdict: a rank that is stopped") {
   const Job job{rank(0, {peer(1, {{"waiting", 1}})}), away(rank(1), 40, 'T')};
-  check(job, {"rank 0 waits for a credit of rank 1; rank 1 is stopped for 40 s (by a signal; "
-              "SIGCONT lets it go on)"});
+  check(job, {"rank 1 is stopped for 40 s (by a signal; SIGCONT lets it go on)",
+              "rank 0 waits for a credit of rank 1; rank 1 is stopped"});
+}
+TEST_CASE("verdict: a stopped rank whose own operation is under way is told first") {
+  const Row asked = peer(0, {{"outstanding", 1}});
+  const std::string stopped = "rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)";
+  const Rank halted = away(rank(1, {asked}), 1, 'T');
+  check({rank(0), halted}, {stopped, "rank 0 waits inside MPI for what nobody has sent"});
+  // Other ranks wait for something else, or have begun something outside MPI.
+  const Row elsewhere = peer(3, {{"waiting", 1}});
+  CHECK(verdict({rank(0, {elsewhere}), halted, away(rank(3))})[0] == stopped);
+  CHECK(verdict({away(rank(0, {elsewhere})), halted, away(rank(3))})[0] == stopped);
+  Rank busy = rank(0);
+  busy.frames = 4000;
+  check({busy, halted, rank(2)},
+        {stopped, "the job is at work: 4000 frames came and went within 0.3 s"});
+}
+TEST_CASE("verdict: a rank that was stopped inside MPI, and one that has ended there") {
+  for (const auto& [state, halt] :
+       {std::pair('T', "is stopped (by a signal; SIGCONT lets it go on)"),
+        std::pair('t', "is held by a debugger"), std::pair('Z', "has ended")}) {
+    Rank halted = rank(1, {peer(0, {{"waiting", 1}})});
+    halted.state = state;
+    check({rank(0), halted},
+          {std::string("rank 1 ") + halt, "rank 0 waits inside MPI for what nobody has sent"});
+  }
+}
+TEST_CASE("verdict: ranks that are stopped together are told together") {
+  check({away(rank(0), 3, 'T'), away(rank(1), 3, 'T')},
+        {"each of ranks 0 and 1 is stopped for 3.0 s (by a signal; SIGCONT lets it go on)"});
 }
 TEST_CASE("verdict: what a stopped rank has begun is not what it waits for") {
   const Row full = peer(0, {{"waiting", 1}, {"credits", 3}, {"to_retry", 1}});
   const Job job{rank(0), away(rank(1, {full}), 1, 'T')};
-  check(job, {"rank 0 waits inside MPI for what nobody has sent",
-              "rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)"});
+  check(job, {"rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)",
+              "rank 0 waits inside MPI for what nobody has sent"});
 }
 TEST_CASE("verdict: nobody serves a rank that has no thread") {
   const Job job{rank(0, {peer(1, {{"outstanding", 2}})}), away(rank(1, {}, kSingle))};
