@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "deadline.hpp"
 #include "link/bond/bond_link.hpp"
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
@@ -232,10 +233,10 @@ void Lan::poll() {
 }
 
 bool Lan::poll_until(const std::function<bool()>& condition, std::chrono::seconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  Deadline deadline(limit);
   while (!condition()) {
     poll();
-    if (std::chrono::steady_clock::now() > deadline) return false;
+    if (deadline.is_over()) return false;
   }
   return true;
 }

@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "conformance/kinds.hpp"
+#include "deadline.hpp"
 
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
@@ -99,9 +100,9 @@ class Process {
 };
 
 bool poll_until(End& end, Clock::duration limit, const std::function<bool()>& condition) {
-  const auto deadline = Clock::now() + limit;
+  Deadline deadline(limit);
   while (!condition()) {
-    if (Clock::now() > deadline) return false;
+    if (deadline.is_over()) return false;
     if (end.link->poll() == 0) ::usleep(50);
   }
   return true;
@@ -188,8 +189,8 @@ TEST_CASE("verbs: one that does not answer is left to another link, and may come
   REQUIRE(poll_until(*other, 5s, [&] { return other->connected[0] != 0; }));
   if (wants == 1) REQUIRE(other->link->connect(0, *end->address, why_not));
   SendStatus status = SendStatus::again;
-  const auto deadline = Clock::now() + 3s;
-  while (Clock::now() < deadline && end->frame_count == 0) {
+  Deadline deadline(3s);
+  while (!deadline.is_over() && end->frame_count == 0) {
     if (wants != 2 && status == SendStatus::again)
       status = other->link->send(0, kMessage, &slice, 1);
     end->link->poll();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "deadline.hpp"
 #include "ring_memory.hpp"
 
 namespace {
@@ -316,13 +317,13 @@ TEST_CASE("ring: writer and reader on two threads", "[ring][threads]") {
   });
   const auto bytes = pattern(shape.max_payload + 256, 1);
   std::uint32_t received = 0;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  Deadline deadline(std::chrono::seconds(60));
   std::string problem;
   while (received < kFrames && problem.empty()) {
     RingFrame frame;
     const auto found = ring.reader.peek(frame);
     if (found == RingReader::Peek::empty) {
-      if (std::chrono::steady_clock::now() > deadline) problem = "timeout";
+      if (deadline.is_over()) problem = "timeout";
       std::this_thread::yield();
       continue;
     }

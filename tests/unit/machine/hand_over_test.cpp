@@ -27,7 +27,7 @@ enum Answer { no, yes, not_permitted };
 Answer elsewhere(const std::function<Answer()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
-    ::alarm(30);
+    ::alarm(600);
     ::_exit(body());
   }
   int status = 0;
@@ -48,7 +48,7 @@ struct Maker {
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0))),
         pid(fork()) {
     if (pid == 0) {
-      ::alarm(30);
+      ::alarm(600);
       std::string why_not;
       if (!before()) told->step = 2;
       std::optional<SharedMemory> memory = SharedMemory::create(5000, why_not);

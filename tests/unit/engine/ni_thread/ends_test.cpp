@@ -34,9 +34,9 @@ TEST_CASE("ni thread: upcalls reach a host that is away") {
   const std::uint32_t number = 0;
   const Slice slice{&number, sizeof number};
   REQUIRE(origin.ni->try_send(peer, 0, &slice, 1));
-  const auto deadline = steady_clock::now() + 10s;
+  Deadline deadline(10s);
   const auto arrived = [&] { return target.count(Counter::messages_received) == 1; };
-  while (!arrived() && steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  while (!arrived() && !deadline.is_over()) std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(10ms);
   target.ni->turn().mask();
   CHECK(target.received == 1);
@@ -49,8 +49,8 @@ TEST_CASE(
   for (const std::string policy : kAutonomous) {
     INFO(policy);
     const Station station(0, "shm", policy);
-    const auto deadline = steady_clock::now() + 10s;
-    while (!AsymmetricFence::may_be_light() && steady_clock::now() < deadline)
+    Deadline deadline(10s);
+    while (!AsymmetricFence::may_be_light() && !deadline.is_over())
       std::this_thread::sleep_for(1ms);
     CHECK(AsymmetricFence::may_be_light());
   }
@@ -82,8 +82,8 @@ struct Slow final : Service {
   void on_lost(PeerId) override {}
   bool work() override {
     inside = true;
-    const auto deadline = steady_clock::now() + 10s;
-    while (!go && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+    Deadline deadline(10s);
+    while (!go && !deadline.is_over()) std::this_thread::sleep_for(100us);
     return false;
   }
   std::atomic<bool> inside{false};
@@ -91,9 +91,9 @@ struct Slow final : Service {
 };
 
 template <class Condition>
-bool await(Condition condition, std::chrono::seconds limit = 10s) {
-  const auto deadline = steady_clock::now() + limit;
-  while (!condition() && steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+bool await(Condition condition) {
+  Deadline deadline(10s);
+  while (!condition() && !deadline.is_over()) std::this_thread::sleep_for(100us);
   return condition();
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he w
     std::this_thread::sleep_for(20ms);  // by now it sleeps
     CHECK_FALSE(entered);
     slow.go = true;
-    const bool woken = await([&] { return entered.load(); }, 3s);
+    const bool woken = await([&] { return entered.load(); });
     if (!woken) pthread_kill(host.native_handle(), SIGUSR1);
     host.join();
     station.ni->services().attach(ServiceId::test, nullptr);

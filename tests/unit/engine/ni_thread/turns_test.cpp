@@ -1,10 +1,12 @@
 // What the thread of an NI does while its host is away, and that both take turns.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -64,8 +66,8 @@ TEST_CASE("ni thread: host and thread take turns at random, and messages stay in
       while (!stop.load()) origin.ni->progress();
     });
     std::mt19937 random(5);
-    const auto deadline = steady_clock::now() + 60s;
-    while (target.received < kMessages && steady_clock::now() < deadline) {
+    Deadline deadline(60s);
+    while (target.received < kMessages && !deadline.is_over()) {
       for (unsigned i = random() % 100; i > 0; --i) target.ni->progress();
       // Away, now and then for longer than the thread may rest.
       spin(std::chrono::nanoseconds(random() % (random() % 16 == 0 ? 2'000'000 : 200'000)));
@@ -109,15 +111,14 @@ TEST_CASE(
     const std::uint32_t sent = send_until_stalled(5000, 300ms);
     CHECK(sent >= 256);
     CHECK(sent <= 256 + 2 * 64 + 1);
-    const auto deadline = steady_clock::now() + 10s;
-    while (target.received < sent && steady_clock::now() < deadline) target.ni->progress();
+    Deadline deadline(10s);
+    while (target.received < sent && !deadline.is_over()) target.ni->progress();
     CHECK(target.received == sent);
     CHECK(target.in_order);
   }
 }
 
 TEST_CASE("ni thread: a host that polls is never interfered with") {
-  // Long enough that a busy machine does not take the host's core away for so long.
   NiOptions options;
   options.intr_delay = 50'000;
   options.watch_interval = 100'000;
@@ -125,7 +126,10 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
   Station origin(0, "shm", "single");
   const PeerId there = origin.meet(target);
   const PeerId back = target.meet(origin);
+  // At least half of the longest time for which the target's host did not poll, by its own clock.
   const auto ping_pong = [&](std::uint32_t rounds) {
+    steady_clock::duration away{};
+    auto last = steady_clock::now();
     for (std::uint32_t i = 0; i < rounds; ++i) {
       const Slice slice{&i, sizeof i};
       origin.received = i;
@@ -140,7 +144,10 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
         target.ni->progress();
       }
       while (origin.received == i) origin.ni->progress();
+      const auto now = steady_clock::now();
+      away = std::max(away, now - std::exchange(last, now));
     }
+    return away;
   };
   for (const PeerId peer : {there}) REQUIRE(add_one(origin, peer, target));
   Add add;
@@ -151,12 +158,24 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
     target.ni->progress();
     origin.ni->progress();
   }
-  ping_pong(10'000);
-  const std::uint64_t wakeups = target.count(Counter::thread_wakeups);
-  const std::uint64_t turns = target.count(Counter::thread_turns);
-  ping_pong(500'000);  // 10^6 messages
-  CHECK(target.count(Counter::thread_wakeups) == wakeups);
-  CHECK(target.count(Counter::thread_turns) == turns);
+  // A machine may put the host aside for long, and then the thread is right to serve: such rounds do not count, nor
+  // do those behind them, in which the thread may end what it has begun.
+  constexpr int kWanted = 50;  // 10^6 messages
+  int counted = 0;
+  bool was_away = true;
+  for (int block = 0; counted < kWanted && block < 20 * kWanted; ++block) {
+    const std::uint64_t wakeups = target.count(Counter::thread_wakeups);
+    const std::uint64_t turns = target.count(Counter::thread_turns);
+    const bool is_away = 2 * ping_pong(10'000) >= std::chrono::microseconds(options.intr_delay);
+    if (!is_away && !was_away) {
+      ++counted;
+      CHECK(target.count(Counter::thread_wakeups) == wakeups);
+      CHECK(target.count(Counter::thread_turns) == turns);
+    }
+    was_away = is_away;
+  }
+  if (counted < kWanted) WARN("the host polled throughout in " << counted << " blocks only");
+  REQUIRE(counted > 0);
 }
 
 TEST_CASE("ni thread: masked it does nothing, however long; unmasked it goes on by itself") {
@@ -225,16 +244,14 @@ TEST_CASE("ni thread: idle, it costs nothing") {
     const PeerId peer = origin.meet(target);
     REQUIRE(add_one(origin, peer, target));
     // Once it sleeps. A connection that has just been made has timeouts for a moment.
-    std::this_thread::sleep_for(500ms);
-    const double cpu = cpu_seconds();
-    const long switches = context_switches();
+    std::uint64_t ran = 0;
+    for (int tries = 0; ran != ni_threads_ran(); ++tries) {
+      REQUIRE(tries < 50);
+      ran = ni_threads_ran();
+      std::this_thread::sleep_for(500ms);
+    }
     std::this_thread::sleep_for(2s);
-    CHECK(cpu_seconds() - cpu < 0.002);  // 0.1 %
-#ifndef __SANITIZE_THREAD__              // which has a thread of its own that wakes by the clock
-    CHECK(context_switches() - switches <= 2);
-#else
-    CHECK(context_switches() - switches <= 40);
-#endif
+    CHECK(ni_threads_ran() == ran);
   }
 }
 
@@ -256,11 +273,11 @@ TEST_CASE("ni thread: what waits for room goes on without the host") {
     messages[i].done = [](Message*, Result) {};
     origin.ni->post(peer, messages[i]);
   }
-  const auto deadline = steady_clock::now() + 20s;
-  while (target.received < kMessages && steady_clock::now() < deadline) target.ni->progress();
+  Deadline deadline(20s);
+  while (target.received < kMessages && !deadline.is_over()) target.ni->progress();
   CHECK(target.received == kMessages);
   CHECK(target.in_order);
-  while (origin.ni->drained() == false && steady_clock::now() < deadline) origin.ni->progress();
+  while (origin.ni->drained() == false && !deadline.is_over()) origin.ni->progress();
   origin.ni->progress();
 }
 

@@ -5,16 +5,17 @@
 //   REQUIRE(add_one(origin, peer, target));
 #pragma once
 
-#include <sys/resource.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "deadline.hpp"
 #include "engine/open.hpp"
 
 namespace lfc::thread_world {
@@ -84,8 +85,8 @@ inline bool add_one(Station& origin, PeerId peer, const Station& target) {
   origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
                              reinterpret_cast<std::uintptr_t>(&target.word), target.region, &before,
                              &add);
-  const auto deadline = steady_clock::now() + 10s;
-  while (add.result < 0 && steady_clock::now() < deadline) origin.ni->progress();
+  Deadline deadline(10s);
+  while (add.result < 0 && !deadline.is_over()) origin.ni->progress();
   if (add.result < 0) FAIL("nobody served it: " << target.count(Counter::thread_turns));
   return add.result == static_cast<int>(Result::ok);
 }
@@ -95,19 +96,18 @@ inline void spin(std::chrono::nanoseconds time) {
   while (steady_clock::now() < end) continue;
 }
 
-inline double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-inline long context_switches() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nvcsw;
+// Nanoseconds for which the NIs' threads of this process have run: a thread that sleeps adds none.
+inline std::uint64_t ni_threads_ran() {
+  std::uint64_t all = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::uint64_t ran = 0;
+    std::ifstream(task.path() / "comm") >> name;
+    std::ifstream(task.path() / "schedstat") >> ran;
+    if (name == "lfc-ni") all += ran;
+  }
+  REQUIRE(all > 0);
+  return all;
 }
 
 const char* const kLinks[] = {"shm", "tcp"};

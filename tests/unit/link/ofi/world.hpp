@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "deadline.hpp"
 #include "link/ofi/ofi_fabric.hpp"
 #include "link/ofi/ofi_link.hpp"
 #include "published.hpp"
@@ -106,11 +107,11 @@ class Node final : public FrameSink {
 // Polls the nodes until `done` says so; false, and the nodes' state is told, when time is up.
 inline bool run(std::vector<Node*> nodes, Clock::duration limit,
                 const std::function<bool()>& done) {
-  const auto end = Clock::now() + limit;
+  Deadline deadline(limit);
   while (!done()) {
     for (Node* node : nodes)
       if (node->is_open()) node->link().poll();
-    if (Clock::now() < end) continue;
+    if (!deadline.is_over()) continue;
     for (Node* node : nodes)
       UNSCOPED_INFO("rank " << node->identity().name.rank << ": frames=" << node->frames.size()
                             << " connects=" << node->connects << " broken=" << node->broken.size()

@@ -48,9 +48,7 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
   // One poll: the connection is known, most of the frames are still in the ring.
   a.link->poll();
   child.kill();
-  const auto start = steady_clock::now();
   REQUIRE(a.poll_until([&] { return !a.sink.broken.empty(); }));
-  CHECK(steady_clock::now() - start < seconds(3));
   CHECK(a.sink.broken[0].first == 2);
   CHECK(a.sink.broken[0].second == kDied);
   CHECK(a.sink.frames.size() == (receives ? 30u : 0u));

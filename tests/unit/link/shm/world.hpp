@@ -23,13 +23,14 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "deadline.hpp"
 #include "link/shm/segment.hpp"
 #include "link/shm/shm_link.hpp"
 #include "published.hpp"
 
 namespace lfc::shm_world {
 
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 // Records what a link delivers; a peer's index is its rank.
@@ -82,9 +83,9 @@ struct End {
   SendStatus send(PeerId to, const std::string& text) { return send(to, text.data(), text.size()); }
   // Polls until `ready` or twenty seconds have passed.
   bool poll_until(const std::function<bool()>& ready) {
-    for (const auto deadline = steady_clock::now() + seconds(20); !ready();) {
+    for (Deadline deadline(20s); !ready();) {
       if (link->poll() == 0) std::this_thread::yield();
-      if (steady_clock::now() > deadline) return false;
+      if (deadline.is_over()) return false;
     }
     return true;
   }
@@ -104,7 +105,7 @@ class Child {
  public:
   explicit Child(const std::function<bool()>& body) : pid_(fork()) {
     if (pid_ != 0) return;
-    alarm(60);
+    alarm(600);
     _exit(body() ? 0 : 1);
   }
   ~Child() {
@@ -141,8 +142,8 @@ struct Board {
   }
   Address address() const { return *Address::parse({blob, size}); }
   bool wait_for(int value) const {
-    for (const auto deadline = steady_clock::now() + seconds(20); step.load() < value;) {
-      if (steady_clock::now() > deadline) return false;
+    for (Deadline deadline(20s); step.load() < value;) {
+      if (deadline.is_over()) return false;
       usleep(100);
     }
     return true;

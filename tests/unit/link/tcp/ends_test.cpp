@@ -244,15 +244,14 @@ TEST_CASE("tcp: a sender and a poller in two threads", "[tcp]") {
   Bytes mine(theirs.size());
   int sent = 1;
   int started = 0;
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (sent < 5000 && std::chrono::steady_clock::now() < deadline) {
+  Deadline deadline(20s);
+  while (sent < 5000 && !deadline.is_over()) {
     if (a.send(ab, {FrameType::message}, payload) == SendStatus::sent) ++sent;
     if (sent % 500 == 0 && a.link->get(ab, mine.data(), {}, region.base, region, mine.size(),
                                        &operation) == Link::Start::started)
       ++started;
   }
-  while ((b.received < sent || operation.calls < started) &&
-         std::chrono::steady_clock::now() < deadline)
+  while ((b.received < sent || operation.calls < started) && !deadline.is_over())
     std::this_thread::yield();
   stop = true;
   poller.join();

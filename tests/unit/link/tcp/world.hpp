@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "deadline.hpp"
 #include "link/proof.hpp"
 #include "link/tcp/stream.hpp"
 #include "link/tcp/tcp_link.hpp"
@@ -142,10 +143,10 @@ struct Node final : FrameSink {
 // Polls all nodes until `done` holds; fails with their state when that takes too long.
 inline void pump(std::initializer_list<Node*> nodes, const std::function<bool()>& done,
                  std::chrono::milliseconds limit = 20s) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  Deadline deadline(limit);
   while (!done()) {
     for (Node* node : nodes) node->link->poll();
-    if (std::chrono::steady_clock::now() < deadline) continue;
+    if (!deadline.is_over()) continue;
     std::string state;
     for (const Node* node : nodes) {
       state += "rank " + std::to_string(node->identity.name.rank) + ": " +
