@@ -141,8 +141,15 @@ bool open_ofi(CableOpening& opening) {
   ofi.interface = said_of_interfaces(opening);
   if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
   if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
-  return opening.add(make_ofi_link(ofi, opening.ni.identity(), opening.sink(),
-                                   opening.ni.counters(), opening.why_not));
+  const Identity& identity = opening.ni.identity();
+  const bool added = opening.add(
+      make_ofi_link(ofi, identity, opening.sink(), opening.ni.counters(), opening.why_not));
+  if (added && ofi.provider == kHangingOfiProvider && identity.name.rank == 0 &&
+      opening.options.notice != nullptr)  // once for a job
+    opening.options.notice(
+        "provider sockets of libfabric is deprecated, and hangs when a connection is full: set "
+        "btl_lfc_provider to net or tcp;ofi_rxm");
+  return added;
 }
 
 #ifdef LFC_VERBS

@@ -8,9 +8,12 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "catch.hpp"
 #include "engine/open.hpp"
+#include "link/ofi/ofi_link.hpp"
 
 namespace {
 
@@ -165,6 +168,38 @@ TEST_CASE("of the links by default, those that few nodes have are left out silen
   options.interfaces = "127.0.0.1";
   CHECK_FALSE(open(lfc::default_links(), error).empty());
   CHECK(error.empty());
+}
+
+TEST_CASE("a provider that hangs is warned of, once for a job", "[parameters]") {
+  const std::vector<std::string> present = lfc::ofi_providers();
+  static std::string lines;
+  const auto lines_with = [](const std::string& provider, std::uint32_t rank) {
+    lines.clear();
+    lfc::NiOptions options;
+    options.name = {1, rank};
+    options.links = "loop,ofi";
+    options.interfaces = "127.0.0.1";
+    options.provider = provider.c_str();
+    options.policy = "single";
+    options.notice = [](std::string_view line) { lines += std::string(line) + "\n"; };
+    std::string error;
+    std::string notes;
+    const auto ni = lfc::open_ni(options, error, notes);
+    INFO(error);
+    CHECK(ni != nullptr);
+    return lines;
+  };
+  CHECK(lines_with("", 0).empty());
+  const std::string hangs(lfc::kHangingOfiProvider);
+  if (std::find(present.begin(), present.end(), hangs) == present.end()) {
+    WARN("skipped, not present: " << hangs);
+    return;
+  }
+  const std::string line = lines_with(hangs, 0);
+  CHECK(line.find("provider " + hangs) == 0);
+  CHECK(line.find("btl_lfc_provider") != std::string::npos);
+  CHECK(std::count(line.begin(), line.end(), '\n') == 1);
+  CHECK(lines_with(hangs, 1).empty());
 }
 
 TEST_CASE("what no row can say alone is refused by name as well", "[parameters]") {
