@@ -30,6 +30,10 @@ if command -v clang-format-14 >/dev/null; then
   scripts/format common/bad.cpp
   [[ $(cat common/bad.cpp) == 'int x = 1;' ]] || fail "not formatted: $(cat common/bad.cpp)"
   rm common/bad.cpp
+  cp .clang-format before
+  echo 'NoSuchKey: 1' >>.clang-format
+  expect 1 'NoSuchKey' scripts/format --check
+  mv before .clang-format
 fi
 
 if command -v clang-tidy >/dev/null; then
