@@ -49,6 +49,51 @@ if command -v clang-tidy >/dev/null; then
   done
 fi
 
+# Which files are new git knows, and not their times. In a folder of its own: below a clone others would take themselves for
+# part of it.
+mkdir history
+cp -r scripts common build .clang-tidy history
+cd history
+sed -i "s|$scratch|$PWD|g; s|good|new|g" build/compile_commands.json
+export GIT_CEILING_DIRECTORIES=$scratch
+commit() { git -c user.name=x -c user.email=x@y commit -q "$@"; }
+changed() { "$PWD/scripts/lib/changed" "$@" 2>/dev/null; }
+changed_are() { # changed_are FILES COUNT PATTERN...
+  [[ $(changed "${@:2}" | paste -sd ' ') == "$1" ]] || fail "changed, by 'changed ${*:2}': $(changed "${@:2}"), not: $1"
+}
+rm common/*
+echo 'int old();' | tee common/{old,edited,gone,new}.hpp >common/old.cpp
+expect 77 'no file is known to be new: fatal: not a git' scripts/checks/tidy --newest 3 build
+expect 77 'no file is known to be new: fatal: not a git' scripts/checks/headers build --newest 3
+git init -q
+git add common
+commit -m 'all'
+expect 77 'no file is known to be new: the clone has no history' scripts/lib/changed 3 '*.hpp'
+git rm -q common/gone.hpp
+echo '// Changed.' | tee -a common/new.hpp >common/new.cpp
+git add common
+commit -m 'one'
+touch -d '2 hours' common/old.hpp
+changed_are common/new.hpp 9 '*.hpp'
+changed_are 'common/new.cpp common/new.hpp' 9 'common/*.cpp' 'common/*.hpp'
+echo 'std::string bad();' | tee common/untracked.hpp >>common/edited.hpp
+changed_are 'common/edited.hpp common/untracked.hpp common/new.hpp' 9 '*.hpp'
+changed_are 'common/edited.hpp' 1 '*.hpp'
+expect 0 '^changed: 2 more were changed in the last 10 commits$' scripts/lib/changed 1 '*.hpp'
+expect 1 '^common/untracked.hpp does not compile alone' scripts/checks/headers build --newest 9
+[[ $output == *$'\n3 headers, 2 do not compile alone' ]] || fail "not only what was changed: $output"
+git checkout -q common
+rm common/untracked.hpp
+for ((i = 0; i < 10; i++)); do commit --allow-empty -m "$i"; done
+expect 0 '^0 headers, 0 do not' scripts/checks/headers build --newest 9
+if command -v clang-tidy >/dev/null; then
+  expect 0 '^0 file\(s\) clean: none was changed' scripts/checks/tidy --newest 9 build
+  printf '#include <memory>\nint f(std::unique_ptr<int> p) {\n  const auto q = std::move(p);\n  return *p;\n}\n' >common/bad.cpp
+  expect 1 'common/bad.cpp:.*bugprone-use-after-move' scripts/checks/tidy --newest 9 build
+fi
+unset GIT_CEILING_DIRECTORIES
+cd "$scratch"
+
 component() { # component EXTRA-C: builds components/mca_btl_x.so
   printf 'int mca_btl_x_component;\n%s\n' "$1" | cc -shared -fPIC -x c - -o components/mca_btl_x.so
 }
