@@ -48,8 +48,8 @@ static void stay_away_until_watched(void) {
     while (watches_of(pids[i]) < neighbours) pause_seconds(0.01);
 }
 
-// The first of these waits opens the watches. A further one changes nothing that rank 0 could await: rank 0 is late then
-// by three periods of looks: on a loaded machine the test then sees less, and does not fail.
+// The first of these waits opens the watches. A further one changes nothing that rank 0 could await.
+// Rank 0 is then late by three periods of looks. On a loaded machine the test sees less, and does not fail.
 static void wait_long(MPI_Comm comm, bool first) {
   doing("a barrier for which rank 0 is late");
   MPI_Barrier(comm);

@@ -1,5 +1,6 @@
 // Upcalls from the thread, its end, and who waits for it to leave.
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
