@@ -9,7 +9,7 @@ bad() {
   shift 2
   local wrong=(--mca "$parameter" "$value" "$@" mpi_ring)
 
-  run_job 30 $ranks --mca btl lfc,vader,self --mca btl_lfc_stats 1 "${wrong[@]}"
+  run_job 60 $ranks --mca btl lfc,vader,self --mca btl_lfc_stats 1 "${wrong[@]}"
   job_is_ok "$parameter '$value' with vader at hand"
   lines=$(grep -ac "btl lfc: .*$parameter" "$output") || fail "no line names $parameter ('$value')"
   ((lines == 1)) || fail "$lines lines of $ranks ranks name $parameter ('$value')"
@@ -17,7 +17,7 @@ bad() {
   ! grep -aq '^lfc-stats' "$output" || fail "$parameter '$value', but LFC took part all the same"
   echo "$parameter='$value': $(grep -am1 -o 'btl lfc: .*' "$output")"
 
-  run_job 30 $ranks --mca btl lfc "${wrong[@]}"
+  run_job 60 $ranks --mca btl lfc "${wrong[@]}"
   ((code != 0)) || fail "$parameter '$value' was accepted"
   grep -aq "btl lfc: .*$parameter" "$output" || fail "no line names $parameter ('$value') before the job ends"
   nothing_left
@@ -44,7 +44,7 @@ bad peer_fragments 0
 
 # Collectives: they go on without LFC, and one line says why.
 for wrong in 'fan 17' 'tree nosuch'; do
-  run_job 30 2 --mca btl lfc --mca coll_lfc_stats 1 --mca "coll_lfc_${wrong% *}" "${wrong#* }" mpi_ring
+  run_job 60 2 --mca btl lfc --mca coll_lfc_stats 1 --mca "coll_lfc_${wrong% *}" "${wrong#* }" mpi_ring
   job_is_ok "coll_lfc_$wrong"
   [[ $(grep -ac "coll lfc: coll_lfc_${wrong% *}: .*(accepted: " "$output") == 1 ]] || fail "not one line names coll_lfc_$wrong"
   ! grep -aq '^lfc-coll' "$output" || fail "coll_lfc_$wrong, but LFC took part all the same"
@@ -52,13 +52,13 @@ for wrong in 'fan 17' 'tree nosuch'; do
 done
 # Parameters that do not exist: told once, with what may have been meant; and the job is as if they had not been set.
 export OMPI_MCA_osc_neon_verbos=1
-run_job 30 4 --mca btl lfc --mca btl_lfc_interface lo --mca coll_lfc_colour red --mca btl_lfc_eager_limit 4096 mpi_ring
+run_job 60 4 --mca btl lfc --mca btl_lfc_interface lo --mca coll_lfc_colour red --mca btl_lfc_eager_limit 4096 mpi_ring
 job_is_ok "unknown parameters"
 unset OMPI_MCA_osc_neon_verbos
 told='btl_lfc_interface (did you mean btl_lfc_interfaces?), coll_lfc_colour, osc_neon_verbos (did you mean osc_neon_verbose?)'
 [[ $(grep -ac 'lfc: unknown parameters' "$output") == 1 ]] || fail "not one line tells of unknown parameters"
 grep -aqF "lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters are not named"
-run_job 30 2 --mca btl vader,self --mca btl_lfc_interface lo mpi_ring
+run_job 60 2 --mca btl vader,self --mca btl_lfc_interface lo mpi_ring
 job_is_ok "unknown parameters of a transport that is not asked for"
 ! grep -aq 'unknown' "$output" || fail "unknown parameters of a transport that is not asked for are told"
 echo ok

@@ -21,7 +21,7 @@ job() {
   start_job 2 --mca btl lfc --mca btl_lfc_verbose 1 --mca btl_lfc_stats 1 "${@:4}" bash -c \
     'names=("$1" "$2"); export OMPI_MCA_btl_lfc_interfaces=${names[OMPI_COMM_WORLD_RANK]}; shift 2; exec "$@"' \
     job "$2" "$3" mpi_ring
-  end_job 30
+  end_job 60
   echo "$1: $seconds s"
 }
 well() { # well NAME INTERFACES INTERFACES ADDRESS...: it does well, and all these are talked to, and no others

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# A rank is killed (kill -9) amid traffic: the job ends with an error within 10 s; no process and nothing in /dev/shm
+# A rank is killed (kill -9) amid traffic: the job ends with an error; no process and nothing in /dev/shm
 # is left. The same when mpirun is killed, and when the victim is one that all others wait for.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
-# victim WHICH RANKS MPIRUN-ARGS... PROGRAM: start, let it run for a while, kill, see it end
+# victim WHICH RANKS MPIRUN-ARGS... PROGRAM: start, wait until rank 1 is at work, kill, see it end
 victim() {
   local which=$1 pid
   shift
   start_job "$@"
   pid=$(pid_of_rank 0)
   [[ $which == mpirun ]] || pid=$(pid_of_rank "$which")
-  sleep 2
+  await_traffic 1
   [[ $which != mpirun ]] || pid=$job_pid
   kill -0 "$pid" 2>/dev/null || fail "the job has ended before anything was killed: $*"
   kill -KILL "$pid"
   job_start=$EPOCHREALTIME
-  end_job 10
+  end_job 60
   ((code != 0)) || fail "a process was killed, but the job ended without an error: $*"
   # Open MPI's own osc/rdma leaves the file of a window that it was making; that is not LFC's.
   [[ " $* " != *' --mca osc rdma '* || -z ${LFC_OWN_SHM-} ]] || rm -f /dev/shm/osc_rdma.*

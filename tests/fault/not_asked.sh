@@ -7,17 +7,26 @@ stock=$(ompi_info --parsable --path pkglibdir)
 mkdir "$scratch/stock"
 find "${stock##*:}" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/stock" {} +
 
-for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--mca btl ^lfc' ''; do
+# same ARGS: whether a job with the plugin at hand looks like one without it
+same() {
   # shellcheck disable=SC2086  # several words
-  OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $arguments mpi_footprint
-  job_is_ok "without the plugin ($arguments)"
+  OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $1 mpi_footprint
+  job_is_ok "without the plugin ($1)"
   sort "$output" >"$scratch/without"
   # The statistics are asked for, and a parameter is wrong; the transport is not asked for.
   # shellcheck disable=SC2086
-  run_job 60 2 --mca btl_lfc_stats 1 --mca btl_lfc_initial_window 0 $arguments mpi_footprint
-  job_is_ok "with the plugin at hand ($arguments)"
+  run_job 60 2 --mca btl_lfc_stats 1 --mca btl_lfc_initial_window 0 $1 mpi_footprint
+  job_is_ok "with the plugin at hand ($1)"
   sort "$output" >"$scratch/with"
-  diff "$scratch/without" "$scratch/with" || fail "the plugin changes a job that does not ask for it ($arguments)"
+  diff "$scratch/without" "$scratch/with"
+}
+
+for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--mca btl ^lfc' ''; do
+  # Two jobs may differ by a line of mpirun or a connection that is still open. What the plugin changes it always changes.
+  for ((tries = 0; tries < 5; ++tries)); do
+    ! same "$arguments" || break
+  done
+  ((tries < 5)) || fail "the plugin changes a job that does not ask for it ($arguments)"
   grep -aq '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
   echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
 done

@@ -2,9 +2,12 @@
 // over all protocols, all send modes, posted or late or wildcard receives, few or many outstanding.
 // --seed N replays one. No deadlock: events have one order that all ranks follow, and each waits
 // only for the oldest of its own, so the oldest of all always has both sides posted.
+// --until FILE: it ends when rank 0 has seen that file. Rank 0 prints "at work" after the first thousand events.
+#include <sys/stat.h>
+
 #include "check.h"
 
-enum { kWindow = 24, kLargest = 300000, kTags = 30000 };
+enum { kWindow = 24, kLargest = 300000, kTags = 30000, kBetweenLooks = 1000 };
 
 typedef struct {
   int from, to, tag, size, mode;
@@ -93,14 +96,31 @@ static void post_send(Pending* pending) {
   }
 }
 
+// Whether rank 0 has seen the file: the same on all ranks.
+static bool is_over(const char* until, uint64_t events) {
+  struct stat about;
+  int over = me == 0 && stat(until, &about) == 0;
+  doing("end after %llu events", (unsigned long long)events);
+  MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (me == 0 && events == kBetweenLooks) {
+    printf("at work\n");
+    fflush(stdout);
+  }
+  return over;
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
+  const char* until = NULL;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (strcmp(argv[i], "--until") == 0) until = argv[i + 1];
   Pending window[kWindow];
   for (int i = 0; i < kWindow; ++i) window[i].data = NULL;
   uint64_t random = seed,
            events = (uint64_t)option(argc, argv, "--events", long_run ? 1000000 : 12000);
   int next = 0;
   for (uint64_t number = 0; number < events; ++number) {
+    if (until != NULL && number > 0 && number % kBetweenLooks == 0 && is_over(until, number)) break;
     const Event event = draw(&random, number);
     // The receive first: a message to oneself may be sent by a blocking call.
     for (int side = 0; side < 2; ++side) {
