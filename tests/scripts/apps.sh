@@ -9,7 +9,7 @@ python3 "$tree/tests/scripts/test_apps.py"
 
 mpicc -shared -fPIC -DOMPI_SKIP_MPICXX -o "$scratch/spoil.so" "$tree/tests/scripts/spoil.c"
 spoiled() { # spoiled CALL PROGRAM ARGS...: on two ranks, whose CALL now and then does it wrong
-  timeout 60 mpirun -n 2 --oversubscribe --mca mpi_yield_when_idle 1 -x LD_PRELOAD="$scratch/spoil.so" -x SPOIL="$1" \
+  timeout 600 mpirun -n 2 --oversubscribe --mca mpi_yield_when_idle 1 -x LD_PRELOAD="$scratch/spoil.so" -x SPOIL="$1" \
     "$apps/$2" --quick --limit 20 "${@:3}" </dev/null
 }
 tried=0
@@ -46,7 +46,7 @@ expect 2 "unknown option '--vertexes'" "$apps/asp" --vertexes 3
 expect 2 "no 'gett', there are" "$apps/em3d" --ways gett
 expect 0 'usage: mpirun -n RANKS ca' "$apps/ca" --help
 
-ran() { timeout 200 "$tree/perf/apps/run" --force --pairs 1 --np 2 --out "$scratch/out" "$@"; }
+ran() { timeout 600 "$tree/perf/apps/run" --force --pairs 1 --np 2 --out "$scratch/out" "$@"; }
 expect 0 'ca_isend +264 +us ' ran ca lfc vader --quick -- --ways isend,pscw
 grep -q '^lfc: pml ob1; btl lfc; frames ' <<<"$output" || fail "no proof that LFC was taken: $output"
 grep -q 'ca_isend / ca_pscw ' <<<"$output" || fail "no ratio of the two ways: $output"

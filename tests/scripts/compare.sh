@@ -9,7 +9,7 @@ python3 "$tree/tests/scripts/test_compare.py"
 python3 "$tree/tests/scripts/test_policy_model.py"
 
 bench() { # bench RANKS ARGS...
-  timeout 120 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"
+  timeout 600 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"
 }
 lines() { grep -c '^{"bench".*"median"' <<<"$output" || true; }
 
@@ -36,9 +36,9 @@ expect 2 "no such benchmark: 'latenzy'" bench 2 "$perf/mpi_bench" --bench latenz
 expect 2 "not a list of sizes" bench 2 "$perf/mpi_bench" --bench latency:8,x
 expect 2 "needs two ranks" bench 1 "$perf/mpi_bench"
 
-expect 0 '"bench":"layer_ni","size":16384' timeout 60 "$perf/layers" 0.002
+expect 0 '"bench":"layer_ni","size":16384' timeout 600 "$perf/layers" 0.002
 
-compared() { timeout 200 "$tree/perf/compare" --force --pairs 2 --time 0.005 --out "$scratch/out" "$@"; }
+compared() { timeout 600 "$tree/perf/compare" --force --pairs 2 --time 0.005 --out "$scratch/out" "$@"; }
 expect 0 'nothing: absent: this Open MPI has no btl nothing' \
   compared --bench latency:8,64,1K --bench rate lfc vader nothing="--mca btl nothing"
 grep -q '^lfc: pml ob1; btl lfc; frames ' <<<"$output" || fail "no proof that LFC was taken: $output"
@@ -52,7 +52,7 @@ echo "compare compares"
 # Two rails together: the shares depend on how busy the machine is, the division of the bytes does not.
 if [[ $EUID == 0 ]] && unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null; then
   status=0
-  output=$(timeout 150 "$tree/perf/rails" --force --pairs 1 --case 300mbit,300mbit --size 1M --time 0.02 2>&1) || status=$?
+  output=$(timeout 600 "$tree/perf/rails" --force --pairs 1 --case 300mbit,300mbit --size 1M --time 0.02 2>&1) || status=$?
   ((status <= 1)) || fail "perf/rails: exit code $status: $output"
   for bench in bw latency; do
     grep -qE "300mbit,300mbit +$bench .* (yes|NO) +[3-6][0-9]% [3-6][0-9]%" <<<"$output" || fail "perf/rails, $bench: $output"

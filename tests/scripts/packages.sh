@@ -97,7 +97,7 @@ C
 expect 0 . cmake -G Ninja -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$scratch/moved"
 expect 0 . cmake --build "$scratch/project/build"
 for program in "$scratch/both" "$scratch/project/build/both"; do
-  LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH expect 0 '' timeout 60 mpirun -n 1 --allow-run-as-root "$program"
+  LD_LIBRARY_PATH=$libraries:$LD_LIBRARY_PATH expect 0 '' timeout 600 mpirun -n 1 --allow-run-as-root "$program"
 done
 
 # --- an Open MPI without its developer headers ---

@@ -8,7 +8,7 @@ programs=$LFC_BUILD/default/tests/mpi
 base=(--mca btl lfc)
 osc=(--mca osc rdma --mca osc_rdma_btls lfc)
 
-run() { timeout 120 mpirun --map-by slot:OVERSUBSCRIBE "${base[@]}" "$@"; }
+run() { timeout 600 mpirun --map-by slot:OVERSUBSCRIBE "${base[@]}" "$@"; }
 fail() {
   echo "FAIL: $*"
   exit 1

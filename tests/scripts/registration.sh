@@ -14,7 +14,7 @@ fail() {
 registrations() {
   local rank=$1 cache=$2 output
   shift 2
-  output=$(timeout 120 mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca btl_lfc_single_copy_from 1 \
+  output=$(timeout 600 mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca btl_lfc_single_copy_from 1 \
     --mca btl_lfc_stats 1 --mca btl_lfc_registration_cache "$cache" "$@" \
     "$LFC_BUILD/default/tests/mpi/mpi_reuse" --again $again --anew $anew 2>&1) || fail "$cache $*: $output"
   grep -qx ok <<<"$output" || fail "$cache $*: $output"
@@ -37,7 +37,7 @@ for links in loop,shm loop,tcp; do
   ((default == without)) || fail "$links is taken for a link whose registrations are worth keeping"
 done
 
-output=$(timeout 60 mpirun -n 1 --mca btl lfc --mca btl_lfc_registration_cache sometimes "$LFC_BUILD/default/tests/mpi/mpi_ring" 2>&1) &&
+output=$(timeout 600 mpirun -n 1 --mca btl lfc --mca btl_lfc_registration_cache sometimes "$LFC_BUILD/default/tests/mpi/mpi_ring" 2>&1) &&
   fail "a wrong value was taken"
 grep -q "btl_lfc_registration_cache: 'sometimes' (accepted: auto, always or never)" <<<"$output" || fail "$output"
 echo ok

@@ -66,11 +66,11 @@ for host in 0 1 2; do
   mkdir "$scratch/spool.lfc-$host" "$scratch/tmp.lfc-$host"
   on $host slurmd-wlm -N lfc-$host -d "$slurm/usr/sbin/slurmstepd-wlm" || fail "slurmd: $(tail "$scratch/slurmd.lfc-$host.log")"
 done
-for ((tries = 0; tries < 60; ++tries)); do
+for ((tries = 0; tries < 240; ++tries)); do
   [[ $(on 0 sinfo -h -t idle -o %D 2>/dev/null) == 3 ]] && break
   sleep 0.5
 done
-((tries < 60)) || fail "the nodes are not idle: $(on 0 sinfo -N -l 2>&1; tail -n 3 "$scratch"/*.log)"
+((tries < 240)) || fail "the nodes are not idle: $(on 0 sinfo -N -l 2>&1; tail -n 3 "$scratch"/*.log)"
 
 over_lfc() { # over_lfc OUTPUT: six ranks, some of them on different nodes
   [[ $(grep -c '^lfc-stats rank=' <<<"$1") == 6 ]] || fail "not over LFC: $1"
