@@ -19,14 +19,15 @@ skip() {
 
 # --- builds -----------------------------------------------------------------------------------------------------
 
-# build PRESET [TARGET]: once per run of scripts/test; afterwards the answer is known.
+# build PRESET [TARGET]: once per run of scripts/test; afterwards the answer is known. Only a test that runs again
+# (LFC_TEST_AGAIN) tries a failed build once more.
 build() {
   local stamp=$LFC_TEST_STATE/built.$1${2+.$2} lock
   [[ ! -e $stamp ]] || return 0
   exec {lock}>"$stamp.lock"
   flock "$lock" # one builds, tests beside it wait
   if [[ ! -e $stamp ]]; then
-    [[ ! -e $stamp.failed ]] || { echo "the build '$1' has failed before"; return 1; }
+    [[ ! -e $stamp.failed || ${LFC_TEST_AGAIN-} ]] || { echo "the build '$1' has failed before"; return 1; }
     touch "$stamp.failed"
     cd "$tree"
     use_compiler_cache
@@ -371,7 +372,8 @@ ompi5_build() {
   local configured=$LFC_TEST_STATE/configured5 target missing=()
   ompi5_tree
   for target in plugin "$@"; do
-    [[ ! -e $LFC_TEST_STATE/failed5.$target ]] || { echo "building '$target' in the Debian 13 tree has failed before"; return 1; }
+    [[ ! -e $LFC_TEST_STATE/failed5.$target || ${LFC_TEST_AGAIN-} ]] ||
+      { echo "building '$target' in the Debian 13 tree has failed before"; return 1; }
     [[ -e $LFC_TEST_STATE/built5.$target ]] || missing+=("$target")
   done
   ((${#missing[@]})) || return 0

@@ -11,7 +11,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import table
+import unsteady
+from again import Again
+from guests import Guests
+from report import Report, say
 from runner import Runner
+from stillness import Stillness
 
 TREE = Path(__file__).parents[2]
 
@@ -33,6 +38,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--no-setup", action="store_true")
+    parser.add_argument("--once", action="store_true")
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         die(f"unknown option '{unknown[0]}' (see --help)")
@@ -50,49 +56,53 @@ def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.T
         levels += ("ompi5",)
     patterns = options.only or ["*"]
     tests = [test for test in tests if test.level in levels]
-    return [test for test in tests if any(fnmatchcase(test.name, pattern) for pattern in patterns)]
+    tests = [test for test in tests if any(fnmatchcase(test.name, pattern) for pattern in patterns)]
+    if not tests:
+        die(f"no test is called '{' '.join(options.only)}' (--list shows the names)")
+    return tests
 
 
 def on_signal(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def run(tests: list[table.Test], kinds: Path, options: argparse.Namespace) -> bool:
+def run(tests: list[table.Test], kinds: Path, known: dict[str, str], options: argparse.Namespace) -> bool:
     build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
     # What one run shares: which builds are done. And its own lab and boxes, beside those of other runs.
     state = tempfile.mkdtemp(prefix="lfc-test.")
-    os.environ |= {"LFC_TEST_STATE": state, "LFC_LAB": f"test{os.getpid()}"}
-    boxes = [f"test{os.getpid()}n{nodes}" for nodes in (1, 2)]
+    lab = f"test{os.getpid()}"
+    os.environ |= {"LFC_TEST_STATE": state, "LFC_LAB": lab}
     signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     for number in signals:
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
             signal.signal(number, on_signal)
+    stillness, report = Stillness(), Report()
+    stillness.start()
     runner = Runner(kinds, build / "test-logs", options.patience)
+    guests = Guests(lab, tests)
+    again = Again(runner, report, stillness, guests, known)
     try:
-        runner.run(tests, options.keep_going)
+        again.run(tests, options.keep_going, options.once)
     finally:
         for number in signals:
             signal.signal(number, signal.SIG_IGN)
-        runner.interrupt()
+        report.interrupted(runner.interrupt())
         subprocess.run([TREE / "scripts/lab", "down"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for box in boxes:
-            down = [TREE / "scripts/rdma-box", "down"]
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            subprocess.run(down, env=os.environ | {"LFC_RDMA_BOX": box}, **quiet)
+        guests.down()
         shutil.rmtree(state, ignore_errors=True)
-        print(runner.summary(), flush=True)
-    return not runner.count["failed"]
+        say(*again.summary(), stillness.summary(), report.summary())
+    return not report.failed()
 
 
 def main() -> None:
     options = parse(sys.argv[1:])
     suite = Path(os.environ.get("LFC_SUITE", TREE / "tests"))
     try:
-        tests = chosen(table.read(suite / "suite.table", TREE), options)
+        all_tests = table.read(suite / "suite.table", TREE)
+        known = unsteady.read(suite / "unsteady.table", {test.name for test in all_tests})
     except table.Wrong as wrong:
         die(str(wrong))
-    if not tests:
-        die(f"no test is called '{' '.join(options.only)}' (--list shows the names)")
+    tests = chosen(all_tests, options)
     if options.list:
         print(*(test.name for test in tests), sep="\n")
         return
@@ -102,8 +112,8 @@ def main() -> None:
         if subprocess.run([TREE / "scripts/setup", *groups]).returncode:
             sys.exit(1)
     cores = len(os.sched_getaffinity(0))
-    print(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {cores} cores", flush=True)
-    sys.exit(0 if run(tests, suite / "kinds.sh", options) else 1)
+    say(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {cores} cores")
+    sys.exit(0 if run(tests, suite / "kinds.sh", known, options) else 1)
 
 
 main()

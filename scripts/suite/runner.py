@@ -1,63 +1,66 @@
-"""Runs tests, those that are content with one processor side by side, and prints a line for each."""
+"""Runs tests, those that are content with one processor side by side."""
 
 import os
 import queue
 import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import marked
+from outcome import Run
 from table import Test
-from watch import SKIPPED, watch
+from watch import End, watch
 
 
 class Runner:
-    """Runs the kind of each test, given by the program `kinds`, and counts how they end."""
+    """Runs the kind of each test, given by the program `kinds`."""
 
     def __init__(self, kinds: Path, logs: Path, patience: int):
         self._kinds, self._logs, self._patience = kinds, logs, patience
         self._running: dict[str, tuple[Test, str]] = {}  # by name: with the mark of its processes
-        self._ended: queue.Queue[tuple[str, int, float]] = queue.Queue()
-        self._seconds: defaultdict[str, float] = defaultdict(float)  # by the first part of the names
-        self._start = time.monotonic()
-        self.count: Counter[str] = Counter()
+        self._ended: queue.Queue[Run] = queue.Queue()
         logs.mkdir(parents=True, exist_ok=True)
 
-    def run(self, tests: list[Test], keep_going: bool) -> None:
-        """All of them, or until one fails."""
+    def run(self, tests: list[Test], keep_going: bool, ended: Callable[[Run], None]) -> tuple[list[Run], list[Test]]:
+        """Runs all, or until one fails, and calls `ended` for each. Returns the failed ones, and those not run."""
+        red: list[Run] = []
+
+        def end_one() -> None:
+            run = self._next_end()
+            ended(run)
+            if run.red:
+                red.append(run)
+
+        left: list[Test] = []
         for number, test in enumerate(tests):
             while not self._may_start(test):
-                self._end_one()
-            if self.count["failed"] and not keep_going:
-                left = len(tests) - number
+                end_one()
+            if red and not keep_going:
+                left = tests[number:]
                 break
-            self._start_one(test)
-        else:
-            left = 0
+            self._start_one(test, self.log_of(test), {})
         while self._running:
-            self._end_one()
-        if left:
-            print(f"stopped at the first failure, {left} not run (--keep-going runs them)", flush=True)
+            end_one()
+        return red, left
 
-    def interrupt(self) -> None:
-        """Ends what runs."""
-        for name, (_, mark) in self._running.items():
+    def run_alone(self, test: Test, log: Path, environment: dict[str, str]) -> Run:
+        """Runs one, while no other runs."""
+        self._start_one(test, log, environment)
+        return self._next_end()
+
+    def log_of(self, test: Test, which: str = "") -> Path:
+        """`which`: one of several logs of this test, such as "first"."""
+        return self._logs / (test.name.replace("/", ".") + (which and f".{which}") + ".log")
+
+    def interrupt(self) -> list[str]:
+        """Ends what runs, and returns the names."""
+        names = list(self._running)
+        for _, mark in self._running.values():
             marked.kill(mark)
-            print(f"INTERRUPTED {name}", flush=True)
-            self.count["failed"] += 1
         self._running.clear()
-
-    def summary(self) -> str:
-        """The last lines of a run."""
-        lines = []
-        if len(self._seconds) > 1:
-            parts = " ".join(f"{part} {seconds:.1f}," for part, seconds in self._seconds.items())
-            lines.append(f"seconds by part: {parts} all {time.monotonic() - self._start:.0f}")
-        skipped = f", {self.count['skipped']} skipped" if self.count["skipped"] else ""
-        lines.append(f"{self.count['passed']} passed, {self.count['failed']} failed{skipped}")
-        return "\n".join(lines)
+        return names
 
     def _may_start(self, test: Test) -> bool:
         """Nothing else runs, or it and all that run are content with one processor each, and there is one."""
@@ -67,35 +70,21 @@ class Runner:
             return False
         return test.one_core and all(other.one_core for other, _ in self._running.values())
 
-    def _log_of(self, name: str) -> Path:
-        return self._logs / (name.replace("/", ".") + ".log")
-
-    def _start_one(self, test: Test) -> None:
+    def _start_one(self, test: Test, log: Path, environment: dict[str, str]) -> None:
         mark = f"{os.getpid()}.{random.getrandbits(60)}"
         self._running[test.name] = (test, mark)
-        threading.Thread(target=self._watch, args=(test, mark), daemon=True).start()
+        arguments = (test, log, environment | {"LFC_TEST_MARK": mark})
+        threading.Thread(target=self._watch, args=arguments, daemon=True).start()
 
-    def _watch(self, test: Test, mark: str) -> None:
-        start, status = time.monotonic(), 1
+    def _watch(self, test: Test, log: Path, environment: dict[str, str]) -> None:
+        start, end = time.monotonic(), End(1)
         try:
-            limit = test.seconds * self._patience
-            status = watch([str(self._kinds), *test.command], test.name, limit, mark, self._log_of(test.name))
+            end = watch([str(self._kinds), *test.command], test.name, test.seconds * self._patience, environment, log)
         finally:
-            self._ended.put((test.name, status, time.monotonic() - start))
+            self._ended.put(Run(test, end, start, time.monotonic(), log))
 
-    def _end_one(self) -> None:
-        """Waits for one of the tests that run, and says how it ended."""
-        name, status, spent = self._ended.get()
-        del self._running[name]
-        self._seconds[name.partition("/")[0]] += spent
-        lines = self._log_of(name).read_text(errors="replace").splitlines()
-        if status == 0:
-            self.count["passed"] += 1
-            print(f"ok {name} {spent:.1f}s", flush=True)
-        elif status == SKIPPED:
-            self.count["skipped"] += 1
-            print(f"skipped {name} ({lines[-1] if lines else ''})", flush=True)
-        else:
-            self.count["failed"] += 1
-            print(*(f"    {line}" for line in lines[-60:]), sep="\n")
-            print(f"FAILED {name} {spent:.1f}s (log: {self._log_of(name)})", flush=True)
+    def _next_end(self) -> Run:
+        """Waits for the end of one of the tests that run."""
+        run = self._ended.get()
+        del self._running[run.test.name]
+        return run

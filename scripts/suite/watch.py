@@ -3,23 +3,39 @@
 import os
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import marked
 
 SKIPPED = 77
+LATE = 76  # the test has missed a bound of time or a ratio, and found nothing else wrong
 
 
-def watch(command: list[str], name: str, limit: int, mark: str, log: Path) -> int:
-    """The exit code of the command, or 1 if it did not end in `limit` seconds or left a process running; the log says so."""
-    with log.open("wb") as output:
+@dataclass(frozen=True)
+class End:
+    """How a test ended. The status is 1 if it did not end in its time, or left a process running."""
+
+    status: int
+    timed_out: bool = False
+    left_running: bool = False
+
+
+def watch(command: list[str], name: str, limit: int, environment: dict[str, str], log: Path) -> End:
+    """Waits for the command, for at most `limit` seconds; `environment` has the mark of its processes.
+
+    The log also says what did not end.
+    """
+    log.unlink(missing_ok=True)
+    mark = environment["LFC_TEST_MARK"]
+    with log.open("ab") as output:  # what is written here and by the test must not overwrite each other
         process = subprocess.Popen(
             # A background job ignores INT and QUIT, one of nohup HUP as well, and so would all that a test starts.
             ["env", "--default-signal=HUP,INT,QUIT", *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"LFC_TEST_MARK": mark, "LFC_TEST_LIMIT": str(limit)},
+            env=os.environ | environment | {"LFC_TEST_LIMIT": str(limit)},
             start_new_session=True,
         )
     try:
@@ -28,13 +44,13 @@ def watch(command: list[str], name: str, limit: int, mark: str, log: Path) -> in
         _append(log, f"TIME IS UP: {name} did not end in {limit} s\n{marked.state(mark)}")
         marked.kill(mark)
         process.wait()
-        return 1
+        return End(1, timed_out=True)
     left = _left_running(mark)
     if left:
         _append(log, f"LEFT RUNNING by {name}:\n{left}")
         marked.kill(mark)
-        return 1
-    return status
+        return End(1, left_running=True)
+    return End(status)
 
 
 def _left_running(mark: str) -> str:

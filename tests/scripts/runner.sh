@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# scripts/test itself: what passes, fails, hangs, is skipped or leaves something running is told apart and counted.
+# scripts/test itself: what passes, fails, hangs, is skipped or leaves something running is told apart and counted. What
+# becomes of tests that have failed: again.sh.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
 readonly nap=$((200000 + $$)) # seconds: a sleep that can be told from those of other runs
+if [[ $EUID == 0 ]]; then boxes=/run/lfc-rdma; else boxes=${XDG_RUNTIME_DIR:-/tmp}/lfc-rdma-$EUID; fi
 cat >"$scratch/spin.c" <<'C'
 static void wait_for_ever(void) { for (volatile int i = 0;; ++i) {} }
 int main(void) { wait_for_ever(); return 0; }
@@ -28,6 +30,11 @@ meets() {
   done
   return 1
 }
+# A guest of this run, as scripts/rdma-box finds it.
+box() { echo "$boxes/\${LFC_LAB}n1"; }
+starts_guest() { mkdir -p "\$(box)"; }
+has_guest() { [[ -d \$(box) ]]; }
+has_no_guest() { [[ ! -e \$(box) ]]; }
 is_alone() { mkdir "$scratch/alone" && sleep 0.3 && rmdir "$scratch/alone"; }
 "\$@"
 C
@@ -42,12 +49,15 @@ quick    10       all    fails        fails
 quick    2        all    hangs        hangs
 quick    10       all    leaves       leaves
 nightly  10       all    later        passes
-level    seconds  cores  name         kind      which
-nightly  10       1      meet/{which}   meets     a|b
-nightly  10       all    alone/{which}  is_alone  a|b
-level    seconds  cores  name                       kind  ranks  program                 arguments
-ompi5    10       all    said/{program}.{ranks}     says  2|4    scripts/suite/[mw]*.py  'two words' *
-ompi5    10       all    said/{program}.{ranks}     says  2      watch                   by itself
+nightly  10       all    rdma/first   starts_guest
+nightly  10       all    rdma/last    has_guest
+nightly  10       all    behind       has_no_guest
+level    seconds  cores  name         kind       which
+nightly  10       1      meet/{which}   meets      a|b
+nightly  10       all    alone/{which}  is_alone   a|b
+level    seconds  cores  name                       kind  ranks  program                      arguments
+ompi5    10       all    said/{program}.{ranks}     says  2|4    scripts/suite/[mw]a[rt]*.py  'two words' *
+ompi5    10       all    said/{program}.{ranks}     says  2      watch                        by itself
 T
 run() { LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup "$@"; }
 has() { grep -qE -- "$1" <<<"$output" || fail "no '$1' in: $output"; }
@@ -63,10 +73,11 @@ expect 0 '^hangs$' run --list --quick
 lacks part/passes
 
 # What a row says: each combination of its values, one for each file but those that have a row of their own.
-expect 1 '^    says: 2 marked two words \*$' run --smoke-ompi5 --only 'said/*' --keep-going
+expect 1 '^    says: 2 marked two words \*$' run --smoke-ompi5 --only 'said/*' --keep-going --once
 has '^    says: 4 watch two words \*$'
 has '^    says: 2 watch by itself$'
 has '^0 passed, 4 failed$'
+
 mkdir "$scratch/wrong"
 wrong() { # wrong PATTERN ROW...
   printf '%s\n' 'level seconds cores name kind ranks' "${@:2}" >"$scratch/wrong/suite.table"
@@ -85,6 +96,9 @@ expect 0 '^2 passed, 0 failed, 1 skipped$' run --only '*passes' --only skips
 has '^skipped skips \(no such thing here\)$'
 has '^seconds by part: passes [0-9.]+, '
 
+# Guests go down behind the last test that needs one.
+expect 0 '^3 passed, 0 failed$' run --nightly --only 'rdma/*' behind
+
 (($(nproc) < 2)) || expect 0 '^2 passed, 0 failed$' run --nightly --only 'meet/*'
 expect 0 '^2 passed, 0 failed$' run --nightly --only 'alone/*'
 
@@ -94,23 +108,27 @@ expect 1 '^2 passed, 3 failed, 1 skipped$' run --keep-going
 [[ $(tail -n 1 <<<"$output") == '2 passed, 3 failed, 1 skipped' ]] || fail "that is not the last line: $output"
 has '^    what went wrong$'
 lacks 'not reached'
-has '^FAILED fails [0-9.]+s \(log: .*/fails.log\)$'
+has '^failed fails [0-9.]+s, runs again when all others are through$'
+has '^FAILED fails \(fails 3 of 3; what went wrong; log: .*/fails.first.log\)$'
 has '^    TIME IS UP: hangs did not end in 2 s$'
-has '^FAILED hangs '
+has '^FAILED hangs \(fails 2 of 2; TIME IS UP: '
 if command -v gdb >/dev/null; then has '^    #[0-9]+ .*wait_for_ever'; fi
 has '^    LEFT RUNNING by leaves:$'
 has "sleep $nap\$"
+has '^FAILED leaves \(fails 3 of 3; never excused: LEFT RUNNING; '
 [[ -z $(pgrep -fx "sleep $nap") && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
 
 # Interrupted: what ran is ended, and the last line still says so.
-LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --only hangs >"$scratch/interrupted" 2>&1 &
-for ((i = 0; i < 100; i++)); do
+LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --patience 99 --only hangs \
+  >"$scratch/interrupted" 2>&1 &
+for ((i = 0; i < 6000; i++)); do
   ! pgrep -f "^$scratch/spin" >/dev/null || break
   sleep 0.02
 done
-kill -TERM $!
+runner=$!
+kill -TERM "$runner"
 status=0
-wait $! || status=$?
+wait "$runner" || status=$?
 ((status)) || fail "interrupted, and yet a success"
 [[ $(tail -n 1 "$scratch/interrupted") == '0 passed, 1 failed' ]] || fail "interrupted: $(cat "$scratch/interrupted")"
 [[ -z $(pgrep -f "^$scratch/spin") ]] || fail "interrupted, but its test still runs"

@@ -1,0 +1,145 @@
+"""Parts of scripts/suite alone: which failures are never excused, which line tells the reason, stand-stills."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/suite"))
+from excuses import never_excused
+from outcome import Run
+from stillness import Stillness
+from table import Test
+from watch import LATE, End
+
+
+def a_test(name: str, seconds: int = 60) -> Test:
+    return Test(name, "quick", seconds, True, ("kind",))
+
+
+class Excuses(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.log = Path(folder.name) / "log"
+
+    def never(self, text: str, name: str = "mpi/ring.2", end: End = End(1)) -> str:
+        self.log.write_text(text + "\n")
+        return never_excused(Run(a_test(name), end, 0.0, 1.0, self.log))
+
+    def test_of_a_sanitizer(self) -> None:
+        for line in (
+            "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+            "==12==ERROR: LeakSanitizer: detected memory leaks",
+            "WARNING: ThreadSanitizer: data race (pid=12)",
+            "common/engine/ni.cpp:12:3: runtime error: signed integer overflow",
+        ):
+            self.assertIn("sanitizer", self.never(line), line)
+
+    def test_of_wrong_data(self) -> None:
+        for line in (
+            "FAIL mpi_ring rank 1 of 2 (seed 1): message from 0, 64 bytes: byte 7 is 00, not 01 (receive)",
+            "FAIL rma_atomicity rank 0 of 4 (seed 9): counter is 999",
+            "FAIL mpi_order rank 0 of 2 (seed 1): peer 1: message 4 came, 3 was next (8 bytes)",
+            "  frame 12 is wrong",
+            "  explicitly with message: frame 3 differs, size 8",
+        ):
+            self.assertIn("wrong", self.never(line), line)
+
+    def test_of_a_signal(self) -> None:
+        for line in (
+            "mpirun noticed that process rank 1 with PID 0 on node a exited on signal 11 (Segmentation fault).",
+            "[a:12] *** Process received signal ***",
+            "  due to a fatal error condition:",
+            "tests/kinds.sh: line 64:  4711 Segmentation fault      (core dumped) lfc_unit",
+            "Aborted (core dumped)",
+        ):
+            self.assertIn("a signal", self.never(line), line)
+        for status in (-11, 134, 136, 138, 139):
+            self.assertIn("a signal", self.never("nothing", end=End(status)))
+
+    def test_of_a_build(self) -> None:
+        for line in ("ninja: build stopped: subcommand failed.", "the build 'default' has failed before"):
+            self.assertIn("a build", self.never(line), line)
+
+    def test_by_name(self) -> None:
+        for name in ("build", "asan/build", "asan/unit", "tsan/sim", "fuzz/20s", "sim/100", "small/mpi", "coll/stock.4"):
+            self.assertTrue(self.never("nothing", name), name)
+            self.assertTrue(self.never("TIME IS UP: it did not end", name, End(1, timed_out=True)), name)
+        self.assertTrue(self.never("nothing", "check/format"))
+        self.assertFalse(self.never("TIME IS UP: it did not end", "check/format", End(1, timed_out=True)))
+
+    def test_may_be_excused(self) -> None:
+        for line in (
+            "FAILED: the job still runs after 10 s",
+            "HANG mpi_ring rank 0 of 2, thread 0: receive of 64 bytes from 1",
+            "FAIL neon_scenarios rank 0 of 8 (seed 1): put blocked for 0.2 s",
+            "FAIL progress_late rank 0 of 3 (seed 1): row 'wait': served 14 times in 120 calls",
+            "tests/unit/engine/ni_test.cpp:12: FAILED:",
+            "late: a put took 0.2 s, bound 0.1 s",
+        ):
+            self.assertEqual(self.never(line), "", line)
+        self.assertEqual(self.never("late: 4 times, bound 3", end=End(LATE)), "")
+        self.assertTrue(self.never("late: 4 times, bound 3\nWARNING: ThreadSanitizer: data race", end=End(LATE)))
+
+    def test_what_ends_a_hang_is_no_failure(self) -> None:
+        stacks = "TIME IS UP: it did not end\nmpirun noticed that process rank 0 exited on signal 9 (Killed)."
+        self.assertEqual(self.never(stacks, end=End(1, timed_out=True)), "")
+        self.assertTrue(self.never("ERROR: AddressSanitizer: x\n" + stacks, end=End(1, timed_out=True)))
+
+    def test_ranks_killed_on_purpose(self) -> None:
+        line = "mpirun noticed that process rank 1 with PID 0 on node a exited on signal 9 (Killed)."
+        self.assertEqual(self.never(line, "fault/killed_rank"), "")
+        self.assertTrue(self.never(line, "mpi/ring.2"))
+        self.assertTrue(self.never(line.replace("9 (Killed)", "11 (Segmentation fault)"), "fault/killed_rank"))
+
+    def test_the_reason_is_the_line_that_tells_most(self) -> None:
+        for text, reason in (
+            ("start\nFAILED: no line\n--- output\nend", "FAILED: no line"),
+            ("FAIL x\nlate: 4 times, bound 3", "late: 4 times, bound 3"),
+            ("FAIL x\nTIME IS UP: y\nstacks", "TIME IS UP: y"),
+            ("one\n  two\n\n", "two"),
+            ("", "exit code 1"),
+        ):
+            self.log.write_text(text)
+            self.assertEqual(Run(a_test("x"), End(1), 0.0, 1.0, self.log).reason(), reason)
+
+
+class Stillnesses(unittest.TestCase):
+    def setUp(self) -> None:
+        self.now = 100.0
+        self.asleep = 0.0  # seconds by which each sleep is longer
+        self.stillness = Stillness(clock=lambda: self.now, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds + self.asleep
+
+    def look(self, asleep: float) -> None:
+        self.asleep = asleep
+        self.stillness.look()
+
+    def test_load_is_no_stillness(self) -> None:
+        for asleep in (0.0, 0.5, 0.9):
+            self.look(asleep)
+        self.assertEqual(self.stillness.during(0, 1000), 0)
+        self.assertEqual(self.stillness.summary(), "the machine stood still: never")
+
+    def test_a_short_one_is_told_and_excuses_nothing(self) -> None:
+        self.look(3)
+        self.assertEqual(self.stillness.during(0, 1000), 0)
+        self.assertEqual(self.stillness.summary(), "the machine stood still: 3.1 s (1 times, at most 3.1 s)")
+
+    def test_a_long_one_excuses_what_ran_meanwhile(self) -> None:
+        self.look(0)
+        begin = self.now
+        self.look(48)
+        end = self.now
+        self.look(2)
+        for start, stop in ((begin - 1, begin + 1), (begin + 1, begin + 2), (end - 1, end + 1), (0, 1000)):
+            self.assertAlmostEqual(self.stillness.during(start, stop), 48.1)
+        for start, stop in ((0, begin), (end, 1000)):
+            self.assertEqual(self.stillness.during(start, stop), 0)
+        self.assertEqual(self.stillness.summary(), "the machine stood still: 50.2 s (2 times, at most 48.1 s)")
+
+
+unittest.main()
