@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,9 @@ import table
 import unsteady
 from again import Again
 from guests import Guests
+from load import Load
+from parts import part
+from repeat import repeat
 from report import Report, say
 from runner import Runner
 from stillness import Stillness
@@ -39,16 +43,24 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--no-setup", action="store_true")
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--repeat", type=int, default=0)
+    parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--part", default="1/1")
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         die(f"unknown option '{unknown[0]}' (see --help)")
-    if not 1 <= options.patience <= 99:
-        die(f"--patience must be 1 to 99, not '{options.patience}'")
+    for name, least, most in (("patience", 1, 99), ("repeat", 0, 9999), ("load", 0, 99)):
+        if not least <= getattr(options, name) <= most:
+            die(f"--{name} must be {max(least, 1)} to {most}, not '{getattr(options, name)}'")
+    which = re.fullmatch(r"(\d{1,2})/(\d{1,2})", options.part)
+    if not which or not 1 <= int(which[1]) <= int(which[2]):
+        die(f"--part must be K/N with K from 1 to N, and N at most 99, not '{options.part}'")
+    options.part = (int(which[1]), int(which[2]))
     return options
 
 
 def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.Test]:
-    """Those of the levels that are asked for, and of the names."""
+    """Those of the levels, of the names and of the part that are asked for."""
     levels = {"quick": ("quick",), "full": ("quick", "full"), "nightly": ("quick", "full", "nightly")}[options.level]
     if options.with_ompi5:
         levels += ("ompi5", "ompi5-all")
@@ -59,6 +71,9 @@ def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.T
     tests = [test for test in tests if any(fnmatchcase(test.name, pattern) for pattern in patterns)]
     if not tests:
         die(f"no test is called '{' '.join(options.only)}' (--list shows the names)")
+    tests = part(tests, *options.part)
+    if not tests:
+        die(f"there are too few tests for part {options.part[0]} of {options.part[1]}")
     return tests
 
 
@@ -79,10 +94,14 @@ def run(tests: list[table.Test], kinds: Path, known: dict[str, str], options: ar
     stillness, report = Stillness(), Report()
     stillness.start()
     runner = Runner(kinds, build / "test-logs", options.patience)
-    guests = Guests(lab, tests)
+    guests = Guests(lab, tests * max(options.repeat, 1))
     again = Again(runner, report, stillness, guests, known)
     try:
-        again.run(tests, options.keep_going, options.once)
+        with Load(options.load):
+            if options.repeat:
+                repeat(tests, options.repeat, runner, report, guests)
+            else:
+                again.run(tests, options.keep_going, options.once)
     finally:
         for number in signals:
             signal.signal(number, signal.SIG_IGN)

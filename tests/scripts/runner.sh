@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/test itself: what passes, fails, hangs, is skipped or leaves something running is told apart and counted. What
-# becomes of tests that have failed: again.sh.
+# scripts/test itself: what passes, fails, hangs, is skipped or leaves something running is told apart and counted; its
+# options choose, repeat and divide tests. What becomes of tests that have failed: again.sh.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -30,6 +30,21 @@ meets() {
   done
   return 1
 }
+# Fails each third time.
+flickers() {
+  echo flickers >>"$scratch/order"
+  ((\$(grep -c flickers "$scratch/order") % 3)) || { echo "the third time"; return 1; }
+}
+notes() { echo notes >>"$scratch/order"; }
+# Beside so many busy loops, that compute.
+is_loaded() {
+  local pids pid
+  mapfile -t pids < <(pgrep -f "getppid\(\) == \$PPID:")
+  [[ \${#pids[@]} == "\$1" ]]
+  for pid in "\${pids[@]}"; do
+    until ((\$(awk '{ print \$14 }' "/proc/\$pid/stat") > 10)); do sleep 0.1; done
+  done
+}
 # A guest of this run, as scripts/rdma-box finds it.
 box() { echo "$boxes/\${LFC_LAB}n1"; }
 starts_guest() { mkdir -p "\$(box)"; }
@@ -49,10 +64,13 @@ quick    10       all    fails        fails
 quick    2        all    hangs        hangs
 quick    10       all    leaves       leaves
 nightly  10       all    later        passes
+nightly  10       all    flickers     flickers
+nightly  10       all    notes        notes
 nightly  10       all    rdma/first   starts_guest
 nightly  10       all    rdma/last    has_guest
 nightly  10       all    behind       has_no_guest
 level    seconds  cores  name         kind       which
+nightly  300      all    loaded       is_loaded  2
 nightly  10       1      meet/{which}   meets      a|b
 nightly  10       all    alone/{which}  is_alone   a|b
 level    seconds  cores  name                       kind  ranks  program                      arguments
@@ -99,6 +117,45 @@ has '^seconds by part: passes [0-9.]+, '
 # Guests go down behind the last test that needs one.
 expect 0 '^3 passed, 0 failed$' run --nightly --only 'rdma/*' behind
 
+# Many times in turn.
+expect 1 '^flickers: 2 of 6 failed$' run --nightly --repeat 6 --only flickers notes
+has '^notes: 0 of 6 failed$'
+has '^FAILED flickers [0-9.]+s \(3 of 6\): the third time \(log: .*/flickers.3.log\)$'
+has '^ok notes [0-9.]+s \(6 of 6\)$'
+lacks 'runs again'
+[[ $(tail -n 1 <<<"$output") == '10 passed, 2 failed' ]] || fail "that is not the last line: $output"
+[[ $(paste -sd ' ' "$scratch/order") == "$(printf 'flickers notes %.0s' {1..6} | sed 's/ $//')" ]] || fail "not in turn"
+logs=("$scratch"/build/test-logs/flickers.*)
+[[ ${logs[*]##*/} == 'flickers.3.log flickers.6.log' ]] || fail "these logs are kept: ${logs[*]}"
+[[ $(<"${logs[1]}") == 'the third time' ]] || fail "in the log: $(<"${logs[1]}")"
+expect 0 '^skips: 0 of 2 failed, 2 skipped$' run --repeat 2 --only skips
+expect 1 "^test: --repeat must be 1 to 9999, not '-1'" run --repeat -1
+expect 1 "^test: .*'often'" run --repeat often
+
+expect 0 '^1 passed, 0 failed$' run --nightly --load 2 --only loaded
+expect 1 "^test: --load must be 1 to 99, not '100'" run --load 100
+
+# Parts: each test in one of them, those that share a build in the same, and `build` in each.
+mkdir "$scratch/parts"
+cat >"$scratch/parts/suite.table" <<'T'
+level  seconds  cores  name        kind
+quick  900      all    build       passes
+quick  100      all    long        passes
+quick  60       all    a/build     passes
+quick  60       all    short/1     passes
+quick  30       all    a/test      passes
+quick  20       all    short/2     passes
+T
+parts() { LFC_SUITE=$scratch/parts "$tree/scripts/test" --no-setup --list "$@"; }
+expect 0 '^build$' parts --part 1/2
+[[ $output == $'build\nlong\nshort/2' ]] || fail "part 1 of 2: $output"
+expect 0 '^build$' parts --part 2/2
+[[ $output == $'build\na/build\nshort/1\na/test' ]] || fail "part 2 of 2: $output"
+expect 0 '^long$' parts --part 1/2 --only 'l*' 's*'
+[[ $output == 'long' ]] || fail "part 1 of 2 of three tests: $output"
+expect 1 '^test: there are too few tests for part 3 of 3' parts --part 3/3 --only long 'short/1'
+for wrong in 0/2 3/2 2 1/100 a/b; do expect 1 "^test: --part must be K/N .* not '$wrong'" parts --part "$wrong"; done
+
 (($(nproc) < 2)) || expect 0 '^2 passed, 0 failed$' run --nightly --only 'meet/*'
 expect 0 '^2 passed, 0 failed$' run --nightly --only 'alone/*'
 
@@ -119,17 +176,19 @@ has '^FAILED leaves \(fails 3 of 3; never excused: LEFT RUNNING; '
 [[ -z $(pgrep -fx "sleep $nap") && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
 
 # Interrupted: what ran is ended, and the last line still says so.
-LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --patience 99 --only hangs \
+LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --load 1 --patience 99 --only hangs \
   >"$scratch/interrupted" 2>&1 &
 for ((i = 0; i < 6000; i++)); do
   ! pgrep -f "^$scratch/spin" >/dev/null || break
   sleep 0.02
 done
 runner=$!
+[[ -n $(pgrep -f "getppid\(\) == $runner:") ]] || fail "there is no load"
 kill -TERM "$runner"
 status=0
 wait "$runner" || status=$?
 ((status)) || fail "interrupted, and yet a success"
+[[ -z $(pgrep -f "getppid\(\) == $runner:") ]] || fail "interrupted, but its load still runs"
 [[ $(tail -n 1 "$scratch/interrupted") == '0 passed, 1 failed' ]] || fail "interrupted: $(cat "$scratch/interrupted")"
 [[ -z $(pgrep -f "^$scratch/spin") ]] || fail "interrupted, but its test still runs"
 echo "told apart and counted"

@@ -1,4 +1,4 @@
-"""Parts of scripts/suite alone: which failures are never excused, which line tells the reason, stand-stills."""
+"""Parts of scripts/suite alone: which failures are never excused, which line tells the reason, stand-stills, parts."""
 
 import sys
 import tempfile
@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/suite"))
 from excuses import never_excused
 from outcome import Run
+from parts import part
 from stillness import Stillness
 from table import Test
 from watch import LATE, End
@@ -140,6 +141,30 @@ class Stillnesses(unittest.TestCase):
         for start, stop in ((0, begin), (end, 1000)):
             self.assertEqual(self.stillness.during(start, stop), 0)
         self.assertEqual(self.stillness.summary(), "the machine stood still: 50.2 s (2 times, at most 48.1 s)")
+
+
+class Parts(unittest.TestCase):
+    tests = [a_test("build", 900), a_test("x/build", 500), *(a_test(f"x/{i}", 10) for i in range(5))] + [
+        a_test(f"y/{i}", 30 + i) for i in range(50)
+    ]
+
+    def test_each_test_is_in_one_part(self) -> None:
+        for parts in (1, 2, 3, 7):
+            divided = [part(self.tests, number, parts) for number in range(1, parts + 1)]
+            for test in self.tests:
+                count = sum(test in chosen for chosen in divided)
+                self.assertEqual(count, parts if test.name == "build" else 1, (parts, test.name))
+
+    def test_parts_are_alike_and_in_order(self) -> None:
+        divided = [part(self.tests, number, 3) for number in (1, 2, 3)]
+        seconds = [sum(test.seconds for test in chosen) for chosen in divided]
+        self.assertLess(max(seconds) - min(seconds), 80)  # one test of y
+        for chosen in divided:
+            self.assertEqual(chosen, sorted(chosen, key=self.tests.index))
+
+    def test_what_shares_a_build_stays_together(self) -> None:
+        for chosen in (part(self.tests, number, 3) for number in (1, 2, 3)):
+            self.assertIn(sum(test.name.startswith("x/") for test in chosen), (0, 6))
 
 
 unittest.main()

@@ -1,0 +1,28 @@
+"""Divides tests into parts with similar time limits, for machines that run one part each.
+
+Tests that share a build of their own (asan/build and asan/*) stay in one part. The row `build` is in every part: a test
+that builds has only its own limit for it.
+"""
+
+from table import Test
+
+
+def part(tests: list[Test], number: int, parts: int) -> list[Test]:
+    """The part of this number, from 1; in the order of the table."""
+    everywhere = [test for test in tests if test.name == "build"]
+    groups: dict[str, list[Test]] = {}
+    names = {test.name for test in tests}
+    for test in tests:
+        first = test.name.partition("/")[0]
+        if test not in everywhere:
+            groups.setdefault(first if f"{first}/build" in names else test.name, []).append(test)
+    chosen: list[list[Test]] = [[] for _ in range(parts)]
+    # The longest first, each to the part that has least so far.
+    for group in sorted(groups.values(), key=_seconds, reverse=True):
+        min(chosen, key=_seconds).extend(group)
+    mine = set(everywhere) | set(chosen[number - 1])
+    return [test for test in tests if test in mine]
+
+
+def _seconds(tests: list[Test]) -> int:
+    return sum(test.seconds for test in tests)
