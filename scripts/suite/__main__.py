@@ -11,6 +11,7 @@ import tempfile
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import machine
 import table
 import unsteady
 from again import Again
@@ -132,6 +133,7 @@ def main() -> None:
             sys.exit(1)
     cores = len(os.sched_getaffinity(0))
     say(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {cores} cores")
+    say(*machine.describe())
     sys.exit(0 if run(tests, suite / "kinds.sh", known, options) else 1)
 
 
