@@ -8,15 +8,37 @@ static void construct_fragment(lfc_btl_fragment* fragment) {
 }
 OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragment, NULL);
 
-/* NULL: the peer has no share left; ob1 tries again when a fragment has come back. */
-static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoint_t* endpoint,
-                              uint8_t order, uint32_t flags, size_t size,
-                              enum lfc_purpose purpose) {
-  if (!lfc_share_take(&endpoint->shares, purpose)) {
+/* With room for just as many bytes: beyond the limit there may be a fragment for each message that is under way. */
+static lfc_btl_fragment* make_fragment(size_t bytes) {
+  lfc_btl_fragment* fragment = malloc(sizeof *fragment + bytes);
+  if (fragment != NULL) OBJ_CONSTRUCT(fragment, lfc_btl_fragment);
+  return fragment;
+}
+
+static void release(lfc_btl_fragment* fragment) {
+  if (fragment->home != NULL) {
+    lfc_list_return(fragment->home, &fragment->base.super);
+    return;
+  }
+  OBJ_DESTRUCT(fragment);
+  free(fragment);
+}
+
+/* With room for `bytes`. NULL: the peer has no share left; ob1 tries again when a fragment has come back. */
+static lfc_btl_fragment* take(struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
+                              uint32_t flags, size_t bytes, enum lfc_purpose purpose) {
+  const bool threads = mca_btl_lfc_component.options.threads || opal_using_threads();
+  const enum lfc_share share = lfc_share_take(&endpoint->shares, threads ? LFC_THREADED : purpose);
+  if (share == LFC_NO_SHARE) {
     lfc_channels_stop();
     return NULL;
   }
-  lfc_btl_fragment* fragment = (lfc_btl_fragment*)lfc_list_take(list);
+  opal_free_list_t* list = share == LFC_BEYOND_LIMIT     ? NULL
+                           : bytes <= kHeaderRoom        ? &lfc_btl.headers
+                           : bytes <= lfc_btl.eager_room ? &lfc_btl.eager
+                                                         : &lfc_btl.large;
+  lfc_btl_fragment* fragment =
+      list == NULL ? make_fragment(bytes) : (lfc_btl_fragment*)lfc_list_take(list);
   if (fragment == NULL) {
     lfc_channels_stop();
     lfc_share_give_back(&endpoint->shares);
@@ -30,23 +52,15 @@ static lfc_btl_fragment* take(opal_free_list_t* list, struct mca_btl_base_endpoi
   fragment->base.des_segments = fragment->segments;
   fragment->base.des_segment_count = 1;
   fragment->segments[0].seg_addr.pval = fragment->bytes;
-  fragment->segments[0].seg_len = size;
+  fragment->segments[0].seg_len = bytes;
   return fragment;
-}
-
-static lfc_btl_fragment* take_with_room(struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
-                                        uint32_t flags, size_t size, enum lfc_purpose purpose) {
-  opal_free_list_t* list = size <= kHeaderRoom          ? &lfc_btl.headers
-                           : size <= lfc_btl.eager_room ? &lfc_btl.eager
-                                                        : &lfc_btl.large;
-  return take(list, endpoint, order, flags, size, purpose);
 }
 
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
                                          struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
                                          size_t size, uint32_t flags) {
   if (size > btl->btl_max_send_size) return NULL;
-  lfc_btl_fragment* fragment = take_with_room(endpoint, order, flags, size, LFC_BEGIN);
+  lfc_btl_fragment* fragment = take(endpoint, order, flags, size, LFC_BEGIN);
   return fragment == NULL ? NULL : &fragment->base;
 }
 
@@ -54,7 +68,7 @@ int lfc_btl_free(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descript
   lfc_btl_fragment* fragment = (lfc_btl_fragment*)descriptor;
   (void)btl;
   lfc_share_give_back(&fragment->endpoint->shares);
-  lfc_list_return(fragment->home, &fragment->base.super);
+  release(fragment);
   return OPAL_SUCCESS;
 }
 
@@ -69,8 +83,7 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
   if (*size > btl->btl_max_send_size - reserve) *size = btl->btl_max_send_size - reserve;
 
   lfc_btl_fragment* fragment =
-      in_place ? take(&lfc_btl.headers, endpoint, order, flags, reserve, LFC_GO_ON)
-               : take_with_room(endpoint, order, flags, reserve + *size, LFC_GO_ON);
+      take(endpoint, order, flags, in_place ? reserve : reserve + *size, LFC_GO_ON);
   if (fragment == NULL) return NULL;
 
   struct iovec piece = {.iov_base = in_place ? NULL : fragment->bytes + reserve, .iov_len = *size};
@@ -109,7 +122,7 @@ static void complete(lfc_btl_fragment* fragment, int status) {
   } else {
     lfc_share_give_back(shares);
   }
-  lfc_list_return(fragment->home, &fragment->base.super);
+  release(fragment);
 }
 
 void lfc_btl_sent(lfc_message* message, enum lfc_result result) {

@@ -1,4 +1,4 @@
-/* Several threads may call. The counts order nothing, so they are relaxed. */
+/* Several threads may call at a time, but then nothing is refused. The counts order nothing, so they are relaxed. */
 #include "shares.h"
 
 /* The last refusal of all peers: its number, and in the lowest bit the module of its peer. */
@@ -40,16 +40,13 @@ bool lfc_shares_hold(const lfc_shares* shares) {
 
 /* False: it must not be refused. */
 static bool refuse(lfc_shares* shares, enum lfc_purpose purpose) {
-  uint64_t last = load(&refusals);
-  uint64_t number;
-  do {
-    const bool kept = last > load(&seen_through);
-    if (kept && module_of(last) != shares->module) return false;
-    if (kept && purpose == LFC_GO_ON && visited != 0 && visited != 1u + module_of(last))
-      return false;
-    number = (((last >> 1) + 1) << 1) | shares->module;
-  } while (!__atomic_compare_exchange_n(&refusals, &last, number, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
+  const uint64_t last = load(&refusals);
+  const bool kept = last > load(&seen_through);
+  if (purpose == LFC_THREADED) return false;
+  if (kept && module_of(last) != shares->module) return false;
+  if (kept && purpose == LFC_GO_ON && visited != 0 && visited != 1u + module_of(last)) return false;
+  const uint64_t number = (((last >> 1) + 1) << 1) | shares->module;
+  __atomic_store_n(&refusals, number, __ATOMIC_RELAXED);
   __atomic_store_n(&shares->refused, number, __ATOMIC_RELAXED);
   return true;
 }
@@ -58,17 +55,17 @@ void lfc_shares_init(lfc_shares* shares, unsigned limit, enum lfc_module module)
   *shares = (lfc_shares){.left = limit, .limit = limit, .module = module};
 }
 
-bool lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose) {
-  if (walking && take_one(&shares->aside)) return true;
+enum lfc_share lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose) {
+  if (walking && take_one(&shares->aside)) return LFC_SHARE;
   if (!lfc_shares_left(shares) && load(&shares->refused) <= load(&seen_through))
     give_aside_back(shares);
-  if (take_one(&shares->left)) return true;
+  if (take_one(&shares->left)) return LFC_SHARE;
   if (!refuse(shares, purpose)) {
     add(&shares->beyond, 1);
-    return true;
+    return LFC_BEYOND_LIMIT;
   }
   stopped = true;
-  return false;
+  return LFC_NO_SHARE;
 }
 
 /* Taken from those set aside, or while ob1 kept nothing. */
@@ -92,14 +89,10 @@ struct lfc_walk lfc_walk_begin(lfc_shares* shares) {
 
 void lfc_walk_end(lfc_shares* shares, const struct lfc_walk* walk) {
   if (!stopped) {
-    /* What another thread was refused meanwhile may not be in the list yet: a later callback finds it,
-     * if there is to be one. */
-    const bool others = load(&refusals) != walk->refusals;
-    const bool last = load(&shares->left) + load(&shares->aside) == shares->limit;
-    /* Of what is kept for the other module it has seen nothing. */
-    if (!others && module_of(walk->refusals) == shares->module)
+    /* This walk has seen nothing of what ob1 keeps for the other module. */
+    if (module_of(walk->refusals) == shares->module)
       __atomic_store_n(&seen_through, walk->refusals, __ATOMIC_RELAXED);
-    if (!others || last) give_aside_back(shares);
+    give_aside_back(shares);
   }
   lfc_visit_end(walk->visit);
   walking = walk->outer;

@@ -6,7 +6,7 @@
  * nothing may go to a peer while ob1 keeps something for it:
  *
  *   if (lfc_shares_left(&shares)) send at once;
- *   else if (!lfc_share_take(&shares)) ob1 keeps it;
+ *   else if (lfc_share_take(&shares, purpose) == LFC_NO_SHARE) ob1 keeps it;
  *   ...
  *   const struct lfc_walk walk = lfc_walk_begin(&shares);    the fragment has been sent
  *   callback();                                              from there ob1 takes shares for its list
@@ -24,7 +24,9 @@
  * refused; and what is sent there, or to the other's peers, is not told to be sent before the next progress. What is
  * given instead of refused goes beyond the limit.
  *
- * Not in reach: a thread that is interrupted inside ob1, between a refusal and the list.
+ * Where several threads call MPI at a time nothing is refused. A refused thread may still wait for the lock of ob1's
+ * list while a callback goes through the list and finds nothing. Its message would then stay in the list, without a
+ * callback, and later ones would pass it. ob1 has no call that tells whether a message is in its list.
  */
 #ifndef LFC_BTL_SHARES_H
 #define LFC_BTL_SHARES_H
@@ -48,8 +50,11 @@ typedef struct lfc_shares {
   uint64_t refused; /* the last refusal, among those of all peers */
 } lfc_shares;
 
-/* What ob1 wants a share for: to begin with a message (or for a word of its own), or to go on with one. */
-enum lfc_purpose { LFC_BEGIN, LFC_GO_ON };
+/* What ob1 wants a share for: to begin with a message (or for a word of its own), or to go on with one. LFC_THREADED:
+ * for either, where several threads may call at a time. */
+enum lfc_purpose { LFC_BEGIN, LFC_GO_ON, LFC_THREADED };
+
+enum lfc_share { LFC_NO_SHARE, LFC_SHARE, LFC_BEYOND_LIMIT };
 
 /* For a peer of which module this thread is in a callback of ob1's: 1 + the module; 0: in none. It is asked for the
  * place once, which costs more than to write to it. */
@@ -71,8 +76,8 @@ static inline bool lfc_shares_left(const lfc_shares* shares) {
 }
 
 void lfc_shares_init(lfc_shares* shares, unsigned limit, enum lfc_module module);
-/* False: ob1 has to keep what it was for. */
-bool lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose);
+/* LFC_NO_SHARE: ob1 has to keep the message. LFC_THREADED is never answered so. */
+enum lfc_share lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose);
 /* One that was not used, or for which ob1 is not called back. */
 void lfc_share_give_back(lfc_shares* shares);
 struct lfc_walk lfc_walk_begin(lfc_shares* shares);
