@@ -60,5 +60,4 @@ def _own_lines(run: Run) -> list[str]:
 def _is_expected(name: str, what: str, line: str) -> bool:
     if what == "a wrong result":
         return _MEASURED.search(line) is not None
-    kills = any(fnmatchcase(name, pattern) for pattern in _KILLS)
-    return what == "a signal" and kills and _KILLED.search(line) is not None
+    return any(fnmatchcase(name, pattern) for pattern in _KILLS) and _KILLED.search(line) is not None
