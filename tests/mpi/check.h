@@ -231,6 +231,13 @@ static inline bool has_option(int argc, char** argv, const char* name) {
   return false;
 }
 
+// Two thirds of the limit of the row of tests/suite.table, which scripts/test --patience multiplies, if that is more.
+static inline unsigned watchdog_seconds(void) {
+  const char* const limit = getenv("LFC_TEST_LIMIT");
+  const unsigned of_row = limit != NULL ? (unsigned)strtoul(limit, NULL, 10) / 3 * 2 : 0;
+  return of_row > patience ? of_row : patience;
+}
+
 static inline void check_start(int* argc, char*** argv, int threads) {
   const char* slash = strrchr((*argv)[0], '/');
   snprintf(program_name, sizeof program_name, "%s", slash != NULL ? slash + 1 : (*argv)[0]);
@@ -239,7 +246,7 @@ static inline void check_start(int* argc, char*** argv, int threads) {
   if (build != NULL) snprintf(look_program, sizeof look_program, "%s/default/bin/lfc-look", build);
   snprintf(look_pid, sizeof look_pid, "%ld", (long)getpid());
   signal(SIGALRM, on_alarm);
-  alarm((unsigned)option(*argc, *argv, "--limit", patience));
+  alarm((unsigned)option(*argc, *argv, "--limit", watchdog_seconds()));
   int provided = 0;
   MPI_Init_thread(argc, argv, threads, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);

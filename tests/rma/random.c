@@ -444,7 +444,7 @@ int main(int argc, char** argv) {
   const uint64_t first = seed;
   for (long i = 0; i < programs; ++i) {
     seed = first + (uint64_t)i;
-    alarm((unsigned)option(argc, argv, "--limit", patience));
+    alarm((unsigned)option(argc, argv, "--limit", watchdog_seconds()));
     run_program(seed, phases, flavors, only, !has_option(argc, argv, "--one"));
   }
   free(bases);
