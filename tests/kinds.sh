@@ -283,7 +283,8 @@ coll_ahead() { # coll_ahead POLICY WINDOW
 }
 
 # Trees that deadlock, and recover: with the default delay a round takes less than a third of the time that it takes with a
-# delay of 10 ms. Both times are timers': some 30 recoveries of a round, one behind the other.
+# delay of 10 ms. Both times are timers': some 30 recoveries of a round, one behind the other. Where 15 other programs want
+# the processors, waiting for them is most of both, and the test ends as late.
 recovery_factor() {
   local output=$LFC_TEST_STATE/together.$$ delay took=()
   for delay in '' +coll_lfc_recovery_delay=10000; do
@@ -293,8 +294,10 @@ recovery_factor() {
     grep -q '^lfc-stats .* recoveries=[1-9]' "$output" || { echo "nothing was recovered"; return 1; }
   done
   awk -v usual="${took[0]}" -v slow="${took[1]}" 'BEGIN {
-    printf "%.1f times as fast as with a delay of 10 ms\n", slow / usual
-    exit !(usual > 0 && 3 * usual < slow)
+    if (usual <= 0) exit 1
+    in_time = slow > 3 * usual
+    printf "%sa round is %.1f times as fast as with a delay of 10 ms, bound 3\n", in_time ? "" : "late: ", slow / usual
+    exit in_time ? 0 : 76
   }'
 }
 
