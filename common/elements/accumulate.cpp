@@ -12,6 +12,7 @@
 
 #include "elements/combine.hpp"
 #include "elements/element_types.hpp"
+#include "sync/atomic_fence.hpp"
 
 namespace lfc {
 namespace {
@@ -367,12 +368,12 @@ inline bool change_single(Accumulation what, std::byte* target, const std::byte*
   });
 }
 
-[[gnu::noinline]] void accumulate_row(Accumulation what, std::byte* target,
+[[gnu::noinline]] bool accumulate_row(Accumulation what, std::byte* target,
                                       const std::byte* operand, std::byte* old, std::uint64_t count,
                                       ElementGuard guard) {
   if (count == 1 && guard.hold == Hold::shared) {
     const std::lock_guard held(guard.lock);
-    if (change_single(what, target, operand, old)) return;
+    if (change_single(what, target, operand, old)) return kAtomicsAreFences;
   }
   const std::uint64_t bytes = count * size_of(what.element);
   if (guard.hold == Hold::alone && bytes <= kHeldBytes) {
@@ -380,18 +381,21 @@ inline bool change_single(Accumulation what, std::byte* target, const std::byte*
     const std::lock_guard held(guard.lock);
     if (old != nullptr) std::memcpy(old, target, bytes);
     if (combine != nullptr) combine(target, operand, target, count);
-    return;
+    return false;
   }
   const Together together(what);
-  if (guard.hold == Hold::alone)
-    return in_parts(guard.lock, together.size, operand, old, bytes,
-                    [&](const std::byte* from, std::byte* before, std::uint64_t length) {
-                      together.change(target, from, before, length);
-                      target += length;
-                    });
+  if (guard.hold == Hold::alone) {
+    in_parts(guard.lock, together.size, operand, old, bytes,
+             [&](const std::byte* from, std::byte* before, std::uint64_t length) {
+               together.change(target, from, before, length);
+               target += length;
+             });
+    return false;
+  }
   const Run run{0, bytes, 0, 1};
   Cursor cursor({&run, 1}, 0, 1, 0);
   accumulate(what, cursor, target, operand, old, run.length, guard);
+  return false;
 }
 
 // False: not a word that the CPU changes at once.
@@ -407,27 +411,30 @@ inline bool swap_single(std::byte* target, const std::byte* compare, const std::
   }
 }
 
-[[gnu::noinline]] void swap_locked(std::byte* target, const std::byte* compare,
+[[gnu::noinline]] bool swap_locked(std::byte* target, const std::byte* compare,
                                    const std::byte* value, std::byte* old, std::size_t size,
                                    ElementLock& lock) {
   const std::lock_guard held(lock);
-  if (swap_single(target, compare, value, old, size)) return;
+  if (swap_single(target, compare, value, old, size)) return kAtomicsAreFences;
   std::memcpy(old, target, size);
   if (std::memcmp(old, compare, size) == 0) std::memcpy(target, value, size);
+  return false;
 }
 
 }  // namespace
 
-void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+bool accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard) {
-  if (count == 1 && guard.hold == Hold::none && change_single(what, target, operand, old)) return;
-  accumulate_row(what, target, operand, old, count, guard);
+  if (count == 1 && guard.hold == Hold::none && change_single(what, target, operand, old))
+    return kAtomicsAreFences;
+  return accumulate_row(what, target, operand, old, count, guard);
 }
 
-void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
+bool compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
                       std::byte* old, std::size_t size, ElementGuard guard) {
-  if (guard.hold == Hold::none && swap_single(target, compare, value, old, size)) return;
-  swap_locked(target, compare, value, old, size, guard.lock);
+  if (guard.hold == Hold::none && swap_single(target, compare, value, old, size))
+    return kAtomicsAreFences;
+  return swap_locked(target, compare, value, old, size, guard.lock);
 }
 
 }  // namespace lfc

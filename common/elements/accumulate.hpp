@@ -129,8 +129,9 @@ struct Accumulation {
 void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementGuard guard);
 
-// The same for `count` elements that follow each other; faster for one.
-void accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
+// The same for `count` elements that follow each other; faster for one. True: the change was a fence as well. False:
+// later loads of the caller may overtake its stores.
+bool accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard);
 
 // The same for operands that lie where `operands` walks over them, if both sides are pairs at equal distances. False:
@@ -149,8 +150,8 @@ bool accumulate_pairs(Accumulation what, std::byte* target, const std::byte* ope
                       std::uint64_t count, ElementLock& lock);
 
 // Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
-// they are equal; stores what was there at `old`. `size` is at most 16.
-void compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
+// they are equal; stores what was there at `old`. `size` is at most 16. The result is that of the accumulate above.
+bool compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
                       std::byte* old, std::size_t size, ElementGuard guard);
 
 }  // namespace lfc

@@ -9,7 +9,7 @@
 //   order.closed(peer);
 //
 // Nobody waits for what another thread has asked for: who holds it may be waiting for this one.
-// Threads: the host's only one; after for_threads() any, with Ni::Access held, but for any() and settled().
+// Threads: the host's only one; with `threads` any, with Ni::Access held, but for settled().
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace lfc {
 
 class LockOrder {
  public:
-  void for_threads() noexcept { threads_ = true; }
+  explicit LockOrder(bool threads) noexcept : threads_(threads) {}
+
   // Whether others are open, as far as is known.
   bool any() const noexcept { return open_ != 0 || threads_; }
   // Whether settle() has nothing to do; with several threads it has to look.
@@ -78,7 +79,7 @@ class LockOrder {
   std::uint32_t open_ = 0;
   std::vector<Asked>
       asked_;  // one of a thread at most, for none begins the next before it is granted
-  bool threads_ = false;
+  const bool threads_;
 };
 
 }  // namespace lfc

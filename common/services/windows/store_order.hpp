@@ -1,16 +1,19 @@
-// StoreOrder: what one thread's stores to mapped memory, and its loads from it, need of the processor so that a flush
-// has completed what came before it. The processor makes stores visible in order by itself; only loads may overtake
-// them.
+// StoreOrder: the processor fences between the stores to mapped memory of a process and its later loads from it, in all
+// its windows. A flush completes the stores before it, so no later load of the process may overtake them. The processor
+// makes stores visible in order by itself; only loads may overtake them. So a flush leaves the fence to the next load.
 //
 //   order.note_stores(); copy(there, here, 8);            // a put
 //   order.flush();                                        // no fence, if one thread calls MPI
-//   order.before_loads(); copy(here, there, 8);           // a get: the fence that the flush has saved, if it is owed
+//   order.before_loads(); copy(here, there, 8);           // a get: the fence that the flush has saved
 //
-// Threads: the window's callers; with `threads` several at a time, and then each flush is a fence.
+// *Held by* tests/rma/litmus.c.
+// Threads: the callers of all windows. With `threads` several at a time: each flush is a fence, because another thread
+// may make the next load.
 #pragma once
 
 #include <utility>
 
+#include "sync/atomic_fence.hpp"
 #include "sync/fence.hpp"
 
 namespace lfc {
@@ -19,12 +22,19 @@ class StoreOrder {
  public:
   explicit StoreOrder(bool threads) noexcept : threads_(threads) {}
 
-  void note_stores() noexcept { stored_ = true; }
+  // Before or after stores by plain instructions.
+  void note_stores() noexcept {
+    if (!threads_) stored_ = true;
+  }
   void before_loads() noexcept {
     if (unordered_) [[unlikely]]
       all();
   }
-  // A flush of what has been done by loads and stores alone.
+  // Before a CPU atomic, and before loads that follow one.
+  void before_atomic() noexcept {
+    if constexpr (!kAtomicsAreFences) before_loads();
+  }
+  // A flush of operations that were done by loads and stores alone.
   void flush() noexcept {
     if (threads_) {
       full_fence();
@@ -35,11 +45,12 @@ class StoreOrder {
   }
   void all() noexcept {
     full_fence();
-    stored_ = unordered_ = false;
+    if (!threads_) stored_ = unordered_ = false;
   }
 
  private:
   const bool threads_;
+  // Both stay false with `threads`.
   bool stored_ = false;     // not flushed yet
   bool unordered_ = false;  // loads may still overtake stores that a flush has completed
 };

@@ -109,8 +109,10 @@ void Target::combine(Accumulation what, std::byte* memory, std::int64_t base,
                      const std::byte* operands, std::byte* old, std::uint64_t bytes) {
   const std::uint64_t count = bytes / size_of(what.element);
   const ElementGuard guard{memory_.control().elements, memory_.hold(count)};
-  if (runs_.size() == 1 && runs_[0].repeat == 1)
-    return lfc::accumulate(what, memory + (base + runs_[0].offset), operands, old, count, guard);
+  if (runs_.size() == 1 && runs_[0].repeat == 1) {
+    lfc::accumulate(what, memory + (base + runs_[0].offset), operands, old, count, guard);
+    return;
+  }
   Cursor to(runs_, 0, 1, base);
   lfc::accumulate(what, to, memory, operands, old, bytes, guard);
 }

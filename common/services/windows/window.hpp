@@ -207,9 +207,16 @@ inline WindowStatus Window::accumulate_plain(std::uint32_t target, Accumulation 
   if (there == nullptr)
     return plain(result == nullptr ? WindowCall::Kind::accumulate : WindowCall::Kind::fetch, target,
                  what, origin, result, bytes, displacement);
-  order_.before_loads();
-  lfc::accumulate(what, there, static_cast<const std::byte*>(origin),
-                  static_cast<std::byte*>(result), count, elements(target, count));
+  const bool reads_only = what.operation == Accumulate::no_op;
+  if (reads_only) {
+    order_.before_loads();
+  } else {
+    order_.before_atomic();
+  }
+  const bool ordered =
+      lfc::accumulate(what, there, static_cast<const std::byte*>(origin),
+                      static_cast<std::byte*>(result), count, elements(target, count));
+  if (!ordered && !reads_only) order_.note_stores();
   return WindowStatus::ok;
 }
 
@@ -220,7 +227,8 @@ inline bool Window::pairs_plain(std::uint32_t target, Accumulation what, const v
   if (extent != layout.distance || extent == 0 || count == 0) return false;
   std::byte* const there = stores(target, displacement, (count - 1) * extent + layout.used);
   if (there == nullptr) return false;
-  order_.before_loads();
+  order_.before_atomic();  // the element lock
+  order_.note_stores();
   return lfc::accumulate_pairs(what, there, static_cast<const std::byte*>(origin), count,
                                peer(target).control->elements);
 }
@@ -233,10 +241,11 @@ inline WindowStatus Window::swap_plain(std::uint32_t target, const void* compare
     if (!offset_of(target, displacement, offset)) return WindowStatus::range;
     return compare_and_swap(target, compare, value, result, size, offset);
   }
-  // A CPU atomic: nothing is loaded before it.
-  lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
-                        static_cast<const std::byte*>(value), static_cast<std::byte*>(result), size,
-                        elements(target, 1));
+  order_.before_atomic();
+  if (!lfc::compare_and_swap(there, static_cast<const std::byte*>(compare),
+                             static_cast<const std::byte*>(value), static_cast<std::byte*>(result),
+                             size, elements(target, 1)))
+    order_.note_stores();
   return WindowStatus::ok;
 }
 

@@ -192,6 +192,7 @@ Hold Window::host_hold(std::uint64_t count) noexcept {
 
 void Window::execute(const WindowCall& call, Walk& walk) {
   order_.before_loads();
+  if (call.kind != Kind::get) order_.note_stores();
   std::byte* memory = peer(call.target).mapped;
   if (protocol_.memory.dynamic()) {  // ourselves; in the range, as it was when that was checked
     std::int64_t base = 0;
@@ -202,10 +203,8 @@ void Window::execute(const WindowCall& call, Walk& walk) {
     walk.to.set_base(call.there.offset + base);
   }
   switch (call.kind) {
-    case Kind::put:
-      order_.note_stores();
-      return copy(walk.out, call.origin.base, walk.to, memory, call.bytes);
-    case Kind::get: return copy(walk.to, memory, walk.in, call.result.base, call.bytes);
+    case Kind::put: copy(walk.out, call.origin.base, walk.to, memory, call.bytes); break;
+    case Kind::get: copy(walk.to, memory, walk.in, call.result.base, call.bytes); break;
     case Kind::compare_swap: {
       std::array<std::byte, 8> old;
       Piece piece;

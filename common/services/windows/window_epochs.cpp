@@ -4,7 +4,6 @@
 
 #include "machine/process_watch.hpp"
 #include "services/windows/windows.hpp"
-#include "sync/fence.hpp"
 
 namespace lfc {
 namespace {
@@ -17,8 +16,11 @@ constexpr unsigned kWatchPasses = 1 << 15;
 // sooner the shorter a pass is.
 constexpr unsigned kPassesPerDrive = 4;
 
-// What neighbours have stored is seen, and what we have stored is seen by them, as the epoch says.
-void order_memory() noexcept { full_fence(); }
+// The wait of a flush may have made the stores of operations that waited.
+WindowStatus flushed(StoreOrder& order, WindowStatus status) noexcept {
+  order.all();
+  return status;
+}
 
 }  // namespace
 
@@ -27,7 +29,7 @@ WindowEpochs::WindowEpochs(Windows& windows, const Placement& placement, rma::Ca
       protocol_(placement.rank, placement.ranks, placement.flavor, placement.memory, placement.size,
                 placement.control != nullptr ? placement.control : &own_control_,
                 windows.operations(), carrier),
-      order_(placement.threads) {
+      order_(windows.store_order_) {
   if (placement.threads) protocol_.memory.control().singles.shut_out();
 }
 
@@ -83,7 +85,7 @@ WindowStatus WindowEpochs::drain() {
 WindowStatus WindowEpochs::fence_leave(std::span<std::uint32_t> sent) {
   const WindowStatus status = wait_until([&] { return protocol_.origin.all_locally_complete(); });
   windows_.locked([&] { protocol_.epochs.fence_leave(sent); });
-  order_memory();
+  order_.all();
   return status;
 }
 
@@ -91,13 +93,13 @@ WindowStatus WindowEpochs::fence_arrived(std::uint32_t count) {
   protocol_.epochs.fence_expect(count);
   const WindowStatus status = wait_until([&] { return protocol_.epochs.fence_arrived(); });
   protocol_.epochs.fence_next();
-  order_memory();
+  order_.all();
   return status;
 }
 
 void WindowEpochs::fence_enter(bool open) noexcept {
   protocol_.epochs.fence_enter(open);
-  order_memory();
+  order_.all();
 }
 
 // --- Post, start, complete, wait ---
@@ -108,14 +110,14 @@ WindowStatus WindowEpochs::start(std::span<const std::uint32_t> group, bool no_c
 
 WindowStatus WindowEpochs::complete() {
   if (!protocol_.epochs.started()) return WindowStatus::sync;
-  order_memory();
+  order_.all();
   const WindowStatus status = wait_until([&] { return protocol_.epochs.complete_step(); });
   windows_.locked([&] { protocol_.epochs.end_access(); });
   return status;
 }
 
 WindowStatus WindowEpochs::post(std::span<const std::uint32_t> group, bool no_check) {
-  order_memory();
+  order_.all();
   return windows_.locked([&] { return protocol_.epochs.post(group, no_check); });
 }
 
@@ -123,7 +125,7 @@ WindowStatus WindowEpochs::wait() {
   if (!protocol_.epochs.exposed()) return WindowStatus::sync;
   const WindowStatus status = wait_until([&] { return protocol_.epochs.exposure_ended(); });
   protocol_.epochs.end_exposure();
-  order_memory();
+  order_.all();
   return status;
 }
 
@@ -143,7 +145,7 @@ WindowStatus WindowEpochs::test(bool& flag) {
   });
   if (status == WindowStatus::lost || !flag) return status;
   protocol_.epochs.end_exposure();
-  order_memory();
+  order_.all();
   return status;
 }
 
@@ -182,7 +184,7 @@ WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_ch
   });
   if (begun != WindowStatus::ok) return begun;
   if (no_check || !peer.lock_is_mapped()) {
-    order_memory();
+    order_.all();
     return WindowStatus::ok;
   }
   const WindowStatus status = acquire(peer);
@@ -236,7 +238,7 @@ WindowStatus WindowEpochs::lock_all(bool no_check) {
     return status;
   });
   if (begun != WindowStatus::ok) return begun;
-  order_memory();
+  order_.all();
   if (no_check) return WindowStatus::ok;
   for (rma::OriginPeer& peer : protocol_.origin.peers()) {
     if (!peer.lock_is_mapped()) continue;  // with the first operation
@@ -272,26 +274,22 @@ WindowStatus WindowEpochs::unlock_all() {
 
 WindowStatus WindowEpochs::flush(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
-  order_.all();
-  return wait_until([&] { return peer(target).remotely_complete(); });
+  return flushed(order_, wait_until([&] { return peer(target).remotely_complete(); }));
 }
 
 WindowStatus WindowEpochs::flush_local(std::uint32_t target) {
   if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
-  order_.all();
-  return wait_until([&] { return peer(target).locally_complete(); });
+  return flushed(order_, wait_until([&] { return peer(target).locally_complete(); }));
 }
 
 WindowStatus WindowEpochs::flush_all() {
   if (!protocol_.epochs.any_lock()) return WindowStatus::sync;
-  order_memory();
-  return wait_until([&] { return protocol_.origin.all_remotely_complete(); });
+  return flushed(order_, wait_until([&] { return protocol_.origin.all_remotely_complete(); }));
 }
 
 WindowStatus WindowEpochs::flush_local_all() {
   if (!protocol_.epochs.any_lock()) return WindowStatus::sync;
-  order_memory();
-  return wait_until([&] { return protocol_.origin.all_locally_complete(); });
+  return flushed(order_, wait_until([&] { return protocol_.origin.all_locally_complete(); }));
 }
 
 }  // namespace lfc

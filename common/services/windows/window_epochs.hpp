@@ -9,6 +9,8 @@
 // Threads: any, when the NI has threads. Source: MPI-3.1 11.5.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,8 +57,8 @@ class WindowEpochs {
   WindowStatus lock_all(bool no_check);       // waits for mapped ones
   WindowStatus unlock(std::uint32_t target);  // waits
   WindowStatus unlock_all();                  // waits
-  // Whether there is nothing for flush() and flush_local() to wait for: all has been done by stores, which the
-  // CPU completes in order. So only loads of this thread could still come before them: order_loads() sees to that.
+  // Whether there is nothing for flush() and flush_local() to wait for: all has been done by stores. StoreOrder keeps
+  // later loads behind them.
   bool flushed_at_once(std::uint32_t target) noexcept {
     const rma::OriginPeer& to = peer(target);
     if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
@@ -92,7 +94,8 @@ class WindowEpochs {
   Windows& windows_;
   WindowControl own_control_;  // when there is no other
   rma::Protocol protocol_;
-  StoreOrder order_;
+  StoreOrder& order_;        // of all windows
+  std::size_t signals_ = 0;  // frames without data that wait for a credit
 
  private:
   // Calls with nothing to wait for between two passes: whoever only polls its own or its neighbours' memory

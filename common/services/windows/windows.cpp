@@ -63,8 +63,9 @@ Windows::Windows(ServicePort& port, MemoryPort& memory, HostPort& engine, const 
       memory_(memory),
       engine_(engine),
       host_(host),
-      frame_bytes_(std::min(port.max_payload(), limits::kWindowFrame)) {
-  if (engine_.has_threads()) lock_order_.for_threads();
+      frame_bytes_(std::min(port.max_payload(), limits::kWindowFrame)),
+      lock_order_(engine.has_threads()),
+      store_order_(engine.has_threads()) {
   port_.attach(ServiceId::windows, this);
 }
 

@@ -25,6 +25,7 @@
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "services/windows/lock_order.hpp"
+#include "services/windows/store_order.hpp"
 #include "services/windows/window.hpp"
 
 namespace lfc {
@@ -103,6 +104,7 @@ class Windows final : public Service {
   Operations operations_;
   std::size_t signals_ = 0;  // that wait for a credit
   LockOrder lock_order_;
+  StoreOrder store_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
   Spares<ReplyMessage> spare_replies_;
   Spares<Fragment> spare_fragments_;
