@@ -1,8 +1,10 @@
 // MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
 // accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Before that each
 // makes and frees windows (with --churn nothing more). Then each locks a target of its own in a common window; and one
-// thread has access epochs in a window that another exposes.
+// thread has access epochs in a window that another exposes. At last one attaches and detaches memory of a dynamic
+// window beside one that uses other memory of it.
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "check.h"
 
@@ -162,6 +164,54 @@ static void in_threads(void* (*run)(void*)) {
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
 }
 
+// --- Memory of a dynamic window that stays attached, while another thread attaches and detaches other memory ---
+
+enum { kPlaces = 2000, kKept = 1900, kTurns = 20 };
+
+static MPI_Win dynamic;
+static int64_t kept;
+static atomic_bool over;
+
+static void* use_kept(void* unused) {
+  MPI_Aint at;
+  (void)unused;
+  state_slot = 1;
+  MPI_Get_address(&kept, &at);
+  for (int64_t value = 1; !over; ++value) {
+    int64_t back = -1;
+    doing("put %lld to memory that stays attached", (long long)value);
+    MPI_Put(&value, 1, MPI_INT64_T, me, at, 1, MPI_INT64_T, dynamic);
+    MPI_Win_flush(me, dynamic);
+    MPI_Get(&back, 1, MPI_INT64_T, me, at, 1, MPI_INT64_T, dynamic);
+    MPI_Win_flush(me, dynamic);
+    require(back == value && kept == value, "put %lld: %lld is there, %lld came back",
+            (long long)value, (long long)kept, (long long)back);
+  }
+  return NULL;
+}
+
+static void attach_beside(void) {
+  static char places[kPlaces][64];
+  pthread_t user;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    doing("attach and detach, turn %d", turn);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
+    for (int i = 0; i < kPlaces; ++i) {
+      if (i == kKept) MPI_Win_attach(dynamic, &kept, sizeof kept);
+      MPI_Win_attach(dynamic, places[i], sizeof places[i]);
+    }
+    MPI_Win_lock_all(0, dynamic);
+    over = false;
+    pthread_create(&user, NULL, use_kept, NULL);
+    for (int i = 0; i < kPlaces; ++i) MPI_Win_detach(dynamic, places[i]);
+    over = true;
+    pthread_join(user, NULL);
+    MPI_Win_unlock_all(dynamic);
+    MPI_Win_detach(dynamic, &kept);
+    MPI_Win_free(&dynamic);
+  }
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
   int provided = 0;
@@ -201,6 +251,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   locks();
   epochs();
+  attach_beside();
   for (int i = 0; i < kThreads; ++i) {
     MPI_Win_free(&own[i]);
     MPI_Comm_free(&comms[i]);

@@ -126,7 +126,7 @@ WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
   return op;
 }
 
-void Origin::host_operation_done(WindowOp& op) {
+void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
   OriginPeer& peer = peers_[op.target];
   op.executing = false;
   if (op.way == Way::link) {
@@ -134,7 +134,7 @@ void Origin::host_operation_done(WindowOp& op) {
   } else {
     if (op.has_result()) --peer.replies;
     if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
-    operations_.finish(op, WindowStatus::ok);
+    operations_.finish(op, status);
   }
   pump(peer);
 }

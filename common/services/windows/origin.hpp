@@ -55,7 +55,7 @@ class Origin : public OriginPeers {
   // The first of the operations that wait, if it is the host's to do and may be done now; it is taken off the queue, or
   // stays its first until host_operation_done().
   WindowOp* begin_host_operation(OriginPeer& peer);
-  void host_operation_done(WindowOp& op);
+  void host_operation_done(WindowOp& op, WindowStatus status);
   // Whether one has become the host's since that was last asked.
   bool take_host_work() noexcept { return std::exchange(host_work_, false); }
   void native_done(Rank target, WindowStatus status) noexcept;

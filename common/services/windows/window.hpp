@@ -160,7 +160,7 @@ class Window final : public WindowEpochs {
   Hold host_hold(std::uint64_t count) noexcept;
   void learn_link(std::uint32_t target);
   bool map(std::uint32_t rank, const WindowFacts& its, bool neighbour);
-  void execute(const WindowCall& call, Walk& walk);
+  WindowStatus execute(const WindowCall& call, Walk& walk);
   void combine(const WindowCall& call, Walk& walk, std::byte* memory);
   void run_host_work();
 

@@ -143,7 +143,9 @@ void Window::learn_link(std::uint32_t target) {
 WindowStatus Window::issue(const WindowCall& call) {
   if (call.request != nullptr)
     drive_if_quiet();  // who waits for one that has finished drives nothing
-  const WindowStatus fault = protocol_.origin.check(call);
+  // Another thread may attach memory and detach it meanwhile.
+  const auto check = [&] { return protocol_.origin.check(call); };
+  const WindowStatus fault = protocol_.memory.dynamic() ? windows_.locked(check) : check();
   if (fault != WindowStatus::ok) return fault;
   const Reach& reach = peer(call.target).reach;
   if (call.bytes != 0 && !reach.mapped && reach.registered && call.shape().contiguous)
@@ -155,12 +157,14 @@ WindowStatus Window::issue(const WindowCall& call) {
     return WindowStatus::ok;
   }
   if (issued.way == Way::at_once) drive_if_quiet(1);
+  WindowStatus status = WindowStatus::ok;
   if (issued.way == Way::stores) {
     Walk walk(call);
-    execute(call, walk);
+    status = execute(call, walk);
   }
-  if (call.request != nullptr) windows_.host().finished(call.request, WindowStatus::ok);
-  return WindowStatus::ok;
+  if (call.request != nullptr && status == WindowStatus::ok)
+    windows_.host().finished(call.request, status);
+  return status;
 }
 
 // Called without the lock.
@@ -171,12 +175,13 @@ void Window::run_host_work() {
       return windows_.locked([&] { return origin.begin_host_operation(to); });
     };
     for (WindowOp* op = next(); op != nullptr; op = next()) {
+      WindowStatus status = WindowStatus::ok;
       if (op->way == Way::link) {
         windows_.start_native(*this, carrier_.route(op->target), *op);
       } else {
-        execute(*op, op->walk);
+        status = execute(*op, op->walk);
       }
-      windows_.locked([&] { origin.host_operation_done(*op); });
+      windows_.locked([&] { origin.host_operation_done(*op, status); });
     }
   }
 }
@@ -190,16 +195,17 @@ Hold Window::host_hold(std::uint64_t count) noexcept {
   return hold;
 }
 
-void Window::execute(const WindowCall& call, Walk& walk) {
+// `range`: it is memory of a dynamic window that has been detached since it was checked.
+WindowStatus Window::execute(const WindowCall& call, Walk& walk) {
   order_.before_loads();
   if (call.kind != Kind::get) order_.note_stores();
   std::byte* memory = peer(call.target).mapped;
-  if (protocol_.memory.dynamic()) {  // ourselves; in the range, as it was when that was checked
+  if (protocol_.memory.dynamic()) {  // ourselves
     std::int64_t base = 0;
     Run first = call.there.runs[0];
     first.offset += call.there.offset;
-    memory = protocol_.memory.resolve({&first, 1}, base);
-    if (memory == nullptr) return;
+    memory = windows_.locked([&] { return protocol_.memory.resolve({&first, 1}, base); });
+    if (memory == nullptr) return WindowStatus::range;
     walk.to.set_base(call.there.offset + base);
   }
   switch (call.kind) {
@@ -212,11 +218,13 @@ void Window::execute(const WindowCall& call, Walk& walk) {
       lfc::compare_and_swap(memory + piece.offset, call.operands.data(),
                             call.operands.data() + call.bytes, old.data(), call.bytes,
                             elements(call.target, 1));
-      return scatter(walk.in, call.result.base, old.data(), call.bytes);
+      scatter(walk.in, call.result.base, old.data(), call.bytes);
+      break;
     }
     case Kind::accumulate:
-    case Kind::fetch: return combine(call, walk, memory);
+    case Kind::fetch: combine(call, walk, memory); break;
   }
+  return WindowStatus::ok;
 }
 
 // Operands and results are packed, in place where they are packed already.
