@@ -127,7 +127,8 @@ void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
 }
 
 bool Epochs::unlock_step(OriginPeer& peer) {
-  if (peer.lock < Lock::held) return true;  // nobody has asked for it
+  if (peer.lock == Lock::requested) return false;  // the target's grant is on its way
+  if (peer.lock < Lock::held) return true;         // no operation has asked for it
   if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return peer.remotely_complete();
   if (peer.end_told) return peer.unlocked;
   if (!peer.locally_complete() || peer.carrying) return false;

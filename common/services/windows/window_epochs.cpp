@@ -203,13 +203,12 @@ void WindowEpochs::end_one_lock(const rma::OriginPeer& peer) {
 // Everything has got there; then the lock is free again.
 WindowStatus WindowEpochs::release(rma::OriginPeer& peer) {
   order_.all();
-  WindowStatus status = WindowStatus::ok;
-  if (peer.lock >= rma::OriginPeer::Lock::held)
-    status = wait_until([&] {
-      const bool over = protocol_.epochs.unlock_step(peer);
-      if (over) rma::Epochs::end_lock(peer);
-      return over;
-    });
+  // Another thread's next lock may ask for this one meanwhile, so its state is looked at under the service's lock only.
+  const WindowStatus status = wait_until([&] {
+    const bool over = protocol_.epochs.unlock_step(peer);
+    if (over) rma::Epochs::end_lock(peer);
+    return over;
+  });
   if (peer.lock != rma::OriginPeer::Lock::none)
     windows_.locked([&] { rma::Epochs::end_lock(peer); });
   return status;

@@ -3,6 +3,24 @@
 
 namespace lfc {
 
+// As another thread's next lock asks for it.
+TEST_CASE("a lock that has been asked for is waited for before it is given back", "[windows]") {
+  Setting at(3, {.initial_window = 8});
+  REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
+  {
+    const Ni::Access access(at.world.ni(0));
+    at.at(0).protocol().origin.ask(at.at(0).protocol().origin.peer(1));
+  }
+  REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
+  at.settle();
+  CHECK_FALSE((at.broke(0) || at.broke(1)));
+  std::uint64_t value = 5;
+  REQUIRE(at.at(2).lock(1, true, false) == WindowStatus::ok);
+  REQUIRE(at.at(2).put(1, Word(&value).view, Word(nullptr, 3).view, nullptr) == WindowStatus::ok);
+  REQUIRE(at.at(2).unlock(1) == WindowStatus::ok);
+  CHECK(at.words(1)[3] == 5);
+}
+
 TEST_CASE("memory that is detached while an operation waits is not written, and the epoch says so",
           "[windows]") {
   Setting at(1, {}, Flavor::dynamic);
