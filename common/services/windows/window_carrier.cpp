@@ -22,7 +22,7 @@ bool WindowCarrier::send(rma::Rank to, WindowHead head, std::span<const Run> run
 void WindowCarrier::signal(rma::Rank to, WindowHead head) {
   head.window = routes_[to].id;
   head.rank = rank_;
-  windows_.signal(routes_[to].peer, head);
+  windows_.signal(window_, routes_[to].peer, head);
 }
 
 void WindowCarrier::answer(rma::Rank to, WindowAck ack) {

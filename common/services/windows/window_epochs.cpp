@@ -76,8 +76,7 @@ WindowStatus WindowEpochs::wait_until(Ready ready, Errors errors) {
 // Nobody waits for a post to one who puts nothing: it is gone before we are. Held by "posts have left when a window is
 // freed".
 WindowStatus WindowEpochs::drain() {
-  return wait_until(
-      [&] { return protocol_.origin.all_remotely_complete() && windows_.signals_ == 0; });
+  return wait_until([&] { return protocol_.origin.all_remotely_complete() && signals_ == 0; });
 }
 
 // --- Fence ---

@@ -27,6 +27,7 @@ struct Windows::Fragment : Message {
 
 struct Windows::Signal : Message {
   Windows* windows = nullptr;
+  std::uint32_t window = 0;  // its name here
   WindowHead head{};
 };
 
@@ -218,17 +219,18 @@ bool Windows::send(const Window& window, rma::Rank to, const Slice* slices, int 
 }
 
 // A signal waits for nothing that may wait itself: it names the count that it must not overtake.
-void Windows::signal(PeerId to, const WindowHead& head) {
+void Windows::signal(Window& window, PeerId to, const WindowHead& head) {
   const Slice slice{&head, sizeof head};
   if (port_.try_send(to, ServiceId::windows, &slice, 1)) return;
   auto* held = new Signal;
   held->head = head;
   held->windows = this;
+  held->window = window.facts_.id;
   held->done = [](Message* self, Result) {
     std::unique_ptr<Signal> ended(static_cast<Signal*>(self));
-    --ended->windows->signals_;
+    if (Window* owner = ended->windows->windows_.find(ended->window)) --owner->signals_;
   };
-  ++signals_;
+  ++window.signals_;
   post(port_, to, *held, FrameType::service, &held->head, sizeof held->head);
 }
 

@@ -82,7 +82,7 @@ class Windows final : public Service {
 
   // For their carriers.
   bool send(const Window& window, rma::Rank to, const Slice* slices, int count);
-  void signal(PeerId to, const WindowHead& head);
+  void signal(Window& window, PeerId to, const WindowHead& head);
   void answer(PeerId to, const WindowAck& ack);
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
@@ -102,7 +102,6 @@ class Windows final : public Service {
   const WindowsHost host_;
   const std::size_t frame_bytes_;  // the largest payload that we send
   Operations operations_;
-  std::size_t signals_ = 0;  // that wait for a credit
   LockOrder lock_order_;
   StoreOrder store_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};

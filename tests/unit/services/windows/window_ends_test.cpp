@@ -3,6 +3,35 @@
 
 namespace lfc {
 
+TEST_CASE("a window is freed while posts of another one wait", "[windows]") {
+  constexpr std::uint64_t kEpochs = 40;
+  Setting at(2);
+  const std::uint32_t target = 1;
+  const std::uint32_t origin = 0;
+  for (std::uint64_t i = 0; i < kEpochs; ++i) {
+    REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(0).complete() == WindowStatus::ok);
+  }
+  at.settle();
+  for (std::uint64_t i = 0; i < kEpochs; ++i) {
+    REQUIRE(at.at(1).post({&origin, 1}, false) == WindowStatus::ok);
+    REQUIRE(at.at(1).wait() == WindowStatus::ok);
+  }
+  std::uint64_t word = 0;
+  Window::Shape shape;
+  shape.base = &word;
+  shape.size = sizeof word;
+  const std::unique_ptr<Window> alone = at.services[1]->create(std::move(shape));
+  const WindowFacts facts = alone->facts();
+  const PeerId self = kNoPeer;
+  const bool neighbour = false;
+  REQUIRE(alone->connect({&facts, 1}, {&self, 1}, {&neighbour, 1}));
+  REQUIRE(alone->drain() == WindowStatus::ok);
+  CHECK(at.at(0).protocol().origin.peer(1).posts + 2 < kEpochs);  // most of them still wait
+  REQUIRE(at.at(1).drain() == WindowStatus::ok);
+  CHECK(at.at(0).protocol().origin.peer(1).posts + 2 >= kEpochs);
+}
+
 // As another thread's next lock asks for it.
 TEST_CASE("a lock that has been asked for is waited for before it is given back", "[windows]") {
   Setting at(3, {.initial_window = 8});
