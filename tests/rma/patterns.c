@@ -229,6 +229,72 @@ static void locks_of_all(bool created) {
   close_window(created, memory, &win);
 }
 
+static bool on_one_host(void) {
+  MPI_Comm host;
+  int here = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &here);
+  MPI_Comm_free(&host);
+  return here == ranks;
+}
+
+// All ranks look at a word of rank 0 in epochs of lock_all until it is set. Rank 0 sets it under an exclusive lock.
+static void writer_beside_pollers(bool created) {
+  if (!on_one_host()) return;
+  MPI_Win win;
+  int64_t* memory = open_window(created, 1, &win);
+  MPI_Win_unlock_all(win);
+  for (int64_t round = 1; round <= kRounds; ++round) {
+    doing("a writer beside pollers: round %d", (int)round);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int64_t seen = 0;
+    if (me == 0) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+      MPI_Put(&round, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+      MPI_Win_unlock(0, win);
+    }
+    while (seen < round) {
+      MPI_Win_lock_all(0, win);
+      MPI_Get(&seen, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+      MPI_Win_unlock_all(win);
+    }
+  }
+  MPI_Win_lock_all(0, win);
+  close_window(created, memory, &win);
+}
+
+// Rank 0 holds two exclusive locks at a time, which it takes in either order. The others lock all, in an order that no
+// program knows.
+static void locks_in_any_order(bool created) {
+  if (!on_one_host() || ranks < 3) return;
+  MPI_Win win;
+  int64_t* memory = open_window(created, 2, &win);
+  MPI_Win_unlock_all(win);
+  for (int i = 0; i < 30 * kRounds; ++i) {
+    const int first = i % 2 == 0 ? 2 : 1, second = 3 - first;
+    doing("locks in any order: round %d", i);
+    if (me == 0) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, first, 0, win);
+      MPI_Put(&kOne, 1, MPI_INT64_T, first, 0, 1, MPI_INT64_T, win);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, second, 0, win);
+      MPI_Put(&kOne, 1, MPI_INT64_T, second, 0, 1, MPI_INT64_T, win);
+      MPI_Win_unlock(second, win);
+      MPI_Win_unlock(first, win);
+    } else {
+      MPI_Win_lock_all(0, win);
+      for (int to = 0; to < ranks; ++to)
+        MPI_Accumulate(&kOne, 1, MPI_INT64_T, to, 1, 1, MPI_INT64_T, MPI_SUM, win);
+      MPI_Win_unlock_all(win);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, win);
+  require(load(me, 1, win) == (int64_t)30 * kRounds * (ranks - 1), "%lld sums",
+          (long long)load(me, 1, win));
+  MPI_Barrier(MPI_COMM_WORLD);
+  close_window(created, memory, &win);
+}
+
 // Several locks at a time, which all take in one order, and some of them shared. The operations come in another one.
 static void several_locks(bool created) {
   MPI_Win win;
@@ -302,10 +368,15 @@ static void all_to_all(bool created) {
 static const struct {
   const char* name;
   void (*run)(bool created);
-} patterns[] = {{"own-window", own_window},     {"locks", own_locks},
-                {"locks-of-all", locks_of_all}, {"several-locks", several_locks},
-                {"workers", workers},           {"list", list},
-                {"all-to-all", all_to_all}};
+} patterns[] = {{"own-window", own_window},
+                {"locks", own_locks},
+                {"locks-of-all", locks_of_all},
+                {"several-locks", several_locks},
+                {"workers", workers},
+                {"list", list},
+                {"all-to-all", all_to_all},
+                {"writer-beside-pollers", writer_beside_pollers},
+                {"locks-in-any-order", locks_in_any_order}};
 
 int main(int argc, char** argv) {
   check_start(&argc, &argv,

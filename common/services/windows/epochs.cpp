@@ -98,6 +98,7 @@ WindowStatus Epochs::begin_lock(Rank target, bool exclusive, bool no_check) noex
   access.fence_open = false;
   ++access.locks;
   peer.exclusive = exclusive;
+  peer.yields = false;
   peer.past = !exclusive && origin_.several_locks();
   peer.lock = no_check ? Lock::assumed : Lock::wanted;
   return WindowStatus::ok;
@@ -114,8 +115,34 @@ WindowStatus Epochs::begin_lock_all(bool no_check) noexcept {
 
 bool Epochs::try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept {
   TicketLock& lock = peer.control->lock;
-  if (!(peer.past ? lock.enter_past() : lock.enter(ticket, peer.exclusive))) return false;
+  if (!(peer.past ? lock.enter_past(peer.yields) : lock.enter(ticket, peer.exclusive, peer.beside)))
+    return false;
   peer.lock = Lock::held;
+  return true;
+}
+
+void Epochs::prepare_lock_all(bool beside) noexcept {
+  for (OriginPeer& peer : origin_.peers()) {
+    if (!peer.lock_is_mapped()) continue;  // with the first operation
+    peer.exclusive = false;
+    peer.past = true;
+    peer.yields = !beside;
+  }
+}
+
+bool Epochs::try_lock_all(std::size_t& next) noexcept {
+  std::vector<OriginPeer>& peers = origin_.peers();
+  for (; next < peers.size(); ++next) {
+    if (!peers[next].lock_is_mapped() || try_lock(peers[next], 0)) continue;
+    const auto held = std::span(peers).first(next);
+    const bool holds_up = std::any_of(held.begin(), held.end(), [](const OriginPeer& peer) {
+      return peer.lock_is_mapped() && peer.control->lock.holds_up_another();
+    });
+    if (!holds_up) return false;
+    for (OriginPeer& peer : held) end_lock(peer);
+    next = 0;
+    return false;
+  }
   return true;
 }
 

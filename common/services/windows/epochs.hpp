@@ -16,6 +16,7 @@
 // Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp (all interleavings of small cases).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -61,6 +62,11 @@ class Epochs {
   WindowStatus begin_lock_all(bool no_check) noexcept;
   // Of a lock that is mapped: it is our turn, or we need none, and it is ours.
   static bool try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept;
+  // After begin_lock_all(), of the locks that are mapped: `beside`: the process holds locks of other windows.
+  void prepare_lock_all(bool beside) noexcept;
+  // Takes them in the order of ranks, from `next` on. True: all are held. False: the next one is not free. All are
+  // given back if a writer that holds other locks waits for one of them, because the next one may be that writer's.
+  bool try_lock_all(std::size_t& next) noexcept;
   // The last of the operations that wait for the lock may give it free.
   static void let_unlock_ride(OriginPeer& peer) noexcept;
   // After all operations are locally complete.

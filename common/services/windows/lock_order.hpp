@@ -27,6 +27,8 @@ class LockOrder {
 
   // Whether others are open, as far as is known.
   bool any() const noexcept { return open_ != 0 || threads_; }
+  // Whether others are open now.
+  bool others() const noexcept { return open_ != 0; }
   // Whether settle() has nothing to do; with several threads it has to look.
   bool settled() const noexcept { return !threads_ && asked_.empty(); }
   // Asks for the lock of this thread that nothing has needed yet. True: there is none that is not granted.

@@ -41,6 +41,8 @@ struct OriginPeer {
   bool pumping = false;
   bool exclusive = false;
   bool past = false;             // shared, past writers that wait
+  bool yields = false;           // but not past one that waits for those inside
+  bool beside = false;           // the process had other locks when it began
   bool access_granted = false;   // no post is needed (nocheck)
   End ending = End::none;        // what the last fragment of those that wait shall tell the target
   bool end_told = false;         // complete or unlock

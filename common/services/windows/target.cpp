@@ -228,7 +228,7 @@ void Target::grant_locks() {
     granted = false;
     for (std::size_t i = 0; i < tickets_.size(); ++i) {
       const Ticket ticket = tickets_[i];
-      if (!(ticket.past ? lock.enter_past() : lock.enter(ticket.ticket, ticket.exclusive)))
+      if (!(ticket.past ? lock.enter_past(false) : lock.enter(ticket.ticket, ticket.exclusive)))
         continue;
       tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
       peers_[ticket.rank].holds = true;

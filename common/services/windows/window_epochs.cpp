@@ -177,6 +177,7 @@ WindowStatus WindowEpochs::lock(std::uint32_t target, bool exclusive, bool no_ch
   const WindowStatus begun = windows_.locked([&] {
     LockOrder& order = windows_.lock_order();
     protocol_.origin.access().beside = order.any();
+    peer.beside = order.others();
     const WindowStatus status = protocol_.epochs.begin_lock(target, exclusive, no_check);
     if (status == WindowStatus::ok) order.opened(protocol_.origin, peer);
     return status;
@@ -232,22 +233,22 @@ WindowStatus WindowEpochs::lock_all(bool no_check) {
   if (settled != WindowStatus::ok) return settled;
   const WindowStatus begun = windows_.locked([&] {
     const WindowStatus status = protocol_.epochs.begin_lock_all(no_check);
-    if (status == WindowStatus::ok) windows_.lock_order().opened();
+    if (status != WindowStatus::ok) return status;
+    protocol_.epochs.prepare_lock_all(windows_.lock_order().others());
+    windows_.lock_order().opened();
     return status;
   });
   if (begun != WindowStatus::ok) return begun;
   order_.all();
   if (no_check) return WindowStatus::ok;
-  for (rma::OriginPeer& peer : protocol_.origin.peers()) {
-    if (!peer.lock_is_mapped()) continue;  // with the first operation
-    peer.exclusive = false;
-    peer.past = true;
-    const WindowStatus status = acquire(peer);
-    if (status == WindowStatus::ok) continue;
-    (void)unlock_all();
-    return status;
-  }
-  return WindowStatus::ok;
+  std::size_t next = 0;
+  const bool at_once = windows_.locked(
+      [&] { return !protocol_.origin.trouble().lost && protocol_.epochs.try_lock_all(next); });
+  if (at_once) return WindowStatus::ok;  // the unlock drives, if need be
+  const WindowStatus status =
+      wait_until([&] { return protocol_.epochs.try_lock_all(next); }, Errors::kept);
+  if (status != WindowStatus::ok) (void)unlock_all();
+  return status;
 }
 
 WindowStatus WindowEpochs::unlock_all() {

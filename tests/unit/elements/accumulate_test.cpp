@@ -406,22 +406,47 @@ TEST_CASE("the ticket lock: who needs no ticket passes writers that wait, and no
   const std::uint32_t reader = lock.draw(), writer = lock.draw(), next = lock.draw();
   REQUIRE(lock.enter(reader, false));
   REQUIRE_FALSE(lock.enter(writer, true));
-  REQUIRE(lock.enter_past());
-  REQUIRE(lock.enter_past());
+  REQUIRE(lock.enter_past(false));
+  REQUIRE(lock.enter_past(false));
   lock.leave(false);
   REQUIRE_FALSE(lock.enter(writer, true));
   lock.leave_past();
   REQUIRE_FALSE(lock.enter(writer, true));
   lock.leave_past();
   REQUIRE(lock.enter(writer, true));
-  REQUIRE_FALSE(lock.enter_past());
+  REQUIRE_FALSE(lock.enter_past(false));
   REQUIRE_FALSE(lock.enter(next, true));
   lock.leave(true);
-  REQUIRE(lock.enter_past());
+  REQUIRE(lock.enter_past(false));
   REQUIRE_FALSE(lock.enter(next, true));
   lock.leave_past();
   REQUIRE(lock.enter(next, true));
   lock.leave(true);
+}
+
+TEST_CASE(
+    "the ticket lock: a writer whose turn it is waits for holders only, not for those that yield",
+    "[lock]") {
+  TicketLock lock;
+  REQUIRE(lock.enter_past(true));
+  REQUIRE(lock.enter_past(true));
+  const std::uint32_t writer = lock.draw(), next = lock.draw();
+  REQUIRE_FALSE(lock.enter(next, true));  // not its turn: keeps nobody out
+  REQUIRE(lock.enter_past(true));
+  REQUIRE_FALSE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter_past(true));
+  REQUIRE_FALSE(lock.holds_up_another());
+  for (int holder = 0; holder < 3; ++holder) lock.leave_past();
+  REQUIRE(lock.enter(writer, true));
+  REQUIRE_FALSE(lock.enter_past(true));
+  lock.leave(true);
+  REQUIRE(lock.enter_past(true));
+  REQUIRE_FALSE(lock.enter(next, true, true));
+  REQUIRE(lock.holds_up_another());
+  lock.leave_past();
+  REQUIRE(lock.enter(next, true, true));
+  lock.leave(true);
+  REQUIRE_FALSE(lock.holds_up_another());
 }
 
 }  // namespace lfc

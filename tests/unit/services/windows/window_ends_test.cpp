@@ -67,4 +67,32 @@ TEST_CASE("memory that is detached while an operation waits is not written, and 
   CHECK(at.words(0)[0] == 0);
 }
 
+TEST_CASE("locks of all are given back to a writer that holds another lock", "[windows]") {
+  Setting at(3, {}, Flavor::create, {.seed = 3}, 3);
+  rma::Epochs& all = at.at(1).protocol().epochs;
+  rma::Epochs& alone = at.at(0).protocol().epochs;
+  rma::OriginPeer& second = at.at(0).protocol().origin.peer(1);
+  REQUIRE(at.at(0).lock(2, true, false) == WindowStatus::ok);
+  REQUIRE(all.begin_lock_all(false) == WindowStatus::ok);
+  all.prepare_lock_all(false);
+  std::size_t next = 0;
+  REQUIRE_FALSE(all.try_lock_all(next));
+  REQUIRE(next == 2);  // the other two are held
+  REQUIRE(alone.begin_lock(1, true, false) == WindowStatus::ok);
+  second.beside = true;
+  const std::uint32_t ticket = second.control->lock.draw();
+  REQUIRE_FALSE(rma::Epochs::try_lock(second, ticket));
+  REQUIRE_FALSE(all.try_lock_all(next));
+  REQUIRE(next == 0);
+  REQUIRE(rma::Epochs::try_lock(second, ticket));
+  REQUIRE_FALSE(all.try_lock_all(next));
+  REQUIRE(next == 1);
+  rma::Epochs::end_lock(second);
+  alone.end_one_lock();
+  REQUIRE(at.at(0).unlock(2) == WindowStatus::ok);
+  REQUIRE(all.try_lock_all(next));
+  for (rma::OriginPeer& peer : at.at(1).protocol().origin.peers()) rma::Epochs::end_lock(peer);
+  all.end_lock_all();
+}
+
 }  // namespace lfc
