@@ -44,6 +44,7 @@ static const struct {
     {"withdrawn", withdrawn},
     {"types", datatypes},
     {"persistent", persistent},
+    {"pieces-beyond", pieces_beyond},
 };
 
 int main(int argc, char** argv) {

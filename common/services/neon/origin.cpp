@@ -38,6 +38,13 @@ Stream& Origin::stream(Rank target, std::uint32_t tag) {
   return found;
 }
 
+Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size) {
+  if (target >= peers_.size()) return Status::rank;
+  if (peers_[target].lost) return Status::unreachable;
+  const Stream& to = stream(target, tag);
+  return to.granted != to.generation || fits(offset, size, to.size) ? Status::ok : Status::range;
+}
+
 Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset,
                    const void* data, std::uint64_t size, bool final, bool strong) {
   if (target >= peers_.size()) return Status::rank;

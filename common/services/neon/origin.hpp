@@ -65,6 +65,8 @@ class Origin {
   Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
          Statistics& statistics);
 
+  // What a put or get of the current round would be refused for, as far as is known here.
+  Status check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size);
   // Each begins one operation, of which the caller has set `done`; false statuses: nothing has begun.
   Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
              std::uint64_t size, bool final, bool strong);

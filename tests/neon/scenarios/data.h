@@ -36,6 +36,39 @@ static void t18_overrun(void) {
   munmap(pages, 2 * page);
 }
 
+// The origin knows the size of the buffer by then, because a large put needs the announcement.
+static void pieces_beyond(void) {
+  enum { kSize = 40000, kPiece = 1000 };
+  const int one = 1;
+  open_window(kSize);
+  if (me == 0) {
+    MPI_Request ann;
+    announce_init(0, kSize, 1, &one, kTag, &ann);
+    MPI_Start(&ann);
+    wait_for(&ann);
+    for (size_t i = 0; i < kSize; ++i) require(memory[i] == 1, "byte %zu is %d", i, memory[i]);
+    MPI_Request_free(&ann);
+  } else if (me == 1) {
+    static unsigned char data[kSize];
+    const int lengths[2] = {kPiece, kPiece};
+    const MPI_Aint places[2] = {0, kSize - kPiece / 2};
+    MPI_Datatype pieces;
+    MPI_Type_create_hindexed(2, lengths, places, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    memset(data, 1, sizeof data);
+    put(data, kSize, 0, kTag, 0, MPIX_NEON_NON_FINAL, NULL);
+    MPIX_Neon_complete(0, win);
+    memset(data, 2, sizeof data);
+    const int error =
+        MPIX_Neon_put(data, 2 * kPiece, MPI_BYTE, 0, kTag, 0, 1, pieces, 0, win, NULL);
+    require(error == MPI_ERR_RMA_RANGE, "the second piece lies beyond the buffer: %d", error);
+    MPIX_Neon_notify(0, kTag, win);
+    MPIX_Neon_complete(0, win);
+    MPI_Type_free(&pieces);
+  }
+  close_window();
+}
+
 static void t19_sizes(void) {
   static const size_t sizes[] = {0,          1,      7,          8,     4095,   4096,
                                  kEager - 1, kEager, kEager + 1, 65536, 1000003};
