@@ -26,10 +26,14 @@ namespace lfc::rma {
 
 // What has gone wrong.
 struct Trouble {
-  bool lost = false;                      // a member
-  WindowStatus error = WindowStatus::ok;  // told by a target, not yet by us
+  Published<bool> lost{false};                      // a member
+  Published<WindowStatus> error{WindowStatus::ok};  // told by a target, not yet by us
 
-  WindowStatus take_error() noexcept { return std::exchange(error, WindowStatus::ok); }
+  WindowStatus take_error() noexcept {
+    const WindowStatus told = error;
+    error = WindowStatus::ok;
+    return told;
+  }
   explicit operator bool() const noexcept { return lost || error != WindowStatus::ok; }
 };
 

@@ -99,7 +99,7 @@ bool Window::issue_plain(const PlainCall& call) {
   if (reach.mapped || (by_link && reach.registered && !carrier_.route(call.target).link_known))
     return false;
   if (!windows_.locked([&] { return protocol_.origin.issue_plain(call); })) return false;
-  if (reach.within_call && by_link) drive_if_quiet(1);
+  if (by_link && reach.within_call) drive_if_quiet(1);
   return true;
 }
 
@@ -131,13 +131,8 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 
 // What the link can do is asked when an operation comes that it could do.
 void Window::learn_link(std::uint32_t target) {
-  if (carrier_.route(target).link_known) return;
-  Reach reach = peer(target).reach;
-  windows_.learn_link(carrier_.route(target).peer, reach);
-  windows_.locked([&] {
-    protocol_.origin.peer(target).reach = reach;
-    carrier_.route(target).link_known = true;
-  });
+  WindowRoute& route = carrier_.route(target);
+  if (!route.link_known) windows_.learn_link(route, protocol_.origin.peer(target).reach);
 }
 
 WindowStatus Window::issue(const WindowCall& call) {

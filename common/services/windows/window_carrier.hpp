@@ -17,6 +17,7 @@
 #include "look/records.hpp"
 #include "machine/shared_memory.hpp"
 #include "services/windows/carrier.hpp"
+#include "sync/published.hpp"
 
 namespace lfc {
 
@@ -30,7 +31,8 @@ struct WindowRoute {
   std::uint64_t base = 0;
   RegionHandle region;
   std::optional<SharedMemory> segment;
-  bool link_known = false;  // what the link to it can do
+  Published<bool> link_known{
+      false};  // what the link to it can do: Reach, of which only that changes
 };
 
 class WindowCarrier final : public rma::Carrier {

@@ -40,7 +40,7 @@ bool WindowEpochs::neighbour_died() const noexcept {
 
 // Everything else of the process goes on.
 void WindowEpochs::drive() {
-  quiet_calls_ = 0;
+  quiet_calls_.reset();
   windows_.host().progress();
 }
 

@@ -22,6 +22,20 @@ namespace lfc {
 
 class Windows;
 
+// Calls since the NI was last driven. Several threads may lose one: the number only says when to look.
+class QuietCalls {
+ public:
+  unsigned add(unsigned calls) noexcept {
+    const unsigned now = calls_.load(std::memory_order_relaxed) + calls;
+    calls_.store(now, std::memory_order_relaxed);
+    return now;
+  }
+  void reset() noexcept { calls_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<unsigned> calls_{0};
+};
+
 class WindowEpochs {
  public:
   WindowEpochs(const WindowEpochs&) = delete;
@@ -62,7 +76,7 @@ class WindowEpochs {
   bool flushed_at_once(std::uint32_t target) noexcept {
     const rma::OriginPeer& to = peer(target);
     if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
-        protocol_.origin.trouble() || ++quiet_calls_ > kQuietCalls)
+        protocol_.origin.trouble() || quiet_calls_.add(1) > kQuietCalls)
       return false;
     order_.flush();
     return true;
@@ -86,7 +100,7 @@ class WindowEpochs {
 
   // `copies`: by the kernel, within this call. Each takes as long as many calls, a few of them some 20 us.
   void drive_if_quiet(unsigned copies = 0) {
-    if ((quiet_calls_ += 1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
+    if (quiet_calls_.add(1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
   }
   // A process on this node whose memory or lock we map: no link watches it.
   void watch_neighbour(std::uint32_t process) { neighbours_.push_back(process); }
@@ -113,7 +127,7 @@ class WindowEpochs {
   WindowStatus release(rma::OriginPeer& peer);
 
   std::vector<std::uint32_t> neighbours_;
-  unsigned quiet_calls_ = 0;  // since the NI was last driven
+  QuietCalls quiet_calls_;
 };
 
 }  // namespace lfc

@@ -267,11 +267,15 @@ void Windows::continue_reply(ReplyMessage& message) {
 // --- By the link itself ---
 
 // What the link to a member can do; opens the connection. Without the lock.
-void Windows::learn_link(PeerId peer, Reach& reach) {
-  reach.remote_memory = memory_.is_native(peer);
-  const LinkTraits& traits = locked([&]() -> const LinkTraits& { return port_.link_traits(peer); });
+void Windows::learn_link(WindowRoute& route, Reach& reach) {
+  const bool native = memory_.is_native(route.peer);
+  const ServicePort::Access access(port_);
+  if (route.link_known) return;  // by another thread, and read without the lock since
+  const LinkTraits& traits = port_.link_traits(route.peer);
+  reach.remote_memory = native;
   reach.one_sided = reach.remote_memory && traits.one_sided;
   reach.within_call = reach.one_sided && traits.copies_at_once && !engine_.has_threads();
+  route.link_known = true;
 }
 
 bool Windows::copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept {

@@ -76,7 +76,7 @@ class Windows final : public Service {
   // Of windows' lives.
   void enter(Window& window);
   void leave(Window& window) noexcept;
-  void learn_link(PeerId peer, Reach& reach);
+  void learn_link(WindowRoute& route, Reach& reach);
   // The host changes its elements without their lock; only the host looks.
   void settle_later(Window& window) { singles_.push_back(&window); }
 
