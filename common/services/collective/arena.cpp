@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// No process has more communicators at a time: their numbers have 16 bits in ob1's headers.
+// No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Boards of other sizes that
+// are kept for later have entries as well.
 constexpr std::size_t kEntries = 65536;
 static_assert(kEntries > limits::kMostCollBoards);
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};
@@ -63,6 +64,16 @@ std::size_t OwnArena::boards() const noexcept {
       boards_.begin(), boards_.end(), [](const Made& made) { return made.mapping.is_open(); }));
 }
 
+// Of one board that nobody uses: neighbours keep it mapped, so its place stays.
+void OwnArena::give_memory_back() noexcept {
+  const auto free = std::find_if(boards_.begin(), boards_.end(), [](const Made& made) {
+    return made.mapping.is_open() && !made.in_use && made.has_memory;
+  });
+  if (free == boards_.end()) return;
+  static_cast<void>(file_.discard(free->offset, Board::size(free->lanes)));
+  free->has_memory = false;
+}
+
 // Boards that everybody has left can be used again, and so can entries that all have seen.
 void OwnArena::reclaim() noexcept {
   Directory& directory = directory_of(directory_);
@@ -74,6 +85,7 @@ void OwnArena::reclaim() noexcept {
                                : entry.asking.load(std::memory_order_acquire) != 0)
       continue;
     made.in_use = false;
+    if (made.mapping.is_open()) --in_use_;
     entry.key.store(0, std::memory_order_relaxed);
   }
 }
@@ -88,11 +100,10 @@ std::size_t OwnArena::find_free(std::uint32_t lanes) const noexcept {
 
 bool OwnArena::add_board(std::uint32_t lanes) {
   const std::size_t size = Board::size(lanes);
-  if (boards() >= most_boards_ || boards_.size() == kEntries || !file_.grow(end_ + size))
-    return false;
+  if (boards_.size() == kEntries || !file_.grow(end_ + size)) return false;
   Mapping mapping = file_.map(end_, size);
   if (!mapping.is_open()) return false;
-  boards_.push_back({std::move(mapping), lanes, end_, false});
+  boards_.push_back({std::move(mapping), lanes, end_, false, false});
   end_ += round_up(size, kPage);
   return true;
 }
@@ -101,6 +112,7 @@ void OwnArena::publish(std::size_t index, std::uint64_t key) noexcept {
   Directory& directory = directory_of(directory_);
   Entry& entry = directory.entries[index];
   boards_[index].in_use = true;
+  if (boards_[index].mapping.is_open()) ++in_use_;
   entry.offset.store(boards_[index].offset, std::memory_order_relaxed);
   entry.key.store(key, std::memory_order_release);  // pairs with find()
   if (directory.count.load(std::memory_order_relaxed) <= index)
@@ -111,18 +123,26 @@ void OwnArena::publish(std::size_t index, std::uint64_t key) noexcept {
 void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   const std::size_t index = find_free(0);
   if (index == kEntries) return;
-  if (index == boards_.size()) boards_.push_back({Mapping(), 0, kRefused, false});
+  if (index == boards_.size()) boards_.push_back({Mapping(), 0, kRefused, false, false});
   directory_of(directory_).entries[index].asking.store(users - 1, std::memory_order_relaxed);
   publish(index, key);
 }
 
+void OwnArena::reserve(std::uint64_t key) {
+  if (!has_room()) reclaim();
+  if (has_room()) reserved_.insert(key);
+}
+
 std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users) {
   reclaim();
+  const bool may_be_made = reserved_.erase(key) != 0 || has_room();
   const std::size_t index = find_free(lanes);
-  if (index == boards_.size() && !add_board(lanes)) {
+  if (!may_be_made || (index == boards_.size() && !add_board(lanes))) {
     refuse(key, users);
     return nullptr;
   }
+  if (!boards_[index].has_memory && boards() > most_boards_) give_memory_back();
+  boards_[index].has_memory = true;
   Board::format(boards_[index].mapping.data(), lanes, users);
   publish(index, key);
   return boards_[index].mapping.data();

@@ -2,8 +2,9 @@
 //
 // Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the
 // board there, by a key that all its members know; the others look it up. A board that all have
-// detached from is used again for the next communicator with as many ranks. If there is no memory for one
-// more, that is what the others find.
+// detached from is used again for the next communicator with as many ranks. The limit counts boards in use, whatever
+// their size. When there are more boards than that, those that are kept for later give their memory back to the kernel.
+// If there is no memory for one more, that is what the others find.
 //
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -41,6 +43,9 @@ class OwnArena {
   static std::unique_ptr<OwnArena> create(std::string& why_not,
                                           std::size_t most_boards = limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
+  // Keeps room for the board of this key, if there is any.
+  void reserve(std::uint64_t key);
+  void cancel(std::uint64_t key) noexcept { reserved_.erase(key); }
   // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a
   // time; the others will find that out.
   std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
@@ -53,11 +58,14 @@ class OwnArena {
     std::uint32_t lanes;
     std::uint64_t offset;
     bool in_use;
+    bool has_memory;  // of the kernel's
   };
   explicit OwnArena(std::size_t most_boards) noexcept : most_boards_(most_boards) {}
   void reclaim() noexcept;
   std::size_t find_free(std::uint32_t lanes) const noexcept;
   bool add_board(std::uint32_t lanes);
+  bool has_room() const noexcept { return in_use_ + reserved_.size() < most_boards_; }
+  void give_memory_back() noexcept;
   void publish(std::size_t index, std::uint64_t key) noexcept;
   void refuse(std::uint64_t key, std::uint32_t users);
 
@@ -66,6 +74,8 @@ class OwnArena {
   Mapping directory_;
   const std::size_t most_boards_;
   std::vector<Made> boards_;  // board i has entry i of the directory
+  std::size_t in_use_ = 0;
+  std::unordered_set<std::uint64_t> reserved_;  // keys of boards that are still to be made
   std::uint64_t end_ = 0;
 };
 

@@ -109,6 +109,16 @@ std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes, std::uin
   return memory;
 }
 
+void Processes::reserve_board(std::uint64_t key) {
+  const std::lock_guard guard(mutex_);
+  if (arena_ != nullptr) arena_->reserve(key);
+}
+
+void Processes::cancel_board(std::uint64_t key) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (arena_ != nullptr) arena_->cancel(key);
+}
+
 std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                             std::uint32_t users, bool& failed) {
   const std::lock_guard guard(mutex_);

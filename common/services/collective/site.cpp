@@ -9,9 +9,12 @@ Site::Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t>
     : Ranks(std::move(membership), self, std::move(ranks)),
       key_(key),
       tree_(std::move(tree)),
-      surroundings_(surroundings) {}
+      surroundings_(surroundings) {
+  if (makes_board()) surroundings_.reserve_board(key_);
+}
 
 Site::~Site() {
+  if (makes_board() && !board_.is_open()) surroundings_.cancel_board(key_);
   if (board_.is_open()) board_.detach();
 }
 

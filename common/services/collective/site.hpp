@@ -105,6 +105,7 @@ class Site : public Ranks {
  private:
   template <class>
   friend struct Insight;  // lfc-look
+  bool makes_board() const noexcept { return lanes() > 1 && lane() == 0; }
   const std::uint64_t key_;
   std::unique_ptr<TreeNode> tree_;
   Surroundings& surroundings_;

@@ -24,6 +24,10 @@ class Surroundings {
   // there yet; `failed`: nor will it be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                            std::uint32_t users, bool& failed) = 0;
+  // A group of that key will need a board of this process, or needs none any more. Those who come later leave room for
+  // it, as long as there is room at all.
+  virtual void reserve_board(std::uint64_t /*key*/) {}
+  virtual void cancel_board(std::uint64_t /*key*/) noexcept {}
   // kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;
   // Copies from the memory of a process of this node. False: not all of it; it may be dead.

@@ -1,6 +1,8 @@
 // Arenas of coll lfc: who finds which board.
 #include "services/collective/arena.hpp"
 
+#include <vector>
+
 #include "catch.hpp"
 #include "services/collective/board.hpp"
 #include "services/collective/names.hpp"
@@ -40,6 +42,54 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
   bool is_refused = false;
   REQUIRE(first.find(6, kLanes, is_refused) != nullptr);
   REQUIRE_FALSE(is_refused);
+}
+
+TEST_CASE("boards that nobody uses leave room for those of communicators of another size",
+          "[coll]") {
+  constexpr std::size_t kMost = 3;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not, kMost);
+  REQUIRE(own != nullptr);
+  NeighbourArena neighbour(own->name());
+  std::uint64_t key = 0;
+  for (int round = 0; round < 3; ++round)
+    for (const std::uint32_t lanes : {2u, 3u, 5u}) {
+      INFO("round " << round << ", " << lanes << " ranks");
+      std::vector<std::byte*> made;
+      for (std::size_t i = 0; i < kMost; ++i) {
+        made.push_back(own->make(++key, lanes, lanes));
+        REQUIRE(made.back() != nullptr);
+        bool refused = false;
+        std::byte* const found = neighbour.find(key, lanes, refused);
+        REQUIRE(found != nullptr);
+        Board(made.back(), lanes, 0).publish(lanes - 1, i, {});
+        CHECK(Board(found, lanes, 1).ready(lanes - 1, i));
+      }
+      CHECK(own->make(++key, lanes, lanes) == nullptr);
+      bool refused = false;
+      CHECK(neighbour.find(key, lanes, refused) == nullptr);
+      CHECK(refused);
+      for (std::byte* const board : made)
+        for (std::uint32_t lane = 0; lane < lanes; ++lane) Board(board, lanes, lane).detach();
+    }
+  CHECK(own->boards() == 3 * kMost);  // each size made its own once
+}
+
+TEST_CASE("a communicator that comes first gets its board, however late it asks", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not, 3);
+  REQUIRE(own != nullptr);
+  own->reserve(1);
+  own->reserve(2);
+  CHECK(own->make(3, kLanes, kLanes) != nullptr);  // the third one
+  CHECK(own->make(4, kLanes, kLanes) == nullptr);
+  own->reserve(5);  // there is no room for it
+  CHECK(own->make(1, kLanes, kLanes) != nullptr);
+  CHECK(own->make(5, kLanes, kLanes) == nullptr);
+  own->cancel(2);
+  CHECK(own->make(6, kLanes, kLanes) != nullptr);
+  CHECK(own->make(2, kLanes, kLanes) == nullptr);
 }
 
 TEST_CASE("a communicator made anew is not taken for one that somebody has not left yet",
