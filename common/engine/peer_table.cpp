@@ -171,8 +171,7 @@ bool PeerTable::turn_from(Peer& peer, Link& link, std::string_view why) {
   std::string reasons;
   if (!connect_from(peer.link_index + std::size_t{1}, peer, reasons)) return false;
   for (Watcher* watcher : watchers_) watcher->on_turned(peer);
-  tell_once(notice_, peer,
-            std::string(link.name()) + ": nobody answers (" + std::string(why) + ")");
+  tell_once(notice_, peer, std::string(link.name()) + ": " + std::string(why));
   return true;
 }
 

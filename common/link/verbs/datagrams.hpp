@@ -21,6 +21,7 @@ namespace lfc::verbs {
 
 class Datagrams {
  public:
+  static constexpr std::uint32_t kSends = 16;  // on their way out at a time
   struct Target {
     std::uint32_t queue_pair;
     std::uint32_t key;
@@ -39,7 +40,6 @@ class Datagrams {
 
  private:
   static constexpr std::uint32_t kReceives = 64;
-  static constexpr std::uint32_t kSends = 16;
   static constexpr std::size_t kLargest = 2048;
   static constexpr std::size_t kRoute = 40;  // the device puts where it came from in front
   static constexpr std::size_t kPlace = kLargest + 64;

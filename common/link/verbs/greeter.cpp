@@ -1,6 +1,7 @@
 #include "link/verbs/greeter.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace lfc::verbs {
@@ -59,6 +60,7 @@ void Greeter::on_datagram(std::span<const std::byte> bytes) noexcept {
     case HelloPart::Kind::ask: return on_ask(*hello);
     case HelloPart::Kind::answer: return on_answer(*hello);
     case HelloPart::Kind::gone: return on_gone(*hello);
+    case HelloPart::Kind::refused: return on_refused(*hello);
   }
 }
 
@@ -84,7 +86,7 @@ void Greeter::on_ask(const Hello& hello) {
   std::string why_not;
   if (channel == nullptr || over) {
     channel = channels_.make(peer, *from, why_not);
-    if (channel == nullptr) return shared_.counters.add(Counter::frames_dropped);
+    if (channel == nullptr) return refuse(hello, *from);
   } else if (channel->state != State::setting_up || channel->their_nonce) {
     return;  // the end of the earlier one is on its way
   }
@@ -131,6 +133,44 @@ void Greeter::on_gone(const Hello& hello) {
   }
 }
 
+void Greeter::refuse(const Hello& ask, const Address& from) noexcept {
+  shared_.counters.add(Counter::frames_dropped);
+  const std::optional<Endpoint> there = endpoint_of(from, shared_.link.name());
+  ibv_ah* const way = there ? way_back(*there) : nullptr;
+  if (way == nullptr) return;
+  HelloPart head;
+  head.tag = from.identity().tag;
+  head.kind = HelloPart::Kind::refused;
+  head.nonce = ask.head.nonce;
+  head.proof = proof_of(head, shared_.identity, shared_.link.name(), {});
+  // If it gets lost, the ask comes again.
+  for (const auto& part : encode(head, {}, datagrams_.room()))
+    static_cast<void>(datagrams_.send(way, {there->greeter, there->key}, part));
+}
+
+ibv_ah* Greeter::way_back(const Endpoint& there) noexcept {
+  const Device& device = *shared_.device;
+  ibv_ah_attr way = device.way_to(there.gid, there.lid);
+  Handle<ibv_ah> made = own(device.api().create_ah(device.domain(), &way), device.api().destroy_ah);
+  if (!made) return nullptr;
+  // No more datagrams than that are on their way out at a time.
+  if (ways_back_.size() == Datagrams::kSends) ways_back_.pop_front();
+  return ways_back_.emplace_back(std::move(made)).get();
+}
+
+void Greeter::on_refused(const Hello& hello) {
+  for (const auto& channel : channels_.all()) {
+    if (!channel->our_nonce || !(channel->our_nonce == hello.head.nonce)) continue;
+    if (channel->state != State::setting_up || channel->their_nonce) return;
+    if (!(hello.head.proof == proof_of(hello.head, channel->identity, shared_.link.name(), {})))
+      return shared_.counters.add(Counter::frames_dropped);
+    const std::string why = channels_.ends_of(*channel) + ": the peer has no room for a connection";
+    if (shared_.sink.on_unanswered(channel->peer, shared_.link, why))
+      return channels_.forget(*channel);
+    return channels_.break_off(*channel, "the peer has no room for a connection");
+  }
+}
+
 void Greeter::start_over(Channel& channel) {
   std::string why_not;
   if (Channel* next = channels_.replace(channel, why_not)) return ask(*next);
@@ -170,8 +210,8 @@ bool Greeter::is_gone(Channel& channel) noexcept {
 // A peer that has been answered may have opened the connection, and sent on it.
 bool Greeter::is_in_vain(const Channel& channel) noexcept {
   if (!channel.asks || channel.their_nonce) return false;
-  const bool in_vain =
-      shared_.sink.on_unanswered(channel.peer, shared_.link, channels_.ends_of(channel));
+  const bool in_vain = shared_.sink.on_unanswered(
+      channel.peer, shared_.link, "nobody answers (" + channels_.ends_of(channel) + ")");
   // A network that does not carry this is not waited for again and again.
   if (in_vain) shared_.is_mute = true;
   return in_vain;

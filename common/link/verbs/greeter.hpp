@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,11 @@ class Greeter {
   void on_ask(const Hello& hello);
   void on_answer(const Hello& hello);
   void on_gone(const Hello& hello);
+  void on_refused(const Hello& hello);
+  // Answers an ask for which there is no channel.
+  void refuse(const Hello& ask, const Address& from) noexcept;
+  // Null: it cannot be made. Valid until some further ones have been asked for.
+  ibv_ah* way_back(const Endpoint& there) noexcept;
   // The other end of the connection is gone before it was open.
   void start_over(Channel& channel);
   bool say(Channel& channel, HelloPart::Kind kind) noexcept;
@@ -61,6 +67,7 @@ class Greeter {
   HelloInbox inbox_;
   Door door_;
   std::vector<std::byte> own_address_;
+  std::deque<Handle<ibv_ah>> ways_back_;  // of refusals, which may still be on their way out
   bool ending_ = false;
 };
 

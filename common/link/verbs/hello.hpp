@@ -5,6 +5,7 @@
 // | ask      | my queue pair for you, and who I am         | answer      |
 // | answer   | mine is connected to yours, and it is this  | a frame over the queue pair |
 // | gone     | I do not want the connection any more       | -           |
+// | refused  | no connection can be made here; ask no more | -           |
 //
 // Datagrams get lost, so each is repeated until it is answered. An address is longer than a datagram may be: it goes in
 // parts, each with everything else. Each carries a proof under the key of the process that was asked (link/proof.hpp).
@@ -40,7 +41,7 @@ struct Offer {
 static_assert(sizeof(Offer) == 12);
 
 struct HelloPart {
-  enum class Kind : std::uint8_t { ask = 1, answer, gone };
+  enum class Kind : std::uint8_t { ask = 1, answer, gone, refused };
   std::uint32_t tag = 0;  // tag_of() the receiver's key
   std::uint8_t version = 0;
   Kind kind = Kind::ask;

@@ -113,8 +113,7 @@ TEST_CASE("what nobody has answered on one link goes by the next, all of it and 
     CHECK(put.result == Result::ok);
     CHECK(there == here);
     CHECK(ni.counters().get(Counter::put_frames_bytes) == sizeof there);
-    CHECK(noticed.find("is reached by loop: mute: nobody answers (not a word)") !=
-          std::string::npos);
+    CHECK(noticed.find("is reached by loop: mute: not a word") != std::string::npos);
   }
   ni.remove_peer(self);
   ni.progress();
