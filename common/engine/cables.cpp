@@ -52,6 +52,8 @@ std::string said_of_interfaces(const CableOpening& opening) {
 #endif
 }
 
+static_assert(kMostInterfaces == kMostRails);
+
 // One of the rails that tcp opens: the first connection of an interface, or a further one.
 struct TcpRail {
   Interface interface;
@@ -79,7 +81,7 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   tcp.name = name;
   tcp.strand = rail.strand;
   tcp.interface = rail.interface;
-  tcp.other = other_family(said_of_interfaces(opening), all, rail.interface);
+  tcp.others = other_addresses(said_of_interfaces(opening), all, rail.interface);
   if (opening.options.verbose > 0) tcp.notice = opening.options.notice;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
@@ -112,14 +114,44 @@ std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vec
   return bond;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// What the user may not expect of the choice. One rank of a node prints it.
+void report_choice(const std::vector<Interface>& all, const std::vector<Interface>& dropped,
+                   const CableOpening& opening) {
+  const NiOptions& options = opening.options;
+  if (options.notice == nullptr || options.neighbour != 0) return;
+  const std::string list = said_of_interfaces(opening);
+  const auto idle = idle_exclusions(list, all);
+  const auto items = 1 + static_cast<std::size_t>(std::count(list.begin(), list.end(), ','));
+  // One list serves nodes that differ, so an item without effect is no mistake; a whole list may be one.
+  if (!idle.empty() && (idle.size() == items || options.verbose > 0))
+    options.notice("btl_lfc_interfaces: no interface here is named, or begins with, " +
+                   joined(idle) + ": nothing is excluded by that");
+  std::vector<std::string> names;
+  for (const Interface& each : dropped) names.push_back(each.name);
+  if (!names.empty())
+    options.notice("tcp uses " + std::to_string(kMostInterfaces) +
+                   " interfaces at most, and leaves out " + joined(names) +
+                   " (btl_lfc_interfaces names others)");
+}
+
 // One link for each interface and connection; several are bonded.
 bool open_tcp(CableOpening& opening) {
   std::vector<Interface> chosen;
   const std::vector<Interface> all = list_interfaces();
-  if (!select_interfaces(said_of_interfaces(opening), all, chosen, opening.why_not)) {
-    opening.option_at_fault = &opening.options.interfaces;
+  const std::string list = said_of_interfaces(opening);
+  if (!select_interfaces(list, all, chosen, opening.why_not)) {
+    // A node without a network is no mistake of a list that names nothing.
+    if (!is_selection(list) || !(list.empty() || list.front() == '^'))
+      opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
+  report_choice(all, drop_surplus(list, chosen), opening);
   const std::vector<TcpRail> rails = tcp_rails(chosen, opening.options.connections);
   const TcpRail* last = &rails.front();
   if (rails.size() > 1) {

@@ -1,10 +1,10 @@
 #include "link/interfaces.hpp"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +17,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <sstream>
+#include <tuple>
 
 #include "base/bytes.hpp"
 #include "machine/file_descriptor.hpp"
@@ -135,14 +137,47 @@ bool begins(const Item& item, const Interface& interface) noexcept {
          (item.family == AF_UNSPEC || item.family == interface.address.family);
 }
 
+// Whether a list with '^' excludes the interface. As without '^', a name that no device has stands for beginnings.
+bool excludes(const Item& item, const Interface& interface, const std::vector<Interface>& all) {
+  if (covers(item, interface)) return true;
+  const bool exact = std::any_of(all.begin(), all.end(),
+                                 [&](const Interface& other) { return covers(item, other); });
+  return !exact && begins(item, interface);
+}
+
+bool is_excluded(const std::vector<Item>& items, const Interface& interface,
+                 const std::vector<Interface>& all) {
+  return std::any_of(items.begin(), items.end(),
+                     [&](const Item& item) { return excludes(item, interface, all); });
+}
+
+// Devices that software makes, and that lead to no other node.
+bool is_virtual(const Interface& interface) noexcept {
+  constexpr std::string_view kBeginnings[] = {
+      "docker", "podman",    "virbr", "vmnet",  "vboxnet", "br-", "veth", "cni",   "nerdctl",
+      "kube",   "flannel",   "cali",  "cilium", "weave",   "lxc", "lxd",  "tun",   "tap",
+      "wg",     "tailscale", "zt",    "ppp",    "gre",     "sit", "ipip", "nebula"};
+  return interface.tunnel ||
+         std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view each) { return interface.name.starts_with(each); });
+}
+
 // The address a device's name stands for, among those `covered` by the item.
 const Interface* representative(const std::vector<const Interface*>& covered) noexcept {
   const auto find = [&](auto matches) {
     const auto at = std::find_if(covered.begin(), covered.end(), matches);
     return at == covered.end() ? nullptr : *at;
   };
-  if (const auto* four = find([](auto* i) { return i->address.family == AF_INET; })) return four;
-  return find([](auto* i) { return !i->address.is_link_local(); });
+  const auto find_of = [&](sa_family_t family, bool loopback) {
+    return find([=](auto* i) {
+      return i->address.family == family && i->address.is_loopback() == loopback &&
+             (family == AF_INET || !i->address.is_link_local());
+    });
+  };
+  for (const bool loopback : {false, true})
+    for (const sa_family_t family : {sa_family_t{AF_INET}, sa_family_t{AF_INET6}})
+      if (const auto* found = find_of(family, loopback)) return found;
+  return nullptr;
 }
 
 std::string names_of(const std::vector<Interface>& all) {
@@ -220,16 +255,13 @@ void choose_all_but(const std::vector<Item>& excluded, const std::vector<Interfa
   for (const std::string_view device : devices) {
     std::vector<const Interface*> usable;
     for (const Interface& interface : all) {
-      const bool unwanted = std::any_of(excluded.begin(), excluded.end(),
-                                        [&](const Item& item) { return covers(item, interface); });
       if (interface.name == device && interface.running && !interface.address.is_loopback() &&
-          !unwanted)
+          !is_excluded(excluded, interface, all))
         usable.push_back(&interface);
     }
     if (const Interface* one = representative(usable)) add_unique(chosen, *one);
   }
-  const auto made_up = [](const Interface& interface) { return is_virtual(interface.name); };
-  if (!std::all_of(chosen.begin(), chosen.end(), made_up)) std::erase_if(chosen, made_up);
+  if (!std::all_of(chosen.begin(), chosen.end(), is_virtual)) std::erase_if(chosen, is_virtual);
 }
 
 // The user's list as items; false: one is malformed.
@@ -254,80 +286,6 @@ bool parse_selection(std::string_view selection, bool& exclude, std::vector<Item
 
 }  // namespace
 
-std::optional<IpAddress> IpAddress::from(const sockaddr* address) noexcept {
-  IpAddress ip;
-  if (address == nullptr) return std::nullopt;
-  ip.family = address->sa_family;
-  if (ip.family == AF_INET) {
-    sockaddr_in four;
-    std::memcpy(&four, address, sizeof four);
-    std::memcpy(ip.bytes.data(), &four.sin_addr, 4);
-    return ip;
-  }
-  if (ip.family == AF_INET6) {
-    sockaddr_in6 six;
-    std::memcpy(&six, address, sizeof six);
-    std::memcpy(ip.bytes.data(), &six.sin6_addr, 16);
-    ip.scope = six.sin6_scope_id;
-    return ip;
-  }
-  return std::nullopt;
-}
-
-std::optional<IpAddress> IpAddress::parse(const std::string& text) noexcept {
-  IpAddress ip;
-  for (const sa_family_t family : {sa_family_t{AF_INET}, sa_family_t{AF_INET6}}) {
-    ip.family = family;
-    if (::inet_pton(family, text.c_str(), ip.bytes.data()) == 1) return ip;
-  }
-  return std::nullopt;
-}
-
-bool IpAddress::is_loopback() const noexcept {
-  if (family == AF_INET) return bytes[0] == 127;
-  in6_addr six;
-  std::memcpy(&six, bytes.data(), sizeof six);
-  return family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
-bool IpAddress::is_link_local() const noexcept {
-  if (family == AF_INET) return bytes[0] == 169 && bytes[1] == 254;
-  return family == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
-}
-
-bool IpAddress::in_subnet(const IpAddress& net, unsigned prefix) const noexcept {
-  if (family != net.family || prefix > size() * 8) return false;
-  const std::size_t whole = prefix / 8;
-  if (std::memcmp(bytes.data(), net.bytes.data(), whole) != 0) return false;
-  const unsigned rest = prefix % 8;
-  return rest == 0 || (bytes[whole] ^ net.bytes[whole]) >> (8 - rest) == 0;
-}
-
-std::string IpAddress::text() const {
-  std::array<char, INET6_ADDRSTRLEN> buffer{};
-  const char* text = ::inet_ntop(family, bytes.data(), buffer.data(), buffer.size());
-  return text == nullptr ? "no address" : text;
-}
-
-socklen_t IpAddress::to_sockaddr(std::uint16_t port, sockaddr_storage& out) const noexcept {
-  out = {};
-  if (family == AF_INET) {
-    sockaddr_in four{};
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    std::memcpy(&four.sin_addr, bytes.data(), 4);
-    std::memcpy(&out, &four, sizeof four);
-    return sizeof four;
-  }
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  six.sin6_scope_id = scope;
-  std::memcpy(&six.sin6_addr, bytes.data(), 16);
-  std::memcpy(&out, &six, sizeof six);
-  return sizeof six;
-}
-
 std::vector<Interface> list_interfaces() {
   std::vector<Interface> found;
   ifaddrs* list = nullptr;
@@ -344,7 +302,8 @@ std::vector<Interface> list_interfaces() {
     found.push_back(
         {entry->ifa_name, *address, prefix_of(entry->ifa_netmask),
          megabits_of(probe.get(), entry->ifa_name), (entry->ifa_flags & kRunning) == kRunning,
-         contains(known.gateway, entry->ifa_name), contains(known.standard, entry->ifa_name)});
+         contains(known.gateway, entry->ifa_name), contains(known.standard, entry->ifa_name),
+         (entry->ifa_flags & IFF_POINTOPOINT) != 0});
   }
   return found;
 }
@@ -371,32 +330,76 @@ bool select_interfaces(std::string_view selection, const std::vector<Interface>&
   return true;
 }
 
-std::optional<Interface> other_family(std::string_view selection, const std::vector<Interface>& all,
-                                      const Interface& chosen) {
+bool is_selection(std::string_view selection) {
   bool exclude = false;
   std::vector<Item> items;
   std::string problem;
-  if (!parse_selection(selection, exclude, items, problem)) return std::nullopt;
-  const bool by_name = std::any_of(items.begin(), items.end(), [&](const Item& item) {
-    return item.family == AF_UNSPEC && begins(item, chosen);
-  });
-  if (!items.empty() && !exclude && !by_name) return std::nullopt;
-  for (const Interface& interface : all) {
-    const bool unwanted = exclude && std::any_of(items.begin(), items.end(), [&](const Item& item) {
-                            return covers(item, interface);
-                          });
-    if (interface.name == chosen.name && interface.running && !unwanted &&
-        interface.address.family != chosen.address.family && !interface.address.is_link_local())
-      return interface;
-  }
-  return std::nullopt;
+  return parse_selection(selection, exclude, items, problem);
 }
 
-bool is_virtual(std::string_view device) noexcept {
-  constexpr std::string_view kBeginnings[] = {"docker",  "virbr", "br-", "veth", "cni",
-                                              "flannel", "cali",  "lxc", "tun"};
-  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
-                     [device](std::string_view each) { return device.starts_with(each); });
+std::vector<Interface> drop_surplus(std::string_view selection, std::vector<Interface>& chosen) {
+  if (chosen.size() <= kMostInterfaces) return {};
+  bool exclude = false;
+  std::vector<Item> items;
+  std::string problem;
+  (void)parse_selection(selection, exclude, items, problem);
+  std::vector<std::size_t> order(chosen.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (items.empty() || exclude) {
+    const auto rank = [&](std::size_t i) {
+      return std::tuple(!chosen[i].standard, -std::int64_t{chosen[i].megabits});
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  }
+  std::sort(order.begin(), order.begin() + kMostInterfaces);
+  std::vector<Interface> kept;
+  std::vector<Interface> dropped;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    (i < kMostInterfaces ? kept : dropped).push_back(std::move(chosen[order[i]]));
+  chosen = std::move(kept);
+  return dropped;
+}
+
+std::vector<std::string> idle_exclusions(std::string_view selection,
+                                         const std::vector<Interface>& all) {
+  bool exclude = false;
+  std::vector<Item> items;
+  std::string problem;
+  std::vector<std::string> idle;
+  if (!parse_selection(selection, exclude, items, problem) || !exclude) return idle;
+  for (const Item& item : items)
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const Interface& interface) { return excludes(item, interface, all); }))
+      idle.push_back(item.text);
+  return idle;
+}
+
+std::vector<Interface> other_addresses(std::string_view selection,
+                                       const std::vector<Interface>& all, const Interface& chosen) {
+  bool exclude = false;
+  std::vector<Item> items;
+  std::string problem;
+  if (!parse_selection(selection, exclude, items, problem)) return {};
+  const auto is_meant = [&](const Interface& interface) {
+    if (items.empty() || exclude) return !is_excluded(items, interface, all);
+    return std::any_of(items.begin(), items.end(),
+                       [&](const Item& item) { return begins(item, interface); });
+  };
+  std::vector<Interface> found{chosen};
+  for (const sa_family_t family : {sa_family_t{AF_INET}, sa_family_t{AF_INET6}})
+    for (const Interface& interface : all) {
+      const bool known = std::any_of(found.begin(), found.end(), [&](const Interface& other) {
+        return interface.address.in_subnet(other.address, other.prefix);
+      });
+      if (interface.address.family == family && interface.name == chosen.name &&
+          interface.running && !interface.address.is_link_local() &&
+          interface.address.is_loopback() == chosen.address.is_loopback() && !known &&
+          is_meant(interface) && found.size() < kMostAddresses)
+        found.push_back(interface);
+    }
+  found.erase(found.begin());
+  return found;
 }
 
 // In the tag of a node that the kernel has not told.

@@ -12,40 +12,15 @@
 // ever sent from here.
 #pragma once
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "link/ip_address.hpp"
+
 namespace lfc {
-
-// An IPv4 or IPv6 address without a port.
-struct IpAddress {
-  sa_family_t family = AF_UNSPEC;
-  std::array<std::uint8_t, 16> bytes{};  // network order; IPv4 uses the first four
-  std::uint32_t scope = 0;               // device index, for IPv6 link-local addresses on this node
-
-  static std::optional<IpAddress> from(const sockaddr* address) noexcept;
-  static std::optional<IpAddress> parse(const std::string& text) noexcept;
-
-  std::size_t size() const noexcept { return family == AF_INET ? 4 : 16; }
-  bool is_loopback() const noexcept;
-  bool is_link_local() const noexcept;
-  // True when the first `prefix` bits are the same.
-  bool in_subnet(const IpAddress& net, unsigned prefix) const noexcept;
-  std::string text() const;
-  // Fills `out` for bind() or connect(); returns its length.
-  socklen_t to_sockaddr(std::uint16_t port, sockaddr_storage& out) const noexcept;
-
-  friend bool operator==(const IpAddress& a, const IpAddress& b) noexcept {
-    return a.family == b.family && a.bytes == b.bytes;
-  }
-};
 
 struct Interface {
   std::string name;
@@ -55,7 +30,12 @@ struct Interface {
   bool running = false;   // up, and its cable is in
   bool gateway = false;   // a route of this family leads from it to a gateway
   bool standard = false;  // the default route of this family does
+  bool tunnel = false;    // it leads to one other end only, as tunnels and modems do
 };
+
+// Devices that tcp uses at once, and addresses of each.
+inline constexpr std::size_t kMostInterfaces = 8;
+inline constexpr std::size_t kMostAddresses = 4;
 
 // Every address of every device, in the kernel's order, also of devices that are down.
 std::vector<Interface> list_interfaces();
@@ -65,22 +45,31 @@ std::vector<Interface> list_interfaces();
 // "fd00::/8"). A leading '^' turns the list around: everything but those. Empty: everything.
 //
 // A name stands for one address of the device: its first IPv4 address, else its first IPv6 address
-// that is not link-local; a name that no device has stands for all devices whose names begin so. An
-// address or CIDR stands for every address it contains. Loopback is chosen only when an item of a
-// list without '^' asks for it, and a device that containers, virtual machines or tunnels make
-// (docker0, virbr0, ...) only then, or when nothing else is left. The result keeps the order of the
+// that is not link-local, loopback addresses last. A name that no device has stands for all devices whose names
+// begin so, also behind a '^'. An address or CIDR stands for every address it contains. Loopback is chosen only when
+// an item of a list without '^' names it. A device that containers, virtual machines or tunnels make
+// (docker0, wg0, ...) is chosen only then, or when nothing else is left. The result keeps the order of the
 // user's list, without duplicates.
 //
 // False: an item matches nothing or is malformed, or nothing is left; `problem` is one line.
 bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
                        std::vector<Interface>& chosen, std::string& problem);
 
-// The chosen device's address of the other family, unless the list asks for one family, an address or a CIDR.
-std::optional<Interface> other_family(std::string_view selection, const std::vector<Interface>& all,
-                                      const Interface& chosen);
+// Whether the list can be read, whatever this node has.
+bool is_selection(std::string_view selection);
 
-// Whether such devices are usually made by software, and lead to no other node.
-bool is_virtual(std::string_view device) noexcept;
+// Takes what is beyond kMostInterfaces out of `chosen`, and returns it. Those named first stay; where the list names
+// none, that of the default route and the fastest ones do.
+std::vector<Interface> drop_surplus(std::string_view selection, std::vector<Interface>& chosen);
+
+// The items of a list with '^' that exclude nothing here.
+std::vector<std::string> idle_exclusions(std::string_view selection,
+                                         const std::vector<Interface>& all);
+
+// Further addresses of the chosen device, at most kMostAddresses with the chosen one: one of each other subnet, IPv4
+// first. None if the list asks for an address or a CIDR; those of one family if it asks for that.
+std::vector<Interface> other_addresses(std::string_view selection,
+                                       const std::vector<Interface>& all, const Interface& chosen);
 
 // A number that is the same for all processes that share this node's network (loopback included)
 // and differs between nodes and between network namespaces. Publish it beside an address: with it

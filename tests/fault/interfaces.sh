@@ -53,6 +53,13 @@ grep -aq 'rail virbr0 to process .* is left out.*192\.168\.122\.1' "$output" || 
 well "nothing named" ^eth0 ^eth0,eth2 '10\.77\.1\.[12]'
 
 for i in 0 1; do
+  node $i ip addr flush dev eth1
+  node $i ip addr add "192.168.$((5 + i)).1/24" dev eth1
+  node $i ip addr add "10.77.1.$((i + 1))/24" dev eth1
+done
+well "a first address that leads nowhere" eth1 eth1 '10\.77\.1\.[12]'
+
+for i in 0 1; do
   node $i sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6'
   node $i ip addr add "fd77::$((i + 1))/64" dev eth1 nodad
 done

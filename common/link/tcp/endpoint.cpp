@@ -10,7 +10,6 @@ constexpr std::uint8_t kSixteen = 1;  // an IPv6 address follows, else four byte
 constexpr std::uint8_t kGateway = 2;
 constexpr std::uint8_t kStandard = 4;
 constexpr unsigned kStrand = 8;  // times its number
-constexpr std::size_t kMostEndpoints = 2;
 
 struct Head {
   std::uint16_t port;
@@ -49,7 +48,7 @@ std::vector<Endpoint> endpoints_of(const Address& address, std::string_view link
   std::vector<Endpoint> endpoints;
   while (!rest.empty()) {
     Head head;
-    if (rest.size() < sizeof head || endpoints.size() == kMostEndpoints) return {};
+    if (rest.size() < sizeof head || endpoints.size() == kMostAddresses) return {};
     std::memcpy(&head, rest.data(), sizeof head);
     Endpoint& endpoint = endpoints.emplace_back();
     endpoint.ip.family = (head.flags & kSixteen) != 0 ? AF_INET6 : AF_INET;

@@ -1,6 +1,5 @@
 // Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which node, and
-// what decides with which of a peer's it pairs (pairs.hpp). A rail has an IPv4 address, an IPv6 address, or one of
-// each.
+// what decides with which of a peer's it pairs (pairs.hpp). A rail has up to kMostAddresses.
 //
 //   writer.add("tcp1", section_of(endpoints));
 //   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: no such rail, or it makes no sense

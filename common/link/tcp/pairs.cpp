@@ -84,22 +84,28 @@ void pair_strands(const Rails& ours, const Rails& theirs, std::vector<Pair>& pai
     }
 }
 
-// The best way between two rails; IPv4 before IPv6, as each rail lists its addresses.
+// The best way between two rails, the same one from both sides. Among equals IPv4 comes first, then the addresses that
+// stand for their devices.
 std::optional<Candidate> candidate(std::uint8_t i, std::uint8_t j, const Rails& ours,
                                    const Rails& theirs) {
+  const auto rank = [](const Candidate& each) {
+    return std::tuple(each.way, each.ends[0].family == AF_INET6, each.pair.from + each.pair.to,
+                      each.ends[0].bytes, each.ends[1].bytes);
+  };
   std::optional<Candidate> best;
   for (std::uint8_t from = 0; from < ours[i].size(); ++from)
     for (std::uint8_t to = 0; to < theirs[j].size(); ++to) {
       const Endpoint& a = ours[i][from];
       const Endpoint& b = theirs[j][to];
       const Way way = way_between(a, b, ours, theirs);
-      if (way == Way::none || (best && best->way <= way)) continue;
-      best = Candidate{{i, j, from, to, {}},
-                       way,
-                       slower(a.megabits, b.megabits),
-                       int{a.standard} + int{b.standard},
-                       {a.ip, b.ip}};
-      if (best->ends[1].bytes < best->ends[0].bytes) std::swap(best->ends[0], best->ends[1]);
+      if (way == Way::none) continue;
+      Candidate found{{i, j, from, to, {}},
+                      way,
+                      slower(a.megabits, b.megabits),
+                      int{a.standard} + int{b.standard},
+                      {a.ip, b.ip}};
+      if (found.ends[1].bytes < found.ends[0].bytes) std::swap(found.ends[0], found.ends[1]);
+      if (!best || rank(found) < rank(*best)) best = std::move(found);
     }
   return best;
 }

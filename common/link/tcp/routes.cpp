@@ -1,5 +1,7 @@
 #include "link/tcp/routes.hpp"
 
+#include <algorithm>
+
 #include "link/tcp/pairs.hpp"
 
 namespace lfc::tcp {
@@ -29,8 +31,11 @@ std::optional<Route> Routes::to(const Address& peer, std::string& why_not) const
 bool Routes::reach(const Address& peer, std::string& why_not) const {
   const std::optional<Route> route = to(peer, why_not);
   if (!route) return false;
-  const bool second = other_ && !(route->from == interface_.address);
-  return can_reach(second ? *other_ : interface_, route->to.ip, route->to.node, why_not);
+  const auto other = std::find_if(others_.begin(), others_.end(), [&](const Interface& each) {
+    return each.address == route->from;
+  });
+  return can_reach(other == others_.end() ? interface_ : *other, route->to.ip, route->to.node,
+                   why_not);
 }
 
 }  // namespace lfc::tcp

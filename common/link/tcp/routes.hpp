@@ -1,8 +1,8 @@
-// Routes: which of its two addresses a rail uses to talk to a peer, and which of the peer's it talks to. Both processes
+// Routes: which of its addresses a rail uses to talk to a peer, and which of the peer's it talks to. Both processes
 // find the same pair from what they have published (pairs.hpp).
 //
-//   Routes routes(name, interface, other);
-//   routes.listen_at(endpoint);                             // one or two, published as the section of the rail's name
+//   Routes routes(name, interface, others);
+//   routes.listen_at(endpoint);                             // one or more, published as the section of the rail's name
 //   if (auto route = routes.to(peer_address, why_not)) connect(route->from, route->to.ip, route->to.port);
 //
 // Held by tests/unit/link/tcp/routes_test.cpp. Threads: the caller serialises.
@@ -29,9 +29,9 @@ struct Route {
 
 class Routes {
  public:
-  // Of the rail of this name, on an interface that may have an address of the other family, too.
-  Routes(std::string name, Interface interface, std::optional<Interface> other)
-      : name_(std::move(name)), interface_(std::move(interface)), other_(std::move(other)) {}
+  // Of the rail of this name, on an interface that may have further addresses.
+  Routes(std::string name, Interface interface, std::vector<Interface> others)
+      : name_(std::move(name)), interface_(std::move(interface)), others_(std::move(others)) {}
 
   void listen_at(const Endpoint& endpoint) { endpoints_.push_back(endpoint); }
   const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
@@ -48,7 +48,7 @@ class Routes {
  private:
   const std::string name_;
   const Interface interface_;
-  const std::optional<Interface> other_;
+  const std::vector<Interface> others_;
   std::vector<Endpoint> endpoints_;
   std::vector<std::byte> own_address_;
 };

@@ -47,7 +47,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       options_(resolved(options)),
       socket_options_(socket_options(options_)),
       identity_(identity),
-      routes_(options_.name, options_.interface, options_.other),
+      routes_(options_.name, options_.interface, options_.others),
       connections_(*this, sink,
                    {options_.threads, options_.connect_timeout, options_.peer_timeout}),
       sending_(connections_, sink, counters),
@@ -60,7 +60,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
 
 bool TcpLink::open(std::string& why_not) {
   std::vector<Interface> addresses{options_.interface};
-  if (options_.other) addresses.push_back(*options_.other);
+  addresses.insert(addresses.end(), options_.others.begin(), options_.others.end());
   for (const Interface& each : addresses) {
     Endpoint endpoint{
         each.address,  0,          each.prefix,    options_.interface.megabits, each.gateway,

@@ -35,8 +35,8 @@ struct TcpOptions {
   std::string name = "tcp";  // section of the address
   unsigned strand = 0;       // which of several connections between the same addresses it makes
   Interface interface;       // the local address to listen on and to connect from
-  std::optional<Interface> other;  // the same device's address of the other family
-  PortRange ports;                 // to listen on
+  std::vector<Interface> others;  // further addresses of the same device
+  PortRange ports;                // to listen on
   void (*notice)(std::string_view line) =
       nullptr;  // receives a line about each connection that it begins
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers

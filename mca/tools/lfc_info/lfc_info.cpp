@@ -172,6 +172,9 @@ void show_interfaces() {
   wanted = lfc::without_rdma_devices(wanted);
 #endif
   if (!lfc::select_interfaces(wanted, all, chosen, problem)) row("none", "%s", problem.c_str());
+  static_cast<void>(lfc::drop_surplus(wanted, chosen));
+  for (const std::string& item : lfc::idle_exclusions(wanted, all))
+    row("excluded", "\"%s\" is no interface of this node", item.c_str());
   show_devices(all);
   for (const lfc::Interface& interface : all) {
     std::size_t rail = 0;

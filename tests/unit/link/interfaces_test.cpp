@@ -92,20 +92,95 @@ TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
   CHECK(select("^10.77.0.1,docker0,not-here").text == "eth0=10.77.0.9 eth1=10.78.0.1");
 }
 
-TEST_CASE("a device has an address of the other family, unless one is asked for", "[interfaces]") {
+TEST_CASE("a name behind ^ excludes beginnings, as it names them without", "[interfaces]") {
+  CHECK(select("^eth").text == "docker0=172.17.0.1");
+  CHECK(select("^docker,eth0").text == "eth1=10.78.0.1");
+  CHECK(select("^eth1").text == "eth0=10.77.0.1");  // a device of that name: no beginning
+  CHECK(select("^eth:6").text == "eth0=10.77.0.1 eth1=10.78.0.1");
+  CHECK(select("^eth:4").text == "eth0=fd00::1");
+
+  using Words = std::vector<std::string>;
+  CHECK(lfc::idle_exclusions("^docker,wg,eth,10.0.0.0/8", node()) == Words{"wg"});
+  CHECK(lfc::idle_exclusions("^192.0.2.0/24", node()) == Words{"192.0.2.0/24"});
+  CHECK(lfc::idle_exclusions("eth7", node()).empty());
+  CHECK(lfc::idle_exclusions("", node()).empty());
+}
+
+TEST_CASE("tunnels are taken only where they are named, or nothing else is left", "[interfaces]") {
+  std::vector<Interface> all{make("eno1", "10.1.0.5", 24), make("mytun", "10.9.0.5", 32)};
+  all.back().tunnel = true;  // whatever its name is
+  for (const char* name : {"wg0", "ppp0", "tailscale0", "ztabc", "tap0", "podman0", "vmnet8"})
+    all.push_back(make(name, "10.64.0.5", 24));
+  std::vector<Interface> chosen;
+  std::string problem;
+  REQUIRE(lfc::select_interfaces("", all, chosen, problem));
+  REQUIRE(chosen.size() == 1);
+  CHECK(chosen.front().name == "eno1");
+  REQUIRE(lfc::select_interfaces("wg,mytun", all, chosen, problem));
+  CHECK(chosen.size() == 2);
+  REQUIRE(lfc::select_interfaces("^eno1", all, chosen, problem));
+  CHECK(chosen.size() == all.size() - 1);
+}
+
+TEST_CASE("of more interfaces than tcp uses, the default route's and the fastest stay",
+          "[interfaces]") {
+  std::vector<Interface> all;
+  for (int i = 0; i < 10; ++i) {
+    all.push_back(make(("ens" + std::to_string(i)).c_str(), "10.1.0.5", 24));
+    all.back().megabits = i == 9 ? 100'000 : 10'000;
+  }
+  all[8].standard = true;
+  all[8].megabits = 1'000;
+  const auto names = [](const std::vector<Interface>& interfaces) {
+    std::string text;
+    for (const Interface& each : interfaces) text += each.name.substr(3);
+    return text;
+  };
+  std::vector<Interface> chosen = all;
+  CHECK(names(lfc::drop_surplus("", chosen)) == "67");
+  CHECK(names(chosen) == "01234589");
+  chosen = all;
+  CHECK(names(lfc::drop_surplus("^lo", chosen)) == "67");
+  chosen = all;
+  CHECK(names(lfc::drop_surplus("ens", chosen)) == "89");  // the user's order
+  CHECK(lfc::drop_surplus("", chosen).empty());
+}
+
+TEST_CASE("loopback addresses stand for a device last", "[interfaces]") {
+  const std::vector<Interface> all{make("lo", "127.0.0.1", 8), make("lo", "10.5.0.1", 32)};
+  std::vector<Interface> chosen;
+  std::string problem;
+  REQUIRE(lfc::select_interfaces("lo", all, chosen, problem));
+  REQUIRE(chosen.size() == 1);
+  CHECK(chosen.front().address == ip("10.5.0.1"));
+}
+
+TEST_CASE("a device has further addresses, unless one is asked for", "[interfaces]") {
+  std::vector<Interface> all = node();
+  all.push_back(make("eth0", "192.168.5.1", 24));
+  all.push_back(make("eth0", "fd00::2", 64));
   const Interface four = make("eth0", "10.77.0.1", 24);
   const Interface six = make("eth0", "fd00::1", 64);
+  const auto others = [&](const char* list, const Interface& chosen) {
+    std::string text;
+    for (const Interface& each : lfc::other_addresses(list, all, chosen))
+      text += (text.empty() ? "" : " ") + each.address.text();
+    return text;
+  };
   for (const char* list : {"", "eth0", "eth", "^eth1", "eth1,eth0"}) {
     INFO(list);
-    REQUIRE(lfc::other_family(list, node(), four));
-    CHECK(lfc::other_family(list, node(), four)->address == six.address);
-    CHECK(lfc::other_family(list, node(), six)->address == four.address);
+    CHECK(others(list, four) == "192.168.5.1 fd00::1");
+    CHECK(others(list, six) == "10.77.0.1 192.168.5.1");
   }
-  for (const char* list : {"eth0:4", "10.77.0.0/24", "^fd00::/8"}) {
-    INFO(list);
-    CHECK_FALSE(lfc::other_family(list, node(), four));
-  }
-  CHECK_FALSE(lfc::other_family("", node(), make("eth1", "10.78.0.1", 20)));
+  CHECK(others("eth0:4", four) == "192.168.5.1");
+  CHECK(others("^fd00::/8", four) == "192.168.5.1");
+  CHECK(others("^eth0:6", four) == "192.168.5.1");
+  CHECK(others("10.77.0.0/24", four).empty());
+  CHECK(others("", make("eth1", "10.78.0.1", 20)).empty());
+  for (int i = 10; i < 20; ++i)
+    all.push_back(make("eth1", ("10." + std::to_string(i) + ".0.1").c_str(), 24));
+  CHECK(lfc::other_addresses("", all, make("eth1", "10.78.0.1", 20)).size() ==
+        lfc::kMostAddresses - 1);
 }
 
 TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {

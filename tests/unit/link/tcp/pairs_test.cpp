@@ -71,6 +71,20 @@ std::string why_left_out(const Rails& ours, const Rails& theirs) {
 
 }  // namespace
 
+TEST_CASE("tcp: of several addresses of a device those of one subnet pair", "[tcp]") {
+  const auto ends = [](const Rails& ours, const Rails& theirs) {
+    CHECK(pairs(ours, theirs) == "0-0");  // from both sides alike
+    const Pair pair = pair_rails(ours, theirs).pairs.at(0);
+    return std::to_string(pair.from) + std::to_string(pair.to);
+  };
+  const Rails here = node(kHere, {{"192.168.5.1/24 gw", "10.77.1.1/24 gw", "10.78.1.1/24 gw"}});
+  CHECK(ends(here, node(kThere, {{"192.168.6.1/24 gw", "10.77.1.2/24 gw"}})) == "11");
+  CHECK(ends(here, node(kThere, {{"10.78.1.2/24 gw", "192.168.6.1/24 gw", "10.77.1.2/24 gw"}})) ==
+        "20");
+  // By gateways the first addresses, which stand for the devices.
+  CHECK(ends(here, node(kThere, {{"192.168.6.1/24 gw", "10.79.1.2/24 gw"}})) == "00");
+}
+
 TEST_CASE("pairs: a further connection goes between the same addresses, behind all others",
           "[pairs]") {
   const auto strands = [](Rails rails, std::vector<unsigned> numbers) {

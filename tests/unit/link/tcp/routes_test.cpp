@@ -23,7 +23,7 @@ std::vector<std::byte> published(const char* rail, const char* ip, std::uint64_t
 }
 
 Routes routes_of(const char* rail, const char* ip) {
-  Routes routes(rail, interface_of(ip), std::nullopt);
+  Routes routes(rail, interface_of(ip), {});
   Endpoint endpoint;
   endpoint.ip = IpAddress::parse(ip).value();
   endpoint.port = 4000;
