@@ -35,8 +35,10 @@ std::vector<std::string_view> split(std::string_view list) {
 
 bool names_no_link(const NiOptions& options) { return said(options.links) == default_links(); }
 
+// A list that excludes names none either: the same serves nodes that differ.
 bool names_no_device(const NiOptions& options) {
-  return said(options.interfaces).empty() && said(options.provider).empty();
+  const std::string_view interfaces = said(options.interfaces);
+  return (interfaces.empty() || interfaces.front() == '^') && said(options.provider).empty();
 }
 
 std::string quoted(std::string_view value) { return "'" + std::string(value) + "'"; }
@@ -136,10 +138,11 @@ std::string not_waking(const Ni& ni) {
   return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
 }
 
-// Links that are not open, and why: all, and those that every node should have.
+// Why links are not open: all links, the one of shared memory, and those to other nodes that every node should have.
 struct LeftOut {
   std::string all;
-  std::string missed;
+  std::string neighbours;
+  std::string other_nodes;
 };
 
 void add_reason(std::string& reasons, const std::string& reason) {
@@ -162,7 +165,8 @@ bool open_link(const Cable& cable, CableOpening& opening, LeftOut& left_out, std
     return false;
   }
   add_reason(left_out.all, reason);
-  if (!optional) add_reason(left_out.missed, reason);
+  if (!optional)
+    add_reason(cable.name == "shm" ? left_out.neighbours : left_out.other_nodes, reason);
   return true;
 }
 
@@ -216,8 +220,12 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
     error = fault(options, options.links, "none can be opened: " + left_out.all);
     return nullptr;
   }
-  if (!left_out.missed.empty() && options.neighbours > 1 && options.detour != nullptr)
-    options.detour(opening.open.back(), left_out.missed);
+  if (!left_out.neighbours.empty() && options.neighbours > 1 && options.detour != nullptr)
+    options.detour(opening.open.back(), left_out.neighbours);
+  // One rank of a node prints it.
+  if (!left_out.other_nodes.empty() && options.other_nodes && options.neighbour == 0 &&
+      options.notice != nullptr)
+    options.notice("this node reaches no other one: " + left_out.other_nodes);
   if (config.policy != Policy::single) notes = not_waking(*ni);
   notes = policy + notes + "; " + describe(opening, left_out.all);
   return ni;
