@@ -29,7 +29,11 @@ class NativeEndpoint final : public Endpoint {
         rank_(rank),
         ranks_(ranks),
         level_(service->serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE),
-        window_(std::move(service), rank, limits, memory, ranks) {}
+        window_(std::move(service), rank, limits, memory, ranks) {
+    lfc_native_before_free(
+        win_, [](void* self) { static_cast<NativeEndpoint*>(self)->close(); }, this);
+  }
+  ~NativeEndpoint() override { lfc_native_before_free(win_, nullptr, nullptr); }
 
   NeonWindow& window() { return window_; }
 
@@ -81,6 +85,8 @@ class NativeEndpoint final : public Endpoint {
     });
   }
   void close() override {
+    if (closed_) return;
+    closed_ = true;
     drain(
         comm_, window_.sent(),
         [&] {
@@ -107,6 +113,7 @@ class NativeEndpoint final : public Endpoint {
   const std::uint32_t rank_, ranks_;
   const int level_;
   NeonWindow window_;
+  bool closed_ = false;
   SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
   std::optional<SharedMemory> own_;             // our counters, for neighbours to map
   std::vector<Neighbour> neighbours_;           // by rank; empty: none

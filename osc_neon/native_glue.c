@@ -26,4 +26,10 @@ bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
          memory->here != NULL;
 }
 
+void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endpoint) {
+  if (win == MPI_WIN_NULL || !rma_serves(win)) return;
+  rma_module_of(win)->end_neon = end;
+  rma_module_of(win)->endpoint = endpoint;
+}
+
 void lfc_native_progress(void) { opal_progress(); }

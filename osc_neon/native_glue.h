@@ -25,6 +25,8 @@ typedef struct lfc_native_memory {
 } lfc_native_memory;
 /* False: it is not mapped here. */
 bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory);
+/* `end`, which is collective, is called with `endpoint` before the window's memory goes. NULL: no more. */
+void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endpoint);
 /* One pass of Open MPI's progress. */
 void lfc_native_progress(void);
 

@@ -48,6 +48,9 @@ typedef struct rma_module {
   bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
   bool no_locks;    /* the info key says that nobody locks */
   uint32_t* counts; /* room for a number per rank */
+  /* Ends what NEON has under way in the window, before its memory goes; collective. NULL: no NEON. */
+  void (*end_neon)(void* endpoint);
+  void* endpoint;
 } rma_module;
 
 static inline rma_module* rma_module_of(const ompi_win_t* win) {

@@ -165,6 +165,8 @@ static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text
 static int free_window(ompi_win_t* win) {
   rma_module* module = rma_module_of(win);
   if (module == NULL) return OMPI_SUCCESS;
+  /* Open MPI 4.1 deletes attributes, which tell mpix_neon of the end, after the memory is gone. */
+  if (module->end_neon != NULL) module->end_neon(module->endpoint);
   const enum lfc_rma_status status = lfc_rma_drain(module->window);
   ompi_communicator_t* comm = module->comm;
   /* Nobody frees what others may still reach, nor leaves them waiting for an error that is told here. */

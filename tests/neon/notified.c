@@ -191,6 +191,24 @@ static void errors(void) {
   MPI_Win_free(&win);
 }
 
+// Puts in many pieces, which go in frames, are still on their way when MPI frees the window and its memory.
+static void freed_in_flight(void) {
+  enum { kPieces = 4000, kPuts = 3, kWindows = 10 };
+  static char data[kPieces];
+  MPI_Datatype apart;
+  MPI_Type_vector(kPieces, 1, 2, MPI_BYTE, &apart);
+  MPI_Type_commit(&apart);
+  for (int round = 0; round < kWindows; ++round) {
+    doing("window %d is freed while puts are on their way", round);
+    MPI_Win_allocate(2 * kPieces * kPuts, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPIX_Win_set_num_notify(win, MPI_INFO_NULL, 1);
+    for (int i = 0; me == 1 && i < kPuts; ++i)
+      MPIX_Put_notify(data, kPieces, MPI_BYTE, 0, 2 * kPieces * i, 1, apart, 0, win);
+    MPI_Win_free(&win);
+  }
+  MPI_Type_free(&apart);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
@@ -200,5 +218,6 @@ int main(int argc, char** argv) {
   gets_and_types();
   accumulates();
   errors();
+  freed_in_flight();
   return check_end();
 }
