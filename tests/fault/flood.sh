@@ -22,10 +22,10 @@ for ranks in 2 8; do
   for links in loop,shm loop,tcp; do
     rm -f "$scratch/wake"
     start_job "$ranks" --mca btl lfc --mca btl_lfc_links "$links" --mca btl_lfc_stats 1 --mca btl_lfc_verbose 1 \
-      mpi_flood --until "$scratch/wake"
+      mpi_flood --until "$scratch/wake" --limit 600
     await_stalls
     touch "$scratch/wake"
-    end_job 200
+    end_job 600
     job_is_ok "flood of $((ranks - 1)) senders, links $links"
 
     # The printed bound: max(window_cap, P * initial_window) * frame, and a ring for each local sender.

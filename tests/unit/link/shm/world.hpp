@@ -81,9 +81,9 @@ struct End {
     return link->send(to, {type, 3, 1}, &slice, 1);
   }
   SendStatus send(PeerId to, const std::string& text) { return send(to, text.data(), text.size()); }
-  // Polls until `ready` or twenty seconds have passed.
+  // Polls until `ready`; false: two minutes have passed.
   bool poll_until(const std::function<bool()>& ready) {
-    for (Deadline deadline(20s); !ready();) {
+    for (Deadline deadline(120s); !ready();) {
       if (link->poll() == 0) std::this_thread::yield();
       if (deadline.is_over()) return false;
     }
@@ -142,7 +142,7 @@ struct Board {
   }
   Address address() const { return *Address::parse({blob, size}); }
   bool wait_for(int value) const {
-    for (Deadline deadline(20s); step.load() < value;) {
+    for (Deadline deadline(120s); step.load() < value;) {
       if (deadline.is_over()) return false;
       usleep(100);
     }
