@@ -255,11 +255,13 @@ static int finalize(mca_btl_base_module_t* btl) {
 
 static void dump(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
                  int verbose) {
-  char text[8192];
+  enum { kText = 8192 };
   (void)btl;
   (void)endpoint;
   (void)verbose;
-  if (lfc_btl.adapter == NULL) return;
-  lfc_adapter_describe(lfc_btl.adapter, text, sizeof text);
+  char* text = lfc_btl.adapter == NULL ? NULL : malloc(kText);
+  if (text == NULL) return;
+  lfc_adapter_describe(lfc_btl.adapter, text, kText);
   opal_output(0, "btl lfc:\n%s", text);
+  free(text);
 }

@@ -6,8 +6,8 @@
 namespace lfc::tcp {
 
 int Upkeep::discard(Connection& connection) noexcept {
-  std::array<std::byte, 16 * 1024> waste;
-  for (int round = 0; round < 16; ++round) {
+  std::array<std::byte, 4 * 1024> waste;
+  for (int round = 0; round < 64; ++round) {
     const ssize_t got = ::recv(connection.fd(), waste.data(), waste.size(), MSG_DONTWAIT);
     if (got > 0) continue;
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) connections_.kill(connection);

@@ -7,7 +7,6 @@
 #include "services/collective/exchange.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <vector>
 
@@ -17,6 +16,7 @@ namespace {
 using Block = CollOperation::Block;
 
 constexpr std::size_t kMostPacket = 60 * 1024;
+static_assert(kMostPacket <= Board::kRoom, "a packet is made in the scratch room");
 
 void copy_part(std::byte* to, const std::byte* from, std::size_t size) noexcept {
   if (size > 0 && to != from) std::memcpy(to, from, size);
@@ -145,13 +145,14 @@ void unpack(const Site& site, const CollOperation& operation, std::uint32_t node
 void send_all(Site& site, CollOperation& operation) {
   const Membership& members = site.members();
   const std::uint32_t here = members.node(site.self());
-  std::array<std::byte, kMostPacket> packet;
+  // Not on the stack: the rank may call from a thread that has little of it.
+  std::byte* const packet = site.scratch();
   for (std::uint32_t i = 1; i < members.nodes(); ++i) {
     const std::uint32_t node = (here + i) % members.nodes();  // not all to the same one first
     const std::size_t size = packet_size(site, operation, here, node);
-    if (i == 1 || operation.kind != LFC_COLL_ALLGATHER) pack(site, operation, node, packet.data());
+    if (i == 1 || operation.kind != LFC_COLL_ALLGATHER) pack(site, operation, node, packet);
     site.tree()->send_block(operation, members.first(node), operation.label(0, size),
-                            {packet.data(), size});
+                            {packet, size});
   }
 }
 
