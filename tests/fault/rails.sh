@@ -23,7 +23,7 @@ cut_rail() { # cut_rail WHERE RAIL
 }
 # Whether host 0 reaches host 1 over this rail: nobody listens there, and its kernel says so.
 reaches() {
-  host 0 timeout 5 bash -c "exec 3<>/dev/tcp/10.77.$1.2/9" 2>&1 | grep -q 'Connection refused'
+  [[ $(host 0 timeout 5 bash -c "exec 3<>/dev/tcp/10.77.$1.2/9" 2>&1) == *'Connection refused'* ]]
 }
 # Until both rails carry packets again: a host holds a neighbour for unreachable for a while after a cut (ARP), and LFC
 # leaves out a rail over which it cannot connect at the start.
