@@ -133,6 +133,7 @@ void report_choice(const std::vector<Interface>& all, const std::vector<Interfac
     options.notice("btl_lfc_interfaces: no interface here is named, or begins with, " +
                    joined(idle) + ": nothing is excluded by that");
   std::vector<std::string> names;
+  names.reserve(dropped.size());
   for (const Interface& each : dropped) names.push_back(each.name);
   if (!names.empty())
     options.notice("tcp uses " + std::to_string(kMostInterfaces) +
