@@ -142,12 +142,12 @@ counter_of() {
   echo "${shown:-0}"
 }
 
-# await_traffic RANK: until that rank has sent some frames
+# await_traffic RANK: until that rank has sent some frames, or has no credit for more
 await_traffic() {
   local tries pid
   pid=$(pid_of_rank "$1")
   for ((tries = 0; tries < 600; ++tries)); do
-    (($(counter_of "$pid" frames_sent) < 10)) || return 0
+    (($(counter_of "$pid" frames_sent) < 10 && $(counter_of "$pid" credit_stalls) == 0)) || return 0
     kill -0 "$job_pid" 2>/dev/null || return 0
     sleep 0.1
   done
