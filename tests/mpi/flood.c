@@ -4,9 +4,7 @@
 // Prints each sender's time and each rank's peak memory:
 //   flood rank=1 sent=200000 bytes=1024 seconds=5.4
 //   flood rank=0 rss_kib_before=20000 rss_kib_peak=240000
-// Options: --messages N, --size BYTES, --sleep SECONDS, or --until FILE: rank 0 sleeps until that file is there.
-#include <sys/stat.h>
-
+// Options: --messages N, --size BYTES, --sleep SECONDS.
 #include "check.h"
 #include "process.h"
 
@@ -57,12 +55,6 @@ static void drain(long per_sender, int size) {
   free(data);
 }
 
-// Without a call of MPI.
-static void sleep_until(const char* file) {
-  struct stat about;
-  while (stat(file, &about) != 0) pause_seconds(0.05);
-}
-
 int main(int argc, char** argv) {
   refuse_huge_pages();
   patience = 160;  // many round trips: slow where many processes share few cores
@@ -71,18 +63,12 @@ int main(int argc, char** argv) {
   const long per_sender = option(argc, argv, "--messages", 200000) / (ranks - 1);
   const int size = (int)option(argc, argv, "--size", 1024);
   const long sleep_seconds = option(argc, argv, "--sleep", 5);
-  const char* until = NULL;
-  for (int i = 1; i + 1 < argc; ++i)
-    if (strcmp(argv[i], "--until") == 0) until = argv[i + 1];
   const long before = memory_kib("VmRSS:");
   doing("barrier before the flood");
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) {
     doing("sleep");
-    if (until != NULL)
-      sleep_until(until);
-    else
-      pause_seconds((double)sleep_seconds);
+    pause_seconds((double)sleep_seconds);
     drain(per_sender, size);
   } else {
     flood(per_sender, size);
