@@ -17,8 +17,8 @@
 #include "base/faults.hpp"
 #include "engine/turn.hpp"
 #include "machine/cores.hpp"
-#include "sync/asymmetric_fence.hpp"
 #include "sync/relax.hpp"
+#include "sync/sleep_word.hpp"
 
 namespace lfc {
 namespace {
@@ -144,7 +144,6 @@ void NiThread::prepare() noexcept {
 
 void NiThread::run() noexcept {
   prepare();
-  AsymmetricFence::register_process();
   if (turn_.config().policy == Policy::fixed) {
     own();
   } else {
@@ -266,6 +265,7 @@ void NiThread::be_idle(int fruitless) noexcept {
   int events = 0;
   switch (turn_.take_turn(linger_, events)) {
     case Watchdog::Outcome::quiet: (void)wait(Watchdog::kForever, true); break;
+    case Watchdog::Outcome::settling: (void)wait(SleepWord::kSettling, true); break;
     case Watchdog::Outcome::masked: (void)wait(Watchdog::kForever, false); break;
     case Watchdog::Outcome::unfinished: (void)wait(kFirstNap * (1 << kNapDoublings), true); break;
     case Watchdog::Outcome::host_inside:

@@ -209,7 +209,6 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.detour = options.detour;
   config.notice = options.notice;
   const std::string policy = decide_policy(options, config);
-  if (config.policy != Policy::single) AsymmetricFence::leave_to_thread();  // the start has no time
   auto ni = std::make_unique<Ni>(config);
 
   CableOpening opening{options, config.policy, *ni};

@@ -154,7 +154,7 @@ Watchdog::Outcome Turn::claim() noexcept {
   }
   activity_.set_driven(true);
   parts_.receiver.host().set_away(true);
-  if (activity_.is_armed()) disarm_links();
+  if (!settling_) disarm_links();  // else its announcement has to stand until something is found
   return Watchdog::Outcome::more;
 }
 
@@ -173,12 +173,14 @@ Watchdog::Outcome Turn::take_turn(Linger& linger, int& events) noexcept {
   if (const Watchdog::Outcome claimed = claim(); claimed != Watchdog::Outcome::more) return claimed;
   const std::uint64_t visits = lock_.visits();
   const Link::Armed armed = look_until_quiet(linger, visits, events);
+  settling_ = armed == Link::Armed::settling;
   release_claim();
   events += serve_host_if_asked();
   if (lock_.visits() != visits) return Watchdog::Outcome::host_inside;
   switch (armed) {
     case Link::Armed::busy: return Watchdog::Outcome::more;
     case Link::Armed::partly: return Watchdog::Outcome::unfinished;
+    case Link::Armed::settling: return Watchdog::Outcome::settling;
     case Link::Armed::fully: break;
   }
   return Watchdog::Outcome::quiet;
@@ -197,6 +199,7 @@ Link::Armed Turn::look_until_quiet(Linger& linger, std::uint64_t visits, int& ev
     const int found = look(true);
     events += found;
     if (found != 0) {
+      disarm_links();
       last = now;
       if (!std::exchange(busy, true)) linger.arrived(now.time_since_epoch());
       continue;
@@ -210,6 +213,7 @@ Link::Armed Turn::look_until_quiet(Linger& linger, std::uint64_t visits, int& ev
 int Turn::take_short_turn() noexcept {
   if (claim() != Watchdog::Outcome::more) return 0;
   const int events = look(false);
+  if (events != 0) disarm_links();
   release_claim();
   return events + serve_host_if_asked();
 }
@@ -247,6 +251,7 @@ Link::Armed Turn::arm_links() noexcept {
 }
 
 void Turn::disarm_links() noexcept {
+  if (!activity_.is_armed()) return;
   for (const auto& link : links()) link->disarm();
   activity_.set_armed(false);
 }

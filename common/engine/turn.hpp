@@ -108,7 +108,8 @@ class Turn {
   std::atomic<std::uint32_t> masks_{0};
   std::uint64_t looks_ = 0;  // of the thread's own
   std::atomic<bool> unmask_awaited_{false};
-  bool all_wake_ = true;  // no link has to be polled
+  bool all_wake_ = true;   // no link has to be polled
+  bool settling_ = false;  // the thread's last turn ended so
   std::unique_ptr<NiThread> thread_;
 };
 

@@ -30,13 +30,15 @@
 //    at once.
 //  - Two serves that begin with an arrival are at least a delay apart.
 //  - Masked: no serve until it is unmasked.
-//  - Nobody polls and nothing arrives: it sleeps, without a timer.
+//  - Nobody polls and nothing arrives: it sleeps, without a timer, but for the first SleepWord::kSettling.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
+
+#include "sync/sleep_word.hpp"
 
 namespace lfc {
 
@@ -67,6 +69,7 @@ class Watchdog {
     masked,       // nothing was done; unmasking wakes
     more,         // cut short, there is more to do
     quiet,        // nothing left, and whatever comes wakes
+    settling,     // likewise, once it has been looked again after SleepWord::kSettling
     unfinished,   // nothing left, but something has to be tried again that wakes nobody
   };
 
@@ -110,6 +113,7 @@ class Watchdog {
       retry_ = delay_;
       return {Action::sleep, kForever};
     }
+    if (outcome == Outcome::settling) return {Action::sleep, SleepWord::kSettling};
     const Time now_then = retry_;  // unfinished
     retry_ = std::min(2 * retry_, longest_);
     return {Action::sleep, now_then};

@@ -184,14 +184,15 @@ class Link {
   // --- Waiting without polling (for engine/ni_thread.hpp). Optional. ---
 
   enum class Armed : std::uint8_t {
-    busy,    // not armed: poll() has something to do
-    partly,  // as far as it goes; what no descriptor tells, poll() finds now and then
+    busy,      // not armed: poll() has something to do
+    partly,    // as far as it goes; what no descriptor tells, poll() finds now and then
+    settling,  // fully, once arm() has been called again after SleepWord::kSettling
     fully,
   };
   // Appends the descriptors to wait on for reading while armed; always the same.
   virtual void wait_fds(std::vector<int>& /*out*/) const {}
   // From now until disarm() whatever there is for poll() to do makes one of them readable. poll()
-  // may be called all the same.
+  // may be called all the same, and arm() again.
   virtual Armed arm() noexcept { return Armed::partly; }
   // May be called when not armed.
   virtual void disarm() noexcept {}

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "base/errors.hpp"
+#include "sync/fence.hpp"
 
 namespace lfc {
 namespace {
@@ -103,7 +104,6 @@ std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
                   static_cast<unsigned long long>(random));
     const SocketName own(name);
     if (::bind(bell->socket_.get(), own.data(), own.size) == 0) {
-      state.is_heavy.store(bell->fence_.is_asymmetric() ? 1 : 0, std::memory_order_relaxed);
       state.name = name;
       return bell;
     }
@@ -113,8 +113,8 @@ std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
 }
 
 void Bell::announce() noexcept {
-  state_.word.announce();
-  fence_.heavy();
+  if (state_.word.announce()) announced_ = Clock::now();
+  full_fence();
 }
 
 void Bell::withdraw() noexcept {
@@ -132,13 +132,6 @@ BellCord::BellCord(BellState& state) {
   ringer_ = Ringer::of_process();
   if (ringer_ == nullptr || !ringer_->ring(name_)) return;
   state_ = &state;
-  fence();
-}
-
-void BellCord::fence() const noexcept {
-  full_fence();
-  is_cheap_ =
-      state_->is_heavy.load(std::memory_order_relaxed) != 0 && AsymmetricFence::may_be_light();
 }
 
 void BellCord::ring(std::uint32_t token) const noexcept {

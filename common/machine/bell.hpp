@@ -1,12 +1,13 @@
 // Bell: wakes a process that sleeps, from another process of the node.
 //
 // The owner of a segment sleeps on a datagram socket whose name is in no file system; a neighbour sends a byte there,
-// but only when the owner has said in the segment that it sleeps. A sender to an owner that is awake pays one load of a
+// but only while the segment announces that the owner sleeps. A sender to an owner that is awake pays one load of a
 // line that hardly ever changes. All neighbours of a process are rung from one socket: no descriptor for each of them.
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
 //   bell->announce();                                              // I sleep ...
-//   if (work is there) bell->withdraw(); else poll(bell->fd());    // ... unless there is work
+//   if (work is there) bell->withdraw();                           // ... unless there is work
+//   else poll(bell->fd(), bell->is_settled() ? for ever : SleepWord::kSettling);   // and announce anew, look again
 //   BellCord cord(state);                                          // neighbour
 //   send(); if (cord) cord.pull();
 //
@@ -16,12 +17,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "machine/file_descriptor.hpp"
-#include "sync/asymmetric_fence.hpp"
 #include "sync/sleep_word.hpp"
 
 namespace lfc {
@@ -32,7 +33,6 @@ class Ringer;
 // In the segment. The name is there before the segment is published.
 struct BellState {
   SleepWord word;
-  std::atomic<std::uint32_t> is_heavy;  // the owner can fence its neighbours
   BellName name;
 
   bool is_there() const noexcept { return name[0] != '\0'; }
@@ -44,17 +44,21 @@ class Bell {
 
   // Readable once somebody has rung.
   int fd() const noexcept { return socket_.get(); }
-  // From now on neighbours ring. What they sent before must be looked for after this.
+  // From now on neighbours ring. What they sent before must be looked for after this. Called again without a
+  // withdrawal between, it goes on with the first announcement.
   void announce() noexcept;
+  // Whether a look from now on finds also what a neighbour sent that has missed the announcement.
+  bool is_settled() const noexcept { return Clock::now() - announced_ >= SleepWord::kSettling; }
   // No longer, and forgets that they did.
   void withdraw() noexcept;
 
  private:
-  explicit Bell(BellState& state) noexcept : state_(state), fence_(AsymmetricFence::Scope::node) {}
+  using Clock = std::chrono::steady_clock;
+  explicit Bell(BellState& state) noexcept : state_(state) {}
 
   BellState& state_;
-  AsymmetricFence fence_;
   FileDescriptor socket_;
+  Clock::time_point announced_;
 };
 
 class BellCord {
@@ -68,23 +72,15 @@ class BellCord {
 
   // After the work has been published.
   void pull() const noexcept {
-    if (is_cheap_) [[likely]]
-      AsymmetricFence::light(true);
-    else
-      fence();
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // sync/sleep_word.hpp
     if (const std::uint32_t token = state_->word.asleep()) [[unlikely]]
       ring(token);
   }
 
-  // Whether to pull costs no fence.
-  bool is_cheap() const noexcept { return is_cheap_; }
-
  private:
-  void fence() const noexcept;
   void ring(std::uint32_t token) const noexcept;
 
   BellState* state_ = nullptr;
-  mutable bool is_cheap_ = false;  // from the moment on when this process has registered
   BellName name_{};
   std::shared_ptr<const Ringer> ringer_;
 };

@@ -36,9 +36,7 @@ class SendLock {
   enum class Kind : std::uint8_t { none, biased, shared };
 
   explicit SendLock(Kind kind) noexcept
-      : kind_(kind),
-        cheap_(kind == Kind::biased &&
-               AsymmetricFence(AsymmetricFence::Scope::process).is_asymmetric()) {}
+      : kind_(kind), cheap_(kind == Kind::biased && AsymmetricFence().is_asymmetric()) {}
   explicit SendLock(bool threads) noexcept : SendLock(threads ? Kind::shared : Kind::none) {}
 
   Kind kind() const noexcept { return kind_; }
@@ -110,7 +108,7 @@ class SendLock {
   bool try_claim() noexcept {
     if (kind_ != Kind::biased) return take();
     claim_.close();
-    AsymmetricFence(AsymmetricFence::Scope::process).heavy();
+    AsymmetricFence().heavy();
     if (visits_.load(std::memory_order_acquire) % 2 == 0) return true;  // pairs with leave()
     release_claim();
     return false;

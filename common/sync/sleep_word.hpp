@@ -2,34 +2,45 @@
 // is lost between the two.
 //
 //   sleeper                                waker
-//   word.announce();                       publish the work
-//   fence.heavy();                         fence.light();
+//   word.announce(); full fence;           publish the work; compiler fence;
 //   if (work is there) word.withdraw();    if (token = word.asleep()) {
-//   else wait for the bell;                  ring the bell; word.answer(token);
-//   word.withdraw();                       }
+//   else wait for the bell, kSettling;       ring the bell; word.answer(token);
+//   if (work is there) word.withdraw();    }
+//   else wait for the bell, for ever;
+//   word.withdraw();
 //
-// Why no wake-up is lost: the fences order each side's store before its load, so the sleeper sees
-// the work or the waker sees the announcement (tests/unit/sync/handshake_test.cpp runs every
-// interleaving, store buffers included). The bell remembers that it was rung (a socket), so it may
-// ring before the sleeper waits. Each announcement has a number of its own: an answer that comes
-// late cannot take back a later announcement. The waker rings before it answers, so one that dies
-// in between leaves others to ring again.
+// Why no wake-up is lost, though the waker pays no fence: a waker that has missed the announcement loaded the word
+// before the announcement was visible, and stored its work before that load. That store may still be in the store
+// buffer of its core, where it stays for microseconds at most: the second look, kSettling after the announcement,
+// finds it. A core without bound for its stores would break this; none is known. The sleeper keeps its announcement
+// between the two looks. (Morrison and Afek, Temporally bounding TSO for fence-free asymmetric synchronization, ASPLOS
+// 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
+//
+// The bell remembers that it was rung (a socket), so it may ring before the sleeper waits. Each announcement has a
+// number of its own: an answer that comes late cannot take back a later announcement. The waker rings before it
+// answers, so one that dies in between leaves others to ring again.
 //
 // Threads: one sleeper; any number of wakers, of this process or of others that map the word.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace lfc {
 
 class SleepWord {
  public:
+  // A thousand times as long as a store stays in a store buffer.
+  static constexpr std::chrono::milliseconds kSettling{1};
+
   // --- The sleeper ---
 
-  void announce() noexcept {
+  // False: it was announced already.
+  bool announce() noexcept {
     const std::uint32_t now = value_.load(std::memory_order_relaxed);
     value_.store((now | 1) + (now & 1) * 2, std::memory_order_relaxed);
+    return (now & 1) == 0;
   }
   void withdraw() noexcept {
     std::uint32_t now = value_.load(std::memory_order_relaxed);

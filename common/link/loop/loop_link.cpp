@@ -80,7 +80,8 @@ class LoopLink final : public Link {
     if (bell_ == nullptr) return Armed::partly;
     bell_->announce();
     RingFrame frame;
-    if (reader_.peek(frame) != RingReader::Peek::frame) return Armed::fully;
+    if (reader_.peek(frame) != RingReader::Peek::frame)
+      return bell_->is_settled() ? Armed::fully : Armed::settling;
     bell_->withdraw();
     return Armed::busy;
   }

@@ -184,7 +184,7 @@ ShmLink::Armed ShmLink::arm() noexcept {
       std::any_of(places_.active().begin(), places_.active().end(), [&](const auto& in) {
         return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
       });
-  if (!busy) return Armed::fully;
+  if (!busy) return places_.segment().bell()->is_settled() ? Armed::fully : Armed::settling;
   disarm();
   return Armed::busy;
 }

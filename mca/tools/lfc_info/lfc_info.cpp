@@ -232,7 +232,7 @@ void show_kernel() {
   row("shared memory", "%s",
       can_make_shared_memory() ? "memfd works" : "memfd is refused: ranks of a node talk over tcp");
   row("membarrier", "%s",
-      lfc::AsymmetricFence(lfc::AsymmetricFence::Scope::process).is_asymmetric()
+      lfc::AsymmetricFence().is_asymmetric()
           ? "works: a send pays no fence for the engine's thread"
           : "missing: each send pays a fence for the engine's thread");
   const long watch = syscall(SYS_pidfd_open, getpid(), 0);

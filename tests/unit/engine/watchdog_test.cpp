@@ -42,6 +42,17 @@ TEST_CASE(
   CHECK(step.time == Watchdog::kForever);
 }
 
+TEST_CASE("watchdog: links that settle are looked at again before it sleeps without a timer") {
+  Watchdog dog(kLimits);
+  (void)dog.begin(5);
+  (void)dog.rested(5);
+  const Watchdog::Step step = dog.served(70us, 5, Outcome::settling);
+  REQUIRE(step.action == Action::sleep);
+  CHECK(step.time == SleepWord::kSettling);
+  REQUIRE(dog.woken(70us + SleepWord::kSettling, 5).action == Action::serve);
+  CHECK(dog.served(80us + SleepWord::kSettling, 5, Outcome::quiet).time == Watchdog::kForever);
+}
+
 TEST_CASE("watchdog: an arrival while the host is away is served at once, if a delay has passed") {
   Watchdog dog(kLimits);
   (void)dog.begin(5);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -15,7 +16,6 @@
 #include "catch.hpp"
 #include "machine/file_descriptor.hpp"
 #include "machine/process_watch.hpp"
-#include "sync/asymmetric_fence.hpp"
 
 namespace lfc {
 namespace {
@@ -62,23 +62,23 @@ TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") 
   }
 }
 
-// Until then the ringer takes the fence, and wakes all the same.
-TEST_CASE("bell: to pull costs no fence from when a thread has registered the process",
+TEST_CASE("bell: an announcement settles after a time, and goes on until it is withdrawn or heard",
           "[machine]") {
-  AsymmetricFence::leave_to_thread();
+  using Clock = std::chrono::steady_clock;
   Owner owner;
-  const auto wakes = [&] {
-    owner.bell->announce();
-    owner.cord.pull();
-    const bool woken = owner.rung();
-    owner.bell->withdraw();
-    return woken;
+  const auto announced_for = [&] {
+    const Clock::time_point begun = Clock::now();
+    do owner.bell->announce();
+    while (!owner.bell->is_settled());
+    return Clock::now() - begun;
   };
-  CHECK((wakes() && !owner.cord.is_cheap()));
-  std::thread(AsymmetricFence::register_process).join();
-  const bool known = AsymmetricFence(AsymmetricFence::Scope::node).is_asymmetric();
-  CHECK((wakes() && owner.cord.is_cheap() == known));
-  CHECK(wakes());
+  CHECK(announced_for() >= SleepWord::kSettling);
+  CHECK(owner.bell->is_settled());
+  owner.bell->withdraw();
+  CHECK(announced_for() >= SleepWord::kSettling);
+  owner.cord.pull();
+  REQUIRE(owner.rung());
+  CHECK(announced_for() >= SleepWord::kSettling);
 }
 
 // One socket may have sent some hundreds of bytes that nobody has read.

@@ -1,7 +1,7 @@
 // The two handshakes of the NI thread, in every interleaving of their steps on a machine with store
 // buffers (x86's, TSO): nothing that sleeps is forgotten (SleepWord, Gate), and never two are inside
-// (SendLock). Each is also run with its fences left out, which must fail: the search finds such
-// errors. The steps are those of sync/sleep_word.hpp, sync/gate.hpp and sync/send_lock.hpp.
+// (SendLock). Each is also run without its fences, or without its second look, which must fail: the
+// search finds such errors. The steps are those of sync/sleep_word.hpp, sync/gate.hpp and sync/send_lock.hpp.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -31,6 +31,7 @@ struct Machine {
     std::uint8_t round = 0;
     std::uint8_t inside = 0;
     std::uint8_t fence_due = 0;  // somebody's membarrier wants one
+    std::uint8_t old = 0;        // of what is buffered: it was when a sleeper announced
     std::uint8_t buffered = 0;
     std::array<std::uint8_t, kBuffered> address{};
     std::array<std::uint8_t, kBuffered> stored{};
@@ -60,6 +61,7 @@ struct Machine {
       self.stored[i - 1] = self.stored[i];
     }
     --self.buffered;
+    if (self.old != 0) --self.old;
     self.address[self.buffered] = self.stored[self.buffered] = 0;
   }
   void flush(Thread& self) {
@@ -83,8 +85,18 @@ struct Machine {
       if (&other != &self && other.fence_due != 0) return false;
     return true;
   }
+  // A time in which each core writes what its buffer holds now.
+  void begin_settling(const Thread& self) {
+    for (Thread& other : threads)
+      if (&other != &self) other.old = other.buffered;
+  }
+  bool is_settled(const Thread& self) const {
+    for (const Thread& other : threads)
+      if (&other != &self && other.old != 0) return false;
+    return true;
+  }
 };
-static_assert(sizeof(Machine) == kWords + kThreads * (6 + 2 * kBuffered));
+static_assert(sizeof(Machine) == kWords + kThreads * (7 + 2 * kBuffered));
 
 // One step of one thread; false: it cannot go on now, or has ended.
 using Program = bool (*)(Machine&, Machine::Thread&);
@@ -136,7 +148,7 @@ constexpr int kBell = 1;
 constexpr int kWork = 2;  // and one more for the second waker
 constexpr int kRounds = 2;
 
-bool fenced = true;
+bool looks_twice = true;
 
 // Twice: publishes work when the last has been taken, and wakes the sleeper.
 template <int kIndex>
@@ -146,7 +158,7 @@ bool waker(Machine& machine, Machine::Thread& self) {
       if (self.round == kRounds || machine.load(self, kWork + kIndex) != 0) return false;
       ++self.round;
       machine.store(self, kWork + kIndex, 1);
-      self.step = 1;  // fence.light(): nothing but the order of the program
+      self.step = 1;  // no fence: nothing but the order of the program
       return true;
     case 1:
       self.value = static_cast<std::uint8_t>(machine.load(self, kWord));
@@ -169,34 +181,34 @@ bool sleeper(Machine& machine, Machine::Thread& self) {
   switch (self.step) {
     case 0:
       machine.store(self, kWord, machine.load(self, kWord) + 1);
-      self.step = fenced ? 1 : 3;
+      machine.flush(self);
+      machine.begin_settling(self);
+      self.step = 1;
       return true;
-    case 1:
-      machine.begin_heavy(self);
-      self.step = 2;
+    case 1: self.step = machine.load(self, kWork) != 0 ? 7 : 2; return true;
+    case 2: self.step = machine.load(self, kWork + 1) != 0 ? 7 : looks_twice ? 3 : 6; return true;
+    case 3:  // asleep, with a timer
+      if (machine.memory[kBell] == 0 && !machine.is_settled(self)) return false;
+      self.step = machine.memory[kBell] != 0 ? 7 : 4;
       return true;
-    case 2:
-      if (!machine.heavy_is_over(self)) return false;
-      self.step = 3;
-      return true;
-    case 3: self.step = machine.load(self, kWork) != 0 ? 6 : 4; return true;
-    case 4: self.step = machine.load(self, kWork + 1) != 0 ? 6 : 5; return true;
-    case 5:
+    case 4: self.step = machine.load(self, kWork) != 0 ? 7 : 5; return true;
+    case 5: self.step = machine.load(self, kWork + 1) != 0 ? 7 : 6; return true;
+    case 6:
       machine.flush(self);
       if (machine.memory[kBell] == 0) return false;  // asleep
-      self.step = 6;
+      self.step = 7;
       return true;
-    case 6: {
+    case 7: {
       const int now = machine.load(self, kWord);
       if ((now & 1) != 0) (void)machine.exchange(self, kWord, now, now + 1);
       machine.flush(self);
       machine.memory[kBell] = 0;
-      self.step = 7;
+      self.step = 8;
       return true;
     }
-    case 7:
+    case 8:
       if (machine.load(self, kWork) != 0) machine.store(self, kWork, 0);
-      self.step = 8;
+      self.step = 9;
       return true;
     default:
       if (machine.load(self, kWork + 1) != 0) machine.store(self, kWork + 1, 0);
@@ -205,8 +217,8 @@ bool sleeper(Machine& machine, Machine::Thread& self) {
   }
 }
 
-int lost_wake_ups(bool with_fence) {
-  fenced = with_fence;
+int lost_wake_ups(bool with_second_look) {
+  looks_twice = with_second_look;
   int lost = 0;
   Search search{{waker<0>, waker<1>, sleeper}};
   search.stuck = [&](const Machine& machine) {
@@ -224,6 +236,7 @@ constexpr int kClaimed = 1;
 constexpr int kSleepers = 2;
 constexpr int kAsleep = 3;  // the kernel's
 
+bool fenced = true;
 bool opened_in_order = true;
 
 // Waits for the NI thread where it cannot enter.

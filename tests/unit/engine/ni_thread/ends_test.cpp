@@ -11,7 +11,6 @@
 #include "catch.hpp"
 #include "engine/open.hpp"
 #include "engine/service.hpp"
-#include "sync/asymmetric_fence.hpp"
 #include "unit/engine/ni_thread/world.hpp"
 
 namespace lfc::thread_world {
@@ -42,19 +41,6 @@ TEST_CASE("ni thread: upcalls reach a host that is away") {
   target.ni->turn().mask();
   CHECK(target.received == 1);
   target.ni->turn().unmask();
-}
-
-TEST_CASE(
-    "ni thread: it registers the process with those of the node, so that sends cost no fence") {
-  if (!AsymmetricFence(AsymmetricFence::Scope::node).is_asymmetric()) return;
-  for (const std::string policy : kAutonomous) {
-    INFO(policy);
-    const Station station(0, "shm", policy);
-    Deadline deadline(10s);
-    while (!AsymmetricFence::may_be_light() && !deadline.is_over())
-      std::this_thread::sleep_for(1ms);
-    CHECK(AsymmetricFence::may_be_light());
-  }
 }
 
 TEST_CASE("ni thread: it can be ended at any time") {
