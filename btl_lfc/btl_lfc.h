@@ -21,20 +21,10 @@
 
 #include <stdatomic.h>
 
+#include "handed_over.h"
 #include "lfc/lfc.h"
 #include "ompi_version.h"
 #include "shares.h"
-
-/* What lies on Open MPI's free lists passes from thread to thread. The list orders what one has done
- * before what the next does, but by fences, which the thread sanitizer does not know: it is told. */
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#define LFC_PASSED_ON(item) __tsan_release(item)
-#define LFC_TAKEN_OVER(item) __tsan_acquire(item)
-#else
-#define LFC_PASSED_ON(item) ((void)(item))
-#define LFC_TAKEN_OVER(item) ((void)(item))
-#endif
 
 static inline opal_free_list_item_t* lfc_list_take(opal_free_list_t* list) {
   opal_free_list_item_t* item = opal_free_list_get(list);

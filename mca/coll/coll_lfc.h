@@ -20,6 +20,7 @@
 #define LFC_COLL_LFC_H
 
 #include "communicator_key.h"
+#include "handed_over.h"
 #include "lfc/lfc.h"
 #include "ompi_version.h"
 
@@ -63,6 +64,12 @@ typedef struct lfc_coll_module {
   struct lfc_coll_neighbours* neighbours; /* NULL: nobody has asked for the topology yet */
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);
+
+/* Open MPI makes a communicator inside any thread's progress, not only in the thread that has asked for it. */
+static inline lfc_coll_module* lfc_coll_own(mca_coll_base_module_t* module) {
+  LFC_TAKEN_OVER(module);
+  return (lfc_coll_module*)module;
+}
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
 /* One more group of a communicator that is served, for calls that keep no order with its other ones. All its ranks make

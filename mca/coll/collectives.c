@@ -88,7 +88,7 @@ static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* t
 
 static int call_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.reduce(in, out, count, type, op, root, comm, own->below.reduce_module);
@@ -101,7 +101,7 @@ static int call_reduce(const void* in, void* out, int count, ompi_datatype_t* ty
 static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         int root, ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.ireduce(in, out, count, type, op, root, comm, request,
@@ -115,7 +115,7 @@ static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* t
 static int call_allreduce(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.allreduce(in, out, count, type, op, comm, own->below.allreduce_module);
@@ -134,7 +134,7 @@ static bool may_be_internal(int count, const ompi_datatype_t* type) {
 static int call_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type,
                            ompi_op_t* op, ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
   if (may_be_internal(count, type) || count == 0 ||
       !lfc_coll_describe_reduction(op, type, count, &call))

@@ -19,6 +19,7 @@ static void release(mca_coll_base_module_t* module) {
 }
 
 static void destruct(lfc_coll_module* module) {
+  LFC_TAKEN_OVER(module);
   lfc_coll_part_from(module->neighbours);
   if (module->communicator != NULL) lfc_coll_leave(module->communicator);
   if (module->is_world)
@@ -118,6 +119,7 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   LFC_COLL_OFFERS(OFFER)
 #undef OFFER
   say(comm, NULL);
+  LFC_PASSED_ON(module);
   return OMPI_SUCCESS;
 }
 

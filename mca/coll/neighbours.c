@@ -53,7 +53,7 @@ static bool find_neighbours(lfc_coll_module* own, ompi_communicator_t* comm) {
 
 static bool open(lfc_coll_opening* it, enum lfc_coll_kind kind, const side* in, const side* out,
                  ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_module* own = (lfc_coll_module*)module;
+  lfc_coll_module* own = lfc_coll_own(module);
   lfc_coll_open_nothing(it, kind, 0);
   if (own->neighbours == NULL && !find_neighbours(own, comm)) return false;
   const struct lfc_coll_topology* edges = &own->topology;

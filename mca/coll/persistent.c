@@ -39,7 +39,7 @@ static int keep_reduction(struct lfc_coll_call* call, const void* in, void* out,
 static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        int root, ompi_communicator_t* comm, struct ompi_info_t* info,
                        ompi_request_t** request, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root};
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
@@ -50,7 +50,7 @@ static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* ty
 static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = (lfc_coll_module*)module;
+  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
   if (count == 0 || !lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.allreduce_init(in, out, count, type, op, comm, info, request,

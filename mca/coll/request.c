@@ -12,7 +12,7 @@ static int mpi_status(enum lfc_coll_status status) {
 }
 
 static lfc_coll_communicator* communicator_of(mca_coll_base_module_t* module) {
-  return ((lfc_coll_module*)module)->communicator;
+  return lfc_coll_own(module)->communicator;
 }
 
 int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
@@ -139,8 +139,7 @@ static bool set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
   if (request->communicator == NULL) return false;
   request->call = *call;
   if (call->neighbours == NULL) return true;
-  request->call.neighbours =
-      lfc_coll_meet(request->communicator, &((lfc_coll_module*)module)->topology);
+  request->call.neighbours = lfc_coll_meet(request->communicator, &lfc_coll_own(module)->topology);
   return request->call.neighbours != NULL;
 }
 

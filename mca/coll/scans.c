@@ -3,10 +3,6 @@
 #include "coll_lfc.h"
 #include "request.h"
 
-static const lfc_coll_module* own_of(mca_coll_base_module_t* module) {
-  return (const lfc_coll_module*)module;
-}
-
 /* False: LFC does not do it. */
 static bool describe(struct lfc_coll_call* call, enum lfc_coll_kind kind, const void* in, void* out,
                      int count, const ompi_datatype_t* type, const ompi_op_t* op) {
@@ -30,7 +26,7 @@ static int keep(const struct lfc_coll_call* call, ompi_communicator_t* comm,
 
 static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                      ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->scan(in, out, count, type, op, comm, below->scan_module);
@@ -39,7 +35,7 @@ static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type
 
 static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->exscan(in, out, count, type, op, comm, below->exscan_module);
@@ -49,7 +45,7 @@ static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* ty
 static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                       ompi_communicator_t* comm, ompi_request_t** request,
                       mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->iscan(in, out, count, type, op, comm, request, below->iscan_module);
@@ -59,7 +55,7 @@ static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* typ
 static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->iexscan(in, out, count, type, op, comm, request, below->iexscan_module);
@@ -69,7 +65,7 @@ static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* t
 static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
@@ -79,7 +75,7 @@ static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t*
 static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                             ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                             ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &own_of(module)->below;
+  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->exscan_init(in, out, count, type, op, comm, info, request,
