@@ -167,6 +167,8 @@ inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
 inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 20);
 inline const std::size_t kNeonReceives = limit("neon_receives", 1, 16);  // buffers, emulated
 inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
+// Frames to a rank of which the last tells when it has been taken; twice as many may be under way. Emulated.
+inline const int kNeonPace = static_cast<int>(limit("neon_pace", 1, 32));
 
 // --- Push ---
 

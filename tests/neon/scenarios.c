@@ -36,6 +36,7 @@ static const struct {
     {"T19", t19_sizes},
     {"T20", t20_never_blocks},
     {"T21", t21_flood},
+    {"flood", flood_of_announced},
     {"T24", t24_mixed_waits},
     {"T25", t25_threads},
     {"T26", t26_errors},

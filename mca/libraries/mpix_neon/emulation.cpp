@@ -25,7 +25,11 @@ std::uint32_t size_of(MPI_Comm comm) {
 }  // namespace
 
 Emulation::Emulation(MPI_Comm comm, const Exposure& memory)
-    : comm_(comm), memory_(memory), neon_(size_of(comm), kLimits, *this), sent_(size_of(comm)) {
+    : comm_(comm),
+      memory_(memory),
+      neon_(size_of(comm), kLimits, *this),
+      sent_(size_of(comm)),
+      paced_(std::make_unique<bool[]>(size_of(comm))) {
   for (Buffer& each : receives_) receive(each);
   for (Buffer& each : sends_) idle_.push_back(&each);
 }
@@ -51,22 +55,31 @@ void Emulation::receive(Buffer& buffer) {
 
 bool Emulation::send(Rank to, const Header& header, const void* payload, std::size_t size) {
   if (closing_) return true;
-  if (idle_.empty()) reap();
-  if (idle_.empty()) return false;
+  const bool paces = (sent_[to] + 1) % limits::kNeonPace == 0;
+  if (idle_.empty() || (paces && paced_[to])) reap();
+  if (idle_.empty() || (paces && paced_[to])) return false;
   Buffer& buffer = *idle_.back();
   if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(buffer_size());
   std::memcpy(buffer.bytes.get(), &header, sizeof header);
   if (size > 0) std::memcpy(buffer.bytes.get() + sizeof header, payload, size);
-  if (MPI_Isend(buffer.bytes.get(), static_cast<int>(sizeof header + size), MPI_BYTE,
-                static_cast<int>(to), 0, comm_, &buffer.request) != MPI_SUCCESS)
+  if ((paces ? MPI_Issend : MPI_Isend)(buffer.bytes.get(), static_cast<int>(sizeof header + size),
+                                       MPI_BYTE, static_cast<int>(to), 0, comm_,
+                                       &buffer.request) != MPI_SUCCESS)
     return false;
   ++sent_[to];
-  if (lfc_request_is_complete(buffer.request)) {
-    MPI_Wait(&buffer.request, MPI_STATUS_IGNORE);
-  } else {
-    idle_.pop_back();
-    under_way_.push_back(&buffer);
-  }
+  buffer.paces = paces ? &paced_[to] : nullptr;
+  paced_[to] = paced_[to] || paces;
+  if (take_sent(buffer)) return true;
+  idle_.pop_back();
+  under_way_.push_back(&buffer);
+  return true;
+}
+
+// False: it is still under way.
+bool Emulation::take_sent(Buffer& buffer) {
+  if (!lfc_request_is_complete(buffer.request)) return false;
+  MPI_Wait(&buffer.request, MPI_STATUS_IGNORE);
+  if (buffer.paces != nullptr) *buffer.paces = false;
   return true;
 }
 
@@ -74,11 +87,10 @@ bool Emulation::send(Rank to, const Header& header, const void* payload, std::si
 void Emulation::reap() {
   for (std::size_t i = 0; i < under_way_.size();) {
     Buffer& buffer = *under_way_[i];
-    if (!lfc_request_is_complete(buffer.request)) {
+    if (!take_sent(buffer)) {
       ++i;
       continue;
     }
-    MPI_Wait(&buffer.request, MPI_STATUS_IGNORE);
     idle_.push_back(&buffer);
     under_way_[i] = under_way_.back();
     under_way_.pop_back();

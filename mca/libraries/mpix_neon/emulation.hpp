@@ -2,7 +2,9 @@
 // and needs nothing of LFC. Frames move whenever this process is inside MPI.
 //
 // Memory per window: kReceives + kSends buffers of a frame each, made when they are used. A frame is at
-// most 16 KiB; data is copied once at the origin and once at the target.
+// most 16 KiB; data is copied once at the origin and once at the target. MPI takes small messages without
+// bound, so each kNeonPace-th frame to a rank is sent synchronously, and the next such waits for it: Open MPI
+// keeps less than 2 * kNeonPace frames for a rank that does not take them.
 #pragma once
 
 #include <mpi.h>
@@ -34,6 +36,7 @@ class Emulation final : public Endpoint, private Carrier {
   struct Buffer {
     MPI_Request request = MPI_REQUEST_NULL;
     std::unique_ptr<std::byte[]> bytes;
+    bool* paces = nullptr;  // sent synchronously; where that is noted
   };
 
   bool send(Rank to, const Header& header, const void* payload, std::size_t size) override;
@@ -43,6 +46,7 @@ class Emulation final : public Endpoint, private Carrier {
   Slot* slot(std::uint32_t index) override { return memory_.slot(index); }
 
   void receive(Buffer& buffer);
+  bool take_sent(Buffer& buffer);
   void reap();
   std::size_t buffer_size() const;
 
@@ -56,6 +60,7 @@ class Emulation final : public Endpoint, private Carrier {
   std::vector<Buffer*> idle_;       // of sends_
   std::vector<Buffer*> under_way_;  // of sends_
   std::vector<int> sent_;           // frames, by rank
+  std::unique_ptr<bool[]> paced_;   // by rank: a synchronous frame has not been taken yet
   int received_ = 0;
   bool closing_ = false;
 };

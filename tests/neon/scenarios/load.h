@@ -37,6 +37,56 @@ static void t20_never_blocks(void) {
   close_window();
 }
 
+// Of operations that end in order.
+static int count_complete(MPI_Request* requests, int count) {
+  int complete = 0;
+  for (int done = 1; complete < count; complete += done) {
+    require(MPI_Request_get_status(requests[complete], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS,
+            "status");
+    if (!done) break;
+  }
+  return complete;
+}
+
+// Origins put to an announced buffer of a rank that is not inside MPI. Emulated, no more than kKept bytes of each
+// origin are kept for it. (Over tcp, MPI itself keeps small messages without bound.)
+static void flood_of_announced(void) {
+  enum { kPuts = 200, kSize = 100000, kKept = 1 << 20, kLooks = 100 };
+  if (!shares_counters) {
+    if (me == 0) printf("flood: skipped, the ranks do not share a kernel\n");
+    return;
+  }
+  open_window(kSize);
+  MPI_Request ann = MPI_REQUEST_NULL;
+  unsigned char* data = allocate(kSize);
+  if (me == 0) {
+    announce_init(0, kSize, ranks - 1, others, kTag, &ann);
+    MPI_Start(&ann);
+    barrier();
+    sleep_until(kCounted, (unsigned)ranks - 1);
+    wait_for(&ann);
+    MPI_Request_free(&ann);
+  } else {
+    MPI_Request requests[kPuts];
+    put(data, kSize, 0, kTag, 0, MPIX_NEON_NON_FINAL, &requests[0]);
+    wait_for(&requests[0]);  // it has been granted
+    barrier();
+    for (int i = 0; i < kPuts; ++i) put(data, kSize, 0, kTag, 0, MPIX_NEON_NON_FINAL, &requests[i]);
+    int complete = 0;
+    for (int look = 0; look < kLooks; ++look) complete = count_complete(requests, kPuts);
+    int level = 0;
+    MPIX_Neon_query(win, &level);
+    require(level != MPIX_NEON_EMULATED || complete * kSize <= kKept,
+            "%d of %d puts are complete, and nobody has taken them", complete, kPuts);
+    count_up(kCounted);
+    require(MPI_Waitall(kPuts, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "waitall");
+    put(data, kSize, 0, kTag, 0, MPIX_NEON_FINAL, NULL);
+    MPIX_Neon_complete(MPIX_NEON_ALL, win);
+  }
+  close_window();
+  free(data);
+}
+
 static void t21_flood(void) {
   // All origins send more than the budget before anything is announced.
   enum { kPuts = 40, kSize = 8000 };

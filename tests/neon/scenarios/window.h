@@ -6,8 +6,12 @@
 #include "counters.h"
 
 enum { kTag = 7, kEager = 16384 };
-enum { kReturned, kArrived };  // early puts that have returned; large puts that have arrived
-static bool shares_counters;   // false: the ranks do not share a kernel
+enum {
+  kReturned,
+  kArrived,
+  kCounted
+};                            // early puts that have returned; large puts that have arrived; floods
+static bool shares_counters;  // false: the ranks do not share a kernel
 
 static long delay;
 static uint64_t delays;
