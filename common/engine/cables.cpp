@@ -54,27 +54,6 @@ std::string said_of_interfaces(const CableOpening& opening) {
 
 static_assert(kMostInterfaces == kMostRails);
 
-// One of the rails that tcp opens: the first connection of an interface, or a further one.
-struct TcpRail {
-  Interface interface;
-  unsigned strand = 0;
-
-  std::string label() const {
-    return interface.name + (strand == 0 ? "" : " (connection " + std::to_string(strand + 1) + ")");
-  }
-};
-
-// The interfaces in order, then their further connections in turn, while there is room.
-std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections) {
-  std::vector<TcpRail> rails;
-  for (unsigned strand = 0; strand < kMostRails; ++strand)
-    for (const Interface& each : chosen) {
-      const unsigned wanted = connections != 0 ? connections : connections_for(each.name);
-      if (strand < wanted && rails.size() < kMostRails) rails.push_back({each, strand});
-    }
-  return rails;
-}
-
 std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, FrameSink& sink,
                                   const std::vector<Interface>& all, CableOpening& opening) {
   TcpOptions tcp;
@@ -259,6 +238,20 @@ std::string explained_links() {
     text += std::string(text.empty() ? "" : ", ") + std::string(cable.name) + " (" +
             std::string(cable.reaches) + ")";
   return text;
+}
+
+std::string TcpRail::label() const {
+  return interface.name + (strand == 0 ? "" : " (connection " + std::to_string(strand + 1) + ")");
+}
+
+std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections) {
+  std::vector<TcpRail> rails;
+  for (unsigned strand = 0; strand < kMostRails; ++strand)
+    for (const Interface& each : chosen) {
+      const unsigned wanted = connections != 0 ? connections : connections_for(each.name);
+      if (strand < wanted && rails.size() < kMostRails) rails.push_back({each, strand});
+    }
+  return rails;
 }
 
 RingShape ring_shape(const NiOptions& options) noexcept {

@@ -15,6 +15,7 @@
 #include "engine/ni.hpp"
 #include "engine/open.hpp"
 #include "engine/trace.hpp"
+#include "link/interfaces.hpp"
 #include "link/ring.hpp"
 
 namespace lfc {
@@ -56,6 +57,16 @@ std::span<const Cable> cables() noexcept;
 const Cable* find_cable(std::string_view name) noexcept;
 // The names of those for which `which` holds, joined: "tcp or ofi".
 std::string cable_names(std::string_view joint, bool (*which)(const Cable&));
+
+// One of the rails that tcp opens: the first connection of an interface, or a further one.
+struct TcpRail {
+  Interface interface;
+  unsigned strand = 0;
+
+  std::string label() const;
+};
+// The interfaces in order, then their further connections in turn, while there is room. `connections` is the parameter.
+std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections);
 
 // The ring of one local sender.
 RingShape ring_shape(const NiOptions& options) noexcept;

@@ -73,7 +73,8 @@ std::string find_fault_in_links(const NiOptions& options) {
                   [](const Cable& cable) { return cable.heeds_interfaces; });
 }
 
-// What is wrong with the options that no link looks at; empty: nothing.
+}  // namespace
+
 std::string find_fault(const NiOptions& options) {
   char text[256];
   const lfc_btl_parameters* const parameters = &options;
@@ -90,6 +91,8 @@ std::string find_fault(const NiOptions& options) {
                      std::to_string(options.initial_window));
   return find_fault_in_links(options);
 }
+
+namespace {
 
 // Fills the part of the configuration that says who drives the NI; returns it in words.
 std::string decide_policy(const NiOptions& options, Config& config) {
@@ -194,6 +197,11 @@ std::string describe(const CableOpening& opening, const std::string& left_out) {
 NiOptions::NiOptions() noexcept {
   lfc_btl_parameters* const parameters = this;
   lfc_parameters_reset(lfc_btl_parameter_table(), parameters);
+}
+
+std::string describe_policy(const NiOptions& options) {
+  Config config;
+  return decide_policy(options, config);
 }
 
 std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::string& notes) {

@@ -50,6 +50,13 @@ struct NiOptions : lfc_btl_parameters {
   void (*notice)(std::string_view line) = nullptr;
 };
 
+// What is wrong with the options, before any link is opened: one line that begins with the option at fault; empty:
+// nothing.
+std::string find_fault(const NiOptions& options);
+
+// Who would drive the engine, and why: "policy floating (auto: ...)".
+std::string describe_policy(const NiOptions& options);
+
 // Null: `error` is one line that begins with the option at fault. Otherwise `notes` is one line:
 // the policy and its reason, the links that are open, why others are not, and what bounds the
 // memory.

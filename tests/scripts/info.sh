@@ -1,30 +1,71 @@
 #!/usr/bin/env bash
-# lfc-info tells what a job would do: each kind of link with its reason, the interfaces, the policy, and a wrong word is refused.
+# lfc-info tells what a job would do: each kind of link with its reason, the interfaces, the policy, by the parameters of
+# the environment and of files; and a wrong word is refused.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 info=$LFC_BUILD/default/bin/lfc-info
 unset OMPI_MCA_btl_lfc_interfaces OMPI_MCA_btl_lfc_provider
+job=(mpirun --map-by slot:OVERSUBSCRIBE --mca pml ob1 --mca btl_lfc_verbose 1)
+ring=$LFC_BUILD/default/tests/mpi/mpi_ring
 
-expect 0 '^LFC [0-9.]+, built for Open MPI [45]\.[01]$' "$info"
+expect 0 '^LFC [0-9.]+, built for Open MPI [45]\.[01], build [0-9a-f]{16}, layout [0-9a-f]{8}$' "$info"
 for link in loop shm; do
   grep -qE "^  $link +works \(by default\): " <<<"$output" || fail "$link is not told: $output"
 done
 grep -qE '^  tcp +(works|not here) \(by default\): ' <<<"$output" || fail "tcp is not told: $output"
 grep -qE '^  single copy +(permitted|not permitted: )' <<<"$output" || fail "the kernel's permission is not told: $output"
 grep -qE '^  shm +up to 48 KiB: at once, .* 2 copies' <<<"$output" || fail "the way of a message is not told: $output"
+if grep -q '^  tcp  *works' <<<"$output"; then
+  grep -qE '^ +from there to 256 KiB: pushed: ' <<<"$output" || fail "a push is not told: $output"
+  expect 0 '^ +above: fetched by the receiver' env OMPI_MCA_btl_lfc_push_limit=0 OMPI_MCA_btl_lfc_links=loop,tcp "$info"
+  ! grep -q pushed <<<"$output" || fail "a push that is switched off is told: $output"
+fi
 
 # What it says of policy `auto` is what a job of so many ranks does.
 for ranks in 1 4; do
-  expect 0 "^  $ranks ranks? +auto takes (single|floating): " "$info" --ranks $ranks
-  policy=$(sed -n "s/^  $ranks ranks* *auto takes \([a-z]*\): .*/\1/p" <<<"$output")
-  expect 0 "policy $policy \(auto: " mpirun -n $ranks --map-by slot:OVERSUBSCRIBE --mca btl lfc --mca btl_lfc_verbose 1 \
-    "$LFC_BUILD/default/tests/mpi/mpi_ring"
+  expect 0 "^  $ranks ranks? +policy (single|floating) \(auto: " "$info" --ranks $ranks
+  policy=$(sed -n "s/^  $ranks ranks* *\(policy [a-z]*\) (auto: .*/\1/p" <<<"$output")
+  expect 0 "$policy \(auto: " "${job[@]}" -n $ranks --mca btl lfc "$ring"
 done
+
+# Parameter files count as in a job, after the environment, the user's before the system's; and each is named.
+mkdir -p "$scratch/home/.openmpi" "$scratch/etc"
+own=$scratch/home/.openmpi/mca-params.conf system=$scratch/etc/openmpi-mca-params.conf
+printf '%s\n' '# LFC for everybody' 'btl = lfc' ' btl_lfc_links=shm,loop ' 'btl_lfc_initial_window = 3' 'btl_lfc_initial_window = 0x4' >"$own"
+printf '%s\n' 'btl_lfc_policy = floating' 'btl_lfc_links = loop,tcp' 'btl_lfc_max_window = 1k' 'coll_lfc_fan = 17' >"$system"
+printf '%s\n' 'btl_lfc_max_window = 32' >"$scratch/etc/openmpi-mca-params-override.conf"
+files=(env HOME="$scratch/home" OPAL_SYSCONFDIR="$scratch/etc" OMPI_MCA_btl_lfc_policy=single)
+expect 0 "^  btl_lfc_links +shm,loop \($own:3\)$" "${files[@]}" "$info" --ranks 1
+for row in "btl +lfc \($own:2\)" "btl_lfc_initial_window 0x4 \($own:5\)" 'btl_lfc_policy +single \(environment\)' \
+  "btl_lfc_max_window +32 \($scratch/etc/openmpi-mca-params-override.conf:1\)" "file +$own" "file +$system" \
+  'coll_lfc +declines: coll_lfc_fan: 17 .*' '1 rank +policy single' 'shm +works \(named\): .*' 'tcp +.*\(not named\): .*' \
+  'no rails +btl_lfc_links does not name tcp'; do
+  grep -qE "^  $row$" <<<"$output" || fail "no row '$row': $output"
+done
+told=$(sed -n 's/^  btl_lfc  *\(links .*\)/\1/p' <<<"$output")
+expect 0 '^ok$' "${files[@]}" "${job[@]}" -n 1 "$ring"
+grep -qF "btl lfc: policy single; $told; frames" <<<"$output" || fail "a job does not open what lfc-info says ($told): $output"
+grep -qF 'windows 4..32;' <<<"$output" || fail "a job has other windows: $output"
+grep -q 'coll_lfc_fan: 17 (accepted' <<<"$output" || fail "a job does not decline: $output"
+
+# What a job declines.
+expect 0 '^  btl_lfc +declines: btl_lfc_ports: ' env OMPI_MCA_btl_lfc_ports=abc "$info"
+expect 0 "^  btl_lfc +declines: btl_lfc_links: there is no link 'nosuch'" env OMPI_MCA_btl_lfc_links=loop,nosuch "$info"
+
+# Ten interfaces: a job uses eight.
+if [[ $EUID == 0 ]] && unshare --net true 2>/dev/null; then
+  # shellcheck disable=SC2016  # for the shell there
+  expect 0 '^  nic0 +10\.9\.0\.1/24, .*: rail 1$' unshare --net bash -c 'for i in {0..9}; do
+    ip link add "nic$i" type veth peer name "end$i" && ip link set "end$i" up && ip link set "nic$i" up &&
+      ip addr add "10.9.$i.1/24" dev "nic$i" || exit 1; done; "$@"' bash env OMPI_MCA_btl_lfc_connections=2 "$info"
+  [[ $(grep -cE '^  nic.*: rail [1-8]$' <<<"$output") == 8 ]] || fail "not eight rails: $output"
+  [[ $(grep -cE '^  nic.*: no rail: a job uses 8 interfaces at most' <<<"$output") == 2 ]] || fail "not two more: $output"
+fi
 
 # Parameters of the environment count, and what is wrong with them is said in a job's words.
 expect 0 "^  tcp +not here \(by default\): interfaces: .*nonsense" env OMPI_MCA_btl_lfc_interfaces=nonsense "$info"
 expect 2 "lfc-info: '--nonsense'" "$info" --nonsense
 expect 2 "lfc-info: '0'" "$info" --ranks 0
 expect 2 "lfc-info: '--ranks'" "$info" --ranks
-expect 0 '^lfc-info [0-9.]+$' "$info" --version
+expect 0 '^lfc-info [0-9.]+, build [0-9a-f]{16}, layout [0-9a-f]{8}$' "$info" --version
 echo ok

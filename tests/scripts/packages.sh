@@ -14,7 +14,7 @@ components=('btl lfc' 'coll lfc' 'osc neon')
 for component in "${components[@]/ /: }"; do
   expect 0 "MCA $component .*Component v$version\\)" env OMPI_MCA_mca_base_component_path="$build/components" ompi_info
 done
-expect 0 "^lfc-info $version\$" "$build/bin/lfc-info" --version
+expect 0 "^lfc-info $version, build " "$build/bin/lfc-info" --version
 
 named=$(sed -nE 's/.*(version\("|^version = .|^Version: +|lfc\/|eb LFC-)([0-9]+\.[0-9]+\.[0-9]+).*/\2/p' "$tree"/scripts/packages/{spack/package.py,rpm/lfc.spec,modulefile/lfc.lua,README.md} \
   "$tree"/scripts/packages/easybuild/*.eb | sort -u)

@@ -6,32 +6,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/build_stamp.hpp"
 #include "base/limits.hpp"
+#include "build_id.hpp"
 #include "engine/cables.hpp"
 #include "engine/open.hpp"
+#include "interfaces.hpp"
 #include "lfc/lfc.h"
-#include "link/connections.hpp"
 #include "link/far.hpp"
-#include "link/interfaces.hpp"
-#ifdef LFC_VERBS
-#include "link/verbs/ports.hpp"
-#include "link/verbs/verbs_link.hpp"
-#endif
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
+#include "report.hpp"
+#include "settings.hpp"
 #include "sync/asymmetric_fence.hpp"
 
 namespace {
+
+using lfc::heading;
+using lfc::row;
 
 constexpr const char* kHelp =
     "lfc-info [--ranks N]: what LFC would do on this node; no job is started\n"
@@ -39,28 +42,12 @@ constexpr const char* kHelp =
     "  --ranks N    the policy for N ranks of a job on this node (shown anyway: 1 to twice the "
     "processors)\n"
     "  --parameters all parameters: name, default, what is accepted, what it is for\n"
-    "  --version    LFC's version\n"
+    "  --version    LFC's version; build, which differs between any two builds; and layout, which "
+    "is\n"
+    "               the same on all nodes whose ranks can talk to each other\n"
     "\n"
-    "Parameters of the environment (OMPI_MCA_btl_lfc_interfaces, OMPI_MCA_btl_lfc_provider) count, "
-    "as in a job.\n";
-
-void heading(const char* title) { std::printf("\n%s\n", title); }
-
-template <class... Values>
-void row(const char* name, const char* format, Values... values) {
-  std::printf("  %-18s ", name);
-  if constexpr (sizeof...(values) == 0) {
-    std::fputs(format, stdout);
-  } else {
-    std::printf(format, values...);
-  }
-  std::putchar('\n');
-}
-
-std::string parameter(const char* name) {
-  const char* value = std::getenv(("OMPI_MCA_btl_lfc_" + std::string(name)).c_str());
-  return value == nullptr ? std::string() : value;
-}
+    "Parameters count as in a job: those of the environment (OMPI_MCA_btl_lfc_...), of\n"
+    "~/.openmpi/mca-params.conf and of Open MPI's openmpi-mca-params.conf, in this order.\n";
 
 std::string first_line_of(const char* file) {
   std::string line;
@@ -69,21 +56,99 @@ std::string first_line_of(const char* file) {
   return line;
 }
 
+// --- parameters ---
+
+struct Component {
+  const char* name;
+  const lfc_parameter_table* table;
+};
+
+std::vector<Component> components() {
+  return {{"btl_lfc", lfc_btl_parameter_table()},
+          {"coll_lfc", lfc_coll_parameter_table()},
+          {"osc_neon", lfc_osc_parameter_table()},
+          {"part_lfc", lfc_part_parameter_table()}};
+}
+
+// Whether the parameter is LFC's, or selects components of Open MPI among which LFC's are.
+bool is_of_interest(std::string_view name) {
+  for (const std::string_view framework : {"pml", "btl", "coll", "osc", "part"})
+    if (name == framework) return true;
+  const std::vector<Component> all = components();
+  return std::any_of(all.begin(), all.end(), [name](const Component& each) {
+    return name.starts_with(std::string(each.name) + "_");
+  });
+}
+
+void show_settings(const lfc::Settings& settings) {
+  heading("parameters that are set");
+  bool none = true;
+  for (const lfc::Setting& each : settings.all()) {
+    if (!is_of_interest(each.name)) continue;
+    row(each.name.c_str(), "%s (%s)", each.value.c_str(), each.source.c_str());
+    none = false;
+  }
+  if (none) row("none", "LFC's have their defaults (see --parameters)");
+  for (const std::string& file : settings.files())
+    row("file", "%s%s", file.c_str(), access(file.c_str(), R_OK) == 0 ? "" : " (not there)");
+}
+
+template <class Parameters>
+void show_fault(const lfc::Settings& settings, const Component& component) {
+  Parameters said;
+  char text[256];
+  settings.apply(component.name, *component.table, &said);
+  if (!lfc_parameters_check(component.table, &said, text, sizeof text))
+    row(component.name, "declines: %s_%s", component.name, text);
+}
+
+// What a job with the option `ranks` would open its engine with.
+lfc::NiOptions options_of(const lfc::Settings& settings, unsigned ranks) {
+  lfc::NiOptions options;
+  lfc_btl_parameters* const parameters = &options;
+  settings.apply("btl_lfc", *lfc_btl_parameter_table(), parameters);
+  if (ranks != 0) options.neighbours = ranks;
+  return options;
+}
+
+// For a look at links: without the engine's thread, which needs none of them.
+lfc::NiOptions without_thread(lfc::NiOptions options) {
+  options.policy = "single";
+  options.upcalls = false;
+  return options;
+}
+
+// The links that a job opens, in words, or why it opens none.
+void show_job(const lfc::NiOptions& options, const lfc::Settings& settings) {
+  heading("a job");
+  std::string error = lfc::find_fault(options), notes;
+  if (error.empty() && lfc::open_ni(without_thread(options), error, notes) != nullptr) {
+    notes = notes.substr(notes.find("; ") + 2);
+    row("btl_lfc", "%s", notes.substr(0, notes.find("; frames")).c_str());
+  } else {
+    row("btl_lfc", "declines: btl_lfc_%s", error.c_str());
+  }
+  const std::vector<Component> all = components();
+  show_fault<lfc_coll_parameters>(settings, all[1]);
+  show_fault<lfc_osc_parameters>(settings, all[2]);
+  show_fault<lfc_part_parameters>(settings, all[3]);
+}
+
 // --- processors ---
 
-void show_processors(unsigned ranks) {
-  heading("processors and policy");
+void show_processors(lfc::NiOptions options, unsigned ranks) {
+  heading("processors and policy (chosen by btl_lfc_policy)");
   const lfc::Cores cores = lfc::count_cores();
   row("allowed", "%zu, this process may run on %zu of them", cores.allowed.size(),
       cores.bound.size());
   if (cores.quota != 0) row("quota", "%d by the control group", cores.quota);
   if (lfc::is_crowded())
     row("now", "more wants to run than there are processors: times will scatter");
-  const auto policy_of = [&cores](unsigned number) {
-    const lfc::Choice choice = lfc::choose_policy(cores, number);
+  if (!lfc::find_fault(options).empty()) return;  // show_job() says why there is no policy
+  const auto policy_of = [&options](unsigned number) {
+    options.neighbours = number;
     const std::string name = std::to_string(number) + (number == 1 ? " rank" : " ranks");
-    row(name.c_str(), "auto takes %s: %s", choice.floating ? "floating" : "single",
-        choice.reason.c_str());
+    row(name.c_str(), "%s", lfc::describe_policy(options).c_str());
   };
   if (ranks != 0) {
     policy_of(ranks);
@@ -100,96 +165,67 @@ void show_processors(unsigned ranks) {
 struct Opened {
   std::string name;
   lfc::LinkTraits traits;
+  std::size_t message;  // the largest
 };
 
+// The kinds of links: those that the list names in its order, then the others. `named`: how many the list names.
+std::vector<const lfc::Cable*> sorted_links(std::string_view list, std::size_t& named) {
+  std::vector<const lfc::Cable*> sorted;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const lfc::Cable* const cable = lfc::find_cable(list.substr(0, comma));
+    if (cable != nullptr) sorted.push_back(cable);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  named = sorted.size();
+  for (const lfc::Cable& cable : lfc::cables())
+    if (std::find(sorted.begin(), sorted.end(), &cable) == sorted.end()) sorted.push_back(&cable);
+  return sorted;
+}
+
+bool names_tcp(const lfc::NiOptions& options) {
+  std::size_t named = 0;
+  const std::vector<const lfc::Cable*> links = sorted_links(lfc::said(options.links), named);
+  const auto end = links.begin() + static_cast<std::ptrdiff_t>(named);
+  return std::find(links.begin(), end, lfc::find_cable("tcp")) != end;
+}
+
+// Whether a job uses the link, in words.
+const char* when_used(const lfc::Cable& cable, bool named, bool by_default) {
+  if (!by_default) return named ? "named" : "not named";
+  if (!named) return "when named";
+  return cable.is_worth_trying != nullptr ? "by default, between nodes" : "by default";
+}
+
 // Opens each kind of link alone, as a job would.
-std::vector<Opened> show_links() {
-  heading("links, in order of preference");
+std::vector<Opened> show_links(const lfc::NiOptions& of_job) {
+  heading("links, in order of preference (chosen by btl_lfc_links)");
+  const bool by_default = lfc::said(of_job.links) == lfc::default_links();
   std::vector<Opened> opened;
-  for (const lfc::Cable& cable : lfc::cables()) {
-    const std::string name(cable.name);
-    const std::string interfaces = cable.heeds_interfaces ? parameter("interfaces") : "";
-    const std::string provider = cable.heeds_provider ? parameter("provider") : "";
-    lfc::NiOptions options;
+  std::size_t named = 0, place = 0;
+  for (const lfc::Cable* const cable : sorted_links(lfc::said(of_job.links), named)) {
+    const std::string name(cable->name);
+    lfc::NiOptions options = without_thread(of_job);
     options.links = name.c_str();
-    options.interfaces = interfaces.c_str();
-    options.provider = provider.c_str();
-    options.policy = "single";
+    if (!cable->heeds_interfaces) options.interfaces = nullptr;
+    if (!cable->heeds_provider) options.provider = nullptr;
     std::string error, notes;
+    const bool is_named = place++ < named;
+    const char* const when = when_used(*cable, is_named, by_default);
     const auto ni = lfc::open_ni(options, error, notes);
-    const char* when = !cable.by_default                  ? "when named"
-                       : cable.is_worth_trying != nullptr ? "by default, between nodes"
-                                                          : "by default";
     if (ni == nullptr) {
       row(name.c_str(), "not here (%s): %s", when, error.c_str());
       continue;
     }
     notes = notes.substr(notes.find("; ") + 2);
-    row(name.c_str(), "works (%s): %s; %s", when, std::string(cable.reaches).c_str(),
+    row(name.c_str(), "works (%s): %s; %s", when, std::string(cable->reaches).c_str(),
         notes.substr(0, notes.find("; frames")).c_str());
     // The first kind is the process itself, which sends itself few messages.
-    if (&cable != &lfc::cables().front())
-      opened.push_back({name, ni->peers().links().front()->traits()});
+    const lfc::Link& link = *ni->peers().links().front();
+    if (cable != &lfc::cables().front() && (is_named || by_default))
+      opened.push_back({name, link.traits(), link.max_message()});
   }
   return opened;
-}
-
-// --- interfaces ---
-
-#ifdef LFC_VERBS
-// Each port, and whether the link verbs would use it.
-void show_devices(const std::vector<lfc::Interface>& interfaces) {
-  std::string problem;
-  const lfc::verbs::Api* api = lfc::verbs::load_api(problem);
-  const std::vector<lfc::verbs::Port> ports =
-      api == nullptr ? std::vector<lfc::verbs::Port>() : lfc::verbs::list_ports(*api);
-  std::vector<lfc::verbs::Choice> chosen;
-  if (!lfc::verbs::choose_ports(parameter("interfaces"), ports, interfaces, chosen, problem))
-    row("RDMA devices", "%s", problem.c_str());
-  for (const lfc::verbs::Port& port : ports) {
-    const bool used = !chosen.empty() && chosen.front().port.name() == port.name();
-    const std::string gid = used                ? chosen.front().gid.ip().text()
-                            : port.gids.empty() ? "none"
-                                                : port.gids.back().ip().text();
-    row(port.name().c_str(), "%s, GID %s, %u Mbit/s, %s: %s", port.ethernet ? "RoCE" : "InfiniBand",
-        gid.c_str(), port.megabits, port.active ? "active" : "not active",
-        used ? "used between nodes" : "not used");
-  }
-}
-#else
-void show_devices(const std::vector<lfc::Interface>&) {
-  row("RDMA devices", "not looked for: this is built without libibverbs");
-}
-#endif
-
-void show_interfaces() {
-  heading("interfaces and devices (chosen by btl_lfc_interfaces)");
-  const std::vector<lfc::Interface> all = lfc::list_interfaces();
-  std::vector<lfc::Interface> chosen;
-  std::string problem;
-  std::string wanted = parameter("interfaces");
-#ifdef LFC_VERBS
-  wanted = lfc::without_rdma_devices(wanted);
-#endif
-  if (!lfc::select_interfaces(wanted, all, chosen, problem)) row("none", "%s", problem.c_str());
-  static_cast<void>(lfc::drop_surplus(wanted, chosen));
-  for (const std::string& item : lfc::idle_exclusions(wanted, all))
-    row("excluded", "\"%s\" is no interface of this node", item.c_str());
-  show_devices(all);
-  for (const lfc::Interface& interface : all) {
-    std::size_t rail = 0;
-    while (rail < chosen.size() &&
-           !(chosen[rail].name == interface.name && chosen[rail].address == interface.address))
-      ++rail;
-    const std::string speed =
-        interface.megabits == 0 ? "unknown speed" : std::to_string(interface.megabits) + " Mbit/s";
-    std::string use = rail < chosen.size() ? "rail " + std::to_string(rail + 1) : "not used";
-    const unsigned connections = lfc::connections_for(interface.name);
-    if (rail < chosen.size() && connections > 1)
-      use += ", up to " + std::to_string(connections) + " connections to a peer";
-    row(interface.name.c_str(), "%s/%u, %s, %s: %s", interface.address.text().c_str(),
-        interface.prefix, speed.c_str(), interface.running ? "up" : "down", use.c_str());
-  }
 }
 
 // --- kernel ---
@@ -248,25 +284,53 @@ std::string bytes(std::size_t count) {
   return std::to_string(count) + " B";
 }
 
-void show_messages(const std::vector<Opened>& links) {
+// The largest message that goes at once, over this link: Open MPI's parameter, or ours for far peers.
+std::size_t eager_limit(const Opened& link, const lfc::NiOptions& options,
+                        const lfc::Settings& settings) {
+  const bool far = lfc::asks_far(link.traits);
+  const std::size_t limit =
+      far ? options.far_eager_limit
+          : settings.number("btl_lfc_eager_limit", lfc::limits::kEagerMessage);
+  return std::min(limit, link.message);
+}
+
+// Whether registrations of memory are kept: such a message is not pushed.
+bool keeps_registrations(const std::vector<Opened>& links, const lfc::NiOptions& options) {
+  const std::string_view cache = lfc::said(options.registration_cache);
+  return cache == "always" ||
+         (cache == "auto" && std::any_of(links.begin(), links.end(), [](const Opened& link) {
+            return link.traits.registration_costs;
+          }));
+}
+
+void show_messages(const std::vector<Opened>& links, const lfc::NiOptions& options,
+                   const lfc::Settings& settings) {
   heading("how a contiguous message goes (MPI_Send; copies by processors of this node)");
+  const std::size_t push = keeps_registrations(links, options) ? 0 : options.push_limit;
   for (const Opened& link : links) {
-    const std::size_t limit =
-        lfc::asks_far(link.traits) ? lfc::limits::kTcpMessage : lfc::limits::kEagerMessage;
+    const std::size_t limit = eager_limit(link, options, settings);
     const std::string eager = "up to " + bytes(limit);
     const bool on_node = link.traits.copies_at_once;
-    const bool fetched = link.traits.remote_memory;
     row(link.name.c_str(), "%s: at once, with one credit; %s", eager.c_str(),
         on_node ? "2 copies: into shared memory and out of it"
                 : "1 copy at the receiver, beside the link's own");
-    if (!fetched) {
+    if (!link.traits.remote_memory) {
       row("", "above: its first part, then fragments when the receiver has asked%s",
           on_node ? "; 2 copies, which overlap" : "");
       continue;
     }
-    const std::size_t from = link.traits.remote_memory_from;
-    if (from > limit)
+    std::size_t from = limit;
+    if (link.traits.remote_memory_from > from) {
+      from = link.traits.remote_memory_from;
       row("", "from there to %s: fragments when the receiver has asked", bytes(from).c_str());
+    }
+    if (!on_node && push > from) {
+      from = push;
+      row("",
+          "from there to %s: pushed: sent behind its announcement, before the receiver asks; at "
+          "most 1 copy",
+          bytes(from).c_str());
+    }
     const char* copies = link.traits.either_way
                              ? "1 copy by the kernel or 2 that overlap, whichever is found faster"
                          : on_node ? "1 copy, by the kernel"
@@ -277,14 +341,7 @@ void show_messages(const std::vector<Opened>& links) {
 }
 
 void show_parameters() {
-  const struct {
-    const char* component;
-    const lfc_parameter_table* table;
-  } components[] = {{"btl_lfc", lfc_btl_parameter_table()},
-                    {"coll_lfc", lfc_coll_parameter_table()},
-                    {"osc_neon", lfc_osc_parameter_table()},
-                    {"part_lfc", lfc_part_parameter_table()}};
-  for (const auto& [component, table] : components) {
+  for (const auto& [component, table] : components()) {
     for (const lfc_parameter& row : std::span(table->rows, table->count)) {
       char accepted[256];
       lfc_parameter_accepted(&row, accepted, sizeof accepted);
@@ -306,7 +363,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (word == "--version") {
-      std::puts("lfc-info " LFC_VERSION);
+      std::printf("lfc-info " LFC_VERSION ", build %s, layout %08x\n", lfc::build_id().c_str(),
+                  lfc::BuildStamp::of_all());
       return 0;
     }
     if (word == "--parameters") {
@@ -322,11 +380,17 @@ int main(int argc, char** argv) {
     }
     ranks = static_cast<unsigned>(number);
   }
-  std::puts("LFC " LFC_VERSION ", built for Open MPI " LFC_OMPI_SERIES);
-  show_processors(ranks);
-  show_interfaces();
-  const std::vector<Opened> links = show_links();
+  const lfc::Settings settings = lfc::Settings::read();
+  const lfc::NiOptions options = options_of(settings, ranks);
+  std::printf("LFC " LFC_VERSION ", built for Open MPI " LFC_OMPI_SERIES
+              ", build %s, layout %08x\n",
+              lfc::build_id().c_str(), lfc::BuildStamp::of_all());
+  show_settings(settings);
+  show_job(options, settings);
+  show_processors(options, ranks);
+  lfc::show_interfaces(options, names_tcp(options));
+  const std::vector<Opened> links = show_links(options);
   show_kernel();
-  show_messages(links);
+  show_messages(links, options, settings);
   return 0;
 }
