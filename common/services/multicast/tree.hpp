@@ -12,7 +12,7 @@
 // proof, tests/unit/services/multicast/tree_test.cpp the property). The root feeds up to `fan` members above itself
 // and `fan` below; every other member up to `fan`.
 // The others are the thesis', relative to the root: they need recovery (services/multicast/recovery.hpp) as
-// soon as groups overlap, `chain` even without.
+// soon as groups overlap, `chain`, and `kary` with a fan of 1, even without.
 // Source: LFC thesis 4.2.4, 4.2.6 and appendix A; monotone trees are ours.
 // Threads: a value.
 #pragma once

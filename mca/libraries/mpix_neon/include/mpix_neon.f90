@@ -1,5 +1,5 @@
-! NEON for Fortran programs: the calls of mpix_neon.h, with the same names, arguments and meaning, and an
-! error code at the end. Works with `use mpi`; requests and windows are its integer handles.
+! NEON for Fortran programs: 15 of the 22 calls of mpix_neon.h, with the same names, arguments and meaning, and
+! an error code at the end. Works with `use mpi`; requests and windows are its integer handles.
 !
 !   use mpi
 !   use mpix_neon
