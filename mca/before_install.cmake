@@ -1,5 +1,7 @@
 # Runs before `cmake --install` copies anything, so that it copies all or nothing: is everything built that is installed (FILES),
-# and may all folders it goes to be written (FOLDERS; relative ones are below the prefix)?
+# and may all folders it goes to be written (FOLDERS, the components' first; relative ones are below the prefix)?
+list(GET FOLDERS 0 components)
+message(STATUS "Components go to ${components} (-DLFC_OMPI_COMPONENTS), all else below ${CMAKE_INSTALL_PREFIX}")
 foreach(file ${FILES})
   if(NOT EXISTS ${file})
     message(FATAL_ERROR "Nothing is installed:\n  ${file} has not been built\nBuild it by\n  cmake --build ${BUILD} --target plugin")

@@ -8,7 +8,7 @@ build=$LFC_BUILD/default
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset OMPI_MCA_mca_base_component_path
 
-# --- a tree in which nothing has been built, of somebody who may not write Open MPI's folders ---
+# --- a tree in which nothing has been built, of somebody who may not write Open MPI's folders; by the preset for users ---
 mkdir "$scratch/nobody"
 stranger=(env -u CMAKE_C_COMPILER_LAUNCHER -u CMAKE_CXX_COMPILER_LAUNCHER HOME="$scratch/nobody")
 if [[ $EUID == 0 ]]; then
@@ -17,7 +17,9 @@ if [[ $EUID == 0 ]]; then
   stranger=(as_nobody "${stranger[@]}")
 fi
 expect 0 "Components are installed into $scratch/nobody/.openmpi" \
-  "${stranger[@]}" cmake -G Ninja -S "$tree" -B "$scratch/nobody/build" -DLFC_TESTS=OFF
+  "${stranger[@]}" cmake -S "$tree" --preset release -B "$scratch/nobody/build"
+expect 0 'mca_btl_lfc\.so' "${stranger[@]}" ninja -C "$scratch/nobody/build" -t commands
+! grep -qE -- '-Werror|catch|/tests/|/perf/' <<<"$output" || fail "the preset for users builds what is not theirs"
 expect 1 '^  .*liblfc.* has not been built$' "${stranger[@]}" cmake --install "$scratch/nobody/build"
 [[ ! -e $scratch/nobody/.openmpi && ! -e $scratch/nobody/.local ]] || fail "half an installation is left"
 # All its folders are his own.
@@ -27,6 +29,20 @@ if [[ $EUID == 0 ]]; then
   expect 1 '^  .* may not be written$' as_nobody cmake --install "$build"
 fi
 
+# --- several installations of a build, each elsewhere: `uninstall` removes the files of all of them ---
+list=$build/installed_files.txt
+[[ ! -e $list ]] || mv "$list" "$scratch/list" # a real installation stays what it is
+restore() { [[ ! -e $scratch/list ]] || mv "$scratch/list" "$list"; }
+trap 'restore; rm -rf "$scratch"' EXIT
+for copy in one two; do
+  expect 0 "^-- Components go to .*, all else below /opt/$copy\$" env DESTDIR="$scratch/$copy" cmake --install "$build" --prefix "/opt/$copy"
+  [[ -x $scratch/$copy/opt/$copy/bin/lfc-info && -n $(find "$scratch/$copy" -name mca_btl_lfc.so) ]] || fail "$copy is not installed"
+done
+expect 0 "^-- Removing $scratch/one/opt/one/bin/lfc-info" cmake --build "$build" --target uninstall
+[[ -z $(find "$scratch/one" "$scratch/two" ! -type d) ]] || fail "left behind: $(find "$scratch/one" "$scratch/two" ! -type d)"
+[[ ! -e $list ]] || fail "the list of installed files is left"
+restore
+
 # --- for one user alone, in a tree that was configured for all before ---
 user=(env -u CMAKE_C_COMPILER_LAUNCHER -u CMAKE_CXX_COMPILER_LAUNCHER HOME="$scratch/user" cmake -G Ninja -S "$tree" -B "$scratch/user/build")
 expect 0 'Components are installed into ' "${user[@]}" -DLFC_TESTS=OFF
@@ -34,11 +50,13 @@ expect 0 "Components are installed into $scratch/user/.openmpi" "${user[@]}" -DL
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:.*=//p' "$scratch/user/build/CMakeCache.txt")
 [[ $prefix == "$scratch/user/.local" ]] || fail "headers and libraries of one user would go to $prefix"
 
+# --- into a folder of one's own, which is not there yet ---
+own=$scratch/user/own
+expect 0 "Components are installed into $own/lib/openmpi" "${user[@]}" -DLFC_INSTALL= -DCMAKE_INSTALL_PREFIX="$own" \
+  -DLFC_OMPI_COMPONENTS="$own/lib/openmpi"
+
 # --- an installed copy beside Open MPI's own components: Open MPI looks there by itself ---
-installed_before=no
-[[ ! -e $build/install_manifest.txt ]] || installed_before=yes
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
-[[ $installed_before == yes ]] || rm "$build/install_manifest.txt"
 stock=$(ompi_info --parsable --path pkglibdir)
 stock=${stock##*:}
 copy=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")
@@ -69,7 +87,7 @@ print(*transports.named("lfc", False, build.component_directory(None)).arguments
 expect 0 '^ok$' measured
 advised() { # as the README says
   cd "$(dirname "$LFC_BUILD")"
-  eval "$(sed -n 's/^ *\(export OMPI_MCA_mca_base_component_path=.*\)/\1/p' "$tree/README.md")"
+  eval "$(sed -n 's/^ *\(export OMPI_MCA_mca_base_component_path=$PWD.*\)/\1/p' "$tree/README.md" | sed 's|build/release|build/default|')"
   "${job[@]}" --mca btl lfc "${loaded[@]}"
 }
 [[ $LFC_BUILD != */build ]] || expect 0 '^ok$' advised

@@ -29,10 +29,7 @@ diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
 
 # --- what is installed, anywhere ---
-installed_before=no
-[[ ! -e $build/install_manifest.txt ]] || installed_before=yes
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
-[[ $installed_before == yes ]] || rm "$build/install_manifest.txt"
 prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")
 # The installed programs look for liblfc where it will be, not where this copy is.
 LD_LIBRARY_PATH=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")

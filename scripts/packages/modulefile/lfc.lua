@@ -1,5 +1,5 @@
--- A module file for Lmod: set `prefix` to what `cmake --install build --prefix ...` was told, with
--- -DLFC_OMPI_COMPONENTS=<prefix>/lib/openmpi, and put it under the Open MPI that LFC was built for.
+-- A module file for Lmod: configure LFC with -DCMAKE_INSTALL_PREFIX=<prefix> -DLFC_OMPI_COMPONENTS=<prefix>/lib/openmpi,
+-- set `prefix` to that, and put this file under the Open MPI that LFC was built for.
 local prefix = "/opt/lfc/0.1.0"
 
 help("LFC, a communication plugin for Open MPI: mpirun --mca btl lfc --mca osc neon ./app")

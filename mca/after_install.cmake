@@ -1,0 +1,17 @@
+# Runs at the end of `cmake --install`: adds the files that it has written to LIST, from which the target `uninstall` works. So
+# an installation with another prefix does not forget the files of the one before.
+set(files "")
+if(EXISTS ${LIST})
+  file(STRINGS ${LIST} before)
+  foreach(file ${before})
+    if(EXISTS ${file} OR IS_SYMLINK ${file})
+      list(APPEND files ${file})
+    endif()
+  endforeach()
+endif()
+foreach(file ${CMAKE_INSTALL_MANIFEST_FILES})
+  list(APPEND files $ENV{DESTDIR}${file})
+endforeach()
+list(REMOVE_DUPLICATES files)
+list(JOIN files "\n" text)
+file(WRITE ${LIST} "${text}\n")
