@@ -1,10 +1,12 @@
 #include "unknown_parameters.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lfc/lfc.h"
 #include "ompi_version.h"
+#include "opal/mca/base/mca_base_vari.h"
 
 extern char** environ;
 
@@ -25,33 +27,87 @@ static size_t known_names(const char* prefix, const struct lfc_parameter_table* 
   return count;
 }
 
-static void add_unknown(const char* prefix, const struct lfc_parameter_table* table, char* text,
-                        size_t text_size) {
-  static const char set_by[] = "OMPI_MCA_";
+struct report {
+  char* text;
+  size_t size;
+};
+
+static bool is_listed(const char* text, const char* entry) {
+  const size_t size = strlen(entry);
+  const char* found = text;
+  while ((found = strstr(found, entry)) != NULL) {
+    if ((found == text || found[-1] == ' ') && (found[size] == ',' || found[size] == '\0'))
+      return true;
+    found += size;
+  }
+  return false;
+}
+
+struct component {
+  const char* prefix;
+  const struct lfc_parameter_table* table;
+};
+
+/* Adds the name, which is as long as `size`, if it begins like a parameter of the component and is none. */
+static void add_unknown(const struct component* component, const char* name, size_t size,
+                        struct report* report) {
+  const size_t begin = strlen(component->prefix);
+  if (size < begin || strncmp(name, component->prefix, begin) != 0) return;
+  char written[128];
+  snprintf(written, sizeof written, "%.*s", (int)(size - begin), name + begin);
   const char* names[kMost];
-  const size_t count = known_names(prefix, table, names);
+  const size_t count = known_names(component->prefix, component->table, names);
+  const size_t meant = lfc_nearest_name(names, count, written);
+  if (meant < count && strcmp(names[meant], written) == 0) return;
+  char entry[512];
+  snprintf(entry, sizeof entry, "%s%s", component->prefix, written);
+  if (meant < count)
+    snprintf(entry, sizeof entry, "%s%s (did you mean %s%s?)", component->prefix, written,
+             component->prefix, names[meant]);
+  if (is_listed(report->text, entry)) return; /* it stands in the environment and in a file */
+  const size_t used = strlen(report->text);
+  snprintf(report->text + used, report->size - used, "%s%s", used == 0 ? "" : ", ", entry);
+}
+
+static void look_at_environment(const struct component* component, struct report* report) {
+  static const char set_by[] = "OMPI_MCA_";
   for (char** variable = environ; *variable != NULL; ++variable) {
-    const char* name = *variable + strlen(set_by);
     if (strncmp(*variable, set_by, strlen(set_by)) != 0) continue;
-    if (strncmp(name, prefix, strlen(prefix)) != 0) continue;
-    char written[128];
-    name += strlen(prefix);
-    snprintf(written, sizeof written, "%.*s", (int)strcspn(name, "="), name);
-    const size_t meant = lfc_nearest_name(names, count, written);
-    if (meant < count && strcmp(names[meant], written) == 0) continue;
-    const size_t used = strlen(text);
-    snprintf(text + used, text_size - used, "%s%s%s", used == 0 ? "" : ", ", prefix, written);
-    const size_t named = strlen(text);
-    if (meant < count)
-      snprintf(text + named, text_size - named, " (did you mean %s%s?)", prefix, names[meant]);
+    const char* name = *variable + strlen(set_by);
+    add_unknown(component, name, strcspn(name, "="), report);
   }
 }
 
+/* What stands in the files that Open MPI has read, by its own parser; a comma is between their names. */
+static void read_files(opal_list_t* values) {
+  char* const* files = NULL;
+  const int index = mca_base_var_find("opal", "mca", "base", "param_files");
+  if (index < 0 || mca_base_var_get_value(index, &files, NULL, NULL) != OPAL_SUCCESS) return;
+  char* list = files == NULL || *files == NULL ? NULL : strdup(*files);
+  char* rest = NULL;
+  for (char* file = list == NULL ? NULL : strtok_r(list, ",", &rest); file != NULL;
+       file = strtok_r(NULL, ",", &rest))
+    (void)mca_base_parse_paramfile(file, values);
+  free(list);
+}
+
 bool lfc_unknown_parameters(char* text, size_t text_size) {
+  const struct component components[] = {{"btl_lfc_", lfc_btl_parameter_table()},
+                                         {"coll_lfc_", lfc_coll_parameter_table()},
+                                         {"osc_neon_", lfc_osc_parameter_table()},
+                                         {"part_lfc_", lfc_part_parameter_table()}};
+  struct report report = {text, text_size};
   *text = '\0';
-  add_unknown("btl_lfc_", lfc_btl_parameter_table(), text, text_size);
-  add_unknown("coll_lfc_", lfc_coll_parameter_table(), text, text_size);
-  add_unknown("osc_neon_", lfc_osc_parameter_table(), text, text_size);
-  add_unknown("part_lfc_", lfc_part_parameter_table(), text, text_size);
+  opal_list_t values;
+  OBJ_CONSTRUCT(&values, opal_list_t);
+  read_files(&values);
+  for (size_t i = 0; i < sizeof components / sizeof components[0]; ++i) {
+    const mca_base_var_file_value_t* value;
+    look_at_environment(&components[i], &report);
+    OPAL_LIST_FOREACH(value, &values, mca_base_var_file_value_t) {
+      add_unknown(&components[i], value->mbvfv_var, strlen(value->mbvfv_var), &report);
+    }
+  }
+  OPAL_LIST_DESTRUCT(&values);
   return *text != '\0';
 }

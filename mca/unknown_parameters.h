@@ -5,9 +5,9 @@
  *   if (lfc_unknown_parameters(text, sizeof text))
  *     ...                      // "btl_lfc_interface (did you mean btl_lfc_interfaces?), coll_lfc_colour"
  *
- * Looks at the environment, through which mpirun hands on what its command line says. To be called when the BTL's own
- * parameters have been registered. *Held by* tests/fault/bad_input.sh; what is near to what:
- * tests/unit/base/nearest_test.cpp.
+ * Looks at the environment, through which mpirun hands on what its command line says, and into the parameter files that
+ * Open MPI reads (mca_base_param_files). To be called when the BTL's own parameters have been registered. *Held by*
+ * tests/fault/bad_input.sh; what is near to what: tests/unit/base/nearest_test.cpp.
  */
 #ifndef LFC_MCA_UNKNOWN_PARAMETERS_H
 #define LFC_MCA_UNKNOWN_PARAMETERS_H

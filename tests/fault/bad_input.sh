@@ -58,6 +58,15 @@ unset OMPI_MCA_osc_neon_verbos
 told='btl_lfc_interface (did you mean btl_lfc_interfaces?), coll_lfc_colour, osc_neon_verbos (did you mean osc_neon_verbose?)'
 [[ $(grep -ac 'lfc: unknown parameters' "$output") == 1 ]] || fail "not one line tells of unknown parameters"
 grep -aqF "lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters are not named"
+# The same of a parameter file; what stands in both places is named once.
+parameters=$scratch/parameters
+printf '%s\n' 'btl_lfc_polcy = single' 'btl_lfc_stats = 1' 'btl_lfc_interface = lo' >"$parameters"
+run_job 60 2 --mca btl lfc --mca mca_base_param_files "$parameters" --mca btl_lfc_interface lo mpi_ring
+job_is_ok "unknown parameters of a file"
+told='btl_lfc_interface (did you mean btl_lfc_interfaces?), btl_lfc_polcy (did you mean btl_lfc_policy?)'
+grep -aqFx "btl lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters of a file are not named"
+[[ $(grep -ac '^lfc-stats' "$output") == 2 ]] || fail "the parameter file was not read"
+
 run_job 60 2 --mca btl vader,self --mca btl_lfc_interface lo mpi_ring
 job_is_ok "unknown parameters of a transport that is not asked for"
 ! grep -aq 'unknown' "$output" || fail "unknown parameters of a transport that is not asked for are told"
