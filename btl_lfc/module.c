@@ -179,7 +179,9 @@ bool lfc_btl_module_open(bool threads) {
     decline(reason);
     return false;
   }
-  if (mca_btl_lfc_component.options.said.verbose >= 1) opal_output(0, "btl lfc: %s", text);
+  const unsigned verbose = options->said.verbose;
+  if (verbose >= 2 || (verbose == 1 && options->neighbour == 0))
+    opal_output(0, "btl lfc: %s", text);
 
   const size_t far_message =
       at_most(lfc_btl.near.btl_max_send_size, lfc_adapter_max_far_message(lfc_btl.adapter));

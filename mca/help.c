@@ -1,15 +1,14 @@
 #include "help.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "lfc/lfc.h"
 #include "opal/util/show_help.h"
 
 static const char catalogue[] = "help-lfc.txt";
@@ -28,23 +27,8 @@ static void find_catalogue(void) {
 }
 
 #if LFC_SHOW_HELP_LOSES_TEXTS
-/* Whether no other process of the job has told this on this node: it would hold the name, to its end. */
-static bool is_first_here(const char* topic) {
-  struct sockaddr_un name = {.sun_family = AF_UNIX};
-  const int token = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (token < 0) return true;
-  /* Byte 0 is 0: a name in no folder, which goes with its owner. */
-  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "lfc-help.%u.%lu.%s", (unsigned)geteuid(),
-           (unsigned long)OPAL_PROC_MY_NAME.jobid, topic);
-  const size_t size = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1);
-  if (bind(token, (const struct sockaddr*)&name, (socklen_t)size) == 0) return true;
-  const bool told = errno == EADDRINUSE;
-  (void)close(token);
-  return !told;
-}
-
 static void tell(const char* topic, va_list texts) {
-  if (!is_first_here(topic)) return;
+  if (!lfc_first_of_node(OPAL_PROC_MY_NAME.jobid, topic)) return;
   char* text = opal_show_help_vstring(catalogue, topic, true, texts);
   if (text != NULL) fputs(text, stderr);
   free(text);

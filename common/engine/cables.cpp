@@ -61,7 +61,7 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   tcp.strand = rail.strand;
   tcp.interface = rail.interface;
   tcp.others = other_addresses(said_of_interfaces(opening), all, rail.interface);
-  if (opening.options.verbose > 0) tcp.notice = opening.options.notice;
+  if (is_verbose(opening.options)) tcp.notice = opening.options.remark;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
   tcp.peer_timeout = std::chrono::seconds(opening.options.peer_timeout);

@@ -46,13 +46,21 @@ struct NiOptions : lfc_btl_parameters {
   bool other_nodes = true;       // the job has processes there
   // Told when neighbours do not reach each other by shared memory: what they use instead, and why.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;
-  // Receives one line for the user when a link cannot do all it should.
+  // Receives one line for the user when a link cannot do all it should. Lines that are alike up to their first ": " are
+  // one notice, of which each node prints the first line.
   void (*notice)(std::string_view line) = nullptr;
+  // Receives a line that only `verbose` asks for.
+  void (*remark)(std::string_view line) = nullptr;
 };
 
 // What is wrong with the options, before any link is opened: one line that begins with the option at fault; empty:
 // nothing.
 std::string find_fault(const NiOptions& options);
+
+// Whether this process prints what `verbose` asks for: one of each node does from 1 on, all do from 2 on.
+inline bool is_verbose(const NiOptions& options) noexcept {
+  return options.verbose > (options.neighbour == 0 ? 0u : 1u);
+}
 
 // Who would drive the engine, and why: "policy floating (auto: ...)".
 std::string describe_policy(const NiOptions& options);

@@ -20,7 +20,8 @@ void tell_once(void (*&notice)(std::string_view line), const Peer& peer,
                const std::string& reasons) {
   if (notice == nullptr) return;
   const ProcessName name = peer.address.identity().name;
-  std::exchange(notice, nullptr)("rank " + std::to_string(name.rank) + " is reached by " +
+  std::exchange(notice, nullptr)("not every rank is reached by the first of its links: rank " +
+                                 std::to_string(name.rank) + " is reached by " +
                                  std::string(peer.link->name()) + ": " + reasons +
                                  "; of others for which this holds nothing is said");
 }

@@ -17,6 +17,7 @@
 #include "engine/open.hpp"
 #include "engine/process_ni.hpp"
 #include "link/far.hpp"
+#include "machine/first_of_node.hpp"
 #include "services/push/push.hpp"
 
 struct lfc_adapter {
@@ -66,11 +67,16 @@ void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size
 // The NI has one host, and tells it also before it exists.
 void (*host_notice)(const char* line) = nullptr;
 void (*host_detour)(const char* link, const char* why) = nullptr;
-void notice(std::string_view line) {
+std::uint32_t host_job = 0;
+void remark(std::string_view line) {
   const std::string text(line);
   if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
   // The host's own way of saying something is not for other threads.
   std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
+}
+
+void notice(std::string_view line) {
+  if (lfc::first_of_node(host_job, line.substr(0, line.find(": ")))) remark(line);
 }
 
 void detour(std::string_view link, std::string_view why) {
@@ -135,6 +141,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   to.neighbour = from.neighbour;
   to.other_nodes = from.other_nodes;
   to.notice = notice;
+  to.remark = remark;
   to.detour = detour;
   return to;
 }
@@ -163,6 +170,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   std::string notes;
   adapter->host = *host;
   host_notice = host->notice;
+  host_job = options->job;
   host_detour = host->detour;
   adapter->ni = lfc::open_ni(to_ni_options(*options), error, notes);
   if (adapter->ni == nullptr) {

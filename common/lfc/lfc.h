@@ -12,6 +12,7 @@
  *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
  *   lfc/parameters.h    what the user may say to each component
  *   lfc/digest.h        whether the library is of the build that the component is of
+ *   lfc/notices.h       what one process of a node tells the user for all of them
  *   lfc/short_path.h    the mark of what is called for each message or access
  *   lfc/numbers.h       enumerations that C, C++ and peers share; lfc/elements.h: those of types and operations
  *
@@ -25,6 +26,7 @@
 #include "lfc/digest.h"
 #include "lfc/elements.h"
 #include "lfc/messages.h"
+#include "lfc/notices.h"
 #include "lfc/numbers.h"
 #include "lfc/parameters.h"
 #include "lfc/partitioned.h"

@@ -67,6 +67,18 @@ told='btl_lfc_interface (did you mean btl_lfc_interfaces?), btl_lfc_polcy (did y
 grep -aqFx "btl lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters of a file are not named"
 [[ $(grep -ac '^lfc-stats' "$output") == 2 ]] || fail "the parameter file was not read"
 
+# What all ranks of a node find one of them prints: with one processor no rank can have another for its thread.
+processor=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+mpirun() { taskset -c "$processor" mpirun "$@"; }
+for verbose in 0 1 2; do
+  run_job 120 3 --mca btl lfc --mca btl_lfc_policy fixed --mca btl_lfc_verbose $verbose mpi_ring
+  job_is_ok "fixed without a processor, verbose $verbose"
+  [[ $(grep -ac 'btl lfc: policy fixed refused (.*), floating instead$' "$output") == 1 ]] || fail "not one line says that fixed is refused"
+  [[ $(grep -ac 'btl lfc: policy fixed refused (.*), floating instead; links ' "$output") == $((verbose == 2 ? 3 : verbose)) ]] ||
+    fail "verbose $verbose: too many ranks print their links, or too few"
+done
+unset -f mpirun
+
 run_job 60 2 --mca btl vader,self --mca btl_lfc_interface lo mpi_ring
 job_is_ok "unknown parameters of a transport that is not asked for"
 ! grep -aq 'unknown' "$output" || fail "unknown parameters of a transport that is not asked for are told"

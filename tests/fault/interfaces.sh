@@ -39,7 +39,7 @@ more=()
 
 well "opposite order" eth1,eth2 eth2,eth1 '10\.77\.1\.[12]' '10\.77\.2\.[12]'
 well "a subnet that one node has" eth1,eth2 eth2 '10\.77\.2\.[12]'
-grep -aq 'rail eth1 to process .* is left out' "$output" || fail "nobody says that eth1 is left out"
+grep -aq 'rail eth1 to node lfc-[01] is left out' "$output" || fail "nobody says that eth1 is left out"
 
 for i in 0 1; do
   node $i ip link add virbr0 type veth peer name virbr0x
@@ -49,7 +49,7 @@ for i in 0 1; do
 done
 well "a bridge of its own in front on one node" eth1 virbr0,eth1 '10\.77\.1\.[12]'
 well "a bridge of its own in front on both" virbr0,eth1 virbr0,eth1 '10\.77\.1\.[12]'
-grep -aq 'rail virbr0 to process .* is left out.*192\.168\.122\.1' "$output" || fail "nobody says that virbr0 is left out"
+grep -aq 'rail virbr0 to node lfc-[01] is left out.*192\.168\.122\.1' "$output" || fail "nobody says that virbr0 is left out"
 well "nothing named" ^eth0 ^eth0,eth2 '10\.77\.1\.[12]'
 
 for i in 0 1; do
@@ -84,7 +84,7 @@ if [[ -w /dev/net/tun ]]; then
   well "1 and 25 Gbit/s" eth3:4,eth4:4 eth4:4,eth3:4 '10\.77\.4\.[12]'
   leads '10\.77\.4\.[12]'
   ! grep -aq 'connecting to 10\.77\.3' "$output" || fail "1 Gbit/s is used beside 25"
-  grep -aq 'rail eth3 to process .* is left out, .*: with 1000 Mbit/s it is slower than a quarter of the best, 25000 Mbit/s' "$output" ||
+  grep -aq 'rail eth3 to node lfc-[01] is left out: to rank [01], where .*: with 1000 Mbit/s it is slower than a quarter of the best, 25000 Mbit/s' "$output" ||
     fail "nobody says that 1 Gbit/s is left out"
   well "10 and 25 Gbit/s" eth1:4,eth4:4 eth1:4,eth4:4 '10\.77\.1\.[12]' '10\.77\.4\.[12]'
   leads '10\.77\.4\.[12]'

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "wire/node_name.hpp"
+
 namespace lfc::bond {
 
 void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) noexcept {
@@ -51,9 +53,10 @@ void Losses::life(Session& session, std::uint8_t rail) noexcept {
 
 void Losses::tell_user(const Session& session, std::uint8_t rail, std::string_view why) const {
   if (options_.notice == nullptr) return;
-  const ProcessName name = session.address.identity().name;
-  options_.notice("rail " + rails_[rail].label + " to process " + std::to_string(name.job) + ":" +
-                  std::to_string(name.rank) + " is left out, " +
+  const std::string rank = "rank " + std::to_string(session.address.identity().name.rank);
+  const std::string node = node_name(session.address);
+  options_.notice("rail " + rails_[rail].label + " to " + (node.empty() ? rank : "node " + node) +
+                  " is left out: to " + rank + ", where " +
                   std::to_string(session.live + session.wider) + " remain: " + std::string(why));
 }
 

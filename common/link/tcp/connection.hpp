@@ -26,6 +26,7 @@
 #include "link/tcp/socket.hpp"
 #include "link/tcp/stream.hpp"
 #include "wire/address.hpp"
+#include "wire/node_name.hpp"
 
 namespace lfc::tcp {
 
@@ -65,8 +66,7 @@ struct Connection {
 
   int fd() const noexcept { return socket.fd(); }
   std::string ends() const {
-    const auto host = address ? address->section("host") : std::span<const std::byte>{};
-    const std::string name(reinterpret_cast<const char*>(host.data()), host.size());
+    const std::string name = address ? node_name(*address) : std::string();
     return to + (name.empty() ? "" : " of " + name) + " from " + from;
   }
   bool is(State which) const noexcept { return state.load(std::memory_order_acquire) == which; }

@@ -12,6 +12,7 @@
 #include "base/limits.hpp"
 #include "link/tcp/pairs.hpp"
 #include "link/tcp/tcp_link_impl.hpp"
+#include "wire/node_name.hpp"
 
 namespace lfc::tcp {
 namespace {
@@ -97,7 +98,7 @@ void TcpLink::publish(AddressWriter& writer) const {
   if (rail_number(name()) != 0) return;
   std::array<char, 32> host{};  // for people to read
   ::gethostname(host.data(), host.size() - 1);
-  writer.add("host", std::as_bytes(std::span(host).first(std::strlen(host.data()))));
+  writer.add(kNodeNameSection, std::as_bytes(std::span(host).first(std::strlen(host.data()))));
 }
 
 bool TcpLink::reach(const Address& peer, std::string& why_not) {
