@@ -80,9 +80,12 @@ static void broken(void* context, const char* why) {
   if (endpoint == NULL) return; /* we never meant to talk to it */
   const char* name = opal_process_name_print(endpoint->proc->proc_name);
   const char* lost = OPAL_VPID_PRINT(endpoint->proc->proc_name.vpid);
-  if (!lfc_help("lost process", name, why, lost, lfc_node_of(endpoint->proc),
-                OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid), lfc_node_of(opal_proc_local_get())))
-    opal_output(0, "btl lfc: lost process %s: %s (no descriptor is left: ulimit -n)", name, why);
+  const char* node = lfc_node_of(endpoint->proc);
+  if (!lfc_help("lost process", name, lost, node, why, OPAL_VPID_PRINT(OPAL_PROC_MY_NAME.vpid),
+                lfc_node_of(opal_proc_local_get())))
+    opal_output(
+        0, "btl lfc: lost process %s, rank %s on node %s: %s (no descriptor is left: ulimit -n)",
+        name, lost, node, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
     lfc_btl.error_callback(endpoint->module, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);

@@ -226,7 +226,7 @@ lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_
                     [&] { communicator.watch.look(communicator.communicator, processes_); });
   }
   communicator.watch.moved();
-  communicator.watch.explain(communicator.communicator, operation.status);
+  communicator.watch.explain(communicator.communicator, processes_, operation.status);
   return operation.status;
 }
 
@@ -239,7 +239,7 @@ void Collectives::start(lfc_coll_communicator& communicator, CollOperation& oper
 }
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {
-  communicator.watch.explain(communicator.communicator, status);
+  communicator.watch.explain(communicator.communicator, processes_, status);
   Going::ended(communicator);
   running_.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "services/collective/processes.hpp"
+#include "machine/first_of_node.hpp"
+#include "services/collective/surroundings.hpp"
 
 namespace lfc {
 namespace {
@@ -26,13 +27,16 @@ void LossWatch::look(Communicator& communicator, Surroundings& surroundings) {
     const ProcessName name = communicator.members().name(member);
     if (!surroundings.has_ended(name)) continue;
     communicator.set_lost();
-    tell(shown(name) + " has ended");
+    tell_loss(surroundings.describe(name) +
+                  " has ended, a process of this node: its own output or mpirun says why",
+              name.job);
   }
   // Ever less often: where a rank has not even joined, what is asked is stored.
   if (std::has_single_bit(looks_)) communicator.ask();
 }
 
-void LossWatch::explain(const Communicator& communicator, lfc_coll_status status) {
+void LossWatch::explain(const Communicator& communicator, Surroundings& surroundings,
+                        lfc_coll_status status) {
   const bool disagreed = status == LFC_COLL_MISMATCH && communicator.disagreed();
   if (!disagreed && status != LFC_COLL_LOST) return;
   const std::lock_guard looking(mutex_);
@@ -40,10 +44,18 @@ void LossWatch::explain(const Communicator& communicator, lfc_coll_status status
     tell("ranks have called it with other bytes, another root or operation, or another call");
     return;
   }
+  const auto& members = communicator.members();
   const std::uint32_t member = communicator.lost_member();
-  tell(member < communicator.members().size()
-           ? "no connection to " + shown(communicator.members().name(member))
-           : "another member has lost a rank");
+  tell_loss(member < members.size()
+                ? "no connection to " + surroundings.describe(members.name(member))
+                : "another rank of this communicator has lost one, and says which",
+            members.name(0).job);
+}
+
+// Of the ranks of a node that have lost the same one the first prints it. With the mutex held.
+void LossWatch::tell_loss(const std::string& what, std::uint32_t job) {
+  if (!told_ && !first_of_node(job, what)) told_ = true;
+  tell(what);
 }
 
 // With the mutex held.

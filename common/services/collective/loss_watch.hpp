@@ -23,9 +23,11 @@ class LossWatch {
   void look(Communicator& communicator, Surroundings& surroundings);
   void moved() noexcept { looked_.store(0, std::memory_order_relaxed); }
   // An operation has ended so: what MPI's error code does not say.
-  void explain(const Communicator& communicator, lfc_coll_status status);
+  void explain(const Communicator& communicator, Surroundings& surroundings,
+               lfc_coll_status status);
 
  private:
+  void tell_loss(const std::string& what, std::uint32_t job);
   void tell(const std::string& what);
 
   std::mutex mutex_;

@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "machine/cma.hpp"
+#include "machine/first_of_node.hpp"
 #include "services/collective/names.hpp"
+#include "wire/node_name.hpp"
 
 namespace lfc {
-
-std::string shown(ProcessName name) {
-  return "process " + std::to_string(name.job) + ":" + std::to_string(name.rank);
-}
 
 Processes::Processes(std::uint64_t parameters) {
   facts_.parameters = parameters;
@@ -141,10 +139,12 @@ std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t 
 // --- Connections ---
 
 void Processes::report_unreachable(ProcessName name, const std::string& why_not) {
-  const std::lock_guard guard(mutex_);
-  if (std::exchange(process(name).reported, true)) return;
-  std::fprintf(stderr, "coll lfc: %s cannot be reached by LFC: %s\n", shown(name).c_str(),
-               why_not.c_str());
+  {
+    const std::lock_guard guard(mutex_);
+    if (std::exchange(process(name).reported, true)) return;
+  }
+  const std::string text = "coll lfc: " + describe(name) + " cannot be reached by LFC: ";
+  if (first_of_node(name.job, text)) std::fprintf(stderr, "%s%s\n", text.c_str(), why_not.c_str());
 }
 
 PeerId Processes::peer(ProcessName name) {
@@ -170,6 +170,19 @@ bool Processes::has_ended(ProcessName name) {
   if (known.watch == nullptr)
     known.watch = std::make_unique<ProcessWatch>(known.facts->arena.memory.pid);
   return known.watch->dead();
+}
+
+std::string Processes::describe(ProcessName name) {
+  const std::string rank = "rank " + std::to_string(name.rank);
+  const bool is_own_job = name.job == port_->identity().name.job;
+  std::string node;
+  {
+    const std::lock_guard guard(mutex_);
+    const Process& known = process(name);
+    if (known.address) node = node_name(*known.address);
+  }
+  return rank + " of " + (is_own_job ? "MPI_COMM_WORLD" : "job " + std::to_string(name.job)) +
+         (node.empty() ? "" : " on node " + node);
 }
 
 }  // namespace lfc

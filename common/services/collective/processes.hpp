@@ -65,6 +65,7 @@ class Processes final : public Surroundings {
   PeerId peer(ProcessName name) override;
   bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override;
   bool has_ended(ProcessName name) override;
+  std::string describe(ProcessName name) override;
 
  private:
   struct Process {
@@ -89,8 +90,5 @@ class Processes final : public Surroundings {
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Process> processes_;
 };
-
-// In messages.
-std::string shown(ProcessName name);
 
 }  // namespace lfc

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -34,6 +35,8 @@ class Surroundings {
   virtual bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) = 0;
   // Whether a process of this node is dead.
   virtual bool has_ended(ProcessName name) = 0;
+  // What the user calls the process.
+  virtual std::string describe(ProcessName name) { return "rank " + std::to_string(name.rank); }
 };
 
 }  // namespace lfc
