@@ -30,4 +30,15 @@ for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--
   grep -aq '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
   echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
 done
+
+# Of several that are asked for, the README says which one carries.
+for btl in lfc,vader,self lfc,tcp,self; do
+  run_job 60 2 --mca btl "$btl" --mca coll ^lfc --mca btl_lfc_stats 1 mpi_ring
+  job_is_ok "$btl"
+  case $btl in
+    *vader*) carried='links=none .*frames_sent=0 ' ;;
+    *) carried='links=shm:1 .*frames_sent=[1-9]' ;;
+  esac
+  [[ $(grep -acE "^lfc-stats rank=[01] $carried" "$output") == 2 ]] || fail "$btl: another transport carries than the README says"
+done
 echo ok
