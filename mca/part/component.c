@@ -50,7 +50,7 @@ static void print_stats(void) {
   if (write(STDERR_FILENO, line, strlen(line)) < 0) return; /* nowhere to complain */
 }
 
-/* Open MPI never closes this framework; what it calls at the end is called while the BTLs are still open. */
+/* Called at the end, while the BTLs are still open. */
 static void end(void* nothing) {
   (void)nothing;
   if (mca_part_lfc_component.said.stats) print_stats();
@@ -58,23 +58,27 @@ static void end(void* nothing) {
   lfc_part_close();
 }
 
+/* Open MPI 5.0 unloads this component at the end of the last session. But it leaves the framework open, with the
+ * component in its list, where the next session would call it. Closing the framework unloads this code, so Open MPI has
+ * to call this one itself. */
+#define CLOSE_FRAMEWORK (void (*)(void)) mca_base_framework_close
+
 static mca_part_base_module_t* init_component(int* priority, bool progress_threads,
                                               bool mpi_threads) {
   (void)progress_threads;
   (void)mpi_threads;
   if (!lfc_part_open(&lfc_part_requests)) return NULL; /* btl lfc has said why */
+  /* The function that was registered last is called first. */
+  opal_finalize_register_cleanup_arg(CLOSE_FRAMEWORK, &ompi_part_base_framework);
   ompi_mpi_instance_append_finalize(end);
   lfc_part_keep_persist();
   *priority = 50; /* persist, the only other one, has 1 */
   return &lfc_part_module;
 }
 
-static int finalize_component(void) { return OMPI_SUCCESS; }
-
 __attribute__((visibility("default"))) lfc_part_component mca_part_lfc_component = {
     .super = {.partm_version = {MCA_PART_BASE_VERSION_2_0_0, .mca_component_name = "lfc",
                                 LFC_COMPONENT_VERSION, .mca_open_component = open_component,
                                 .mca_register_component_params = register_component},
               .partm_data = {MCA_BASE_METADATA_PARAM_NONE},
-              .partm_init = init_component,
-              .partm_finalize = finalize_component}};
+              .partm_init = init_component}};
