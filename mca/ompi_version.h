@@ -41,6 +41,7 @@ typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #define LFC_HAS_PART 0     /* the framework of partitioned communication */
+#define LFC_HAS_SESSIONS 0 /* and MPI may start again after it has ended */
 #define LFC_HAS_CHANNELS 1 /* persistent requests on channels have been tested */
 /* Who hears of messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
 #define LFC_BTL_RECEIVER(name)                                            \
@@ -63,6 +64,7 @@ typedef const char lfc_info_text;
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_3_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define LFC_HAS_PART 1
+#define LFC_HAS_SESSIONS 1
 #define LFC_HAS_CHANNELS 0
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"

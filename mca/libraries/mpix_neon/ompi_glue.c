@@ -99,6 +99,37 @@ int lfc_request_is_complete(MPI_Request request) {
   return REQUEST_COMPLETE((ompi_request_t*)request);
 }
 
+/* --- Sessions --- */
+
+int lfc_has_world(void) {
+  int begun = 0;
+  int ended = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  return begun && !ended;
+}
+
+/* Open MPI's own calls take the error handler of MPI_COMM_NULL where there is no MPI_COMM_WORLD. */
+MPI_Comm lfc_errors_comm(void) { return lfc_has_world() ? MPI_COMM_WORLD : MPI_COMM_NULL; }
+
+MPI_Comm lfc_comm_of_group(MPI_Group group, const char* tag) {
+  MPI_Comm comm = MPI_COMM_NULL;
+#if LFC_HAS_SESSIONS
+  (void)MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+#else
+  (void)group, (void)tag;
+#endif
+  return comm;
+}
+
+void lfc_at_end(void (*end)(void)) {
+#if LFC_HAS_SESSIONS
+  opal_finalize_register_cleanup(end);
+#else
+  (void)end; /* MPI starts once */
+#endif
+}
+
 /* --- Progress --- */
 
 void lfc_progress_add(int (*poll)(void)) { opal_progress_register(poll); }

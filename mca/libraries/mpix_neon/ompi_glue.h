@@ -45,6 +45,16 @@ int lfc_request_is_complete(MPI_Request request);
 /* As MPI_Start, whose errors Open MPI 5 reports to MPI_COMM_WORLD as well. */
 int lfc_request_start(MPI_Request* request);
 
+/* Whether there is an MPI_COMM_WORLD: not in a program that has only MPI sessions. */
+int lfc_has_world(void);
+/* What errors that belong to no object are reported to. */
+MPI_Comm lfc_errors_comm(void);
+/* Collective over the group, without MPI_COMM_WORLD. Calls at the same time have different tags. MPI_COMM_NULL: it has
+ * failed. */
+MPI_Comm lfc_comm_of_group(MPI_Group group, const char* tag);
+/* Calls `end` once, when MPI has ended. A program of sessions may start MPI again. */
+void lfc_at_end(void (*end)(void));
+
 void lfc_progress_add(int (*poll)(void));
 void lfc_progress_remove(int (*poll)(void));
 /* Runs everybody's progress once. */

@@ -103,7 +103,7 @@ void Job::deliver() {
   }
   of.endpoint().unlock();
   if (awaited) {
-    if (of.closed()) lfc_request_move(request, MPI_COMM_WORLD);
+    if (of.closed()) lfc_request_move(request, lfc_errors_comm());
     lfc_request_complete(request, mpi_error(status), target, 0);  // which may end the job
   } else {
     of.release();
@@ -137,7 +137,7 @@ const lfc_request_hooks Announced::hooks = {Announced::start, Announced::free};
 int Announced::start(void* object, int active) {
   Announced& self = *static_cast<Announced*>(object);
   if (self.window.closed()) {
-    MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_WIN);
+    MPI_Comm_call_errhandler(lfc_errors_comm(), MPI_ERR_WIN);
     return MPI_ERR_WIN;
   }
   if (active != 0) return self.window.fail(MPI_ERR_REQUEST);
@@ -189,7 +189,7 @@ void Announced::deliver() {
     delete this;
     return;
   }
-  if (window.closed()) lfc_request_move(request, MPI_COMM_WORLD);
+  if (window.closed()) lfc_request_move(request, lfc_errors_comm());
   const bool alone = origins.size() == 1;
   lfc_request_complete(request, mpi_error(outcome),
                        alone ? static_cast<int>(origins[0]) : MPI_ANY_SOURCE, size);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <string>
 
 #include "emulation.hpp"
 #include "native.hpp"
@@ -14,6 +15,7 @@ namespace lfc::neon {
 namespace {
 
 std::atomic<int> keyval{MPI_KEYVAL_INVALID};  // made when a window is first attached
+std::mutex keyval_making;
 SpinLock windows_lock;
 std::vector<Window*> windows;      // open ones
 std::atomic<unsigned> changes{0};  // of the list
@@ -45,6 +47,24 @@ T attribute(MPI_Win win, int which, T otherwise) {
   int found = 0;
   MPI_Win_get_attr(win, which, &value, &found);
   return found != 0 ? *static_cast<T*>(value) : otherwise;
+}
+
+// The group's members as a communicator, if all of them are in MPI_COMM_WORLD.
+MPI_Comm part_of_world(MPI_Group group, int tag) {
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  int ranks = 0;
+  bool in_world = true;
+  MPI_Group_size(group, &ranks);
+  for (int i = 0; i < ranks; ++i) {
+    int there = MPI_UNDEFINED;
+    MPI_Group_translate_ranks(group, 1, &i, world, &there);
+    in_world = in_world && there != MPI_UNDEFINED;
+  }
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm);
+  MPI_Group_free(&world);
+  return comm;
 }
 
 }  // namespace
@@ -81,12 +101,7 @@ int Window::attach(MPI_Win win, Window*& out) {
   if (out != nullptr) return MPI_SUCCESS;
   int error = check_version();
   if (error != MPI_SUCCESS) return error;
-  static std::once_flag once;
-  std::call_once(once, [] {
-    int made = MPI_KEYVAL_INVALID;
-    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_delete, &made, nullptr);
-    keyval = made;
-  });
+  make_keyval();
   auto* made = new Window(win);
   error = made->join();
   if (error != MPI_SUCCESS) {
@@ -97,6 +112,15 @@ int Window::attach(MPI_Win win, Window*& out) {
   MPI_Win_set_attr(win, keyval, made);
   out = made;
   return MPI_SUCCESS;
+}
+
+void Window::make_keyval() {
+  const std::lock_guard guard(keyval_making);
+  if (keyval != MPI_KEYVAL_INVALID) return;
+  int made = MPI_KEYVAL_INVALID;
+  MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, on_delete, &made, nullptr);
+  keyval = made;
+  lfc_at_end([] { keyval = MPI_KEYVAL_INVALID; });  // MPI's end frees it
 }
 
 int Window::open(MPI_Comm comm, Window*& out) {
@@ -123,22 +147,13 @@ void Window::hand_on(MPI_Comm* comm, int* code, ...) {
 // Makes the communicator of the window's processes.
 int Window::join() {
   MPI_Group group = MPI_GROUP_NULL;
-  MPI_Group world = MPI_GROUP_NULL;
   MPI_Win_get_group(win_, &group);
-  MPI_Comm_group(MPI_COMM_WORLD, &world);
-  int ranks = 0;
-  bool in_world = true;
-  MPI_Group_size(group, &ranks);
-  for (int i = 0; i < ranks; ++i) {
-    int there = MPI_UNDEFINED;
-    MPI_Group_translate_ranks(group, 1, &i, world, &there);
-    in_world = in_world && there != MPI_UNDEFINED;
-  }
   // Tells this creation from others at the same time; from those by other threads as well, where it is native.
-  constexpr int kTag = 0x6e656f;
-  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, kTag + native_number(win_), &control_);
+  const int tag = 0x6e656f + native_number(win_);
+  control_ = lfc_has_world() != 0
+                 ? part_of_world(group, tag)
+                 : lfc_comm_of_group(group, ("mpix_neon " + std::to_string(tag)).c_str());
   MPI_Group_free(&group);
-  MPI_Group_free(&world);
   if (control_ == MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
 
   // Requests report their errors to a communicator; this one hands them on to the window.

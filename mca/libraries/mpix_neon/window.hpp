@@ -50,6 +50,7 @@ class Window {
   explicit Window(MPI_Win win) : win_(win) {}
   ~Window() = default;
   static int check_version();
+  static void make_keyval();
   int join();
   int start();
   static void hand_on(MPI_Comm* comm, int* code, ...);
