@@ -20,6 +20,17 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #endif
 }
 
+/* The same number at all ranks of the communicator, and none of them has another one of that number. Open MPI takes the
+ * lowest that is free. LFC_NO_NUMBER: it has none, as those that are made from groups. */
+#define LFC_NO_NUMBER UINT32_MAX
+static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) {
+#if OPAL_MAJOR_VERSION == 4
+  return comm->c_contextid;
+#else
+  return OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint32_t)comm->c_index : LFC_NO_NUMBER;
+#endif
+}
+
 #if LFC_HAS_CHANNELS
 /* What ob1 calls it in messages to this process. */
 static inline uint32_t lfc_communicator_index(const ompi_communicator_t* comm) {

@@ -87,6 +87,19 @@ small_worlds() { # small_worlds FAMILY COUNT [random]
   "$tree/tests/small/world.sh" "$@"
 }
 
+# More communicators and persistent requests than a node has boards for, where it has 256 for either. Each rank prints
+# once that later communicators are not served.
+small_coll_limit() { # small_coll_limit PLACE RANKS COMMUNICATORS
+  local launcher output=$LFC_TEST_STATE/coll_limit.$$
+  need_place "$1"
+  build small small_worlds
+  export OMPI_MCA_mca_base_component_path=$LFC_BUILD/small/components:SYS_DEFAULT
+  says_ok "${launcher[@]}" -n "$2" --mca btl lfc --mca coll_lfc_verbose 1 --mca mpi_yield_when_idle 1 -x LFC_SMALL_WORLD=0 \
+    -x LFC_SMALL_WORLD_ONLY=coll_boards -x LFC_SMALL_WORLD_FAULTS=0 \
+    "$LFC_BUILD/small/tests/mpi/mpi_coll_limit" --communicators "$3" --requests 300 2>&1 | tee "$output"
+  [[ $(grep -o 'more than 256 communicators at a time are not served' "$output" | wc -l) == "$2" ]]
+}
+
 # --- MPI programs -----------------------------------------------------------------------------------------------
 
 # The plugin out of the build tree, without installing it.

@@ -74,16 +74,20 @@ void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t fact
 }
 
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, int count,
-                                     int self, char* why, size_t why_size) {
+                                     int self, lfc_coll_use use, char* why, size_t why_size) {
   std::string why_not;
   lfc_coll_communicator* made = nullptr;
   try {
-    made = engine->join(key, processes, count, self, why_not);
+    made = engine->join(key, processes, count, self, use, why_not);
   } catch (const std::exception& failure) {
     why_not = failure.what();
   }
   if (made == nullptr) std::snprintf(why, why_size, "%s", why_not.c_str());
   return made;
+}
+
+uint32_t lfc_coll_most_communicators(void) {
+  return static_cast<uint32_t>(lfc::limits::kCollBoards);
 }
 
 void lfc_coll_leave(lfc_coll_communicator* communicator) { engine->leave(communicator); }

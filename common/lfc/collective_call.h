@@ -57,6 +57,8 @@ struct lfc_coll_topology {
   int sources, destinations;
   bool crossed;
 };
+/* What a group is made for. The neighbours' persistent requests do not use its board, but one of each rank. */
+enum lfc_coll_use { LFC_COLL_COMMUNICATOR, LFC_COLL_REQUEST, LFC_COLL_NEIGHBOUR_REQUEST };
 enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
 
 struct lfc_coll_call {

@@ -3,7 +3,8 @@
  *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
  *   for (each process) lfc_coll_introduce(job, rank, facts, size, address, size);
- *   lfc_coll_communicator* communicator = lfc_coll_join(key, processes, count, self, why, sizeof why);
+ *   lfc_coll_communicator* communicator =
+ *       lfc_coll_join(key, processes, count, self, LFC_COLL_COMMUNICATOR, why, sizeof why);
  *   enum lfc_coll_status status = lfc_coll_run(communicator, &call);
  *   lfc_coll_leave(communicator);
  *
@@ -59,11 +60,15 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
  * them and used by no other communicator of any of them at this time, but such as the same ranks make in the same
  * order. */
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
-                                     int count, int self, char* why, size_t why_size);
+                                     int count, int self, enum lfc_coll_use use, char* why,
+                                     size_t why_size);
+/* For how many communicators at a time, of any process, a node has boards. */
+uint32_t lfc_coll_most_communicators(void);
 /* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
  * is told to all of them before there are other groups: without the boards none is served, without
- * the nodes those on one node only, without the neighbours' memory no rows. */
-enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4 };
+ * the nodes those on one node only, without the neighbours' memory no rows. LFC_COLL_ROOM is about this group only:
+ * whether there is room for the board that this rank makes for it, if it makes one. */
+enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4, LFC_COLL_ROOM = 8 };
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 void lfc_coll_agree(unsigned found);
 /* When all operations have finished. */

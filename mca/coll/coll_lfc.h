@@ -43,12 +43,17 @@ extern lfc_coll_component mca_coll_lfc_component;
 #define LFC_COLL_BELOW(each)                                                                   \
   each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv) \
       each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan)
-#define LFC_COLL_BELOW_PERSISTENT(each) \
-  each(reduce_init) each(allreduce_init) each(scan_init) each(exscan_init)
+#define LFC_COLL_BELOW_PERSISTENT(each)                                                           \
+  each(bcast_init) each(barrier_init) each(reduce_init) each(allreduce_init) each(allgather_init) \
+      each(allgatherv_init) each(gather_init) each(scatter_init) each(alltoall_init)              \
+          each(alltoallv_init) each(gatherv_init) each(scatterv_init) each(scan_init)             \
+              each(exscan_init) each(neighbor_allgather_init) each(neighbor_allgatherv_init)      \
+                  each(neighbor_alltoall_init) each(neighbor_alltoallv_init)                      \
+                      each(neighbor_alltoallw_init)
 
 struct lfc_coll_below {
-#define LFC_COLL_MEMBERS(call)             \
-  mca_coll_base_module_##call##_fn_t call; \
+#define LFC_COLL_MEMBERS(call)                                      \
+  __typeof__(((mca_coll_base_comm_coll_t*)NULL)->coll_##call) call; \
   mca_coll_base_module_t* call##_module;
   LFC_COLL_BELOW(LFC_COLL_MEMBERS)
   LFC_COLL_BELOW_PERSISTENT(LFC_COLL_MEMBERS)
@@ -60,6 +65,7 @@ typedef struct lfc_coll_module {
   lfc_coll_communicator* communicator;
   bool is_world;
   struct lfc_coll_below below;
+  bool persistent_below; /* all of LFC_COLL_BELOW_PERSISTENT are there */
   struct lfc_coll_topology topology;
   struct lfc_coll_neighbours* neighbours; /* NULL: nobody has asked for the topology yet */
 } lfc_coll_module;
@@ -71,10 +77,14 @@ static inline lfc_coll_module* lfc_coll_own(mca_coll_base_module_t* module) {
   return (lfc_coll_module*)module;
 }
 
+static inline const struct lfc_coll_below* lfc_coll_below_of(mca_coll_base_module_t* module) {
+  return &lfc_coll_own(module)->below;
+}
+
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
 /* One more group of a communicator that is served, for calls that keep no order with its other ones. All its ranks make
  * them in the same order. NULL: no memory. */
-lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm);
+lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm, enum lfc_coll_use use);
 
 /* Fills in operation and type of a reduction; false: not one of ours. */
 bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,

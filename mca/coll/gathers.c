@@ -42,10 +42,13 @@ static int call_allgather_init(const void* in, int count, ompi_datatype_t* type,
                                int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                                struct ompi_info_t* info, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->allgather_init(in, count, type, out, out_count, out_type, comm, info, request,
+                               below->allgather_init_module);
 }
 
 static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -93,11 +96,14 @@ static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type
                                 ompi_datatype_t* out_type, ompi_communicator_t* comm,
                                 struct ompi_info_t* info, ompi_request_t** request,
                                 mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened =
       open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->allgatherv_init(in, count, type, out, counts, displacements, out_type, comm, info,
+                                request, below->allgatherv_init_module);
 }
 
 /* --- Gather --- */
@@ -139,10 +145,13 @@ static int call_gather_init(const void* in, int count, ompi_datatype_t* type, vo
                             int out_count, ompi_datatype_t* out_type, int root,
                             ompi_communicator_t* comm, struct ompi_info_t* info,
                             ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->gather_init(in, count, type, out, out_count, out_type, root, comm, info, request,
+                            below->gather_init_module);
 }
 
 /* --- Scatter --- */
@@ -183,10 +192,13 @@ static int call_scatter_init(const void* in, int count, ompi_datatype_t* type, v
                              int out_count, ompi_datatype_t* out_type, int root,
                              ompi_communicator_t* comm, struct ompi_info_t* info,
                              ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->scatter_init(in, count, type, out, out_count, out_type, root, comm, info, request,
+                             below->scatter_init_module);
 }
 
 void lfc_coll_offer_gathers(lfc_coll_module* module) {

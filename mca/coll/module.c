@@ -10,6 +10,7 @@ static void construct(lfc_coll_module* module) {
   module->communicator = NULL;
   module->is_world = false;
   module->below = (struct lfc_coll_below){0};
+  module->persistent_below = false;
   module->topology = (struct lfc_coll_topology){.from = NULL};
   module->neighbours = NULL;
 }
@@ -52,7 +53,8 @@ static void introduce(const ompi_proc_t* proc) {
   free(address);
 }
 
-static lfc_coll_communicator* join(ompi_communicator_t* comm, char* why, size_t why_size) {
+static lfc_coll_communicator* join(ompi_communicator_t* comm, enum lfc_coll_use use, char* why,
+                                   size_t why_size) {
   const int size = ompi_comm_size(comm);
   struct lfc_coll_process* processes = malloc((size_t)size * sizeof *processes);
   if (processes == NULL) return NULL;
@@ -62,14 +64,23 @@ static lfc_coll_communicator* join(ompi_communicator_t* comm, char* why, size_t 
     if (!lfc_coll_knows(processes[rank])) introduce(proc);
   }
   lfc_coll_communicator* communicator = lfc_coll_join(lfc_communicator_key(comm), processes, size,
-                                                      ompi_comm_rank(comm), why, why_size);
+                                                      ompi_comm_rank(comm), use, why, why_size);
   free(processes);
   return communicator;
 }
 
-lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm) {
+lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm, enum lfc_coll_use use) {
   char why[256]; /* none: LFC serves it already */
-  return join(comm, why, sizeof why);
+  return join(comm, use, why, sizeof why);
+}
+
+/* No process has two communicators of one number at a time, so none makes more boards for them than there are numbers
+ * below the limit. All ranks see the number, and need not agree. */
+static bool has_too_high_number(ompi_communicator_t* comm,
+                                const lfc_coll_communicator* communicator) {
+  const uint32_t number = lfc_communicator_number(comm);
+  const bool needs_boards = (int)lfc_coll_nodes(communicator) < ompi_comm_size(comm);
+  return needs_boards && number != LFC_NO_NUMBER && number >= lfc_coll_most_communicators();
 }
 
 /* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
@@ -93,8 +104,18 @@ static void say(const ompi_communicator_t* comm, const char* not_why) {
               not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
 }
 
+static void say_too_many(void) {
+  static bool said;
+  if (mca_coll_lfc_component.options.said.verbose > 0 && !said)
+    opal_output(
+        0, "coll lfc: more than %u communicators at a time are not served (this is printed once)",
+        lfc_coll_most_communicators());
+  said = true;
+}
+
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */
-static bool take_below(struct lfc_coll_below* below, const mca_coll_base_comm_coll_t* there) {
+static bool take_below(lfc_coll_module* own, const mca_coll_base_comm_coll_t* there) {
+  struct lfc_coll_below* below = &own->below;
 #define TAKE(call)                                    \
   below->call = there->coll_##call;                   \
   below->call##_module = there->coll_##call##_module; \
@@ -103,13 +124,14 @@ static bool take_below(struct lfc_coll_below* below, const mca_coll_base_comm_co
   LFC_COLL_BELOW_PERSISTENT(TAKE)
 #undef TAKE
 #define AND_THERE(call) &&below->call != NULL
+  own->persistent_below = true LFC_COLL_BELOW_PERSISTENT(AND_THERE);
   return true LFC_COLL_BELOW(AND_THERE);
 #undef AND_THERE
 }
 
 static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
-  if (!take_below(&own->below, comm->c_coll)) return OMPI_ERR_NOT_FOUND;
+  if (!take_below(own, comm->c_coll)) return OMPI_ERR_NOT_FOUND;
   own->is_world = comm == &ompi_mpi_comm_world.comm;
   if (own->is_world && !agree(own, comm)) {
     say(comm, "some rank cannot reach another by LFC");
@@ -128,9 +150,14 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   char why[256] = "it has one rank, or is an inter-communicator";
   lfc_coll_communicator* communicator = NULL;
   if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
-    communicator = join(comm, why, sizeof why);
+    communicator = join(comm, LFC_COLL_COMMUNICATOR, why, sizeof why);
   if (communicator == NULL) {
     say(comm, why);
+    return NULL;
+  }
+  if (has_too_high_number(comm, communicator)) {
+    lfc_coll_leave(communicator);
+    say_too_many();
     return NULL;
   }
 

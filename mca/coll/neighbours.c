@@ -95,10 +95,13 @@ static int call_allgather_init(const void* in, int count, ompi_datatype_t* type,
                                int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                                struct ompi_info_t* info, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->neighbor_allgather_init(in, count, type, out, out_count, out_type, comm, info,
+                                        request, below->neighbor_allgather_init_module);
 }
 
 static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -133,11 +136,14 @@ static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type
                                 const int* counts, const int* places, ompi_datatype_t* out_type,
                                 ompi_communicator_t* comm, struct ompi_info_t* info,
                                 ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened =
       open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->neighbor_allgatherv_init(in, count, type, out, counts, places, out_type, comm, info,
+                                         request, below->neighbor_allgatherv_init_module);
 }
 
 /* --- Alltoall --- */
@@ -170,10 +176,13 @@ static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, 
                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                               struct ompi_info_t* info, ompi_request_t** request,
                               mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->neighbor_alltoall_init(in, count, type, out, out_count, out_type, comm, info,
+                                       request, below->neighbor_alltoall_init_module);
 }
 
 static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
@@ -211,11 +220,15 @@ static int call_alltoallv_init(const void* in, const int* counts, const int* pla
                                const int* out_places, ompi_datatype_t* out_type,
                                ompi_communicator_t* comm, struct ompi_info_t* info,
                                ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
                                      out_type, comm, module);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->neighbor_alltoallv_init(in, counts, places, type, out, out_counts, out_places,
+                                        out_type, comm, info, request,
+                                        below->neighbor_alltoallv_init_module);
 }
 
 static bool open_alltoallw(lfc_coll_opening* it, const void* in, const int* counts,
@@ -255,11 +268,15 @@ static int call_alltoallw_init(const void* in, const int* counts, const MPI_Aint
                                const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
                                ompi_communicator_t* comm, struct ompi_info_t* info,
                                ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
                                      out_types, comm, module);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->neighbor_alltoallw_init(in, counts, offsets, types, out, out_counts, out_offsets,
+                                        out_types, comm, info, request,
+                                        below->neighbor_alltoallw_init_module);
 }
 
 void lfc_coll_offer_neighbours(lfc_coll_module* module) {

@@ -51,7 +51,5 @@ int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t
 
 int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                          mca_coll_base_module_t* module, ompi_request_t** request) {
-  lfc_coll_request* made = request_of(it, opened);
-  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
-                      : lfc_coll_request_keep(made, comm, module, &it->call, request);
+  return lfc_coll_request_keep(request_of(it, opened), comm, module, &it->call, request);
 }

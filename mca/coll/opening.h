@@ -26,7 +26,7 @@ bool lfc_coll_own_fits(lfc_coll_opening* it, int count, const ompi_datatype_t* t
 int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module);
 int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, ompi_request_t** request);
-/* For MPI_Start: the request closes the operands when it is freed. */
+/* For MPI_Start, as lfc_coll_request_keep(): the request closes the operands when it is freed. */
 int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                          mca_coll_base_module_t* module, ompi_request_t** request);
 

@@ -6,7 +6,7 @@
 static int bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
                       ompi_communicator_t* comm, struct ompi_info_t* info, ompi_request_t** request,
                       mca_coll_base_module_t* module) {
-  (void)info;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_opening it;
   lfc_coll_open_nothing(&it, LFC_COLL_BCAST, root);
@@ -14,26 +14,29 @@ static int bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
   lfc_coll_buffer* own = is_root ? &it.operands.in : &it.operands.out;
   it.operands.gets = !is_root;
   const bool opened = lfc_coll_buffer_open(own, buffer, (size_t)count, type, is_root);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->bcast_init(buffer, count, type, root, comm, info, request,
+                           below->bcast_init_module);
 }
 
 static int barrier_init(ompi_communicator_t* comm, struct ompi_info_t* info,
                         ompi_request_t** request, mca_coll_base_module_t* module) {
-  (void)info;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
   lfc_coll_open_nothing(&it, LFC_COLL_ALLREDUCE, 0);
-  return lfc_coll_keep_opened(&it, true, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, true, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->barrier_init(comm, info, request, below->barrier_init_module);
 }
 
 /* Types of reductions lie as the program has them: there is nothing to open. */
 static int keep_reduction(struct lfc_coll_call* call, const void* in, void* out,
                           ompi_communicator_t* comm, mca_coll_base_module_t* module,
                           ompi_request_t** request) {
-  lfc_coll_request* made = lfc_coll_request_new();
-  if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call->out = out;
   call->in = in == MPI_IN_PLACE ? out : in;
-  return lfc_coll_request_keep(made, comm, module, call, request);
+  return lfc_coll_request_keep(lfc_coll_request_new(), comm, module, call, request);
 }
 
 static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
@@ -44,7 +47,10 @@ static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* ty
   if (!lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
                                   own->below.reduce_init_module);
-  return keep_reduction(&call, in, out, comm, module, request);
+  const int status = keep_reduction(&call, in, out, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
+                                own->below.reduce_init_module);
 }
 
 static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t* type,
@@ -55,7 +61,10 @@ static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t*
   if (count == 0 || !lfc_coll_describe_reduction(op, type, count, &call))
     return own->below.allreduce_init(in, out, count, type, op, comm, info, request,
                                      own->below.allreduce_init_module);
-  return keep_reduction(&call, in, out, comm, module, request);
+  const int status = keep_reduction(&call, in, out, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return own->below.allreduce_init(in, out, count, type, op, comm, info, request,
+                                   own->below.allreduce_init_module);
 }
 
 void lfc_coll_offer_persistent(lfc_coll_module* module) {

@@ -130,25 +130,39 @@ static int start_all(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
+/* Each rank that makes a board for the group knows only its own boards. NULL: it has no group. */
+static bool all_have_room(const lfc_coll_communicator* group, ompi_communicator_t* comm,
+                          const lfc_coll_module* own) {
+  int room = group != NULL && (lfc_coll_reach(group) & LFC_COLL_ROOM) != 0;
+  return own->below.allreduce(MPI_IN_PLACE, &room, 1, MPI_INT, MPI_MIN, comm,
+                              own->below.allreduce_module) == OMPI_SUCCESS &&
+         room;
+}
+
 /* A group of the request's own: each rank may start its requests in an order of its own, between other calls, and the
  * steps of one group are numbered in the order in which they begin. All ranks make the requests of a communicator in
  * the same order, and so its groups. */
-static bool set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
-                      mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
-  request->communicator = lfc_coll_join_again(comm);
-  if (request->communicator == NULL) return false;
+static int set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
+                     const lfc_coll_module* own, const struct lfc_coll_call* call) {
+  const enum lfc_coll_use use =
+      call->neighbours == NULL ? LFC_COLL_REQUEST : LFC_COLL_NEIGHBOUR_REQUEST;
+  lfc_coll_communicator* group = request == NULL ? NULL : lfc_coll_join_again(comm, use);
+  if (request != NULL) request->communicator = group;
+  if (!all_have_room(group, comm, own))
+    return own->persistent_below ? OMPI_ERR_NOT_SUPPORTED : OMPI_ERR_OUT_OF_RESOURCE;
   request->call = *call;
-  if (call->neighbours == NULL) return true;
-  request->call.neighbours = lfc_coll_meet(request->communicator, &lfc_coll_own(module)->topology);
-  return request->call.neighbours != NULL;
+  if (call->neighbours == NULL) return OMPI_SUCCESS;
+  request->call.neighbours = lfc_coll_meet(group, &own->topology);
+  return request->call.neighbours != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                           ompi_request_t** out) {
-  if (!set_apart(request, comm, module, call)) {
-    OBJ_RELEASE(request);
-    return OMPI_ERR_OUT_OF_RESOURCE;
+  const int status = set_apart(request, comm, lfc_coll_own(module), call);
+  if (status != OMPI_SUCCESS) {
+    if (request != NULL) OBJ_RELEASE(request);
+    return status;
   }
   prepare(request, comm, true);
   OBJ_RETAIN(comm); /* the program may free it, and start the request again */

@@ -27,7 +27,9 @@ lfc_coll_request* lfc_coll_request_new(void);
 int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
                            mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                            ompi_request_t** out);
-/* The persistent form: each MPI_Start does the call anew. */
+/* The persistent form: each MPI_Start does the call anew. Collective: the ranks agree whether all have room for the
+ * request's boards. OMPI_ERR_NOT_SUPPORTED: they do not, and leave the request to the component below. A rank that has
+ * no memory for the request (NULL) must call as well. */
 int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                           ompi_request_t** out);

@@ -48,10 +48,13 @@ static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, 
                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                               struct ompi_info_t* info, ompi_request_t** request,
                               mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->alltoall_init(in, count, type, out, out_count, out_type, comm, info, request,
+                              below->alltoall_init_module);
 }
 
 static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
@@ -100,11 +103,14 @@ static int call_alltoallv_init(const void* in, const int* counts, const int* pla
                                const int* out_places, ompi_datatype_t* out_type,
                                ompi_communicator_t* comm, struct ompi_info_t* info,
                                ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened =
       open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places, out_type, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->alltoallv_init(in, counts, places, type, out, out_counts, out_places, out_type,
+                               comm, info, request, below->alltoallv_init_module);
 }
 
 /* --- Gather of unequal blocks --- */
@@ -149,10 +155,13 @@ static int call_gatherv_init(const void* in, int count, ompi_datatype_t* type, v
                              const int* counts, const int* places, ompi_datatype_t* out_type,
                              int root, ompi_communicator_t* comm, struct ompi_info_t* info,
                              ompi_request_t** request, mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->gatherv_init(in, count, type, out, counts, places, out_type, root, comm, info,
+                             request, below->gatherv_init_module);
 }
 
 /* --- Scatter of unequal blocks --- */
@@ -200,11 +209,14 @@ static int call_scatterv_init(const void* in, const int* counts, const int* plac
                               ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
                               struct ompi_info_t* info, ompi_request_t** request,
                               mca_coll_base_module_t* module) {
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
-  (void)info;
   const bool opened =
       open_scatterv(&it, in, counts, places, type, out, out_count, out_type, root, comm);
-  return lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->scatterv_init(in, counts, places, type, out, out_count, out_type, root, comm, info,
+                              request, below->scatterv_init_module);
 }
 
 void lfc_coll_offer_rows(lfc_coll_module* module) {

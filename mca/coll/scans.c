@@ -19,9 +19,7 @@ static int start(const struct lfc_coll_call* call, ompi_communicator_t* comm,
 
 static int keep(const struct lfc_coll_call* call, ompi_communicator_t* comm,
                 ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_request* made = lfc_coll_request_new();
-  return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
-                      : lfc_coll_request_keep(made, comm, module, call, request);
+  return lfc_coll_request_keep(lfc_coll_request_new(), comm, module, call, request);
 }
 
 static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
@@ -69,7 +67,9 @@ static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t*
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
-  return keep(&call, comm, request, module);
+  const int status = keep(&call, comm, request, module);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
 }
 
 static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_t* type,
@@ -80,7 +80,10 @@ static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->exscan_init(in, out, count, type, op, comm, info, request,
                               below->exscan_init_module);
-  return keep(&call, comm, request, module);
+  const int status = keep(&call, comm, request, module);
+  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
+  return below->exscan_init(in, out, count, type, op, comm, info, request,
+                            below->exscan_init_module);
 }
 
 void lfc_coll_offer_scans(lfc_coll_module* module) {

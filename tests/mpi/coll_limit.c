@@ -1,43 +1,120 @@
-// More communicators at a time than a node has boards for: those beyond get an error at all their ranks, none of which
-// waits for another, and all can be used again when the others have gone.
+// More communicators and persistent requests at a time than a node has boards for. All can be used, and all ranks
+// decide alike which of them LFC serves.
 //
-//   coll_limit [--communicators N] [--boards N]     N communicators (50), of which those beyond N boards (16384) may
-//   fail
+//   coll_limit [--communicators N] [--requests N]     N communicators (50), then N persistent requests (50)
 #include "check.h"
+
+#if OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define INIT(call) MPIX_##call##_init
+#else
+#define INIT(call) MPI_##call##_init
+#endif
+
+static int sum_of(int number) { return ranks * number + ranks * (ranks - 1) / 2; }
+
+// A blocking and a nonblocking call of each, the latter all at once.
+static void communicators(int count) {
+  MPI_Comm* comms = allocate((size_t)count * sizeof(MPI_Comm));
+  MPI_Request* requests = allocate((size_t)count * sizeof(MPI_Request));
+  int* sums = allocate((size_t)count * sizeof(int));
+  int* values = allocate((size_t)count * sizeof(int));
+  for (int i = 0; i < count; ++i) {
+    doing("communicator %d", i);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    values[i] = i + me;
+    MPI_Allreduce(&values[i], &sums[i], 1, MPI_INT, MPI_SUM, comms[i]);
+    require(sums[i] == sum_of(i), "communicator %d: %d, not %d", i, sums[i], sum_of(i));
+  }
+  doing("all communicators at once");
+  for (int i = 0; i < count; ++i) {
+    sums[i] = me == i % ranks ? i : -1;
+    MPI_Ibcast(&sums[i], 1, MPI_INT, i % ranks, comms[i], &requests[i]);
+  }
+  MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < count; ++i) {
+    require(sums[i] == i, "communicator %d: %d at once", i, sums[i]);
+    MPI_Comm_free(&comms[i]);
+  }
+  free(comms);
+  free(requests);
+  free(sums);
+  free(values);
+}
+
+struct requests {
+  MPI_Comm comm;
+  int count, base;  // base: the sum of all ranks
+  MPI_Request* made;
+  int *values, *sums;
+};
+
+static struct requests make(MPI_Comm comm, int count) {
+  struct requests all = {comm, count, 0, NULL, NULL, NULL};
+  MPI_Allreduce(&me, &all.base, 1, MPI_INT, MPI_SUM, comm);
+  all.made = allocate((size_t)count * sizeof(MPI_Request));
+  all.values = allocate((size_t)count * sizeof(int));
+  all.sums = allocate((size_t)count * sizeof(int));
+  for (int i = 0; i < count; ++i) {
+    doing("request %d", i);
+    INIT(Allreduce)
+    (&all.values[i], &all.sums[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &all.made[i]);
+  }
+  return all;
+}
+
+static void use(struct requests* all) {
+  int size = 0;
+  MPI_Comm_size(all->comm, &size);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < all->count; ++i) all->values[i] = round + i + me;
+    doing("all requests at once, round %d", round);
+    MPI_Startall(all->count, all->made);
+    MPI_Waitall(all->count, all->made, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < all->count; ++i)
+      require(all->sums[i] == size * (round + i) + all->base, "request %d: %d in round %d", i,
+              all->sums[i], round);
+  }
+}
+
+static void drop(struct requests* all) {
+  for (int i = 0; i < all->count; ++i) MPI_Request_free(&all->made[i]);
+  free(all->made);
+  free(all->values);
+  free(all->sums);
+}
+
+static void requests(int count) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  struct requests all = make(comm, count);
+  use(&all);
+  drop(&all);
+  MPI_Comm_free(&comm);
+}
+
+// The node of rank 0 has no boards left, the others have.
+static void uneven(int count) {
+  MPI_Comm node;
+  int first = -1;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Allreduce(&me, &first, 1, MPI_INT, MPI_MIN, node);
+  struct requests here = make(node, first == 0 ? count : 1);
+  struct requests all = make(MPI_COMM_WORLD, 10);
+  use(&all);
+  use(&here);
+  drop(&here);
+  use(&all);
+  drop(&all);
+  MPI_Comm_free(&node);
+}
 
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  const int count = (int)option(argc, argv, "--communicators", 50);
-  const int boards = (int)option(argc, argv, "--boards", 16384);
-  const int of_others = 16;  // MPI_COMM_WORLD and the like
-  MPI_Comm* comms = allocate((size_t)count * sizeof(MPI_Comm));
-  int refused = 0;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  for (int i = 0; i < count; ++i) {
-    doing("communicator %d: dup", i);
-    require(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]) == MPI_SUCCESS, "communicator %d", i);
-    doing("communicator %d: barrier", i);
-    int failed = MPI_Barrier(comms[i]) != MPI_SUCCESS;
-    int all = 0;
-    MPI_Allreduce(&failed, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    require(all == 0 || all == ranks, "communicator %d fails at %d of %d ranks", i, all, ranks);
-    require(!failed || i + of_others >= boards, "communicator %d is refused", i);
-    refused += failed;
-  }
-  require(count < boards || refused >= count - boards, "only %d are refused", refused);
-  if (me == 0) printf("%d communicators, %d of them refused\n", count, refused);
-  for (int i = 0; i < count; ++i) {
-    doing("communicator %d: free", i);
-    MPI_Comm_free(&comms[i]);
-  }
-  for (int i = 0; i < 50; ++i) {
-    doing("again, %d", i);
-    MPI_Comm again;
-    MPI_Comm_dup(MPI_COMM_WORLD, &again);
-    require(MPI_Barrier(again) == MPI_SUCCESS, "communicator %d is refused although others went",
-            i);
-    MPI_Comm_free(&again);
-  }
-  free(comms);
+  communicators((int)option(argc, argv, "--communicators", 50));
+  const int of_requests = (int)option(argc, argv, "--requests", 50);
+  requests(of_requests);
+  uneven(of_requests);
+  communicators(50);
   return check_end();
 }

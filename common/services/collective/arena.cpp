@@ -15,10 +15,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Boards of other sizes that
-// are kept for later have entries as well.
-constexpr std::size_t kEntries = 65536;
-static_assert(kEntries > limits::kMostCollBoards);
+constexpr std::size_t kEntries = OwnArena::kEntries;
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};
 
 struct Entry {
@@ -128,14 +125,17 @@ void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   publish(index, key);
 }
 
-void OwnArena::reserve(std::uint64_t key) {
-  if (!has_room()) reclaim();
-  if (has_room()) reserved_.insert(key);
+bool OwnArena::reserve(std::uint64_t key, std::size_t most) {
+  most = std::min(most, most_boards_);
+  if (!has_room(most)) reclaim();
+  if (!has_room(most)) return false;
+  reserved_.insert(key);
+  return true;
 }
 
 std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users) {
   reclaim();
-  const bool may_be_made = reserved_.erase(key) != 0 || has_room();
+  const bool may_be_made = reserved_.erase(key) != 0 || has_room(most_boards_);
   const std::size_t index = find_free(lanes);
   if (!may_be_made || (index == boards_.size() && !add_board(lanes))) {
     refuse(key, users);

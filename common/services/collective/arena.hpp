@@ -6,6 +6,9 @@
 // their size. When there are more boards than that, those that are kept for later give their memory back to the kernel.
 // If there is no memory for one more, that is what the others find.
 //
+// Persistent requests may use a third of the limit (`kCollBoards`). The rest is for communicators and their
+// neighbourhoods, of which LFC serves no more than that. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
+//
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first
 //   NeighbourArena first(own->name());
@@ -39,12 +42,17 @@ static_assert(sizeof(ArenaName) == 96);
 
 class OwnArena {
  public:
+  // No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Boards of other sizes
+  // that are kept for later have entries as well.
+  static constexpr std::size_t kEntries = 65536;
+  static_assert(kEntries > 3 * limits::kMostCollBoards);
+
   // Null: `why_not` says why this process can share no memory.
   static std::unique_ptr<OwnArena> create(std::string& why_not,
-                                          std::size_t most_boards = limits::kCollBoards);
+                                          std::size_t most_boards = 3 * limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
-  // Keeps room for the board of this key, if there is any.
-  void reserve(std::uint64_t key);
+  // Keeps room for the board of this key. False: `most` boards, or all, are in use or have been reserved.
+  bool reserve(std::uint64_t key, std::size_t most = kEntries);
   void cancel(std::uint64_t key) noexcept { reserved_.erase(key); }
   // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a
   // time; the others will find that out.
@@ -64,7 +72,7 @@ class OwnArena {
   void reclaim() noexcept;
   std::size_t find_free(std::uint32_t lanes) const noexcept;
   bool add_board(std::uint32_t lanes);
-  bool has_room() const noexcept { return in_use_ + reserved_.size() < most_boards_; }
+  bool has_room(std::size_t most) const noexcept { return in_use_ + reserved_.size() < most; }
   void give_memory_back() noexcept;
   void publish(std::size_t index, std::uint64_t key) noexcept;
   void refuse(std::uint64_t key, std::uint32_t users);

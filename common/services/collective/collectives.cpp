@@ -129,7 +129,8 @@ std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) 
 }
 
 lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_process* processes,
-                                         int count, int self, std::string& why_not) {
+                                         int count, int self, lfc_coll_use use,
+                                         std::string& why_not) {
   Roll roll;
   roll.key = key;
   if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
@@ -152,7 +153,8 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
       found &= ~unsigned{LFC_COLL_MEMORY};
   std::unique_ptr<TreeNode> tree = plant(roll, found);
   auto site = std::make_unique<Site>(members, roll.self, std::move(roll.ranks), roll.key,
-                                     std::move(tree), processes_);
+                                     std::move(tree), processes_, use);
+  if (site->has_room()) found |= LFC_COLL_ROOM;
   auto made =
       std::make_unique<lfc_coll_communicator>(std::move(site), options, aside_.get(), found);
   const std::lock_guard guard(mutex_);

@@ -4,7 +4,7 @@
 //   Collectives collectives(options);                        // publish collectives.processes().facts()
 //   collectives.start_service(ni.services(), ni.host(), threads);   // when the NI of the process is open
 //   collectives.processes().introduce(...);                  // each process
-//   lfc_coll_communicator* made = collectives.join(key, processes, count, self, why_not);
+//   lfc_coll_communicator* made = collectives.join(key, processes, count, self, use, why_not);
 //   lfc_coll_status status = collectives.run(*made, call);
 //   collectives.leave(made);
 //
@@ -53,7 +53,7 @@ class Collectives {
   void start_service(ServicePort& port, HostPort& engine, bool threads);
   // Null: it is not served, for a reason that all its ranks have.
   lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
-                              int self, std::string& why_not);
+                              int self, lfc_coll_use use, std::string& why_not);
   // What all ranks have found in reach.
   void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_communicator* communicator);

@@ -107,9 +107,10 @@ std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes, std::uin
   return memory;
 }
 
-void Processes::reserve_board(std::uint64_t key) {
+bool Processes::reserve_board(std::uint64_t key, bool for_request) {
   const std::lock_guard guard(mutex_);
-  if (arena_ != nullptr) arena_->reserve(key);
+  return arena_ != nullptr &&
+         (for_request ? arena_->reserve(key, limits::kCollBoards) : arena_->reserve(key));
 }
 
 void Processes::cancel_board(std::uint64_t key) noexcept {

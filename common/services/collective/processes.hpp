@@ -60,7 +60,7 @@ class Processes final : public Surroundings {
 
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
                    bool& failed) override;
-  void reserve_board(std::uint64_t key) override;
+  bool reserve_board(std::uint64_t key, bool for_request) override;
   void cancel_board(std::uint64_t key) noexcept override;
   PeerId peer(ProcessName name) override;
   bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override;

@@ -5,20 +5,28 @@
 namespace lfc {
 
 Site::Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
-           std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings)
+           std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings,
+           lfc_coll_use use)
     : Ranks(std::move(membership), self, std::move(ranks)),
       key_(key),
       tree_(std::move(tree)),
-      surroundings_(surroundings) {
-  if (makes_board()) surroundings_.reserve_board(key_);
-}
+      surroundings_(surroundings),
+      reserved_(key_to_reserve(use)),
+      has_room_(!reserved_ ||
+                surroundings_.reserve_board(*reserved_, use != LFC_COLL_COMMUNICATOR)) {}
 
 Site::~Site() {
-  if (makes_board() && !board_.is_open()) surroundings_.cancel_board(key_);
+  if (reserved_) surroundings_.cancel_board(*reserved_);  // if it has not been made
   if (board_.is_open()) board_.detach();
 }
 
 // --- The ranks of this node ---
+
+// Ranks that call their neighbours only do not open the board of the group.
+std::optional<std::uint64_t> Site::key_to_reserve(lfc_coll_use use) const noexcept {
+  if (use == LFC_COLL_NEIGHBOUR_REQUEST) return ~key_;
+  return makes_board() ? std::optional(key_) : std::nullopt;
+}
 
 bool Site::open_board() {
   if (lanes() == 1 || board_.is_open()) return true;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,8 @@ class Site : public Ranks {
  public:
   // `ranks`: by member, the rank that it is. `tree` is null when all ranks share a node.
   Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
-       std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings);
+       std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings,
+       lfc_coll_use use = LFC_COLL_COMMUNICATOR);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
@@ -50,6 +52,8 @@ class Site : public Ranks {
   bool has_board() const noexcept { return board_.is_open(); }
   // False: it is not there yet. A rank alone on its node needs none.
   bool open_board();
+  // Whether there is room for the board that this rank will make, if it makes one.
+  bool has_room() const noexcept { return has_room_; }
   // Ready or not, its label is compared: what is in the lane may be no more than this label says, but lies
   // within the room.
   bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
@@ -106,9 +110,12 @@ class Site : public Ranks {
   template <class>
   friend struct Insight;  // lfc-look
   bool makes_board() const noexcept { return lanes() > 1 && lane() == 0; }
+  std::optional<std::uint64_t> key_to_reserve(lfc_coll_use use) const noexcept;
   const std::uint64_t key_;
   std::unique_ptr<TreeNode> tree_;
   Surroundings& surroundings_;
+  const std::optional<std::uint64_t> reserved_;  // key of the board that this rank will make
+  const bool has_room_;
   Board board_;
   bool board_failed_ = false;
   std::vector<std::byte> scratch_;

@@ -25,9 +25,9 @@ class Surroundings {
   // there yet; `failed`: nor will it be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                            std::uint32_t users, bool& failed) = 0;
-  // A group of that key will need a board of this process, or needs none any more. Those who come later leave room for
-  // it, as long as there is room at all.
-  virtual void reserve_board(std::uint64_t /*key*/) {}
+  // A group of that key will need a board of this process, or needs none any more. Groups that come later leave room
+  // for it. False: there is none. Less of it is for persistent requests, which another component can serve.
+  virtual bool reserve_board(std::uint64_t /*key*/, bool /*for_request*/) { return true; }
   virtual void cancel_board(std::uint64_t /*key*/) noexcept {}
   // kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;

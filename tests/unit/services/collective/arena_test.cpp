@@ -92,6 +92,27 @@ TEST_CASE("a communicator that comes first gets its board, however late it asks"
   CHECK(own->make(2, kLanes, kLanes) == nullptr);
 }
 
+TEST_CASE("persistent requests leave room for communicators", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kRequests = 2;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not, kMost);
+  REQUIRE(own != nullptr);
+  CHECK(own->reserve(1, kRequests));
+  CHECK(own->make(1, kLanes, kLanes) != nullptr);
+  CHECK(own->reserve(2, kRequests));
+  CHECK_FALSE(own->reserve(3, kRequests));
+  CHECK(own->reserve(4));
+  CHECK(own->reserve(5));
+  CHECK_FALSE(own->reserve(6));
+  own->cancel(4);
+  own->cancel(5);
+  CHECK_FALSE(own->reserve(3, kRequests));
+  own->cancel(2);
+  CHECK(own->reserve(3, kRequests));
+}
+
 TEST_CASE("a communicator made anew is not taken for one that somebody has not left yet",
           "[coll]") {
   constexpr std::uint32_t kLanes = 2;
