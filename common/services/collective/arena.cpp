@@ -141,7 +141,8 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes, std::uint32_t 
     refuse(key, users);
     return nullptr;
   }
-  if (!boards_[index].has_memory && boards() > most_boards_) give_memory_back();
+  if (!boards_[index].has_memory && boards() > std::min(most_boards_, limits::kCollBoards))
+    give_memory_back();
   boards_[index].has_memory = true;
   Board::format(boards_[index].mapping.data(), lanes, users);
   publish(index, key);

@@ -3,7 +3,8 @@
 // Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the
 // board there, by a key that all its members know; the others look it up. A board that all have
 // detached from is used again for the next communicator with as many ranks. The limit counts boards in use, whatever
-// their size. When there are more boards than that, those that are kept for later give their memory back to the kernel.
+// their size. When there are more than `kCollBoards`, those that are kept for later give their memory back to the
+// kernel.
 // If there is no memory for one more, that is what the others find.
 //
 // Persistent requests may use a third of the limit (`kCollBoards`). The rest is for communicators and their
