@@ -25,11 +25,10 @@ class Door {
     return !std::exchange(inside_, true);
   }
   void leave() noexcept {
-    if (guarded_) {
-      if (!threads_) guarded_ = shared_;
-      busy_.clear(std::memory_order_release);  // pairs with entering
-    }
-    inside_ = false;
+    inside_ = false;  // before another thread may enter
+    if (!guarded_) return;
+    if (!threads_) guarded_ = shared_;
+    busy_.clear(std::memory_order_release);  // pairs with entering
   }
   bool enter_aside() noexcept { return !busy_.test_and_set(std::memory_order_acquire); }
   void leave_aside() noexcept { busy_.clear(std::memory_order_release); }
