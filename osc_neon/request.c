@@ -1,4 +1,5 @@
 /* Requests of rput and its relatives. */
+#include "completion.h"
 #include "osc_neon.h"
 
 static int cancel(ompi_request_t* request, int complete) {
@@ -8,7 +9,7 @@ static int cancel(ompi_request_t* request, int complete) {
 }
 
 static int release(ompi_request_t** request) {
-  if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+  if (!lfc_request_completed(*request)) return MPI_ERR_REQUEST;
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
   *request = MPI_REQUEST_NULL;
@@ -34,5 +35,5 @@ void rma_request_finished(void* finished, enum lfc_rma_status status) {
   ompi_request_t* request = finished;
   if (status != LFC_RMA_OK)
     request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(rma_error(status));
-  (void)ompi_request_complete(request, true);
+  lfc_complete_request(request);
 }

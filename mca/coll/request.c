@@ -1,6 +1,9 @@
 #include "request.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "completion.h"
 
 static int mpi_status(enum lfc_coll_status status) {
   switch (status) {
@@ -20,7 +23,7 @@ int lfc_coll_run_call(mca_coll_base_module_t* module, const struct lfc_coll_call
 }
 
 static int free_request(ompi_request_t** request) {
-  if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+  if (!lfc_request_completed(*request)) return MPI_ERR_REQUEST;
   ompi_communicator_t* kept = (*request)->req_persistent ? (*request)->req_mpi_object.comm : NULL;
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
@@ -71,14 +74,14 @@ static void finish(lfc_coll_operation* operation, enum lfc_coll_status status) {
       (lfc_coll_request*)((char*)operation - offsetof(lfc_coll_request, operation));
   ompi_communicator_t* comm = request->base.super.req_mpi_object.comm;
   request->base.super.req_status.MPI_ERROR = close_result(request, status);
-  ompi_request_complete(&request->base.super, true);
+  lfc_complete_request(&request->base.super);
   OBJ_RELEASE(comm);
 }
 
 static void prepare(lfc_coll_request* request, ompi_communicator_t* comm, bool persistent) {
-  static bool registered = false; /* twice does no harm */
-  if (!registered) {
-    registered = true;
+  static atomic_bool registered; /* twice does no harm */
+  if (!atomic_load_explicit(&registered, memory_order_relaxed)) {
+    atomic_store_explicit(&registered, true, memory_order_relaxed);
     opal_progress_register(lfc_coll_progress);
   }
   OMPI_REQUEST_INIT(&request->base.super, persistent);

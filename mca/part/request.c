@@ -4,6 +4,7 @@
 
 #include "buffer.h"
 #include "communicator_key.h"
+#include "completion.h"
 #include "modex.h"
 #include "part_lfc.h"
 
@@ -45,7 +46,7 @@ static void complete(lfc_part_mpi* request, int error, uint64_t bytes) {
   status->MPI_ERROR = error;
   status->_cancelled = 0;
   status->_ucount = bytes;
-  (void)ompi_request_complete(&request->super, true);
+  lfc_complete_request(&request->super);
 }
 
 static void done(void* owner, enum lfc_part_status status, uint64_t bytes) {

@@ -3,6 +3,8 @@
 #include "ompi_config.h"
 #include "ompi_version.h"
 
+#include "completion.h"
+
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/request/request.h"
@@ -26,6 +28,7 @@ static int start_requests(size_t count, ompi_request_t** requests) {
     lfc_request* request = (lfc_request*)requests[i];
     if (request->super.req_state == OMPI_REQUEST_ACTIVE)
       return request->hooks->start(request->object, 1);
+    (void)lfc_request_completed(&request->super);  // the last time, perhaps by another thread
     request->super.req_complete = REQUEST_PENDING;
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     request->super.req_status = ompi_status_empty;
@@ -82,7 +85,7 @@ void lfc_request_complete(MPI_Request handle, int error, int source, uint64_t by
   request->req_status.MPI_ERROR = error;
   request->req_status._ucount = (size_t)bytes;
   request->req_status._cancelled = 0;
-  ompi_request_complete(request, true);
+  lfc_complete_request(request);
 }
 
 void lfc_request_end(MPI_Request handle) {
@@ -96,7 +99,7 @@ MPI_Request lfc_request_finished(void) { return &ompi_request_empty; }
 int lfc_request_start(MPI_Request* request) { return start_requests(1, request); }
 
 int lfc_request_is_complete(MPI_Request request) {
-  return REQUEST_COMPLETE((ompi_request_t*)request);
+  return lfc_request_completed((ompi_request_t*)request);
 }
 
 /* --- Sessions --- */
