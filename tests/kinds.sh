@@ -245,7 +245,7 @@ mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...
   allow_mpirun_as_root
   use "$2"
   export OMPI_MCA_mca_base_component_path=$LFC_BUILD/tsan/components:SYS_DEFAULT
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:history_size=7:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
   says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc \
     "$LFC_BUILD/tsan/tests/$3/$3_$4" "${@:5}" --limit 240
 }

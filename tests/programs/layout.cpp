@@ -13,16 +13,16 @@ struct Record {
 };
 MPI_Datatype record_type = MPI_DATATYPE_NULL;
 
-MPI_Datatype make_record() {
+}  // namespace
+
+void make_types() {
   const int lengths[] = {1, 1};
   const MPI_Aint places[] = {0, offsetof(Record, value)};
   const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE};
-  MPI_Datatype made;
-  MPI_Type_create_struct(2, lengths, places, types, &made);
-  MPI_Type_commit(&made);
-  return made;
+  MPI_Type_create_struct(2, lengths, places, types, &record_type);
+  MPI_Type_commit(&record_type);
 }
-}  // namespace
+void free_types() { MPI_Type_free(&record_type); }
 
 std::size_t size_of(Element e) {
   switch (e) {
@@ -41,19 +41,13 @@ MPI_Datatype type_of(Element e) {
     case Element::kInt: return MPI_INT;
     case Element::kLong: return MPI_INT64_T;
     case Element::kDouble: return MPI_DOUBLE;
-    default:
-      if (record_type == MPI_DATATYPE_NULL) record_type = make_record();
-      return record_type;
+    default: return record_type;
   }
 }
 
 const char* name_of(Element e) {
   const char* const names[] = {"byte", "int", "long", "double", "record"};
   return names[static_cast<int>(e)];
-}
-
-void free_types() {
-  if (record_type != MPI_DATATYPE_NULL) MPI_Type_free(&record_type);
 }
 
 std::string Layout::text() const {

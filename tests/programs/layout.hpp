@@ -24,6 +24,7 @@ std::size_t size_of(Element e);    // in memory
 std::size_t packed_of(Element e);  // without its hole
 MPI_Datatype type_of(Element e);   // of the program's whole life
 const char* name_of(Element e);
+void make_types();  // before any other call that needs them
 void free_types();
 
 struct Layout {

@@ -6,8 +6,8 @@
 //   --skip 0,3         leave out these steps          --without 2   leave out what this rank does
 //   --prompt           all ranks come to each step at once
 //   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator,
-//   windows,
-//                      polling, ordered, neon
+//                      windows, polling, ordered, neon, threads, shared_window
+//   --threads          MPI_THREAD_MULTIPLE: also steps whose ranks have several threads
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network
 //   --stock            leave out what Open MPI's own components do wrong, to compare with them
@@ -28,10 +28,10 @@ namespace programs {
 namespace {
 
 struct Options {
-  std::vector<bool> skip, without;
-  bool list, prompt;
+  Cuts cuts;
+  std::vector<bool> without;
+  bool list;
   long limit;
-  std::string kinds;
   Scale scale;
 };
 
@@ -54,40 +54,6 @@ std::vector<bool> numbers(int argc, char** argv, const char* name) {
   return chosen;
 }
 
-struct Kind {
-  const char* name;
-  unsigned weight;
-  StepPointer (*draw)(Draw&, const Scale&);
-};
-constexpr Kind kKinds[] = {{"messages", 6, draw_messages},
-                           {"flood", 2, draw_flood},
-                           {"persistent", 1, draw_persistent},
-                           {"collective", 6, draw_collective},
-                           {"communicator", 1, draw_communicator},
-                           {"windows", 6, draw_windows},
-                           {"polling", 2, draw_polling},
-                           {"ordered", 1, draw_ordered},
-                           {"neon", 2, draw_neon}};
-
-StepPointer draw_step(Draw& draw, const Options& options) {
-  const auto weight = [&](const Kind& kind) {
-    return options.kinds.empty() ||
-                   ("," + options.kinds + ",").find("," + std::string(kind.name) + ",") !=
-                       std::string::npos
-               ? kind.weight
-               : 0;
-  };
-  unsigned sum = 0;
-  for (const Kind& kind : kKinds) sum += weight(kind);
-  if (sum == 0) fail("no such kinds of steps: %s", options.kinds.c_str());
-  std::uint64_t drawn = draw.below(sum);
-  for (const Kind& kind : kKinds) {
-    if (drawn < weight(kind)) return kind.draw(draw, options.scale);
-    drawn -= weight(kind);
-  }
-  return nullptr;
-}
-
 // Each step is drawn from a seed of its own, so that leaving out some changes nothing in the others.
 std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   Draw draw(seed);
@@ -97,21 +63,15 @@ std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   for (int step = 0; step < steps; ++step) {
     Draw own(mixed(seed, static_cast<std::uint64_t>(step)));
     std::vector<Entry> entries = draw_entries(own, world.roles);
-    taken.push_back(draw_step(own, options));
+    taken.push_back(draw_step(own, options.scale));
     taken.back()->arrange(own, entries);
-    if (options.prompt) entries.assign(entries.size(), Entry());
-    const std::size_t number = static_cast<std::size_t>(step);
-    if (number < options.skip.size() && options.skip[number]) continue;
+    if (options.cuts.prompt) entries.assign(entries.size(), Entry());
+    if (options.cuts.has(step)) continue;
+    taken.back()->cut(options.cuts, step);
     const std::string text = taken.back()->text() + text_of(entries);
     if (options.list && world.me == 0) std::printf("%d: %s\n", step, text.c_str());
     if (options.list || !world.takes_part()) continue;
-    watch_step(step, text);
-    world.finish_due(step);
-    taken.back()->prepare(world, step);
-    world.enter(step, entries);
-    taken.back()->begin(world, step);
-    world.begun(step, entries);
-    taken.back()->end(world, step);
+    take_step(world, step, *taken.back(), entries, text);
   }
   world.finish_all();
   return world.digest();
@@ -132,7 +92,8 @@ bool one_host() {
 
 int main(int argc, char** argv) {
   using namespace programs;
-  watch_start(&argc, &argv);
+  const bool threads = has_option(argc, argv, "--threads");
+  watch_start(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
   const std::uint64_t seed = static_cast<std::uint64_t>(number_option(argc, argv, "--seed", 1));
   const long count = number_option(argc, argv, "--programs", 1);
   int roles;
@@ -144,14 +105,18 @@ int main(int argc, char** argv) {
                        .flood = large ? 140000 : 3000,
                        .stock = has_option(argc, argv, "--stock"),
                        .one_host = one_host(),
-                       .many_hosts = has_option(argc, argv, "--many-hosts")};
-  const Options options = {.skip = numbers(argc, argv, "--skip"),
-                           .without = numbers(argc, argv, "--without"),
-                           .list = has_option(argc, argv, "--list"),
-                           .prompt = has_option(argc, argv, "--prompt"),
-                           .limit = number_option(argc, argv, "--program-limit", 60),
-                           .kinds = text_option(argc, argv, "--kinds"),
-                           .scale = scale};
+                       .many_hosts = has_option(argc, argv, "--many-hosts"),
+                       .threads = threads,
+                       .in_thread = false,
+                       .kinds = text_option(argc, argv, "--kinds")};
+  const Options options = {
+      .cuts = {numbers(argc, argv, "--skip"), has_option(argc, argv, "--prompt")},
+      .without = numbers(argc, argv, "--without"),
+      .list = has_option(argc, argv, "--list"),
+      .limit = number_option(argc, argv, "--program-limit", 60),
+      .scale = scale};
+  make_types();
+  make_reductions();
   std::uint64_t digest = 0;
   for (long i = 0; i < count; ++i) {
     const std::uint64_t number = seed + static_cast<std::uint64_t>(i);

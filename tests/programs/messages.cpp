@@ -72,7 +72,8 @@ class Messages : public Step {
   std::vector<bool> blocking_;     // sends of each role
   std::deque<Message> messages_;
   std::uint64_t order_;
-  bool lonely_;  // a communicator of its own
+  bool lonely_;   // a communicator of its own
+  bool buffers_;  // some may be buffered
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::deque<std::vector<char>> sent_;
   std::deque<Arriving> arriving_;
@@ -83,14 +84,18 @@ class Messages : public Step {
 constexpr std::size_t kBuffered = 1 << 21;  // of all buffered messages of a rank
 
 Messages::Messages(Draw& draw, const Scale& scale) {
+  buffers_ = !scale.in_thread;
   element_ = static_cast<Element>(draw.below(kElements));
   for (int role = 0; role < scale.roles; ++role) {
     receives_.push_back(static_cast<Receive>(draw.below(kReceives)));
     blocking_.push_back(draw.one_in(3) && !late(role));
   }
   lonely_ = draw.one_in(6);
-  for (Receive& how : receives_)
+  for (Receive& how : receives_) {
     if (how == Receive::kAny && !lonely_) how = Receive::kAnySource;
+    // Other threads' tags may be on the same communicator.
+    if (how == Receive::kAnyTag && !lonely_ && scale.in_thread) how = Receive::kNamed;
+  }
   const int count = draw.count(scale.count);
   const std::size_t bytes = count > 40 ? 2000 : count > 12 ? 70000 : scale.bytes;
   std::vector<std::size_t> buffered(static_cast<std::size_t>(scale.roles));
@@ -108,7 +113,8 @@ Messages::Messages(Draw& draw, const Scale& scale) {
     m.key = draw.next();
     std::size_t& used = buffered[static_cast<std::size_t>(m.from)];
     if (m.how == Send::kBuffered) used += m.here.packed() + MPI_BSEND_OVERHEAD;
-    if (used > kBuffered) m.how = Send::kPlain;
+    // A process has one buffer, whichever thread sends.
+    if (used > kBuffered || (m.how == Send::kBuffered && scale.in_thread)) m.how = Send::kPlain;
     most_ = std::max(most_, total);
     messages_.push_back(std::move(m));
   }
@@ -321,7 +327,7 @@ void Messages::receive_late(World& world, int step) {
 // --- The step ---
 
 void Messages::prepare(World& world, int) {
-  comm_ = world.all.comm;
+  comm_ = world.messages;
   if (lonely_) MPI_Comm_dup(world.all.comm, &comm_);
 }
 
@@ -330,8 +336,10 @@ void Messages::begin(World& world, int step) {
   if (how == Receive::kNamed) post_named(world, step);
   if (how > Receive::kNamed && how < Receive::kLate) post_any(world, step);
   if (world.own.one_in(4)) post_hopeless(world, step);
-  buffer_.resize(kBuffered + messages_.size() * MPI_BSEND_OVERHEAD);
-  MPI_Buffer_attach(buffer_.data(), static_cast<int>(buffer_.size()));
+  if (buffers_) {
+    buffer_.resize(kBuffered + messages_.size() * MPI_BSEND_OVERHEAD);
+    MPI_Buffer_attach(buffer_.data(), static_cast<int>(buffer_.size()));
+  }
   if (blocking_[static_cast<std::size_t>(world.me)]) return;
   for (Message& m : messages_)
     if (m.from == world.me && mine(world, m)) sends_.push_back(start(world, step, m));
@@ -348,10 +356,12 @@ void Messages::end(World& world, int step) {
     arriving_[i].status = statuses[i];
     check_any(world, step, arriving_[i], how == Receive::kAnyTag || how == Receive::kAny);
   }
-  watch_call("MPI_Buffer_detach");
-  void* buffer;
-  int size;
-  MPI_Buffer_detach(&buffer, &size);
+  if (buffers_) {
+    watch_call("MPI_Buffer_detach");
+    void* buffer;
+    int size;
+    MPI_Buffer_detach(&buffer, &size);
+  }
   if (lonely_) {
     // What the others still wait for is not this communicator's when it is freed.
     watch_call("waits for its sends");

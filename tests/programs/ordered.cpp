@@ -24,6 +24,8 @@ class Ordered : public Step {
     largest_ = draw.one_in(2) ? 8 : options_.packet * options_.window / 2;
     largest_ = std::min<std::size_t>(largest_, 4 * options_.packet);
     key_ = draw.next();
+    // A rank that waits in MPI serves the others, as it does with one thread.
+    if (scale.threads) options_.handle = LFC_ORDERED_IN_MPI;
   }
 
   std::string text() const override {

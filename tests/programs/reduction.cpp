@@ -65,17 +65,12 @@ std::size_t Reduction::size() const {
 }
 
 MPI_Datatype Reduction::type() const {
-  if (on == kAffine && affine_type == MPI_DATATYPE_NULL) {
-    MPI_Type_contiguous(2, MPI_UINT32_T, &affine_type);
-    MPI_Type_commit(&affine_type);
-  }
   const MPI_Datatype types[] = {MPI_INT,     MPI_DOUBLE,        MPI_FLOAT,
                                 MPI_INT64_T, MPI_UNSIGNED_CHAR, affine_type};
   return types[on];
 }
 
 MPI_Op Reduction::op() const {
-  if (by == kCompose && compose_op == MPI_OP_NULL) MPI_Op_create(compose_all, 0, &compose_op);
   const MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_BXOR, compose_op};
   return ops[by];
 }
@@ -125,9 +120,15 @@ void Reduction::combine(std::vector<char>& left, const std::vector<char>& right)
   }
 }
 
+void make_reductions() {
+  MPI_Type_contiguous(2, MPI_UINT32_T, &affine_type);
+  MPI_Type_commit(&affine_type);
+  MPI_Op_create(compose_all, 0, &compose_op);
+}
+
 void free_reductions() {
-  if (compose_op != MPI_OP_NULL) MPI_Op_free(&compose_op);
-  if (affine_type != MPI_DATATYPE_NULL) MPI_Type_free(&affine_type);
+  MPI_Op_free(&compose_op);
+  MPI_Type_free(&affine_type);
 }
 
 }  // namespace programs

@@ -25,6 +25,7 @@ struct Reduction {
                const std::vector<char>& right) const;  // left = left op right
 };
 Reduction draw_reduction(Draw& draw);
+void make_reductions();  // before any other call
 void free_reductions();
 
 }  // namespace programs

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "draw.hpp"
 #include "world.hpp"
@@ -21,10 +22,25 @@ namespace programs {
 enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kStepTags };
 inline int tag_of(int step, int which) { return step * kStepTags + which; }
 
+// What is left out of a program to make it smaller.
+struct Cuts {
+  std::vector<bool> steps;
+  bool prompt;  // all ranks come to each step at once
+  bool has(int step) const {
+    return static_cast<std::size_t>(step) < steps.size() && steps[static_cast<std::size_t>(step)];
+  }
+};
+// The number of a step that one thread of a step takes: it can be left out, and it has tags of its own.
+inline int number_of(int step, int thread, int index) {
+  return 100 * (step + 1) + 10 * thread + index;
+}
+
 class Step {
  public:
   virtual ~Step() = default;
   virtual std::string text() const = 0;
+  // Leaves out parts of the step; before text().
+  virtual void cut(const Cuts&, int /*step*/) {}
   // May change who comes when, where the step aims at an order that chance would hardly bring.
   virtual void arrange(Draw&, std::vector<Entry>&) const {}
   virtual void prepare(World&, int /*step*/) {}
@@ -41,9 +57,17 @@ struct Scale {
   bool stock;         // only what Open MPI's own components do right
   bool one_host;      // all ranks can share memory
   bool many_hosts;    // small collectives by the thousand, where they go through the network
+  bool threads;       // MPI_THREAD_MULTIPLE: steps whose ranks have several threads
+  bool in_thread;     // one thread takes this step, and others take theirs beside it
+  std::string kinds;  // names of kinds, between commas; empty: all
 };
 
 using StepPointer = std::unique_ptr<Step>;
+StepPointer draw_step(Draw& draw, const Scale& scale);  // of any kind
+// Takes a step with all its parts.
+void take_step(World& world, int step, Step& taken, const std::vector<Entry>& entries,
+               const std::string& text);
+
 StepPointer draw_messages(Draw& draw, const Scale& scale);
 StepPointer draw_flood(Draw& draw, const Scale& scale);
 StepPointer draw_persistent(Draw& draw, const Scale& scale);
@@ -53,6 +77,8 @@ StepPointer draw_windows(Draw& draw, const Scale& scale);
 StepPointer draw_polling(Draw& draw, const Scale& scale);
 StepPointer draw_ordered(Draw& draw, const Scale& scale);
 StepPointer draw_neon(Draw& draw, const Scale& scale);
+StepPointer draw_threads(Draw& draw, const Scale& scale);
+StepPointer draw_shared_window(Draw& draw, const Scale& scale);
 
 }  // namespace programs
 

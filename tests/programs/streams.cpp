@@ -50,7 +50,7 @@ class Flood : public Step {
       std::memcpy(message, &i, sizeof i);
       const auto send = synchronous_ ? MPI_Issend : MPI_Isend;
       send(message, static_cast<int>(size_), MPI_BYTE, world.all.rank_of(to_),
-           tag_of(step, kFloodTag), world.all.comm, &requests_[static_cast<std::size_t>(i)]);
+           tag_of(step, kFloodTag), world.messages, &requests_[static_cast<std::size_t>(i)]);
     }
   }
 
@@ -79,7 +79,7 @@ class Flood : public Step {
       const int wanted = from[static_cast<std::size_t>(i) % from.size()];
       MPI_Recv(memory.data(), static_cast<int>(size_), MPI_BYTE,
                any_source_ ? MPI_ANY_SOURCE : world.all.rank_of(wanted), tag_of(step, kFloodTag),
-               world.all.comm, &status);
+               world.messages, &status);
       const int role = world.all.members[static_cast<std::size_t>(status.MPI_SOURCE)];
       long& due = next[static_cast<std::size_t>(role)];
       long number;
@@ -135,10 +135,10 @@ class Persistent : public Step {
     {
       const Typed here(here_), there(there_);
       const auto init = synchronous_ ? MPI_Ssend_init : MPI_Send_init;
-      init(out.data(), here_.count, here.type, to, tag_of(step, kPersistentTag), world.all.comm,
+      init(out.data(), here_.count, here.type, to, tag_of(step, kPersistentTag), world.messages,
            &requests[0]);
       MPI_Recv_init(in.data(), there_.count, there.type, from, tag_of(step, kPersistentTag),
-                    world.all.comm, &requests[1]);
+                    world.messages, &requests[1]);
     }
     for (int round = 0; round < rounds_; ++round) {
       const auto key = [&](int of) {

@@ -5,9 +5,9 @@
 namespace programs {
 
 namespace {
-std::uint64_t program;
-int step_number;
-std::string step_text;
+thread_local std::uint64_t program;
+thread_local int step_number;
+thread_local std::string step_text;
 
 // Whatever MPI refuses is a failure of this step.
 void on_error(int code) {
@@ -27,8 +27,11 @@ void watch_window(MPI_Win win) {
   MPI_Errhandler_free(&handler);
 }
 
-void watch_start(int* argc, char*** argv) {
-  check_start(argc, argv, MPI_THREAD_SINGLE);
+void watch_start(int* argc, char*** argv, int thread_level) {
+  check_start(argc, argv, thread_level);
+  int provided;
+  MPI_Query_thread(&provided);
+  if (provided < thread_level) fail("this MPI has no MPI_THREAD_MULTIPLE");
   MPI_Errhandler handler;
   MPI_Comm_create_errhandler(on_comm_error, &handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
@@ -52,6 +55,13 @@ void watch_step(int step, const std::string& text) {
   step_text = text;
   watch_call("");
 }
+
+void watch_thread(int thread, std::uint64_t seed_of_it) {
+  state_slot = thread;
+  program = seed_of_it;
+  watch_step(-1, "start");
+}
+void watch_thread_end() { state_line[state_slot][0] = '\0'; }
 
 void watch_call(const char* call) {
   doing("program %llu, step %d (%.160s): %s", static_cast<unsigned long long>(program), step_number,

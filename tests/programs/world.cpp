@@ -104,8 +104,9 @@ void World::begun(int step, const std::vector<Entry>& entries) {
 
 // --- Beginning and end ---
 
-World::World(std::uint64_t seed, int step_limit, const std::vector<bool>& left_out)
-    : roles(all_roles()),
+World::World(std::uint64_t seed_of_all, int step_limit, const std::vector<bool>& left_out)
+    : seed(seed_of_all),
+      roles(all_roles()),
       me(role_of_this()),
       own(mixed(seed, 1000 + static_cast<std::uint64_t>(me))),
       steps_(step_limit) {
@@ -117,6 +118,24 @@ World::World(std::uint64_t seed, int step_limit, const std::vector<bool>& left_o
   for (int role = 0; role < roles; ++role)
     if (!out(role)) all.members.push_back(role);
   if (!takes_part()) return;
+  messages = all.comm;
+  duplicate_all();
+}
+
+World::World(const World& whole, int thread, MPI_Comm own_comm, bool shares_messages,
+             int step_limit)
+    : seed(whole.seed),
+      roles(whole.roles),
+      me(whole.me),
+      all{own_comm, whole.all.members},
+      messages(shares_messages ? whole.messages : own_comm),
+      own(mixed(seed,
+                1000 * static_cast<std::uint64_t>(thread + 2) + static_cast<std::uint64_t>(me))),
+      steps_(step_limit) {
+  duplicate_all();
+}
+
+void World::duplicate_all() {
   MPI_Comm_dup(all.comm, &tokens_);
   MPI_Comm_dup(all.comm, &circles[0].comm);
   circles[0].members = all.members;

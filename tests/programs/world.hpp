@@ -45,16 +45,21 @@ class World {
  public:
   // Collective over MPI_COMM_WORLD.
   World(std::uint64_t seed, int step_limit, const std::vector<bool>& left_out);
+  // One thread's part of a world. Takes over a duplicate of `whole.all.comm`, over which it is collective. The messages
+  // of its steps go there, or through the communicator that all threads of `whole` share.
+  World(const World& whole, int thread, MPI_Comm own_comm, bool shares_messages, int step_limit);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
+  const std::uint64_t seed;
   const int roles;
   const int me;  // role
   bool takes_part() const { return all.comm != MPI_COMM_NULL; }
   bool active(int role) const { return all.rank_of(role) >= 0; }
 
-  Circle all;  // everybody who takes part; for the steps' own traffic
+  Circle all;                         // everybody who takes part; for the steps' own traffic
+  MPI_Comm messages = MPI_COMM_NULL;  // likewise, for messages with the tags of a step
   static constexpr int kCircles = 4;
   Circle circles[kCircles];  // 0: all, always there; the others come and go
 
@@ -78,6 +83,7 @@ class World {
   Draw own;  // this rank's own: delays, and how it waits
 
  private:
+  void duplicate_all();
   void wait_for(std::vector<MPI_Request>& requests);
   void linger(Entry::How how, double milliseconds);
 
