@@ -112,9 +112,12 @@ std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
   return nullptr;
 }
 
-void Bell::announce() noexcept {
-  if (state_.word.announce()) announced_ = Clock::now();
+bool Bell::announce() noexcept {
+  const bool first = state_.word.announce();
   full_fence();
+  const Clock::time_point now = Clock::now();
+  if (first) announced_ = now;
+  return now - announced_ >= SleepWord::kSettling;
 }
 
 void Bell::withdraw() noexcept {

@@ -5,9 +5,9 @@
 // line that hardly ever changes. All neighbours of a process are rung from one socket: no descriptor for each of them.
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
-//   bell->announce();                                              // I sleep ...
+//   const bool settled = bell->announce();                         // I sleep ...
 //   if (work is there) bell->withdraw();                           // ... unless there is work
-//   else poll(bell->fd(), bell->is_settled() ? for ever : SleepWord::kSettling);   // and announce anew, look again
+//   else poll(bell->fd(), settled ? for ever : SleepWord::kSettling);   // not settled: announce and look again
 //   BellCord cord(state);                                          // neighbour
 //   send(); if (cord) cord.pull();
 //
@@ -45,10 +45,9 @@ class Bell {
   // Readable once somebody has rung.
   int fd() const noexcept { return socket_.get(); }
   // From now on neighbours ring. What they sent before must be looked for after this. Called again without a
-  // withdrawal between, it goes on with the first announcement.
-  void announce() noexcept;
-  // Whether a look from now on finds also what a neighbour sent that has missed the announcement.
-  bool is_settled() const noexcept { return Clock::now() - announced_ >= SleepWord::kSettling; }
+  // withdrawal between, it goes on with the first announcement. Whether it is settled: a look from now on also finds
+  // what a neighbour sent that has missed the announcement.
+  bool announce() noexcept;
   // No longer, and forgets that they did.
   void withdraw() noexcept;
 

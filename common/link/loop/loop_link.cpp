@@ -78,10 +78,10 @@ class LoopLink final : public Link {
   }
   Armed arm() noexcept override {
     if (bell_ == nullptr) return Armed::partly;
-    bell_->announce();
+    const bool settled = bell_->announce();
     RingFrame frame;
     if (reader_.peek(frame) != RingReader::Peek::frame)
-      return bell_->is_settled() ? Armed::fully : Armed::settling;
+      return settled ? Armed::fully : Armed::settling;
     bell_->withdraw();
     return Armed::busy;
   }

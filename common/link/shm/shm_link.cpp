@@ -177,14 +177,14 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
 // Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
 ShmLink::Armed ShmLink::arm() noexcept {
   if (places_.segment().bell() == nullptr) return Armed::partly;
-  places_.segment().bell()->announce();
+  const bool settled = places_.segment().bell()->announce();
   RingFrame frame;
   const bool busy =
       places_.changed() ||
       std::any_of(places_.active().begin(), places_.active().end(), [&](const auto& in) {
         return in->ending || in->reader.peek(frame) != RingReader::Peek::empty;
       });
-  if (!busy) return places_.segment().bell()->is_settled() ? Armed::fully : Armed::settling;
+  if (!busy) return settled ? Armed::fully : Armed::settling;
   disarm();
   return Armed::busy;
 }
