@@ -1,4 +1,5 @@
 /* One communicator: whether LFC serves it, decided alike by all its ranks. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "coll_lfc.h"
@@ -105,12 +106,11 @@ static void say(const ompi_communicator_t* comm, const char* not_why) {
 }
 
 static void say_too_many(void) {
-  static bool said;
-  if (mca_coll_lfc_component.options.said.verbose > 0 && !said)
+  static atomic_flag said = ATOMIC_FLAG_INIT; /* any thread's progress makes communicators */
+  if (mca_coll_lfc_component.options.said.verbose > 0 && !atomic_flag_test_and_set(&said))
     opal_output(
         0, "coll lfc: more than %u communicators at a time are not served (this is printed once)",
         lfc_coll_most_communicators());
-  said = true;
 }
 
 /* Components are enabled from low to high priority: what is there now is what we fall back to. */

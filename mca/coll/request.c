@@ -113,6 +113,7 @@ int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
 
 static int start_again(lfc_coll_request* request) {
   ompi_request_t* super = &request->base.super;
+  (void)lfc_request_completed(super); /* the last time, perhaps by another thread */
   if (!request->in_place && !lfc_coll_operands_fill(&request->operands)) return OMPI_ERROR;
   super->req_state = OMPI_REQUEST_ACTIVE;
   enum lfc_coll_status status;
@@ -149,10 +150,14 @@ static int set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
                      const lfc_coll_module* own, const struct lfc_coll_call* call) {
   const enum lfc_coll_use use =
       call->neighbours == NULL ? LFC_COLL_REQUEST : LFC_COLL_NEIGHBOUR_REQUEST;
-  lfc_coll_communicator* group = request == NULL ? NULL : lfc_coll_join_again(comm, use);
-  if (request != NULL) request->communicator = group;
-  if (!all_have_room(group, comm, own))
-    return own->persistent_below ? OMPI_ERR_NOT_SUPPORTED : OMPI_ERR_OUT_OF_RESOURCE;
+  lfc_coll_communicator* group = lfc_coll_join_again(comm, use);
+  const bool has_room = all_have_room(request == NULL ? NULL : group, comm, own);
+  if (request != NULL)
+    request->communicator = group;
+  else if (group != NULL)
+    lfc_coll_leave(
+        group); /* joined all the same: the names of later groups are counted at each rank */
+  if (!has_room) return own->persistent_below ? OMPI_ERR_NOT_SUPPORTED : OMPI_ERR_OUT_OF_RESOURCE;
   request->call = *call;
   if (call->neighbours == NULL) return OMPI_SUCCESS;
   request->call.neighbours = lfc_coll_meet(group, &own->topology);

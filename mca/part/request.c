@@ -68,6 +68,7 @@ const struct lfc_part_host lfc_part_requests = {done, dropped};
 
 static int start_one(lfc_part_mpi* request) {
   if (request->super.req_state == OMPI_REQUEST_ACTIVE) return MPI_ERR_REQUEST;
+  (void)lfc_request_completed(&request->super); /* the last time, perhaps by another thread */
   request->super.req_state = OMPI_REQUEST_ACTIVE;
   request->super.req_complete = REQUEST_PENDING;
   lfc_part_buffer_restart(&request->buffer);
@@ -108,15 +109,15 @@ static int arrived(size_t first, size_t last, int* flag, ompi_request_t* super) 
   if (request->sends) return MPI_ERR_REQUEST;
   if (first > last || last >= request->buffer.partitions) return MPI_ERR_ARG;
   *flag = 1;
-  if (request->engine == NULL || REQUEST_COMPLETE(super)) return OMPI_SUCCESS;
+  if (request->engine == NULL || lfc_request_completed(super)) return OMPI_SUCCESS;
   bool there = lfc_part_arrived(request->engine, first, last);
   if (!there) {
     opal_progress();
-    there = !REQUEST_COMPLETE(super) && lfc_part_arrived(request->engine, first, last);
+    there = !lfc_request_completed(super) && lfc_part_arrived(request->engine, first, last);
   }
   if (there && !lfc_part_buffer_unpack(&request->buffer, first, last, SIZE_MAX))
     return MPI_ERR_INTERN;
-  *flag = there || REQUEST_COMPLETE(super);
+  *flag = there || lfc_request_completed(super);
   return OMPI_SUCCESS;
 }
 
