@@ -63,6 +63,7 @@ static void flood_of_announced(void) {
     announce_init(0, kSize, ranks - 1, others, kTag, &ann);
     MPI_Start(&ann);
     barrier();
+    count_up(kAway);
     sleep_until(kCounted, (unsigned)ranks - 1);
     wait_for(&ann);
     MPI_Request_free(&ann);
@@ -71,6 +72,7 @@ static void flood_of_announced(void) {
     put(data, kSize, 0, kTag, 0, MPIX_NEON_NON_FINAL, &requests[0]);
     wait_for(&requests[0]);  // it has been granted
     barrier();
+    sleep_until(kAway, 1);
     for (int i = 0; i < kPuts; ++i) put(data, kSize, 0, kTag, 0, MPIX_NEON_NON_FINAL, &requests[i]);
     int complete = 0;
     for (int look = 0; look < kLooks; ++look) complete = count_complete(requests, kPuts);

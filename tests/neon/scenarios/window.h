@@ -6,11 +6,8 @@
 #include "counters.h"
 
 enum { kTag = 7, kEager = 16384 };
-enum {
-  kReturned,
-  kArrived,
-  kCounted
-};                            // early puts that have returned; large puts that have arrived; floods
+// Early puts that have returned; large puts that have arrived; targets that have left MPI; floods that were counted.
+enum { kReturned, kArrived, kAway, kCounted };
 static bool shares_counters;  // false: the ranks do not share a kernel
 
 static long delay;
