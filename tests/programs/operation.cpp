@@ -105,6 +105,24 @@ Operation draw_operation(Draw& draw, Element element, std::size_t room) {
   return op;
 }
 
+Operation::Op draw_common(Draw& draw, Element element) {
+  Operation::Op common;
+  do {
+    common = draw.pick({Operation::kSum, Operation::kMax, Operation::kXor});
+  } while (element != Element::kRecord && !allowed(common, element));
+  return common;
+}
+
+void update_shared(Operation& op, Draw& draw, Operation::Op common) {
+  op.shared = true;
+  op.kind = op.kind == Operation::kFetchAndOp || op.kind == Operation::kCompareAndSwap
+                ? Operation::kFetchAndOp
+            : op.fetches() ? Operation::kGetAccumulate
+                           : Operation::kAccumulate;
+  op.op = common;
+  op.offset = draw.below((kSharedBytes - op.there.bytes()) / 16 + 1) * 16;
+}
+
 Operation draw_irregular_get(Draw& draw, Element element, std::size_t room) {
   Operation op{};
   op.kind = Operation::kGet;
@@ -202,6 +220,16 @@ void check(const Running& r) {
   if (r.expected.empty() || r.op->shared) return;
   const std::ptrdiff_t wrong = first_difference(r.result, r.expected);
   if (wrong >= 0) fail("%s: byte %td of the result is wrong", r.op->text().c_str(), wrong);
+}
+
+void flush_after(const Operation& op, int target_rank, MPI_Win win) {
+  watch_call("MPI_Win_flush");
+  switch (op.flush) {
+    case 1: MPI_Win_flush(target_rank, win); break;
+    case 2: MPI_Win_flush_all(win); break;
+    case 3: MPI_Win_flush_local(target_rank, win); break;
+    default: break;
+  }
 }
 
 }  // namespace programs

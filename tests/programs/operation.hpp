@@ -32,6 +32,11 @@ struct Operation {
 bool allowed(Operation::Op op, Element element);
 // Kind, operation and layouts of one that needs at most `room` bytes of the window.
 Operation draw_operation(Draw& draw, Element element, std::size_t room);
+// One for the part of the window that all origins update, by which the model gives the same in any order.
+constexpr std::size_t kSharedBytes = 4096;
+Operation::Op draw_common(Draw& draw, Element element);
+// Makes the drawn operation, of kSharedBytes at most, an update of that part.
+void update_shared(Operation& op, Draw& draw, Operation::Op common);
 // A get of many unequal blocks, many fragments large.
 Operation draw_irregular_get(Draw& draw, Element element, std::size_t room);
 
@@ -51,6 +56,8 @@ struct Running {
 void issue(Running& running, const Operation& op, char* model, int target_rank,
            MPI_Aint displacement, bool with_request, MPI_Win win);
 void check(const Running& running);
+// The flush that was drawn to follow it.
+void flush_after(const Operation& op, int target_rank, MPI_Win win);
 
 }  // namespace programs
 

@@ -15,14 +15,13 @@
 #include "spare_memory.hpp"
 #include "step.hpp"
 #include "watch.hpp"
+#include "window.hpp"
 
 namespace programs {
 namespace {
 
-enum Flavor { kCreate, kAllocate, kDynamic, kShared, kFlavors };
 enum Sync { kLockAll, kLocks, kEpochs };
 
-constexpr std::size_t kSharedBytes = 4096;
 enum { kNone = -1, kReserved = -2 };
 
 class SharedWindow : public Step {
@@ -46,6 +45,7 @@ class SharedWindow : public Step {
   std::size_t place(const Operation& op) const {
     return slice_ * (op.shared ? authors_.size() : static_cast<std::size_t>(op.origin));
   }
+  bool detaches() const { return window_.flavor == Window::kDynamic && sync_ == kLockAll; }
   bool ends_epoch(const Operation& op) const { return sync_ == kEpochs && op.flush == 2; }
   // After it the author may use its slice anew.
   bool completes(const Operation& op) const {
@@ -55,7 +55,6 @@ class SharedWindow : public Step {
   void work(World& world, int thread);
   void operate(World& world, int thread);
   void issue_one(World& world, const Operation& op, Model& model, std::deque<Running>& running);
-  void flush(const Operation& op, int target);
   void under_lock(World& world, const Operation& op, Model& model);
   void take_turn(int target);
   void take_lock(int target);
@@ -65,9 +64,8 @@ class SharedWindow : public Step {
   void access(World& world, int thread);
   void check_memory(World& world);
 
-  Flavor flavor_;
   Sync sync_;
-  int threads_, unit_, epochs_ = 1;
+  int threads_, epochs_ = 1;
   std::size_t slice_;
   Element element_;
   Operation::Op common_;
@@ -76,11 +74,8 @@ class SharedWindow : public Step {
   SpareMemory spare_;
 
   int step_ = 0;
-  MPI_Win win_ = MPI_WIN_NULL;
+  Window window_;
   MPI_Group group_ = MPI_GROUP_NULL;
-  std::vector<char> own_;  // memory of a created or dynamic window
-  char* memory_ = nullptr;
-  std::vector<MPI_Aint> bases_;         // of dynamic windows
   std::deque<std::atomic<bool>> busy_;  // targets: a process locks each once at a time
   // The target whose lock the first thread is to give back. One at a time, or ranks wait in a circle.
   std::atomic<int> handed_over_{kNone};
@@ -88,16 +83,16 @@ class SharedWindow : public Step {
 };
 
 SharedWindow::SharedWindow(Draw& draw, const Scale& scale) : spare_(draw) {
-  flavor_ = static_cast<Flavor>(draw.below(scale.one_host ? kFlavors : kFlavors - 1));
-  if (draw.one_in(3)) flavor_ = kDynamic;
+  constexpr Window::Flavor kFlavors[] = {Window::kCreate, Window::kAllocate, Window::kDynamic,
+                                         Window::kShared};
+  window_.flavor = kFlavors[draw.below(scale.one_host ? 4 : 3)];
+  if (draw.one_in(3)) window_.flavor = Window::kDynamic;
   sync_ = draw.pick({kLockAll, kLockAll, kLockAll, kLocks, kLocks, kEpochs});
   threads_ = draw.in(2, 4);
-  unit_ = draw.pick({1, 4, 8, 16});
+  window_.unit = draw.pick({1, 4, 8, 16});
   slice_ = draw.pick<std::size_t>({256, 2048, 20480, 65536, 143360});
   element_ = static_cast<Element>(draw.below(kElements));
-  do {
-    common_ = draw.pick({Operation::kSum, Operation::kMax, Operation::kXor});
-  } while (element_ != Element::kRecord && !allowed(common_, element_));
+  common_ = draw_common(draw, element_);
   exclusive_ = draw.one_in(2);
   authors_.resize(static_cast<std::size_t>(scale.roles * threads_));
   const bool many = draw.one_in(2);
@@ -112,15 +107,7 @@ SharedWindow::SharedWindow(Draw& draw, const Scale& scale) : spare_(draw) {
 Operation SharedWindow::draw_one(Draw& draw, std::size_t room) {
   const bool shared = element_ != Element::kRecord && draw.one_in(6);
   Operation op = draw_operation(draw, element_, shared ? kSharedBytes : room);
-  op.shared = shared;
-  if (shared) {
-    op.kind = op.kind == Operation::kFetchAndOp || op.kind == Operation::kCompareAndSwap
-                  ? Operation::kFetchAndOp
-              : op.fetches() ? Operation::kGetAccumulate
-                             : Operation::kAccumulate;
-    op.op = common_;
-    op.offset = draw.below((kSharedBytes - op.there.bytes()) / 16 + 1) * 16;
-  }
+  if (shared) update_shared(op, draw, common_);
   return op;
 }
 
@@ -154,12 +141,10 @@ void SharedWindow::draw_operations(Draw& draw, int author, int count) {
 }
 
 std::string SharedWindow::text() const {
-  const char* const flavors[] = {"created", "allocated", "dynamic", "shared"};
   const char* const syncs[] = {"lock_all", "locks", "epochs"};
-  std::string text = std::to_string(threads_) + " threads in a" + std::string(" ") +
-                     flavors[flavor_] + " window of " + std::to_string(slice_) + " bytes each, " +
+  std::string text = std::to_string(threads_) + " threads in a " + window_.text(slice_) + ", " +
                      syncs[sync_] + ", " + name_of(element_);
-  if (flavor_ == kDynamic && sync_ == kLockAll) text += ", " + spare_.text();
+  if (detaches()) text += ", " + spare_.text();
   for (int thread = 0; thread < threads_; ++thread) {
     std::string operations;
     for (std::size_t author = static_cast<std::size_t>(thread); author < authors_.size();
@@ -181,28 +166,9 @@ void SharedWindow::cut(const Cuts& cuts, int step) {
 // --- The window ---
 
 void SharedWindow::prepare(World& world, int) {
-  watch_call("makes a window");
-  const MPI_Aint size = static_cast<MPI_Aint>(bytes());
-  if (flavor_ == kAllocate) {
-    MPI_Win_allocate(size, unit_, MPI_INFO_NULL, world.all.comm, &memory_, &win_);
-  } else if (flavor_ == kShared) {
-    MPI_Win_allocate_shared(size, unit_, MPI_INFO_NULL, world.all.comm, &memory_, &win_);
-  } else {
-    own_.resize(bytes() + 16);
-    memory_ = own_.data() + (16 - reinterpret_cast<std::uintptr_t>(own_.data()) % 16);
-  }
-  std::memset(memory_, 0, bytes());
-  if (flavor_ == kCreate)
-    MPI_Win_create(memory_, size, unit_, MPI_INFO_NULL, world.all.comm, &win_);
-  if (flavor_ == kDynamic) {
-    MPI_Win_create_dynamic(MPI_INFO_NULL, world.all.comm, &win_);
-    MPI_Aint base;
-    MPI_Get_address(memory_, &base);
-    bases_.resize(world.all.members.size());
-    MPI_Allgather(&base, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, world.all.comm);
-    spare_.prepare(world, win_, memory_, size);
-  }
-  watch_window(win_);
+  window_.make(world, bytes());
+  if (window_.flavor == Window::kDynamic)
+    spare_.prepare(world, window_.win, window_.memory, static_cast<MPI_Aint>(bytes()));
   MPI_Comm_group(world.all.comm, &group_);
   for (std::size_t i = 0; i < world.all.members.size(); ++i) busy_.emplace_back(false);
   // No rank writes before all memory is clean.
@@ -214,22 +180,10 @@ void SharedWindow::prepare(World& world, int) {
 void SharedWindow::issue_one(World& world, const Operation& op, Model& model,
                              std::deque<Running>& running) {
   const int target = world.all.rank_of(op.target);
-  const MPI_Aint at = static_cast<MPI_Aint>(place(op) + op.offset);
   running.emplace_back();
   std::vector<char>& of = model[static_cast<std::size_t>(op.target)];
   issue(running.back(), op, of.data() + (op.shared ? slice_ : 0), target,
-        flavor_ == kDynamic ? bases_[static_cast<std::size_t>(target)] + at : at / unit_,
-        sync_ != kEpochs, win_);
-}
-
-void SharedWindow::flush(const Operation& op, int target) {
-  watch_call("MPI_Win_flush");
-  switch (op.flush) {
-    case 1: MPI_Win_flush(target, win_); break;
-    case 2: MPI_Win_flush_all(win_); break;
-    case 3: MPI_Win_flush_local(target, win_); break;
-    default: break;
-  }
+        window_.displacement(target, place(op) + op.offset), sync_ != kEpochs, window_.win);
 }
 
 void SharedWindow::take_turn(int target) {
@@ -239,7 +193,7 @@ void SharedWindow::take_turn(int target) {
 
 void SharedWindow::take_lock(int target) {
   watch_call("MPI_Win_lock");
-  MPI_Win_lock(exclusive_ ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, win_);
+  MPI_Win_lock(exclusive_ ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, window_.win);
 }
 
 // Nothing has needed the lock, so the next lock of this thread requests it while another thread gives it back.
@@ -262,7 +216,7 @@ void SharedWindow::give_locks_back(const World& world) {
     }
     // Mostly so long that the other thread has requested the lock, and its grant has not come.
     if (!draw.one_in(4)) pause_seconds(static_cast<double>(draw.below(100)) / 1e6);
-    MPI_Win_unlock(target, win_);
+    MPI_Win_unlock(target, window_.win);
     busy_[static_cast<std::size_t>(target)] = false;
     handed_over_ = kNone;
   }
@@ -275,7 +229,7 @@ void SharedWindow::under_lock(World& world, const Operation& op, Model& model) {
     hand_over_lock((target + op.flush) % world.all.size());
     take_turn(target);
     take_lock(target);
-    MPI_Win_unlock(target, win_);
+    MPI_Win_unlock(target, window_.win);
     busy_[static_cast<std::size_t>(target)] = false;
   }
   take_turn(target);
@@ -283,7 +237,7 @@ void SharedWindow::under_lock(World& world, const Operation& op, Model& model) {
   issue_one(world, op, model, running);
   MPI_Wait(&running.back().request, MPI_STATUS_IGNORE);
   watch_call("MPI_Win_unlock");
-  MPI_Win_unlock(target, win_);
+  MPI_Win_unlock(target, window_.win);
   busy_[static_cast<std::size_t>(target)] = false;
   check(running.back());
 }
@@ -299,22 +253,22 @@ void SharedWindow::operate(World& world, int thread) {
       under_lock(world, op, model);
     } else {
       issue_one(world, op, model, running);
-      flush(op, world.all.rank_of(op.target));
+      flush_after(op, world.all.rank_of(op.target), window_.win);
     }
     spare_.passed();
   }
   watch_call("waits for requests of operations");
   for (Running& r : running) MPI_Wait(&r.request, MPI_STATUS_IGNORE);
-  if (sync_ == kLockAll) MPI_Win_flush_all(win_);
+  if (sync_ == kLockAll) MPI_Win_flush_all(window_.win);
   for (const Running& r : running) check(r);
 }
 
 void SharedWindow::expose(World&) {
   for (int epoch = 0; epoch < epochs_; ++epoch) {
     watch_call("MPI_Win_post");
-    MPI_Win_post(group_, 0, win_);
+    MPI_Win_post(group_, 0, window_.win);
     watch_call("MPI_Win_wait");
-    MPI_Win_wait(win_);
+    MPI_Win_wait(window_.win);
   }
 }
 
@@ -326,19 +280,19 @@ void SharedWindow::access(World& world, int thread) {
   for (int epoch = 0; epoch < epochs_; ++epoch) {
     std::deque<Running> running;
     watch_call("MPI_Win_start");
-    MPI_Win_start(group_, 0, win_);
+    MPI_Win_start(group_, 0, window_.win);
     for (bool over = false; !over && next != operations.end(); ++next) {
       if (world.active(next->target)) issue_one(world, *next, model, running);
       over = ends_epoch(*next);
     }
     watch_call("MPI_Win_complete");
-    MPI_Win_complete(win_);
+    MPI_Win_complete(window_.win);
     for (const Running& r : running) check(r);
   }
 }
 
 void SharedWindow::work(World& world, int thread) {
-  const bool attaches = thread == 0 && flavor_ == kDynamic && sync_ == kLockAll;
+  const bool attaches = thread == 0 && detaches();
   if (sync_ == kEpochs) {
     if (thread == 0) expose(world);
     if (thread == 1) access(world, thread);
@@ -349,7 +303,7 @@ void SharedWindow::work(World& world, int thread) {
     return;
   }
   if (attaches) spare_.detach_beside(operating_);
-  if (thread == 1 && flavor_ == kDynamic && sync_ == kLockAll) spare_.use_word(world);
+  if (thread == 1 && detaches()) spare_.use_word(world);
   operate(world, thread);
   if (thread != 0) --operating_;
   if (attaches) spare_.lend(world);
@@ -358,25 +312,16 @@ void SharedWindow::work(World& world, int thread) {
 // --- The step ---
 
 void SharedWindow::check_memory(World& world) {
-  watch_call("looks at its window");
   std::vector<char> should(bytes());
   for (int role : world.all.members)
     for (int thread = 0; thread < threads_; ++thread)
       for (const Operation& op : authors_[author_of(role, thread)])
         if (op.target == world.me) play(op, should.data() + place(op));
-  const int rank = world.all.rank_of(world.me);
-  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win_);
-  MPI_Win_sync(win_);
-  for (std::size_t at = 0; at < bytes(); ++at)
-    if (memory_[at] != should[at])
-      fail("byte %zu of the slice of %zu is %02x, not %02x", at % slice_, at / slice_,
-           static_cast<unsigned char>(memory_[at]), static_cast<unsigned char>(should[at]));
-  world.note(memory_, bytes(), slice_);
-  MPI_Win_unlock(rank, win_);
+  window_.check(world, should, slice_);
 }
 
 void SharedWindow::end(World& world, int) {
-  if (sync_ == kLockAll) MPI_Win_lock_all(0, win_);
+  if (sync_ == kLockAll) MPI_Win_lock_all(0, window_.win);
   operating_ = threads_ - 1;
   std::vector<std::thread> others;
   for (int thread = 1; thread < threads_; ++thread)
@@ -390,15 +335,13 @@ void SharedWindow::end(World& world, int) {
   watch_call("waits for its threads");
   for (std::thread& other : others) other.join();
   watch_call("MPI_Win_unlock_all");
-  if (sync_ == kLockAll) MPI_Win_unlock_all(win_);
+  if (sync_ == kLockAll) MPI_Win_unlock_all(window_.win);
   watch_call("MPI_Barrier of the window");
   MPI_Barrier(world.all.comm);
   check_memory(world);
-  watch_call("MPI_Win_free");
   MPI_Group_free(&group_);
-  MPI_Win_free(&win_);
+  window_.free();
   spare_.end();
-  own_.clear();
 }
 
 }  // namespace

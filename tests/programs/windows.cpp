@@ -9,11 +9,11 @@
 #include "operation.hpp"
 #include "step.hpp"
 #include "watch.hpp"
+#include "window.hpp"
 
 namespace programs {
 namespace {
 
-enum Flavor { kCreate, kAllocate, kShared, kDynamic, kFlavors };
 enum Sync { kFence, kPost, kLock, kLockAll, kSyncs };
 
 struct Phase {
@@ -22,8 +22,6 @@ struct Phase {
   std::vector<Entry> entries;
   std::deque<Operation> operations;
 };
-
-constexpr std::size_t kSharedBytes = 4096;
 
 class Windows : public Step {
  public:
@@ -45,42 +43,36 @@ class Windows : public Step {
     std::vector<char>& of = models_[static_cast<std::size_t>(op.target)];
     return of.data() + (op.target == world.me ? place(op) : op.shared ? slice_ : 0);
   }
-  void attach(World& world);
+  void attach();
   void run(World& world, int step, const Phase& phase);
   void open(World& world, int step, const Phase& phase);
   void close(World& world, const Phase& phase);
   void issue_all(World& world, const Phase& phase);
   void issue_one(World& world, const Phase& phase, const Operation& op);
   MPI_Group partners(const World& world, const Phase& phase, bool as_origin) const;
-  void check_memory(World& world);
 
   bool stock_;
-  Flavor flavor_;
-  int unit_, pieces_;
+  int pieces_;
   std::size_t slice_;
   Element element_;
   Operation::Op common_;
   std::deque<Phase> phases_;
 
-  MPI_Win win_ = MPI_WIN_NULL;
-  std::vector<char> own_;  // memory of a created or dynamic window
-  char* memory_ = nullptr;
-  std::vector<MPI_Aint> bases_;  // of dynamic windows
+  Window window_;
   std::vector<std::vector<char>>
       models_;  // of each role's memory, as far as this process has to know it
   std::deque<Running> running_;
 };
 
 Windows::Windows(Draw& draw, const Scale& scale) : stock_(scale.stock) {
-  flavor_ = static_cast<Flavor>(draw.below(scale.one_host ? kFlavors : kFlavors - 1));
-  if (!scale.one_host && flavor_ == kShared) flavor_ = kDynamic;
-  unit_ = draw.pick({1, 4, 8, 16});
+  window_.flavor = static_cast<Window::Flavor>(
+      draw.below(scale.one_host ? Window::kFlavors : Window::kFlavors - 1));
+  if (!scale.one_host && window_.flavor == Window::kShared) window_.flavor = Window::kDynamic;
+  window_.unit = draw.pick({1, 4, 8, 16});
   pieces_ = draw.in(0, 2);
   slice_ = draw.pick<std::size_t>({2048, 20480, 143360, 143360, 614400, 1228800});
   element_ = static_cast<Element>(draw.below(kElements));
-  do {
-    common_ = draw.pick({Operation::kSum, Operation::kMax, Operation::kXor});
-  } while (element_ != Element::kRecord && !allowed(common_, element_));
+  common_ = draw_common(draw, element_);
   models_.resize(static_cast<std::size_t>(scale.roles));
   phases_.resize(1 + draw.below(3));
   for (Phase& phase : phases_) draw_phase(draw, scale, phase);
@@ -116,14 +108,8 @@ void Windows::draw_operations(Draw& draw, Phase& phase, int origin, int count) {
         draw_operation(draw, element_, count > 8 ? std::min<std::size_t>(room, 1000) : room);
     op.origin = origin;
     op.target = target;
-    op.shared = shared;
     if (shared) {
-      op.kind = op.kind == Operation::kFetchAndOp || op.kind == Operation::kCompareAndSwap
-                    ? Operation::kFetchAndOp
-                : op.fetches() ? Operation::kGetAccumulate
-                               : Operation::kAccumulate;
-      op.op = common_;
-      op.offset = draw.below((kSharedBytes - op.there.bytes()) / 16 + 1) * 16;
+      update_shared(op, draw, common_);
     } else if (gets_only) {
       op.kind = Operation::kGet;
       op.offset = draw.below((room - op.there.bytes()) / 16 + 1) * 16;
@@ -148,10 +134,8 @@ void Windows::draw_operations(Draw& draw, Phase& phase, int origin, int count) {
 }
 
 std::string Windows::text() const {
-  const char* const flavors[] = {"created", "allocated", "shared", "dynamic"};
   const char* const syncs[] = {"fence", "post", "lock", "lock_all"};
-  std::string text = std::string(flavors[flavor_]) + " window of " + std::to_string(slice_) +
-                     " bytes each, " + name_of(element_);
+  std::string text = window_.text(slice_) + ", " + name_of(element_);
   for (const Phase& phase : phases_) {
     text += std::string("; ") + syncs[phase.sync] + text_of(phase.entries) + ":";
     for (const Operation& op : phase.operations) text += "\n      " + op.text();
@@ -161,38 +145,20 @@ std::string Windows::text() const {
 
 // --- The window ---
 
-void Windows::attach(World& world) {
-  MPI_Win_create_dynamic(MPI_INFO_NULL, world.all.comm, &win_);
+void Windows::attach() {
   // In one piece, one for each origin and the shared part, or neighbouring halves of them.
   const std::size_t whole = bytes(), slices = whole - kSharedBytes;
   const std::size_t piece = pieces_ == 0 ? whole : slice_ / static_cast<std::size_t>(pieces_);
   for (std::size_t at = 0; at < whole;) {
     const std::size_t size = at < slices || pieces_ == 0 ? std::min(piece, whole - at) : whole - at;
-    MPI_Win_attach(win_, memory_ + at, static_cast<MPI_Aint>(size));
+    MPI_Win_attach(window_.win, window_.memory + at, static_cast<MPI_Aint>(size));
     at += size;
   }
-  MPI_Aint base;
-  MPI_Get_address(memory_, &base);
-  bases_.resize(world.all.members.size());
-  MPI_Allgather(&base, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, world.all.comm);
 }
 
 void Windows::prepare(World& world, int) {
-  watch_call("makes a window");
-  const MPI_Aint size = static_cast<MPI_Aint>(bytes());
-  if (flavor_ == kAllocate) {
-    MPI_Win_allocate(size, unit_, MPI_INFO_NULL, world.all.comm, &memory_, &win_);
-  } else if (flavor_ == kShared) {
-    MPI_Win_allocate_shared(size, unit_, MPI_INFO_NULL, world.all.comm, &memory_, &win_);
-  } else {
-    own_.resize(bytes() + 16);
-    memory_ = own_.data() + (16 - reinterpret_cast<std::uintptr_t>(own_.data()) % 16);
-  }
-  std::memset(memory_, 0, bytes());
-  if (flavor_ == kCreate)
-    MPI_Win_create(memory_, size, unit_, MPI_INFO_NULL, world.all.comm, &win_);
-  if (flavor_ == kDynamic) attach(world);
-  watch_window(win_);
+  window_.make(world, bytes());
+  if (window_.flavor == Window::kDynamic) attach();
   for (int role = 0; role < world.roles; ++role)
     models_[static_cast<std::size_t>(role)].assign(
         role == world.me ? bytes() : slice_ + kSharedBytes, 0);
@@ -223,19 +189,19 @@ void Windows::open(World& world, int step, const Phase& phase) {
   if (phase.sync == kFence) {
     world.begun(step, phase.entries);
     watch_call("MPI_Win_fence");
-    MPI_Win_fence(0, win_);
+    MPI_Win_fence(0, window_.win);
   } else if (phase.sync == kPost) {
     MPI_Group targets = partners(world, phase, true), origins = partners(world, phase, false);
     watch_call("MPI_Win_post");
-    MPI_Win_post(origins, 0, win_);
+    MPI_Win_post(origins, 0, window_.win);
     world.begun(step, phase.entries);
     watch_call("MPI_Win_start");
-    MPI_Win_start(targets, 0, win_);
+    MPI_Win_start(targets, 0, window_.win);
     MPI_Group_free(&targets);
     MPI_Group_free(&origins);
   } else if (phase.sync == kLockAll) {
     watch_call("MPI_Win_lock_all");
-    MPI_Win_lock_all(0, win_);
+    MPI_Win_lock_all(0, window_.win);
   }
 }
 
@@ -243,37 +209,28 @@ void Windows::close(World& world, const Phase& phase) {
   (void)world;
   if (phase.sync == kFence) {
     watch_call("closing MPI_Win_fence");
-    MPI_Win_fence(MPI_MODE_NOSUCCEED, win_);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window_.win);
   } else if (phase.sync == kPost) {
     watch_call("MPI_Win_complete");
-    MPI_Win_complete(win_);
+    MPI_Win_complete(window_.win);
     watch_call("MPI_Win_wait");
     if (phase.test)
-      for (int done = 0; !done;) MPI_Win_test(win_, &done);
+      for (int done = 0; !done;) MPI_Win_test(window_.win, &done);
     else
-      MPI_Win_wait(win_);
+      MPI_Win_wait(window_.win);
   } else if (phase.sync == kLockAll) {
     watch_call("MPI_Win_unlock_all");
-    MPI_Win_unlock_all(win_);
+    MPI_Win_unlock_all(window_.win);
   }
 }
 
 void Windows::issue_one(World& world, const Phase& phase, const Operation& op) {
   const int target = world.all.rank_of(op.target);
-  const MPI_Aint at = static_cast<MPI_Aint>(place(op) + op.offset);
-  const MPI_Aint displacement =
-      flavor_ == kDynamic ? bases_[static_cast<std::size_t>(target)] + at : at / unit_;
+  const MPI_Aint displacement = window_.displacement(target, place(op) + op.offset);
   const bool passive = phase.sync >= kLock;
   running_.emplace_back();
-  issue(running_.back(), op, model(world, op), target, displacement, passive, win_);
-  if (phase.sync != kLockAll) return;
-  watch_call("MPI_Win_flush");
-  switch (op.flush) {
-    case 1: MPI_Win_flush(target, win_); break;
-    case 2: MPI_Win_flush_all(win_); break;
-    case 3: MPI_Win_flush_local(target, win_); break;
-    default: break;
-  }
+  issue(running_.back(), op, model(world, op), target, displacement, passive, window_.win);
+  if (phase.sync == kLockAll) flush_after(op, target, window_.win);
 }
 
 void Windows::issue_all(World& world, const Phase& phase) {
@@ -286,14 +243,14 @@ void Windows::issue_all(World& world, const Phase& phase) {
     if (phase.sync == kLock) {
       watch_call("MPI_Win_lock");
       MPI_Win_lock(phase.exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED,
-                   world.all.rank_of(op.target), 0, win_);
+                   world.all.rank_of(op.target), 0, window_.win);
     }
     watch_call("issues operations");
     issue_one(world, phase, op);
     if (phase.sync == kLock) {
       watch_call("MPI_Win_unlock");
       MPI_Wait(&running_.back().request, MPI_STATUS_IGNORE);
-      MPI_Win_unlock(world.all.rank_of(op.target), win_);
+      MPI_Win_unlock(world.all.rank_of(op.target), window_.win);
     }
   }
 }
@@ -310,20 +267,6 @@ void Windows::run(World& world, int step, const Phase& phase) {
   running_.clear();
 }
 
-void Windows::check_memory(World& world) {
-  watch_call("looks at its window");
-  const int rank = world.all.rank_of(world.me);
-  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win_);
-  MPI_Win_sync(win_);
-  const std::vector<char>& should = models_[static_cast<std::size_t>(world.me)];
-  for (std::size_t at = 0; at < bytes(); ++at)
-    if (memory_[at] != should[at])
-      fail("byte %zu of the slice of %zu is %02x, not %02x", at % slice_, at / slice_,
-           static_cast<unsigned char>(memory_[at]), static_cast<unsigned char>(should[at]));
-  world.note(memory_, bytes(), slice_);
-  MPI_Win_unlock(rank, win_);
-}
-
 void Windows::end(World& world, int step) {
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     run(world, step, phases_[i]);
@@ -331,10 +274,8 @@ void Windows::end(World& world, int step) {
     watch_call("barrier between epochs");
     MPI_Barrier(world.all.comm);
   }
-  check_memory(world);
-  watch_call("MPI_Win_free");
-  MPI_Win_free(&win_);
-  own_.clear();
+  window_.check(world, models_[static_cast<std::size_t>(world.me)], slice_);
+  window_.free();
   models_.clear();
 }
 
