@@ -19,7 +19,7 @@ static int largest(const int* counts, ompi_communicator_t* comm) {
 static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   if (!serves(module, LFC_COLL_ALLGATHER, out_count, out_type))
     return below->allgather(in, count, type, out, out_count, out_type, comm,
                             below->allgather_module);
@@ -29,7 +29,7 @@ static int call_allgather(const void* in, int count, ompi_datatype_t* type, void
 static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
                            const int* counts, const int* displacements, ompi_datatype_t* out_type,
                            ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   if (!serves(module, LFC_COLL_ALLGATHER, largest(counts, comm), out_type))
     return below->allgatherv(in, count, type, out, counts, displacements, out_type, comm,
                              below->allgatherv_module);
@@ -39,7 +39,7 @@ static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, voi
 static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
                          ompi_datatype_t* out_type, ompi_communicator_t* comm,
                          mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   if (!serves(module, LFC_COLL_ALLTOALL, out_count, out_type))
     return below->alltoall(in, count, type, out, out_count, out_type, comm, below->alltoall_module);
   return lfc_coll_alltoall(in, count, type, out, out_count, out_type, comm, module);
@@ -48,7 +48,7 @@ static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void*
 static int call_reduce_scatter_block(const void* in, void* out, int count, ompi_datatype_t* type,
                                      ompi_op_t* op, ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE_SCATTER, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call) ||
       !serves(module, LFC_COLL_REDUCE_SCATTER, count, type))

@@ -42,29 +42,27 @@ static int keep_reduction(struct lfc_coll_call* call, const void* in, void* out,
 static int reduce_init(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        int root, ompi_communicator_t* comm, struct ompi_info_t* info,
                        ompi_request_t** request, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root};
-  if (!lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
-                                  own->below.reduce_init_module);
-  const int status = keep_reduction(&call, in, out, comm, module, request);
+  int status = OMPI_ERR_NOT_SUPPORTED;
+  if (lfc_coll_describe_reduction(op, type, count, &call))
+    status = keep_reduction(&call, in, out, comm, module, request);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return own->below.reduce_init(in, out, count, type, op, root, comm, info, request,
-                                own->below.reduce_init_module);
+  return below->reduce_init(in, out, count, type, op, root, comm, info, request,
+                            below->reduce_init_module);
 }
 
 static int allreduce_init(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE};
-  if (count == 0 || !lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.allreduce_init(in, out, count, type, op, comm, info, request,
-                                     own->below.allreduce_init_module);
-  const int status = keep_reduction(&call, in, out, comm, module, request);
+  int status = OMPI_ERR_NOT_SUPPORTED;
+  if (count != 0 && lfc_coll_describe_reduction(op, type, count, &call))
+    status = keep_reduction(&call, in, out, comm, module, request);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return own->below.allreduce_init(in, out, count, type, op, comm, info, request,
-                                   own->below.allreduce_init_module);
+  return below->allreduce_init(in, out, count, type, op, comm, info, request,
+                               below->allreduce_init_module);
 }
 
 void lfc_coll_offer_persistent(lfc_coll_module* module) {

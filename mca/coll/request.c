@@ -152,11 +152,11 @@ static int set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
       call->neighbours == NULL ? LFC_COLL_REQUEST : LFC_COLL_NEIGHBOUR_REQUEST;
   lfc_coll_communicator* group = lfc_coll_join_again(comm, use);
   const bool has_room = all_have_room(request == NULL ? NULL : group, comm, own);
+  /* A rank without a request joins all the same: the names of later groups are counted at each rank. */
   if (request != NULL)
     request->communicator = group;
   else if (group != NULL)
-    lfc_coll_leave(
-        group); /* joined all the same: the names of later groups are counted at each rank */
+    lfc_coll_leave(group);
   if (!has_room) return own->persistent_below ? OMPI_ERR_NOT_SUPPORTED : OMPI_ERR_OUT_OF_RESOURCE;
   request->call = *call;
   if (call->neighbours == NULL) return OMPI_SUCCESS;

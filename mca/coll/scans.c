@@ -24,7 +24,7 @@ static int keep(const struct lfc_coll_call* call, ompi_communicator_t* comm,
 
 static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                      ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->scan(in, out, count, type, op, comm, below->scan_module);
@@ -33,7 +33,7 @@ static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type
 
 static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->exscan(in, out, count, type, op, comm, below->exscan_module);
@@ -43,7 +43,7 @@ static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* ty
 static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                       ompi_communicator_t* comm, ompi_request_t** request,
                       mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     return below->iscan(in, out, count, type, op, comm, request, below->iscan_module);
@@ -53,7 +53,7 @@ static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* typ
 static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     return below->iexscan(in, out, count, type, op, comm, request, below->iexscan_module);
@@ -63,11 +63,11 @@ static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* t
 static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
-    return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
-  const int status = keep(&call, comm, request, module);
+  int status = OMPI_ERR_NOT_SUPPORTED;
+  if (describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
+    status = keep(&call, comm, request, module);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
   return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
 }
@@ -75,12 +75,11 @@ static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t*
 static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                             ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                             ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = &lfc_coll_own(module)->below;
+  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
-    return below->exscan_init(in, out, count, type, op, comm, info, request,
-                              below->exscan_init_module);
-  const int status = keep(&call, comm, request, module);
+  int status = OMPI_ERR_NOT_SUPPORTED;
+  if (describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
+    status = keep(&call, comm, request, module);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
   return below->exscan_init(in, out, count, type, op, comm, info, request,
                             below->exscan_init_module);
