@@ -182,8 +182,7 @@ bool lfc_btl_module_open(bool threads) {
     decline(reason);
     return false;
   }
-  const unsigned verbose = options->said.verbose;
-  if (verbose >= 2 || (verbose == 1 && options->neighbour == 0))
+  if (lfc_is_verbose(options->said.verbose, options->neighbour))
     opal_output(0, "btl lfc: %s", text);
 
   const size_t far_message =

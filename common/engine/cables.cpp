@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lfc/notices.h"
 #include "link/bond/bond_link.hpp"
 #include "link/connections.hpp"
 #include "link/interfaces.hpp"
@@ -61,7 +62,8 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   tcp.strand = rail.strand;
   tcp.interface = rail.interface;
   tcp.others = other_addresses(said_of_interfaces(opening), all, rail.interface);
-  if (is_verbose(opening.options)) tcp.notice = opening.options.remark;
+  if (lfc_is_verbose(opening.options.verbose, opening.options.neighbour))
+    tcp.notice = opening.options.remark;
   tcp.threads = opening.options.threads;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
   tcp.peer_timeout = std::chrono::seconds(opening.options.peer_timeout);

@@ -11,7 +11,6 @@
 #include "link/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
-#include "sync/asymmetric_fence.hpp"
 
 namespace lfc {
 namespace {

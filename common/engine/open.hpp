@@ -53,14 +53,9 @@ struct NiOptions : lfc_btl_parameters {
   void (*remark)(std::string_view line) = nullptr;
 };
 
-// What is wrong with the options, before any link is opened: one line that begins with the option at fault; empty:
-// nothing.
+// The fault of the options that shows before any link is opened: one line that begins with the option at fault; empty:
+// there is none.
 std::string find_fault(const NiOptions& options);
-
-// Whether this process prints what `verbose` asks for: one of each node does from 1 on, all do from 2 on.
-inline bool is_verbose(const NiOptions& options) noexcept {
-  return options.verbose > (options.neighbour == 0 ? 0u : 1u);
-}
 
 // Who would drive the engine, and why: "policy floating (auto: ...)".
 std::string describe_policy(const NiOptions& options);

@@ -1,4 +1,4 @@
-/* What several processes of a node would tell the user, and one of them tells.
+/* What several processes of a node would print for the user, and one of them prints.
  *
  *   if (lfc_first_of_node(job, "declines")) fputs(text, stderr);
  *
@@ -16,6 +16,12 @@ extern "C" {
 #endif
 
 bool lfc_first_of_node(uint32_t job, const char* what);
+
+/* Whether a process prints what the parameter `verbose` asks for: one of each node does from 1 on, all do from 2 on.
+ * `neighbour`: its number among those of its node, from 0. */
+static inline bool lfc_is_verbose(unsigned verbose, unsigned neighbour) {
+  return verbose > (neighbour == 0 ? 0u : 1u);
+}
 
 #ifdef __cplusplus
 }
