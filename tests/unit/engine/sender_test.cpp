@@ -8,24 +8,21 @@
 
 #include "catch.hpp"
 #include "sync/send_lock.hpp"
+#include "unit/link/fake_link.hpp"
 
 namespace lfc {
 namespace {
 
-class ToldLink final : public Link {
+class ToldLink final : public FakeLink {
  public:
-  ToldLink() : Link({.name = "told"}) {}
+  ToldLink() : FakeLink({.name = "told"}) {}
   std::size_t max_payload() const noexcept override { return 256; }
   void publish(AddressWriter& writer) const override { writer.add(name(), {}); }
-  bool reach(const Address&, std::string&) override { return true; }
-  bool connect(PeerId, const Address&, std::string&) override { return true; }
-  void close(PeerId) noexcept override {}
   SendStatus send(PeerId, Meta meta, const Slice*, int) noexcept override {
     ++attempts;
     if (status == SendStatus::sent) sent.push_back(meta);
     return status;
   }
-  int poll() noexcept override { return 0; }
 
   SendStatus status = SendStatus::sent;
   int attempts = 0;

@@ -7,17 +7,16 @@
 #include "catch.hpp"
 #include "engine/ni.hpp"
 #include "link/loop/loop_link.hpp"
+#include "unit/link/fake_link.hpp"
 
 namespace lfc {
 namespace {
 
 // Reaches everybody, and nobody answers.
-class MuteLink final : public Link {
+class MuteLink final : public FakeLink {
  public:
-  explicit MuteLink(FrameSink& sink) : Link({.name = "mute", .remote_memory = true}), sink_(sink) {}
-  std::size_t max_payload() const noexcept override { return 4096; }
-  void publish(AddressWriter&) const override {}
-  bool reach(const Address&, std::string&) override { return true; }
+  explicit MuteLink(FrameSink& sink)
+      : FakeLink({.name = "mute", .remote_memory = true}), sink_(sink) {}
   bool connect(PeerId peer, const Address&, std::string&) override {
     asked_ = peer;
     return true;

@@ -7,6 +7,7 @@
 #include "deadline.hpp"
 #include "engine/ni.hpp"
 #include "sync/sleep_word.hpp"
+#include "unit/link/fake_link.hpp"
 
 namespace lfc {
 namespace {
@@ -15,15 +16,9 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // Settles as ShmLink does. What one sender stored comes to light once the link has been armed, and rings no bell.
-class SettlingLink final : public Link {
+class SettlingLink final : public FakeLink {
  public:
-  SettlingLink() : Link({.name = "settling"}) {}
-  std::size_t max_payload() const noexcept override { return 4096; }
-  void publish(AddressWriter&) const override {}
-  bool reach(const Address&, std::string&) override { return true; }
-  bool connect(PeerId, const Address&, std::string&) override { return true; }
-  void close(PeerId) noexcept override {}
-  SendStatus send(PeerId, Meta, const Slice*, int) noexcept override { return SendStatus::sent; }
+  SettlingLink() : FakeLink({.name = "settling"}) {}
   int poll() noexcept override {
     if (!arrived.load() || taken.load()) return 0;
     taken.store(true);

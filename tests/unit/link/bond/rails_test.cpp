@@ -10,23 +10,19 @@
 #include "catch.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "link/bond/losses.hpp"
+#include "unit/link/fake_link.hpp"
 
 using namespace lfc;
 using namespace lfc::bond;
 
 namespace {
 
-struct Cable final : Link {
+struct Cable final : FakeLink {
   Cable(FrameSink& sink_, std::size_t payload_)
-      : Link({.name = "cable", .message_payload = payload_ + 100}),
+      : FakeLink({.name = "cable", .message_payload = payload_ + 100}),
         sink(sink_),
         payload(payload_) {}
   std::size_t max_payload() const noexcept override { return payload; }
-  void publish(AddressWriter&) const override {}
-  bool reach(const Address&, std::string&) override { return true; }
-  bool connect(PeerId, const Address&, std::string&) override { return true; }
-  void close(PeerId) noexcept override {}
-  SendStatus send(PeerId, Meta, const Slice*, int) noexcept override { return SendStatus::sent; }
   int poll() noexcept override {
     ++polls;
     return found;
