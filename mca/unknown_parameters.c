@@ -78,7 +78,7 @@ static void look_at_environment(const struct component* component, struct report
   }
 }
 
-/* What stands in the files that Open MPI has read, by its own parser; a comma is between their names. */
+/* Reads by Open MPI's own parser the parameter files that it has read. Their names are separated by commas. */
 static void read_files(opal_list_t* values) {
   char* const* files = NULL;
   const int index = mca_base_var_find("opal", "mca", "base", "param_files");

@@ -7,7 +7,7 @@
  *
  * Looks at the environment, through which mpirun hands on what its command line says, and into the parameter files that
  * Open MPI reads (mca_base_param_files). To be called when the BTL's own parameters have been registered. *Held by*
- * tests/fault/bad_input.sh; what is near to what: tests/unit/base/nearest_test.cpp.
+ * tests/fault/bad_input.sh; the search for the nearest name: tests/unit/base/nearest_test.cpp.
  */
 #ifndef LFC_MCA_UNKNOWN_PARAMETERS_H
 #define LFC_MCA_UNKNOWN_PARAMETERS_H

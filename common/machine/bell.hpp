@@ -44,9 +44,9 @@ class Bell {
 
   // Readable once somebody has rung.
   int fd() const noexcept { return socket_.get(); }
-  // From now on neighbours ring. What they sent before must be looked for after this. Called again without a
-  // withdrawal between, it goes on with the first announcement. Whether it is settled: a look from now on also finds
-  // what a neighbour sent that has missed the announcement.
+  // From now on neighbours ring. The owner must look for earlier frames after this call. A second call without a
+  // withdrawal between continues the first announcement. True: it is settled, and a look from now on also finds the
+  // frames of neighbours that have missed the announcement.
   bool announce() noexcept;
   // No longer, and forgets that they did.
   void withdraw() noexcept;

@@ -22,7 +22,7 @@ namespace programs {
 enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kStepTags };
 inline int tag_of(int step, int which) { return step * kStepTags + which; }
 
-// What is left out of a program to make it smaller.
+// The parts that are left out of a program to make it smaller.
 struct Cuts {
   std::vector<bool> steps;
   bool prompt;  // all ranks come to each step at once

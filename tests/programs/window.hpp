@@ -1,7 +1,7 @@
-// A window of any flavour: its memory, where an operation goes in it, and whether the right bytes stand there at the end.
+// A window of any flavour: its memory, the place of an operation in it, and the check of its bytes at the end.
 //
 //   window_.flavor = Window::kDynamic, window_.unit = 8;
-//   window_.make(world, bytes);                               // collective; of a dynamic one the caller attaches memory
+//   window_.make(world, bytes);                 // collective; the caller attaches memory to a dynamic one
 //   issue(running, op, model, target, window_.displacement(target, place), passive, window_.win);
 //   window_.check(world, should, slice);
 //   window_.free();

@@ -58,7 +58,7 @@ class World {
   bool takes_part() const { return all.comm != MPI_COMM_NULL; }
   bool active(int role) const { return all.rank_of(role) >= 0; }
 
-  Circle all;                         // everybody who takes part; for the steps' own traffic
+  Circle all;                         // all roles that take part; for the steps' own traffic
   MPI_Comm messages = MPI_COMM_NULL;  // likewise, for messages with the tags of a step
   static constexpr int kCircles = 4;
   Circle circles[kCircles];  // 0: all, always there; the others come and go

@@ -7,8 +7,8 @@
 // kernel.
 // If there is no memory for one more, that is what the others find.
 //
-// Persistent requests may use a third of the limit (`kCollBoards`). The rest is for communicators and their
-// neighbourhoods, of which LFC serves no more than that. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
+// A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is
+// for communicators and their neighbourhoods. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
 //
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first

@@ -1,6 +1,6 @@
-// build_id: which build of LFC this is, told apart from all others by what the linker wrote into liblfc.
+// build_id: an id of the contents of liblfc, which the linker wrote into it.
 //
-//   if (build_id() != "3f62c1aa9d04b7e1") ...   // liblfc was built anew
+//   if (build_id() != "3f62c1aa9d04b7e1") ...   // liblfc has changed
 #pragma once
 
 #include <string>

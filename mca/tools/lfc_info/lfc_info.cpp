@@ -42,12 +42,13 @@ constexpr const char* kHelp =
     "  --ranks N    the policy for N ranks of a job on this node (shown anyway: 1 to twice the "
     "processors)\n"
     "  --parameters all parameters: name, default, what is accepted, what it is for\n"
-    "  --version    LFC's version; build, which differs between any two builds; and layout, which "
-    "is\n"
-    "               the same on all nodes whose ranks can talk to each other\n"
+    "  --version    LFC's version; build, an id of liblfc's contents; and layout, which is the "
+    "same\n"
+    "               on all nodes whose ranks can connect to each other\n"
     "\n"
-    "Parameters count as in a job: those of the environment (OMPI_MCA_btl_lfc_...), of\n"
-    "~/.openmpi/mca-params.conf and of Open MPI's openmpi-mca-params.conf, in this order.\n";
+    "Parameters count as in a job: those of Open MPI's openmpi-mca-params-override.conf, of the\n"
+    "environment (OMPI_MCA_btl_lfc_...), of ~/.openmpi/mca-params.conf and of Open MPI's\n"
+    "openmpi-mca-params.conf, in this order.\n";
 
 std::string first_line_of(const char* file) {
   std::string line;

@@ -4,7 +4,7 @@
 //
 //   const Settings settings = Settings::read();
 //   lfc_coll_parameters coll;
-//   settings.apply("coll_lfc", *lfc_coll_parameter_table(), &coll);   // defaults, and what is set
+//   settings.apply("coll_lfc", *lfc_coll_parameter_table(), &coll);   // defaults, and values that are set
 //   if (const Setting* btl = settings.find("btl")) print(btl->value, btl->source);
 //
 // The files are read as Open MPI reads them: a line `name = value` ends with the line, and # or // begins a comment.

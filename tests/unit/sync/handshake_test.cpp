@@ -31,7 +31,8 @@ struct Machine {
     std::uint8_t round = 0;
     std::uint8_t inside = 0;
     std::uint8_t fence_due = 0;  // somebody's membarrier wants one
-    std::uint8_t old = 0;        // of what is buffered: it was when a sleeper announced
+    std::uint8_t old =
+        0;  // how many of the buffered stores are older than a sleeper's announcement
     std::uint8_t buffered = 0;
     std::array<std::uint8_t, kBuffered> address{};
     std::array<std::uint8_t, kBuffered> stored{};
