@@ -6,7 +6,7 @@
  * send.c       fragments: alloc, free, prepare_src, send, sendi
  * shares.c     how many of them a peer may have, so that nothing is overtaken
  * rdma.c       put, get, atomics, flush
- * announce.c   messages that are announced, and pushed behind their announcement
+ * rts.c   messages that are announced, and pushed behind their RTS
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
  * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs
@@ -44,8 +44,8 @@ struct mca_btl_base_endpoint_t {
   /* Of fragments, under way or waiting for credits: a peer that does not receive must not take what the
    * others need. */
   lfc_shares shares;
-  /* What ob1 has registered last for this peer to get, until it announces it (announce.h). */
-  _Atomic(struct mca_btl_base_registration_handle_t*) to_announce;
+  /* What ob1 has registered last for this peer to get, until it announces it (rts.h). */
+  _Atomic(struct mca_btl_base_registration_handle_t*) next_rts;
 };
 
 /* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1
@@ -121,7 +121,7 @@ static inline int lfc_btl_status(enum lfc_result result) {
 void lfc_btl_module_defaults(void);
 /* Opens the NI, publishes its address. False: said why; the component is not available. */
 bool lfc_btl_module_open(bool threads);
-/* Neighbours do not reach each other by shared memory. */
+/* Local peers do not reach each other by shared memory. */
 void lfc_btl_detour(const char* link, const char* why);
 
 /* peers.c */

@@ -23,7 +23,7 @@ static int register_component(void) {
       "LFC: eager and rendezvous messages with credit flow control, put, get and atomics. "
       "Takes part only when it is named: --mca btl lfc");
 
-  lfc_parameters_register(version, lfc_btl_parameter_table(), &own->options.said);
+  lfc_parameters_register(version, lfc_btl_parameter_table(), &own->options.parameters);
   for (size_t i = 0; i < lfc_adapter_counter_count(); ++i)
     lfc_performance_counter(version, lfc_adapter_counter_name(i), lfc_adapter_counter_help(i),
                             read_counter, i);

@@ -121,8 +121,8 @@ static void make_far(size_t max_message) {
   lfc_btl.far = lfc_btl.near;
   ++lfc_btl.far.btl_exclusivity;
   lfc_btl.far.btl_max_send_size = max_message;
-  lfc_btl.far.btl_eager_limit =
-      at_most(mca_btl_lfc_component.options.said.far_eager_limit, lfc_btl.far.btl_max_send_size);
+  lfc_btl.far.btl_eager_limit = at_most(mca_btl_lfc_component.options.parameters.far_eager_limit,
+                                        lfc_btl.far.btl_max_send_size);
   lfc_btl.far.btl_rndv_eager_limit =
       at_most(lfc_btl.near.btl_rndv_eager_limit, lfc_btl.far.btl_eager_limit);
   lfc_btl.far.btl_flags &= ~(uint32_t)(MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS);
@@ -166,11 +166,11 @@ bool lfc_btl_module_open(bool threads) {
   char text[512];
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
-  options->neighbours = (unsigned)opal_process_info.num_local_peers + 1;
-  options->neighbour = (unsigned)opal_process_info.my_local_rank;
-  options->other_nodes = lfc_job_size() != options->neighbours;
+  options->local_processes = (unsigned)opal_process_info.num_local_peers + 1;
+  options->local_rank = (unsigned)opal_process_info.my_local_rank;
+  options->other_nodes = lfc_job_size() != options->local_processes;
   /* The thread calls ob1 back: as with several threads of the application's own. */
-  if (options->said.upcalls) {
+  if (options->parameters.upcalls) {
     opal_set_using_threads(true);
     lfc_btl.near.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
   }
@@ -182,7 +182,7 @@ bool lfc_btl_module_open(bool threads) {
     decline(reason);
     return false;
   }
-  if (lfc_is_verbose(options->said.verbose, options->neighbour))
+  if (lfc_is_verbose(options->parameters.verbose, options->local_rank))
     opal_output(0, "btl lfc: %s", text);
 
   const size_t far_message =
@@ -194,8 +194,8 @@ bool lfc_btl_module_open(bool threads) {
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);
-  const size_t cache = lfc_parameter_choice(lfc_btl_parameter_table(), &options->said,
-                                            &options->said.registration_cache);
+  const size_t cache = lfc_parameter_choice(lfc_btl_parameter_table(), &options->parameters,
+                                            &options->parameters.registration_cache);
   if (!lfc_registrations_open((enum lfc_cache)cache)) {
     decline("btl_lfc_registration_cache: Open MPI has no cache to give (rcache grdma)");
   } else if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
@@ -248,7 +248,7 @@ static int finalize(mca_btl_base_module_t* btl) {
   (void)btl;
   if (lfc_btl.adapter == NULL) return OPAL_SUCCESS;
   (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
-  if (mca_btl_lfc_component.options.said.stats) print_stats();
+  if (mca_btl_lfc_component.options.parameters.stats) print_stats();
   lfc_btl.error_callback = NULL; /* whoever leaves now, leaves in order */
   lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);

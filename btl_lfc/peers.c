@@ -41,7 +41,7 @@ static void say_unreachable(const opal_proc_t* proc, const char* why) {
   if (!told)
     lfc_help("cannot reach", opal_process_name_print(proc->proc_name), why,
              lfc_node_of(opal_proc_local_get()), lfc_node_of(proc));
-  else if (mca_btl_lfc_component.options.said.verbose >= 2)
+  else if (mca_btl_lfc_component.options.parameters.verbose >= 2)
     opal_output(0, "btl lfc: cannot reach process %s: %s", opal_process_name_print(proc->proc_name),
                 why);
   told = true;
@@ -55,13 +55,13 @@ static struct mca_btl_base_endpoint_t* make_endpoint(mca_btl_base_module_t* btl,
   endpoint->proc = proc;
   endpoint->module = btl;
   endpoint->peer = peer;
-  atomic_init(&endpoint->to_announce, NULL);
-  lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.said.peer_fragments,
+  atomic_init(&endpoint->next_rts, NULL);
+  lfc_shares_init(&endpoint->shares, mca_btl_lfc_component.options.parameters.peer_fragments,
                   lfc_btl_which(btl));
   endpoint->leads = lfc_adapter_set_endpoint(lfc_btl.adapter, peer, endpoint);
   if (!endpoint->leads) return endpoint;
   *(btl == &lfc_btl.far ? &lfc_btl.has_far : &lfc_btl.has_near) = true;
-  if (mca_btl_lfc_component.options.said.verbose >= 2) {
+  if (mca_btl_lfc_component.options.parameters.verbose >= 2) {
     char link[64];
     lfc_adapter_link(lfc_btl.adapter, peer, link, sizeof link);
     opal_output(0, "btl lfc: process %s is reached over %s",

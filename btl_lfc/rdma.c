@@ -2,9 +2,9 @@
  * which may come from inside the call that starts the operation. */
 #include <string.h>
 
-#include "announce.h"
 #include "btl_lfc.h"
 #include "registration.h"
+#include "rts.h"
 
 OBJ_CLASS_INSTANCE(lfc_btl_operation, opal_free_list_item_t, NULL, NULL);
 
@@ -153,16 +153,16 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
   (void)btl;
   /* Exactly this is asked for by ob1 alone, for a message that its receiver shall get. Refused, it
    * sends the message in fragments. Windows of osc/rdma are always registered. */
-  const bool announced = flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL;
-  if (announced && !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size)) return NULL;
+  const bool by_rts = flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL;
+  if (by_rts && !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size)) return NULL;
   mca_btl_base_registration_handle_t* handle = lfc_register(base, size, flags);
-  if (announced && handle != NULL) lfc_announce_later(endpoint, handle);
+  if (by_rts && handle != NULL) lfc_rts_expect(endpoint, handle);
   return handle;
 }
 
 int lfc_btl_deregister_mem(mca_btl_base_module_t* btl, mca_btl_base_registration_handle_t* handle) {
   (void)btl;
-  lfc_announced_end(handle);
+  lfc_rts_end(handle);
   lfc_deregister(handle);
   return OPAL_SUCCESS;
 }

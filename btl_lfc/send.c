@@ -1,6 +1,6 @@
 /* Messages on their way out: fragments, and the two ways to send. */
-#include "announce.h"
 #include "btl_lfc.h"
+#include "rts.h"
 
 static void construct_fragment(lfc_btl_fragment* fragment) {
   fragment->base.des_segments = fragment->segments;
@@ -139,18 +139,18 @@ int lfc_btl_send(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* end
   (void)btl;
   if (count > 1) slices[1] = (struct lfc_slice){segments[1].seg_addr.pval, segments[1].seg_len};
 
-  mca_btl_base_registration_handle_t announced;
-  const bool pushed = atomic_load_explicit(&endpoint->to_announce, memory_order_relaxed) != NULL &&
-                      lfc_announce(endpoint, descriptor, &announced);
+  mca_btl_base_registration_handle_t offered;
+  const bool pushed = atomic_load_explicit(&endpoint->next_rts, memory_order_relaxed) != NULL &&
+                      lfc_rts_offer(endpoint, descriptor, &offered);
   const bool sent =
       !lfc_shares_hold(&endpoint->shares) &&
-      (pushed ? lfc_adapter_try_announce(lfc_btl.adapter, endpoint->peer, tag, slices, 2)
+      (pushed ? lfc_adapter_try_rts(lfc_btl.adapter, endpoint->peer, tag, slices, 2)
               : lfc_adapter_try_send(lfc_btl.adapter, endpoint->peer, tag, slices, 2));
   if (!sent) {
     descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
     lfc_adapter_post(lfc_btl.adapter, endpoint->peer, tag, slices, count, &fragment->message);
   }
-  if (pushed) lfc_push(&announced);
+  if (pushed) lfc_push(&offered);
   if (!sent) return OPAL_SUCCESS;
   complete(fragment, OPAL_SUCCESS);
   return 1;

@@ -1,18 +1,18 @@
 #include "parameters.h"
 
 void lfc_parameters_register(const mca_base_component_t* component,
-                             const struct lfc_parameter_table* table, void* said) {
+                             const struct lfc_parameter_table* table, void* values) {
   static const mca_base_var_type_t types[] = {[LFC_UNSIGNED] = MCA_BASE_VAR_TYPE_UNSIGNED_INT,
                                               [LFC_SIZE] = MCA_BASE_VAR_TYPE_SIZE_T,
                                               [LFC_FLAG] = MCA_BASE_VAR_TYPE_BOOL,
                                               [LFC_TEXT] = MCA_BASE_VAR_TYPE_STRING};
-  lfc_parameters_reset(table, said);
+  lfc_parameters_reset(table, values);
   for (size_t i = 0; i < table->count; ++i) {
     const struct lfc_parameter* row = &table->rows[i];
     (void)mca_base_component_var_register(
         component, row->name, row->help, types[row->type], NULL, 0, 0,
         OPAL_INFO_LVL_1 + (mca_base_var_info_lvl_t)(row->level - 1), MCA_BASE_VAR_SCOPE_READONLY,
-        (char*)said + row->offset);
+        (char*)values + row->offset);
   }
 }
 

@@ -1,9 +1,9 @@
 /* Parameters and performance variables of a component.
  *
- *   static struct lfc_coll_parameters said;
- *   lfc_parameters_register(&component, lfc_coll_parameter_table(), &said);
+ *   static struct lfc_coll_parameters parameters;
+ *   lfc_parameters_register(&component, lfc_coll_parameter_table(), &values);
  *
- * `said` receives the defaults and the user's values; it must outlive the component.
+ * `values` receives the defaults and the user's values; it must outlive the component.
  */
 #ifndef LFC_MCA_PARAMETERS_H
 #define LFC_MCA_PARAMETERS_H
@@ -12,7 +12,7 @@
 #include "ompi_version.h"
 
 void lfc_parameters_register(const mca_base_component_t* component,
-                             const struct lfc_parameter_table* table, void* said);
+                             const struct lfc_parameter_table* table, void* values);
 
 /* A counter that MPI_T tools see as <framework>_<component>_<name>. `read(which)` gives its value
  * at any time, also before and after the component is in use. */

@@ -13,7 +13,7 @@ static int register_component(void) {
       version,
       "LFC: one-sided communication on the LFC engine of btl lfc. Takes part only when it "
       "is named: --mca btl lfc --mca osc neon");
-  lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.said);
+  lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.parameters);
   return OPAL_SUCCESS;
 }
 

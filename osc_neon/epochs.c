@@ -102,7 +102,7 @@ static int test(ompi_win_t* win, int* flag) {
 static void tell_of_lock(const rma_module* module) {
   const bool first = !mca_osc_neon_component.told_lock && ompi_comm_rank(module->comm) == 0;
   mca_osc_neon_component.told_lock = true;
-  if (first || mca_osc_neon_component.said.verbose >= 1)
+  if (first || mca_osc_neon_component.parameters.verbose >= 1)
     opal_output(0, "osc neon: a window with the info key no_locks is locked; it is served");
 }
 

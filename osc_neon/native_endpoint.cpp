@@ -61,17 +61,17 @@ class NativeEndpoint final : public Endpoint {
   void expose(Announcement& buffer) override { window_.publish(buffer); }
   void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
   Slot* make_slots(std::uint32_t count) override;
-  bool has_neighbours() const override { return !neighbours_.empty(); }
+  bool has_local_peers() const override { return !local_peers_.empty(); }
   bool put_mapped(Rank target, std::uint64_t offset, const void* data, std::uint64_t size,
                   std::uint32_t index) override {
-    if (target >= neighbours_.size() || neighbours_[target].slots == nullptr) return false;
-    std::byte* place = neighbours_[target].base + offset;
+    if (target >= local_peers_.size() || local_peers_[target].slots == nullptr) return false;
+    std::byte* place = local_peers_[target].base + offset;
     if (size == 8) {
       std::memcpy(place, data, 8);  // in one instruction
     } else if (size > 0) {
       std::memcpy(place, data, size);
     }
-    neighbours_[target].slots[index].add(1);
+    local_peers_[target].slots[index].add(1);
     return true;
   }
   bool member_lost() override {
@@ -80,7 +80,7 @@ class NativeEndpoint final : public Endpoint {
       if (window_.has_lost()) return true;
     }
     // Whom we reach by loads and stores alone no link watches.
-    return std::any_of(neighbours_.begin(), neighbours_.end(), [](const Neighbour& each) {
+    return std::any_of(local_peers_.begin(), local_peers_.end(), [](const LocalPeer& each) {
       return each.memory && ProcessWatch(each.memory->name().pid).dead();
     });
   }
@@ -102,7 +102,7 @@ class NativeEndpoint final : public Endpoint {
 
  private:
   // A rank whose window and counters are mapped here; this one too.
-  struct Neighbour {
+  struct LocalPeer {
     std::byte* base = nullptr;
     Slot* slots = nullptr;  // null: not mapped
     std::optional<SharedMemory> memory;
@@ -115,12 +115,12 @@ class NativeEndpoint final : public Endpoint {
   NeonWindow window_;
   bool closed_ = false;
   SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
-  std::optional<SharedMemory> own_;             // our counters, for neighbours to map
-  std::vector<Neighbour> neighbours_;           // by rank; empty: none
+  std::optional<SharedMemory> own_;             // our counters, for local peers to map
+  std::vector<LocalPeer> local_peers_;          // by rank; empty: none
 };
 
 Slot* NativeEndpoint::make_slots(std::uint32_t count) {
-  std::vector<Neighbour> neighbours(ranks_);
+  std::vector<LocalPeer> local_peers(ranks_);
   std::optional<SharedMemory> own =
       SharedMemory::create(sizeof(Slot) * std::max<std::size_t>(count, 1));
   const SharedMemoryName mine = own ? own->name() : SharedMemoryName{};
@@ -135,7 +135,7 @@ Slot* NativeEndpoint::make_slots(std::uint32_t count) {
   }
   bool any = false;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    Neighbour& each = neighbours[rank];
+    LocalPeer& each = local_peers[rank];
     lfc_native_memory memory;
     if (!lfc_native_mapped(win_, static_cast<int>(rank), &memory)) continue;
     each.base = static_cast<std::byte*>(memory.here);
@@ -151,9 +151,9 @@ Slot* NativeEndpoint::make_slots(std::uint32_t count) {
   if (own) own->close();
   own_ = std::move(own);
   if (any) {
-    neighbours_ = std::move(neighbours);
+    local_peers_ = std::move(local_peers);
   } else {
-    neighbours_.clear();
+    local_peers_.clear();
   }
   return slots;
 }

@@ -7,7 +7,7 @@
  * datatype.c    datatypes and operations as the engine wants them
  * request.c     requests of rput and its relatives
  *
- * The C files translate; what is decided is decided in the engine (common/services/windows/windows.hpp).
+ * The C files translate; what is decided is decided in the engine (common/services/windows/window_service.hpp).
  */
 #ifndef LFC_OSC_NEON_H
 #define LFC_OSC_NEON_H
@@ -33,7 +33,7 @@
 
 typedef struct rma_component {
   ompi_osc_base_component_t super;
-  struct lfc_osc_parameters said;
+  struct lfc_osc_parameters parameters;
   bool told;      /* why it declines */
   bool told_lock; /* that a window with no_locks is locked */
 } rma_component;

@@ -101,8 +101,8 @@ static bool connect_members(rma_module* module) {
   char why[256];
   void* facts = malloc(size * (size_t)ranks);
   uint32_t* peers = malloc(sizeof *peers * (size_t)ranks);
-  bool* neighbours = malloc(sizeof *neighbours * (size_t)ranks);
-  bool done = facts != NULL && peers != NULL && neighbours != NULL;
+  bool* local_peers = malloc(sizeof *local_peers * (size_t)ranks);
+  bool done = facts != NULL && peers != NULL && local_peers != NULL;
   if (all_agree(comm, done)) {
     const void* own = lfc_rma_window_facts(module->window);
     done = comm->c_coll->coll_allgather((void*)(uintptr_t)own, (int)size, MPI_BYTE, facts,
@@ -111,16 +111,16 @@ static bool connect_members(rma_module* module) {
     for (int rank = 0; done && rank < ranks; ++rank) {
       const ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
       peers[rank] = rma_peer_of(comm, rank, why, sizeof why);
-      neighbours[rank] = OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
+      local_peers[rank] = OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
     }
     if (done) {
-      const bool mapped = lfc_rma_window_connect(module->window, facts, peers, neighbours);
+      const bool mapped = lfc_rma_window_connect(module->window, facts, peers, local_peers);
       done = mapped || module->flavor != MPI_WIN_FLAVOR_SHARED;
     }
   }
   free(facts);
   free(peers);
-  free(neighbours);
+  free(local_peers);
   return done;
 }
 
@@ -141,7 +141,7 @@ static void tell(const rma_module* module) {
     void* base;
     const bool here = lfc_rma_window_query(module->window, (uint32_t)rank, &size, &unit, &base);
     mapped += here;
-    if (mca_osc_neon_component.said.verbose >= 2)
+    if (mca_osc_neon_component.parameters.verbose >= 2)
       opal_output(0, "osc neon: window of %d ranks: rank %d, %llu bytes, %s", ranks, rank,
                   (unsigned long long)size, here ? "mapped here" : "reached through the link");
   }
@@ -260,7 +260,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   }
   lfc_rma_window_close_segment(module->window);
   module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
-  if (mca_osc_neon_component.said.verbose >= 1) tell(module);
+  if (mca_osc_neon_component.parameters.verbose >= 1) tell(module);
   count_windows(1);
   if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
     *base = lfc_rma_window_memory(module->window);

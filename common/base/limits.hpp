@@ -82,8 +82,8 @@ inline const std::uint32_t kTcpOperations = limit("tcp_operations", 1, 1024);
 inline const std::uint32_t kTcpGets = limit("tcp_gets", 1, 64);
 // Until a backlog has so many bytes, small frames may join it.
 inline const std::size_t kTcpBacklog = limit("tcp_backlog", 1, 16 * 1024);
-// Bytes of frames that a connection keeps back, so that they leave together.
-inline const std::size_t kTcpKept = limit("tcp_kept", 1, 48 * 1024);
+// Bytes of frames that a connection batches, so that they leave together.
+inline const std::size_t kTcpBatch = limit("tcp_batch", 1, 48 * 1024);
 // For each connection and poll: frames delivered, bytes read and written.
 inline const int kTcpFramesPerPoll = limit("tcp_frames_per_poll", 1, 64);
 inline const std::size_t kTcpBulkPerPoll = limit("tcp_bulk_per_poll", 1, 1024 * 1024);
@@ -136,7 +136,7 @@ inline const std::uint64_t kCollRooms =
     std::min<std::uint64_t>(limit("coll_rooms", 2, 8), kCollSlots);  // likewise, with more bytes
 // Of what goes over a board only: small enough to be copied in while others copy out.
 inline const std::size_t kCollLocalChunk = limit("coll_local_chunk", 64, 32 * 1024);
-// What a rank gives to its neighbours lies on the board if it is no more than this for each; else they read it where
+// What a rank gives to its local peers lies on the board if it is no more than this for each; else they read it where
 // it is.
 inline const std::size_t kCollRow = limit("coll_row", 16, 4 * 1024);
 // Up to so many bytes in all lanes everybody combines everything.

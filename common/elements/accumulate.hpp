@@ -1,7 +1,7 @@
 // Accumulate: MPI's predefined operations on its predefined types, applied to memory that others
 // may be changing at the same time.
 //
-// Each location is changed by one mechanism, whoever comes here: a neighbour on the node, the target itself, its NI.
+// Each location is changed by one mechanism, whoever comes here: a local peer, the target itself, its NI.
 // Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are changed under the
 // window's lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU
 // atomics, with or without the lock, as long as anybody may come without it; else by plain vector loops under it.

@@ -4,12 +4,12 @@
 //   activity.note_use();       // somebody talks: from now on links are polled in every pass
 //   activity.leave_over();     // nothing will arrive for this: it has to be tried again in the next pass
 //   if (activity.take_left_over()) retry();                   // Turn
-//   switch (activity.may_keep(stream)) ...                    // a link: may a frame wait for the next one?
+//   switch (activity.may_batch(stream)) ...                    // a link: may a frame wait for the next one?
 //
 // Invariants: what is left over while the thread sleeps with armed links wakes it; who sends gets `watched`
-// only while the thread looks every kKeptFor at what links keep (tests/unit/engine/ni_thread/streams_test.cpp).
-// Threads: under the NI's lock, but is_unused(), note_use(), those of attendance, those of the watch, and
-// set_together().
+// only while the thread looks every kBatchedFor at what links have batched
+// (tests/unit/engine/ni_thread/streams_test.cpp). Threads: under the NI's lock, but is_unused(), note_use(), those of
+// attendance, those of the watch, and set_together().
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class NiThread;
 
 class Activity {
  public:
-  // `watches`: the thread can watch what links keep.
+  // `watches`: the thread can watch what links have batched.
   void set_thread(NiThread* thread, bool watches) noexcept {
     thread_ = thread;
     if (watches) watch_.store(Watch::off, std::memory_order_relaxed);
@@ -47,33 +47,34 @@ class Activity {
       wake_thread();
   }
   bool left_over() const noexcept { return left_over_; }
-  // Something is left over, or links keep frames back until the end of this turn.
-  bool has_afterwork() const noexcept { return left_over_ || kept_; }
+  // Something is left over, or links batch frames until the end of this turn.
+  bool has_afterwork() const noexcept { return left_over_ || batched_; }
   bool take_left_over() noexcept { return left_over_ && std::exchange(left_over_, false); }
 
   // --- Frames that links keep back ---
 
-  Keep may_keep(bool stream) noexcept {
+  Batch may_batch(bool stream) noexcept {
     if (driven_ || is_together()) {
-      kept_ = true;
-      return Keep::turn;
+      batched_ = true;
+      return Batch::turn;
     }
     const Watch watch = watch_.load(std::memory_order_relaxed);
-    if (watch == Watch::never) return Keep::never;
+    if (watch == Watch::never) return Batch::never;
     streams_.store(streams_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (watch == Watch::on) return Keep::watched;
+    if (watch == Watch::on) return Batch::watched;
     if (stream && watch == Watch::off) ask_for_watch();
-    return Keep::no;
+    return Batch::no;
   }
-  // By one thread of the host: it pushes at the end of a few sends what links keep of them. It writes this without the
-  // lock: what the NI's thread keeps because it has seen `true` was kept before the host, which has to write `false`
-  // first, enters the lock to push; and whoever enters it afterwards sees `false`, by the lock's own order.
+  // By one thread of the host: it pushes at the end of a few sends what links have batched of them. It writes this
+  // without the lock: what the NI's thread keeps because it has seen `true` was kept before the host, which has to
+  // write `false` first, enters the lock to push; and whoever enters it afterwards sees `false`, by the lock's own
+  // order.
   bool is_together() const noexcept { return together_.load(std::memory_order_relaxed); }
   void set_together(bool together) noexcept {
     together_.store(together, std::memory_order_relaxed);
   }
-  bool take_kept() noexcept { return std::exchange(kept_, false); }
-  // The thread, before each rest: whether it has to watch what links keep, for that has been asked for.
+  bool take_batched() noexcept { return std::exchange(batched_, false); }
+  // The thread, before each rest: whether it has to watch what links have batched, for that has been asked for.
   bool watches() noexcept {
     Watch asked = Watch::asked;
     return watch_.compare_exchange_strong(asked, Watch::on, std::memory_order_relaxed) ||
@@ -112,7 +113,7 @@ class Activity {
   std::atomic<std::uint64_t> streams_{0};
   std::atomic<bool> together_{false};
   bool left_over_ = false;
-  bool kept_ = false;
+  bool batched_ = false;
   bool driven_ = false;
   bool armed_ = false;
   NiThread* thread_ = nullptr;

@@ -95,7 +95,7 @@ class ReceiveWindow {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  // Those that change together are no neighbours: to pair them costs more instructions than it saves.
+  // Members that change together are not adjacent: one store for both took more instructions than two.
   std::uint32_t until_growth_;  // buffers still to be released
   std::uint32_t promised_;      // credits at the peer, in its frames under way, or on the way back
   std::uint32_t window_;

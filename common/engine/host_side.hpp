@@ -34,8 +34,8 @@ class HostSide final : public HostPort {
   void end_together() noexcept override {
     turn_.activity().set_together(false);
     const SendLock::Guard guard(lock_);
-    if (!turn_.activity().take_kept()) return;
-    for (const auto& link : turn_.links()) link->push();
+    if (!turn_.activity().take_batched()) return;
+    for (const auto& link : turn_.links()) link->flush();
   }
 
   Turn& turn_;

@@ -40,7 +40,7 @@ constexpr nanoseconds kBusyWakeUp = 80us;
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringNap = 100us;  // its core may fall asleep as well
-// Looks at what links keep back, which find that nothing was sent, until there are no more.
+// Looks at what links have batched, which find that nothing was sent, until there are no more.
 constexpr int kFruitlessWatches = 10;
 
 // `fixed`: passes in vain before a thread that sleeps between two, sleeps; and its sleeps.
@@ -223,13 +223,13 @@ NiThread::Woken NiThread::rest(nanoseconds time) noexcept {
   Activity& activity = turn_.activity();
   const nanoseconds begun = now();
   nanoseconds left = time;
-  nanoseconds look = kKeptFor;
+  nanoseconds look = kBatchedFor;
   while (activity.watches()) {
     const Woken woken = wait(std::min(left, look), false);
     const std::uint64_t streams = activity.streams();
     fruitless_watches_ = streams == streams_ ? fruitless_watches_ + 1 : 0;
     streams_ = streams;
-    look = turn_.push_kept(fruitless_watches_ >= kFruitlessWatches);
+    look = turn_.flush_batched(fruitless_watches_ >= kFruitlessWatches);
     left = time - (now() - begun);
     if (woken == Woken::by_wake || left <= 0ns || stop_.load(std::memory_order_acquire))
       return woken;

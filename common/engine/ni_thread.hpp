@@ -52,7 +52,7 @@ class NiThread {
   std::chrono::nanoseconds longest_rest() const noexcept;
   void own() noexcept;
   void be_idle(int fruitless) noexcept;
-  // Waits for wake() or the time, and meanwhile watches what links keep back, if that has been asked for.
+  // Waits for wake() or the time, and meanwhile watches what links have batched, if that has been asked for.
   Woken rest(std::chrono::nanoseconds time) noexcept;
   // Waits for wake(), for the time, and, with `links`, for what they were armed for.
   Woken wait(std::chrono::nanoseconds time, bool links) noexcept;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/choice.hpp"
-#include "engine/cables.hpp"
+#include "engine/link_kinds.hpp"
 #include "link/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
@@ -32,44 +32,44 @@ std::vector<std::string_view> split(std::string_view list) {
   return items;
 }
 
-bool names_no_link(const NiOptions& options) { return said(options.links) == default_links(); }
+bool names_no_link(const NiOptions& options) { return text_of(options.links) == default_links(); }
 
 // A list that excludes names none either: the same serves nodes that differ.
 bool names_no_device(const NiOptions& options) {
-  const std::string_view interfaces = said(options.interfaces);
-  return (interfaces.empty() || interfaces.front() == '^') && said(options.provider).empty();
+  const std::string_view interfaces = text_of(options.interfaces);
+  return (interfaces.empty() || interfaces.front() == '^') && text_of(options.provider).empty();
 }
 
 std::string quoted(std::string_view value) { return "'" + std::string(value) + "'"; }
 
 // An option is given that none of the links named heeds.
 std::string unheeded(const NiOptions& options, const lfc_text& option,
-                     bool (*heeds)(const Cable&)) {
-  const auto items = split(said(options.links));
+                     bool (*heeds)(const LinkKind&)) {
+  const auto items = split(text_of(options.links));
   const bool heeded = std::any_of(items.begin(), items.end(), [heeds](std::string_view item) {
-    return heeds(*find_cable(item));
+    return heeds(*find_link_kind(item));
   });
-  if (said(option).empty() || heeded) return {};
+  if (text_of(option).empty() || heeded) return {};
   return fault(options, option,
-               quoted(option) + " needs the link " + cable_names(" or ", heeds) +
-                   ", but links is " + quoted(said(options.links)));
+               quoted(option) + " needs the link " + link_kind_names(" or ", heeds) +
+                   ", but links is " + quoted(text_of(options.links)));
 }
 
 std::string find_fault_in_links(const NiOptions& options) {
   const std::string accepted = " (accepted: " + accepted_links() + ")";
-  const auto items = split(said(options.links));
+  const auto items = split(text_of(options.links));
   if (items.empty()) return fault(options, options.links, "none is named" + accepted);
   for (const std::string_view item : items) {
-    if (find_cable(item) == nullptr)
+    if (find_link_kind(item) == nullptr)
       return fault(options, options.links, "there is no link " + quoted(item) + accepted);
     if (std::count(items.begin(), items.end(), item) > 1)
       return fault(options, options.links, quoted(item) + " is named twice");
   }
   std::string found =
-      unheeded(options, options.provider, [](const Cable& cable) { return cable.heeds_provider; });
+      unheeded(options, options.provider, [](const LinkKind& kind) { return kind.heeds_provider; });
   if (!found.empty()) return found;
   return unheeded(options, options.interfaces,
-                  [](const Cable& cable) { return cable.heeds_interfaces; });
+                  [](const LinkKind& kind) { return kind.heeds_interfaces; });
 }
 
 }  // namespace
@@ -78,11 +78,11 @@ std::string find_fault(const NiOptions& options) {
   char text[256];
   const lfc_btl_parameters* const parameters = &options;
   if (!lfc_parameters_check(lfc_btl_parameter_table(), parameters, text, sizeof text)) return text;
-  if (options.upcalls && said(options.policy) == "single")
+  if (options.upcalls && text_of(options.policy) == "single")
     return fault(options, options.upcalls, "need the engine's thread, but policy is 'single'");
   PortRange ports;
   std::string problem;
-  if (!parse_ports(said(options.ports), ports, problem))
+  if (!parse_ports(text_of(options.ports), ports, problem))
     return fault(options, options.ports, problem);
   if (options.max_window < options.initial_window)
     return fault(options, options.max_window,
@@ -95,8 +95,8 @@ namespace {
 
 // Fills the part of the configuration that says who drives the NI; returns it in words.
 std::string decide_policy(const NiOptions& options, Config& config) {
-  const std::string_view policy = said(options.policy);
-  config.idle = *find_choice<Idle>(kIdleNames, said(options.idle));
+  const std::string_view policy = text_of(options.policy);
+  config.idle = *find_choice<Idle>(kIdleNames, text_of(options.idle));
   config.upcalls = options.upcalls;
   config.delay = std::chrono::microseconds(options.intr_delay);
   config.queue_memory = options.queue_memory;
@@ -105,22 +105,22 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   if (options.watch_interval != 0) {
     config.longest_rest = std::chrono::microseconds(options.watch_interval);
   } else {
-    config.longest_rest = watch_interval(cores, options.neighbours);
+    config.longest_rest = watch_interval(cores, options.local_processes);
     config.crowded_rest = kRareWatch;
   }
-  config.patience = absence(cores, options.neighbours);
+  config.patience = absence(cores, options.local_processes);
   // With a processor to spare the thread need not stay on its host's.
-  if (has_spare(cores, options.neighbours)) config.cpus = cores.allowed;
+  if (has_spare(cores, options.local_processes)) config.cpus = cores.allowed;
   config.policy = Policy::floating;
   if (policy == "auto") {
-    const Choice choice = choose_policy(cores, options.neighbours);
+    const Choice choice = choose_policy(cores, options.local_processes);
     if (!choice.floating) config.policy = Policy::single;
     return std::string("policy ") + (choice.floating ? "floating" : "single") +
            " (auto: " + choice.reason + ")";
   }
   if (policy == "floating") return "policy floating";
   const Place place =
-      place_thread(read_machine(cores.allowed), cores, options.neighbours, options.neighbour);
+      place_thread(read_machine(cores.allowed), cores, options.local_processes, options.local_rank);
   if (place.cpus.empty()) {
     std::string refusal = "policy fixed refused (" + place.reason + "), floating instead";
     if (options.notice != nullptr) options.notice(refusal);
@@ -143,7 +143,7 @@ std::string not_waking(const Ni& ni) {
 // Why links are not open: all links, the one of shared memory, and those to other nodes that every node should have.
 struct LeftOut {
   std::string all;
-  std::string neighbours;
+  std::string local_peers;
   std::string other_nodes;
 };
 
@@ -152,14 +152,14 @@ void add_reason(std::string& reasons, const std::string& reason) {
 }
 
 // False: it should be there, and `error` says why it is not.
-bool open_link(const Cable& cable, CableOpening& opening, LeftOut& left_out, std::string& error) {
+bool open_link(const LinkKind& kind, LinkOpening& opening, LeftOut& left_out, std::string& error) {
   const NiOptions& options = opening.options;
-  const bool optional = names_no_link(options) && cable.is_worth_trying != nullptr;
-  if (opening.full() || (optional && !cable.is_worth_trying(options))) return true;
+  const bool optional = names_no_link(options) && kind.is_worth_trying != nullptr;
+  if (opening.full() || (optional && !kind.is_worth_trying(options))) return true;
   opening.option_at_fault = &options.links;
   opening.why_not.clear();
-  if (cable.open(opening)) return true;
-  const std::string reason = std::string(cable.name) + ": " + opening.why_not;
+  if (kind.open(opening)) return true;
+  const std::string reason = std::string(kind.name) + ": " + opening.why_not;
   const bool tolerated = names_no_link(options) && names_no_device(options) &&
                          opening.option_at_fault == &options.links;
   if (!optional && !tolerated) {
@@ -168,11 +168,11 @@ bool open_link(const Cable& cable, CableOpening& opening, LeftOut& left_out, std
   }
   add_reason(left_out.all, reason);
   if (!optional)
-    add_reason(cable.name == "shm" ? left_out.neighbours : left_out.other_nodes, reason);
+    add_reason(kind.name == "shm" ? left_out.local_peers : left_out.other_nodes, reason);
   return true;
 }
 
-std::string describe(const CableOpening& opening, const std::string& left_out) {
+std::string describe(const LinkOpening& opening, const std::string& left_out) {
   const NiOptions& options = opening.options;
   std::string text = "links";
   for (const std::string& name : opening.open) text += " " + name;
@@ -218,18 +218,18 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   const std::string policy = decide_policy(options, config);
   auto ni = std::make_unique<Ni>(config);
 
-  CableOpening opening{options, config.policy, *ni};
+  LinkOpening opening{options, config.policy, *ni};
   LeftOut left_out;
-  for (const std::string_view name : split(said(options.links)))
-    if (!open_link(*find_cable(name), opening, left_out, error)) return nullptr;
+  for (const std::string_view name : split(text_of(options.links)))
+    if (!open_link(*find_link_kind(name), opening, left_out, error)) return nullptr;
   if (opening.open.empty()) {
     error = fault(options, options.links, "none can be opened: " + left_out.all);
     return nullptr;
   }
-  if (!left_out.neighbours.empty() && options.neighbours > 1 && options.detour != nullptr)
-    options.detour(opening.open.back(), left_out.neighbours);
+  if (!left_out.local_peers.empty() && options.local_processes > 1 && options.detour != nullptr)
+    options.detour(opening.open.back(), left_out.local_peers);
   // One rank of a node prints it.
-  if (!left_out.other_nodes.empty() && options.other_nodes && options.neighbour == 0 &&
+  if (!left_out.other_nodes.empty() && options.other_nodes && options.local_rank == 0 &&
       options.notice != nullptr)
     options.notice("this node reaches no other one: " + left_out.other_nodes);
   if (config.policy != Policy::single) notes = not_waking(*ni);

@@ -1,5 +1,5 @@
 // open_ni: makes an engine (NI) from options given as text and numbers. Which kinds of links
-// there are says engine/cables.hpp alone.
+// there are says engine/link_kinds.hpp alone.
 //
 //   NiOptions options;
 //   options.name = {job, rank};
@@ -24,8 +24,8 @@
 
 namespace lfc {
 
-// The kinds of links (engine/cables.hpp): those used when none is named, as `links` takes them; all that it accepts;
-// and what each of them reaches, for the user.
+// The kinds of links (engine/link_kinds.hpp): those used when none is named, as `links` takes them; all that it
+// accepts; and what each of them reaches, for the user.
 std::string default_links();
 std::string accepted_links();
 std::string explained_links();
@@ -34,17 +34,17 @@ inline constexpr std::array kPolicyNames{"single", "fixed", "floating", "auto"};
 inline constexpr std::array kIdleNames{"spin", "yield", "backoff", "block"};  // of enum Idle
 
 // A text that nobody gave may be no text at all.
-inline std::string_view said(lfc_text text) noexcept { return text == nullptr ? "" : text; }
+inline std::string_view text_of(lfc_text text) noexcept { return text == nullptr ? "" : text; }
 
 // What the user may say stands in lfc/parameters/btl_lfc.def, with defaults and bounds.
 struct NiOptions : lfc_btl_parameters {
   NiOptions() noexcept;  // the defaults
   ProcessName name;
-  bool threads = false;          // several threads call at the same time
-  std::uint32_t neighbours = 1;  // processes of the job on this node, this one included
-  std::uint32_t neighbour = 0;   // which of them this one is, from 0
-  bool other_nodes = true;       // the job has processes there
-  // Told when neighbours do not reach each other by shared memory: what they use instead, and why.
+  bool threads = false;               // several threads call at the same time
+  std::uint32_t local_processes = 1;  // processes of the job on this node, this one included
+  std::uint32_t local_rank = 0;       // which of them this one is, from 0
+  bool other_nodes = true;            // the job has processes there
+  // Told when local peers do not reach each other by shared memory: what they use instead, and why.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;
   // Receives one line for the user when a link cannot do all it should. Lines that are alike up to their first ": " are
   // one notice, of which each node prints the first line.

@@ -112,11 +112,11 @@ PeerId PeerTable::admit(Link& link, const Address& from) {
   return peer.id;
 }
 
-const Address* PeerTable::published(const Address& said) const noexcept {
-  const PeerId known = find(said.identity().name);
+const Address* PeerTable::published(const Address& claimed) const noexcept {
+  const PeerId known = find(claimed.identity().name);
   if (known == kNoPeer) return nullptr;
   const Address& address = at(known).address;
-  const bool same_process = address.identity().tag == said.identity().tag;
+  const bool same_process = address.identity().tag == claimed.identity().tag;
   return same_process && address.has_key() ? &address : nullptr;
 }
 

@@ -70,7 +70,7 @@ class PeerTable {
   // A process that talks to us on `link`; kNoPeer: it is refused.
   PeerId admit(Link& link, const Address& from);
   // What the process that says this of itself has published; null: that is not known here.
-  const Address* published(const Address& said) const noexcept;
+  const Address* published(const Address& claimed) const noexcept;
 
   // Connects it, by the next link if the chosen one cannot. False: it is lost.
   bool connect(Peer& peer) { return peer.state == Peer::State::connected || connect_anew(peer); }

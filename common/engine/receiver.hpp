@@ -55,10 +55,12 @@ class Receiver final : public FrameSink {
   void on_placed(PeerId peer, Meta meta, const Placing& frame) override;
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
-  const Address* published(const Address& said) const override { return peers_.published(said); }
+  const Address* published(const Address& claimed) const override {
+    return peers_.published(claimed);
+  }
   bool on_unanswered(PeerId peer, Link& link, std::string_view why) override;
   void on_broken(PeerId peer, Link& link, std::string_view why) override;
-  Keep may_keep(bool stream) noexcept override { return activity_.may_keep(stream); }
+  Batch may_batch(bool stream) noexcept override { return activity_.may_batch(stream); }
 
   bool arrived(Peer& peer, FrameType type, std::uint32_t credits);
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);

@@ -90,7 +90,7 @@ void RemoteOrigin::atomic(PeerId id, const AtomicRequest& request, std::uint64_t
 
 void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHandle* local,
                             std::uint64_t address, const RegionHandle& remote, std::size_t size,
-                            Operation* operation, bool announced) {
+                            Operation* operation, bool by_rts) {
   {
     const SendLock::Guard guard(lock_);
     Peer& peer = peers_.at(id);
@@ -105,7 +105,7 @@ void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const 
         op.native = true;
         op.remote_link = remote.links[peer.link_index];
         op.local_link = local != nullptr ? local->links[peer.link_index] : LinkRegion{};
-        if (announced && peer.link->traits().either_way) ways_.choose(op);
+        if (by_rts && peer.link->traits().either_way) ways_.choose(op);
       }
       sender_.post(peer, peer.waiting, op);
     }

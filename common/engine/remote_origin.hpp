@@ -89,7 +89,7 @@ class RemoteOrigin final : public MemoryPort,
                   const RegionHandle& remote, std::size_t size, Operation* operation);
   void transfer(PeerId peer, RemoteOp::Type type, void* memory, const RegionHandle* local,
                 std::uint64_t address, const RegionHandle& remote, std::size_t size,
-                Operation* operation, bool announced = false);
+                Operation* operation, bool by_rts = false);
   bool transfer_at_once(PeerId id, RemoteOp::Type type, void* memory, std::uint64_t address,
                         const RegionHandle& remote, std::size_t size) noexcept;
   Sender::Step send_native(Peer& peer, RemoteOp& op);

@@ -31,6 +31,7 @@
 
 #include "link/link.hpp"
 #include "wire/frame.hpp"
+#include "wire/verdict.hpp"
 
 namespace lfc {
 
@@ -47,16 +48,10 @@ enum class ServiceId : std::uint8_t {
 };
 inline constexpr std::size_t kServices = static_cast<std::size_t>(ServiceId::count_);
 constexpr std::size_t service_index(ServiceId id) noexcept { return static_cast<std::size_t>(id); }
-// Bytes of a `service_ack`.
-inline constexpr std::size_t kServiceAckRoom = 32;
 
 class Service {
  public:
-  enum class Verdict : std::uint8_t {
-    release,    // dealt with: the receive buffer is free
-    hold,       // ServicePort::release() or ack() follows, or has been called already
-    malformed,  // the peer breaks the protocol: its connection is closed
-  };
+  using Verdict = lfc::Verdict;
 
   virtual ~Service() = default;
   // A frame arrived; `type` is service, service_data or service_ack; only a `service` frame has a

@@ -63,14 +63,14 @@ class ServicePort {
   // The same of whoever has this address; 0: it is malformed. Without Access as well.
   virtual std::size_t max_payload_of(const Address& address) const noexcept = 0;
 
-  // Ni::try_send() of a message that a frame of type `service` follows, or push().
-  virtual bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,
+  // Ni::try_send() of a message that a frame of type `service` follows, or flush().
+  virtual bool try_send_rts(PeerId peer, std::uint8_t tag, const Slice* slices,
                             int count) noexcept = 0;
   // Sends a frame of type `service` now, or does nothing and returns false: no credit, no room, or others wait. `more`:
-  // of Meta; push() follows, if the next frame does not.
+  // of Meta; flush() follows, if the next frame does not.
   virtual bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
                         bool more = false) noexcept = 0;
-  virtual void push(PeerId peer) noexcept = 0;
+  virtual void flush(PeerId peer) noexcept = 0;
   // Sends as soon as possible a frame of type `service` or `service_data`; message.type says which, message.tag
   // is the service's id. done() is called by the control program, with Access held.
   virtual void post(PeerId peer, Message& message) = 0;

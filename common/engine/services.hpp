@@ -48,14 +48,14 @@ class Services final : public ServicePort, private PeerTable::Watcher {
     return lfc::max_payload_of(address);
   }
 
-  bool try_announce(PeerId peer, std::uint8_t tag, const Slice* slices,
+  bool try_send_rts(PeerId peer, std::uint8_t tag, const Slice* slices,
                     int count) noexcept override {
     return sender_.try_message_with_more(peers_.at(peer), tag, slices, count);
   }
   bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
                 bool more = false) noexcept override;
-  void push(PeerId peer) noexcept override {
-    if (Link* link = peers_.at(peer).link; link != nullptr) link->push();
+  void flush(PeerId peer) noexcept override {
+    if (Link* link = peers_.at(peer).link; link != nullptr) link->flush();
   }
   void post(PeerId peer, Message& message) override;
   bool try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept override;

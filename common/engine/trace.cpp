@@ -43,8 +43,10 @@ class TracedLink final : public Link {
     return status;
   }
   int poll() noexcept override { return link_->poll(); }
-  void push() noexcept override { link_->push(); }
-  std::chrono::nanoseconds kept_since() const noexcept override { return link_->kept_since(); }
+  void flush() noexcept override { link_->flush(); }
+  std::chrono::nanoseconds batched_since() const noexcept override {
+    return link_->batched_since();
+  }
   void wait_fds(std::vector<int>& out) const override { link_->wait_fds(out); }
   Armed arm() noexcept override { return link_->arm(); }
   void disarm() noexcept override { link_->disarm(); }

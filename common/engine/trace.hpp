@@ -53,8 +53,8 @@ class Trace final : public std::enable_shared_from_this<Trace>, private FrameSin
  private:
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   PeerId on_connect(Link& link, const Address& from) override;
-  const Address* published(const Address& said) const override { return to_.published(said); }
-  Keep may_keep(bool stream) noexcept override { return to_.may_keep(stream); }
+  const Address* published(const Address& claimed) const override { return to_.published(claimed); }
+  Batch may_batch(bool stream) noexcept override { return to_.may_batch(stream); }
   bool on_unanswered(PeerId peer, Link& link, std::string_view why) override {
     return to_.on_unanswered(peer, outer(link), why);
   }

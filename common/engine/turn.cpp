@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kLongestTurn{1};
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
 
-void push(const std::vector<std::unique_ptr<Link>>& links) noexcept {
-  for (const auto& link : links) link->push();
+void flush(const std::vector<std::unique_ptr<Link>>& links) noexcept {
+  for (const auto& link : links) link->flush();
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void Turn::do_afterwork() noexcept {
     parts_.sender.retry_all();
     parts_.services.run();
   }
-  if (activity_.take_kept()) push(links());
+  if (activity_.take_batched()) flush(links());
 }
 
 // --- The host ---
@@ -154,7 +154,7 @@ Watchdog::Outcome Turn::claim() noexcept {
   }
   activity_.set_driven(true);
   parts_.receiver.host().set_away(true);
-  if (!settling_) disarm_links();  // else its announcement has to stand until something is found
+  if (!settling_) disarm_links();  // else the word has to stay armed until something is found
   return Watchdog::Outcome::more;
 }
 
@@ -218,20 +218,20 @@ int Turn::take_short_turn() noexcept {
   return events + serve_host_if_asked();
 }
 
-std::chrono::nanoseconds Turn::push_kept(bool last) noexcept {
+std::chrono::nanoseconds Turn::flush_batched(bool last) noexcept {
   const std::chrono::nanoseconds now = Clock::now().time_since_epoch();
-  std::chrono::nanoseconds rest = last ? std::chrono::nanoseconds(0) : kKeptFor;
+  std::chrono::nanoseconds rest = last ? std::chrono::nanoseconds(0) : kBatchedFor;
   for (const auto& link : links()) {
-    const std::chrono::nanoseconds since = link->kept_since();
-    if (since.count() != 0) rest = std::min(rest, since + kKeptFor - now);
+    const std::chrono::nanoseconds since = link->batched_since();
+    if (since.count() != 0) rest = std::min(rest, since + kBatchedFor - now);
   }
   if (rest.count() > 0) return rest;
   if (lock_.try_claim()) {
-    push(links());
+    flush(links());
     if (last) activity_.end_watch();
     lock_.release_claim();
   }
-  return kKeptFor;
+  return kBatchedFor;
 }
 
 // Busy when one link is: then none is armed.

@@ -77,9 +77,9 @@ class Turn {
     if (activity_.is_attended()) ++looks_;
     return lock_.visits() + (looks_ << 40) + (activity_.streams() << 20);
   }
-  // Writes what links have kept back for long enough, unless the host is inside, who does so himself; `last`: nothing
+  // Writes what links have batched for long enough, unless the host is inside, who does so himself; `last`: nothing
   // is kept from now on. Returns how long that will do.
-  std::chrono::nanoseconds push_kept(bool last) noexcept;
+  std::chrono::nanoseconds flush_batched(bool last) noexcept;
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
   const Config& config() const noexcept { return config_; }
   Counters& counters() noexcept { return counters_; }

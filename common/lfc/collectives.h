@@ -28,8 +28,8 @@ extern "C" {
 typedef struct lfc_coll_communicator lfc_coll_communicator;
 
 struct lfc_coll_options {
-  struct lfc_coll_parameters said; /* by the user */
-  bool crowded;                    /* more ranks than cores on this node: waiting gives way */
+  struct lfc_coll_parameters parameters; /* by the user */
+  bool crowded;                          /* more ranks than cores on this node: waiting gives way */
   int (*progress)(void); /* Open MPI's, for a rank that waits: may give its processor away */
   int (*attend)(void);   /* the same for one that waits for nobody: keeps its processor */
 };

@@ -1,7 +1,7 @@
 /* LFC: all that C sees of liblfc, and the only header that the components of Open MPI include of it.
  *
  * C cannot see C++ classes, and C++ cannot see Open MPI's headers (5.0 uses C11 _Atomic): this is the line between
- * them. No exception crosses it. Behind it is common/face/, one source for each of these:
+ * them. No exception crosses it. Behind it is common/c_api/, one source for each of these:
  *
  *   lfc/messages.h      the engine itself: open, peers, messages, remote memory, counters (btl lfc)
  *   lfc/windows.h       MPI's windows (osc neon)

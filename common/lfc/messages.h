@@ -57,16 +57,17 @@ struct lfc_host {
   void (*broken)(void* endpoint, const char* why);
   /* One line for the user. */
   void (*notice)(const char* line);
-  /* Neighbours do not reach each other by shared memory: what they use instead, and why. */
+  /* Local peers do not reach each other by shared memory: what they use instead, and why. */
   void (*detour)(const char* link, const char* why);
 };
 
 struct lfc_options {
-  struct lfc_btl_parameters said; /* by the user */
+  struct lfc_btl_parameters parameters; /* by the user */
   uint32_t job, rank;
-  bool threads;                   /* several threads call at the same time */
-  unsigned neighbours, neighbour; /* processes of the job on this node; which of them this is */
-  bool other_nodes;               /* the job has processes there */
+  bool threads; /* several threads call at the same time */
+  unsigned local_processes,
+      local_rank;   /* processes of the job on this node; which of them this is */
+  bool other_nodes; /* the job has processes there */
 };
 
 /* Of messages, for ob1. */
@@ -105,8 +106,8 @@ void lfc_adapter_remove_peer(lfc_adapter* adapter, uint32_t peer);
 LFC_SHORT_PATH bool lfc_adapter_try_send(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
                                          const struct lfc_slice* slices, int count);
 /* Likewise, when lfc_adapter_push() follows: they may leave together. */
-bool lfc_adapter_try_announce(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
-                              const struct lfc_slice* slices, int count);
+bool lfc_adapter_try_rts(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
+                         const struct lfc_slice* slices, int count);
 /* Sends as soon as possible; the bytes stay untouched until host.sent(), which is called from here only
  * if the peer is lost. */
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag,
@@ -129,13 +130,13 @@ bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, voi
                        const void* remote, size_t size, lfc_operation* operation);
 /* Whether a link pins or maps memory to register it, so that a registration is worth keeping. */
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter);
-/* `local` may be NULL. `remote` need not be aligned. `announced`: of a message, by whichever way is faster. */
+/* `local` may be NULL. `remote` need not be aligned. `by_rts`: of a message, by whichever way is faster. */
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation);
 void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
-                     bool announced, lfc_operation* operation);
+                     bool by_rts, lfc_operation* operation);
 /* width is 4 or 8; the old value goes to `result` unless that is NULL. */
 void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, enum lfc_atomic op, int width,
                         uint64_t operand, uint64_t compare, uint64_t address, const void* remote,

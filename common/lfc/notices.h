@@ -18,9 +18,9 @@ extern "C" {
 bool lfc_first_of_node(uint32_t job, const char* what);
 
 /* Whether a process prints what the parameter `verbose` asks for: one of each node does from 1 on, all do from 2 on.
- * `neighbour`: its number among those of its node, from 0. */
-static inline bool lfc_is_verbose(unsigned verbose, unsigned neighbour) {
-  return verbose > (neighbour == 0 ? 0u : 1u);
+ * `local_rank`: its number among those of its node, from 0. */
+static inline bool lfc_is_verbose(unsigned verbose, unsigned local_rank) {
+  return verbose > (local_rank == 0 ? 0u : 1u);
 }
 
 #ifdef __cplusplus

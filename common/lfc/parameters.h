@@ -1,10 +1,10 @@
 /* Parameters: what the user may say to each component: one table for each, of which everything else is made.
  *
- *   static struct lfc_coll_parameters said;
+ *   static struct lfc_coll_parameters parameters;
  *   const struct lfc_parameter_table* table = lfc_coll_parameter_table();
- *   lfc_parameters_reset(table, &said);                 // the defaults
- *   for (size_t i = 0; i < table->count; ++i) ...       // a front end offers table->rows[i] and stores what is said
- *   if (!lfc_parameters_check(table, &said, text, sizeof text))
+ *   lfc_parameters_reset(table, &values);                 // the defaults
+ *   for (size_t i = 0; i < table->count; ++i) ...       // a front end offers table->rows[i] and stores what is values
+ *   if (!lfc_parameters_check(table, &values, text, sizeof text))
  *     complain(text);                                   // "fan: 17 (accepted: 0 to 16)"
  *
  * To add a parameter: a row in parameters/COMPONENT.def makes the member here, its default, the check of its bounds and
@@ -15,7 +15,7 @@
  *
  * with the type unsigned, size_t, bool or lfc_text; accepted: any, from(1, 16), at_least(1), powers_of_two(16, 64) or
  * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are
- * C++ and seen by face/parameters.cpp alone. *Held by* tests/unit/face/parameters_test.cpp, tests/fault/bad_input.sh.
+ * C++ and seen by c_api/parameters.cpp alone. *Held by* tests/unit/c_api/parameters_test.cpp, tests/fault/bad_input.sh.
  *
  * Ownership: texts belong to who stores them, and live as long as they are used; NULL is the empty text. Threads: the
  * functions read only, but for what is reset.
@@ -71,19 +71,19 @@ const struct lfc_parameter_table* lfc_coll_parameter_table(void);
 const struct lfc_parameter_table* lfc_osc_parameter_table(void);
 const struct lfc_parameter_table* lfc_part_parameter_table(void);
 
-void lfc_parameters_reset(const struct lfc_parameter_table* table, void* said);
+void lfc_parameters_reset(const struct lfc_parameter_table* table, void* values);
 /* False: `text` is one line that begins with the name of a parameter whose value is not accepted. */
-bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* said, char* text,
+bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* values, char* text,
                           size_t text_size);
-/* Which of its words the text is, from 0; `member` is that of `said`, and its value is accepted. */
-size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* said,
+/* Which of its words the text is, from 0; `member` is that of `values`, and its value is accepted. */
+size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* values,
                             const lfc_text* member);
 /* What is accepted, in words; empty: everything. */
 void lfc_parameter_accepted(const struct lfc_parameter* row, char* text, size_t text_size);
 /* Which of the names somebody meant who wrote another one; `count`: none of them is near. */
 size_t lfc_nearest_name(const char* const* names, size_t count, const char* written);
-/* What the user calls this member of `said`. */
-const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* said,
+/* What the user calls this member of `values`. */
+const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* values,
                                const void* member);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-/* Windows: MPI's windows (lfc::Windows) as the C code of `osc neon` sees them.
+/* Windows: MPI's windows (lfc::WindowService) as the C code of `osc neon` sees them.
  *
- * The meaning of each call is that of its namesake in common/services/windows/windows.hpp.
+ * The meaning of each call is that of its namesake in common/services/windows/window_service.hpp.
  *
  *   if (!lfc_rma_open(&host)) return;                            no NI is open
  *   struct lfc_rma_shape shape = {.flavor = LFC_RMA_ALLOCATE, .size = bytes,
  *                                 .rank = me, .ranks = n};
  *   lfc_rma_window *window = lfc_rma_window_create(&shape);
  *   allgather(lfc_rma_window_facts(window), lfc_rma_facts_size(), all);
- *   lfc_rma_window_connect(window, all, peers, neighbours);
+ *   lfc_rma_window_connect(window, all, peers, local_peers);
  *   lfc_rma_put(window, target, &origin, &there, NULL);
  */
 #ifndef LFC_WINDOWS_H
@@ -64,7 +64,7 @@ bool lfc_rma_open(const struct lfc_rma_host* host);
 void lfc_rma_close(void);
 int lfc_rma_serve(void);
 
-/* One piece of memory that all neighbours map, for shared windows. NULL: the kernel refuses. */
+/* One piece of memory that all local peers map, for shared windows. NULL: the kernel refuses. */
 lfc_rma_segment* lfc_rma_segment_create(size_t size);
 lfc_rma_segment* lfc_rma_segment_open(const void* name);
 const void* lfc_rma_segment_name(const lfc_rma_segment* segment);
@@ -88,7 +88,7 @@ void* lfc_rma_window_memory(lfc_rma_window* window);
 size_t lfc_rma_facts_size(void);
 const void* lfc_rma_window_facts(lfc_rma_window* window);
 bool lfc_rma_window_connect(lfc_rma_window* window, const void* facts, const uint32_t* peers,
-                            const bool* neighbours);
+                            const bool* local_peers);
 void lfc_rma_window_close_segment(lfc_rma_window* window);
 bool lfc_rma_window_all_mapped(lfc_rma_window* window);
 /* What MPI_Win_shared_query wants; false when that rank's memory is not mapped here. */

@@ -24,7 +24,7 @@
 
 #include "base/bytes.hpp"
 #include "machine/file_descriptor.hpp"
-#include "machine/neighbour.hpp"
+#include "machine/local_peer.hpp"
 
 namespace lfc {
 namespace {

@@ -27,7 +27,7 @@ struct Interface {
   IpAddress address;
   unsigned prefix = 0;    // bits of the network part
   unsigned megabits = 0;  // speed the device claims; 0: it does not say
-  bool running = false;   // up, and its cable is in
+  bool running = false;   // up, and it has a carrier
   bool gateway = false;   // a route of this family leads from it to a gateway
   bool standard = false;  // the default route of this family does
   bool tunnel = false;    // it leads to one other end only, as tunnels and modems do

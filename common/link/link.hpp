@@ -1,8 +1,8 @@
-// Link: a cable between engines. It moves frames in order per ordered pair of
+// Link: a link between engines. It moves frames in order per ordered pair of
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
 // One class per kind (loop, shm, tcp, verbs, bond, ofi, sim), in a folder of its own; the NI owns the links, and is
-// their FrameSink. What kind of cable it is each says in its traits (link/traits.hpp).
+// their FrameSink. What kind of link it is each says in its traits (link/traits.hpp).
 //
 //   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);
@@ -74,16 +74,16 @@ struct LinkRegion {
 
 class RingReader;
 
-// For how long a link may keep frames back, to let them leave together with those that follow.
-enum class Keep : std::uint8_t {
+// For how long a link may batch frames, to let them leave together with those that follow.
+enum class Batch : std::uint8_t {
   never,    // they leave at once, and there is no need to ask again soon
   no,       // likewise, this time
-  turn,     // until push(), which ends the turn of the control program that is under way
-  watched,  // until push(), which somebody calls soon after the time that kept_since() tells
+  turn,     // until flush(), which ends the turn of the control program that is under way
+  watched,  // until flush(), which somebody calls soon after the time that batched_since() tells
 };
 
 // What is watched is written when it is older, at the next opportunity.
-inline constexpr std::chrono::microseconds kKeptFor{20};
+inline constexpr std::chrono::microseconds kBatchedFor{20};
 
 // A large `service` frame that is coming: its first bytes, how many of those after them have landed in their place, and
 // how many are still to come.
@@ -114,15 +114,15 @@ class FrameSink {
   virtual PeerId on_connect(class Link& link, const Address& from) = 0;
   // The address, with its key, that the process has published which says of itself that it has this
   // one; null when it is not known.
-  virtual const Address* published(const Address& /*said*/) const { return nullptr; }
-  // Asked before a frame is kept back. `stream`: there have been many in a row, so it would be worth watching.
-  virtual Keep may_keep(bool /*stream*/) noexcept { return Keep::never; }
+  virtual const Address* published(const Address& /*claimed*/) const { return nullptr; }
+  // Asked before a frame is batched. `stream`: there have been many in a row, so it would be worth watching.
+  virtual Batch may_batch(bool /*stream*/) noexcept { return Batch::never; }
   // Nobody has answered connect(), and nothing has been sent. True: another link carries what is for `peer`, and
   // this one forgets it, as by close(). False: it goes on asking.
   virtual bool on_unanswered(PeerId /*peer*/, class Link& /*link*/, std::string_view /*why*/) {
     return false;
   }
-  // The channel to or from `peer` is gone and stays so.
+  // The connection to or from `peer` is gone and stays so.
   virtual void on_broken(PeerId peer, Link& link, std::string_view why) = 0;
 };
 
@@ -172,12 +172,12 @@ class Link {
   // Bounded: at most about 64 frames per call, fair among peers.
   virtual int poll() noexcept = 0;
 
-  // --- Frames kept back (Keep). Optional. ---
+  // --- Batched frames (Batch). Optional. ---
 
-  // Writes what is kept back, as poll() does first of all.
-  virtual void push() noexcept {}
+  // Writes what is batched, as poll() does first of all.
+  virtual void flush() noexcept {}
   // Since when the oldest of it is, by steady_clock; 0: nothing is. May be called by any thread.
-  virtual std::chrono::nanoseconds kept_since() const noexcept {
+  virtual std::chrono::nanoseconds batched_since() const noexcept {
     return std::chrono::nanoseconds(0);
   }
 

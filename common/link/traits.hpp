@@ -1,4 +1,4 @@
-// LinkTraits: what kind of cable a link is. Said once, by the link itself; whoever chooses a way asks for the property
+// LinkTraits: what kind of link a link is. Said once, by the link itself; whoever chooses a way asks for the property
 // that matters, never for a name.
 //
 //   class NullLink final : public Link {

@@ -112,12 +112,12 @@ std::unique_ptr<Bell> Bell::create(BellState& state, std::string& why_not) {
   return nullptr;
 }
 
-bool Bell::announce() noexcept {
-  const bool first = state_.word.announce();
+bool Bell::arm() noexcept {
+  const bool first = state_.word.arm();
   full_fence();
   const Clock::time_point now = Clock::now();
-  if (first) announced_ = now;
-  return now - announced_ >= SleepWord::kSettling;
+  if (first) armed_at_ = now;
+  return now - armed_at_ >= SleepWord::kSettling;
 }
 
 void Bell::withdraw() noexcept {

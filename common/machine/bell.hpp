@@ -1,14 +1,14 @@
 // Bell: wakes a process that sleeps, from another process of the node.
 //
-// The owner of a segment sleeps on a datagram socket whose name is in no file system; a neighbour sends a byte there,
-// but only while the segment announces that the owner sleeps. A sender to an owner that is awake pays one load of a
-// line that hardly ever changes. All neighbours of a process are rung from one socket: no descriptor for each of them.
+// The owner of a segment sleeps on a datagram socket whose name is in no file system; a local peer sends a byte there,
+// but only while the segment says that the owner sleeps. A sender to an owner that is awake pays one load of a
+// line that hardly ever changes. All local peers of a process are rung from one socket: no descriptor for each of them.
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
-//   const bool settled = bell->announce();                         // I sleep ...
+//   const bool settled = bell->arm();                         // I sleep ...
 //   if (work is there) bell->withdraw();                           // ... unless there is work
-//   else poll(bell->fd(), settled ? for ever : SleepWord::kSettling);   // not settled: announce and look again
-//   BellCord cord(state);                                          // neighbour
+//   else poll(bell->fd(), settled ? for ever : SleepWord::kSettling);   // not settled: arm and look again
+//   BellCord cord(state);                                          // local peer
 //   send(); if (cord) cord.pull();
 //
 // That no wake-up is lost: sync/sleep_word.hpp. Anybody in the network namespace may ring: the owner looks, and finds
@@ -44,10 +44,10 @@ class Bell {
 
   // Readable once somebody has rung.
   int fd() const noexcept { return socket_.get(); }
-  // From now on neighbours ring. The owner must look for earlier frames after this call. A second call without a
-  // withdrawal between continues the first announcement. True: it is settled, and a look from now on also finds the
-  // frames of neighbours that have missed the announcement.
-  bool announce() noexcept;
+  // From now on local peers ring. The owner must look for earlier frames after this call. A second call without a
+  // withdrawal between continues the first arming. True: it is settled, and a look from now on also finds the
+  // frames of local peers that have missed the armed word.
+  bool arm() noexcept;
   // No longer, and forgets that they did.
   void withdraw() noexcept;
 
@@ -57,7 +57,7 @@ class Bell {
 
   BellState& state_;
   FileDescriptor socket_;
-  Clock::time_point announced_;
+  Clock::time_point armed_at_;
 };
 
 class BellCord {

@@ -98,13 +98,13 @@ Cores count_cores() {
   return cores;
 }
 
-bool has_spare(const Cores& cores, unsigned neighbours) noexcept {
-  return cores.usable() > static_cast<int>(neighbours);
+bool has_spare(const Cores& cores, unsigned local_processes) noexcept {
+  return cores.usable() > static_cast<int>(local_processes);
 }
 
-std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept {
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned local_processes) noexcept {
   using std::chrono::microseconds;
-  return has_spare(cores, neighbours) ? microseconds(200) : kRareWatch;
+  return has_spare(cores, local_processes) ? microseconds(200) : kRareWatch;
 }
 
 bool is_crowded(std::string_view loadavg, long processors) noexcept {
@@ -130,18 +130,18 @@ bool is_crowded() noexcept {
          is_crowded({text.data(), static_cast<std::size_t>(size)}, ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept {
+std::chrono::microseconds absence(const Cores& cores, unsigned local_processes) noexcept {
   using std::chrono::microseconds;
-  const bool short_of = static_cast<int>(neighbours) > cores.usable();
+  const bool short_of = static_cast<int>(local_processes) > cores.usable();
   return short_of ? microseconds(20'000) : microseconds(0);
 }
 
-Choice choose_policy(const Cores& cores, unsigned neighbours) {
+Choice choose_policy(const Cores& cores, unsigned local_processes) {
   const auto usable = static_cast<unsigned>(cores.usable());
-  const std::string where = std::to_string(neighbours) +
-                            (neighbours == 1 ? " process on " : " processes on ") +
+  const std::string where = std::to_string(local_processes) +
+                            (local_processes == 1 ? " process on " : " processes on ") +
                             std::to_string(usable) + (usable == 1 ? " processor" : " processors");
-  if (neighbours > usable)
+  if (local_processes > usable)
     return {false, where + ": a wake-up would take the processor from another process"};
   return {true, where};
 }

@@ -1,4 +1,4 @@
-// Cores: how many processors this process and its neighbours on the node may use together, and what
+// Cores: how many processors this process and its local peers may use together, and what
 // that means for the policy. Without hwloc, in microseconds: for every start.
 //
 //   Cores cores = count_cores();                  // {allowed 8, bound 1}
@@ -33,11 +33,11 @@ struct Choice {
   std::string reason;
 };
 // Whether there are more processors than processes that compute.
-bool has_spare(const Cores& cores, unsigned neighbours) noexcept;
+bool has_spare(const Cores& cores, unsigned local_processes) noexcept;
 // The longest time between two looks of `floating`'s thread whether its host is still in MPI. A look
 // costs some microseconds, of the host itself unless a processor is to spare: every millisecond, it was
 // seen to make short messages slower by a twentieth.
-std::chrono::microseconds watch_interval(const Cores& cores, unsigned neighbours) noexcept;
+std::chrono::microseconds watch_interval(const Cores& cores, unsigned local_processes) noexcept;
 // Where none is to spare.
 inline constexpr std::chrono::microseconds kRareWatch{5000};
 
@@ -50,9 +50,9 @@ bool is_crowded(std::string_view loadavg, long processors) noexcept;
 
 // How long a process must not have polled to count as computing. Where processors are short it may wait
 // for one meanwhile, inside MPI: some time slices of others.
-std::chrono::microseconds absence(const Cores& cores, unsigned neighbours) noexcept;
+std::chrono::microseconds absence(const Cores& cores, unsigned local_processes) noexcept;
 
 // `auto`: floating where a wake-up can pay, single where every processor is taken twice.
-Choice choose_policy(const Cores& cores, unsigned neighbours);
+Choice choose_policy(const Cores& cores, unsigned local_processes);
 
 }  // namespace lfc

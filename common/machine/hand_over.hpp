@@ -1,5 +1,5 @@
-// HandOver: how a neighbour that may not open this process's memory as /proc/PID/fd/FD gets it all the same: it asks at
-// a socket whose name is in no file system, and the descriptor is sent to it. That is so between user namespaces and
+// HandOver: how a local peer that may not open this process's memory as /proc/PID/fd/FD gets it all the same: it asks
+// at a socket whose name is in no file system, and the descriptor is sent to it. That is so between user namespaces and
 // pid namespaces (a container for each rank), for programs that are not dumpable, and where /proc does not show them.
 //
 //   hand_over::offer(name, file);              // what may be asked for, as long as `file` lives

@@ -71,14 +71,14 @@ Machine read_machine(const std::vector<int>& allowed) {
   return machine;
 }
 
-Place place_thread(const Machine& machine, const Cores& cores, unsigned neighbours,
-                   unsigned neighbour) {
+Place place_thread(const Machine& machine, const Cores& cores, unsigned local_processes,
+                   unsigned local_rank) {
   const std::size_t count = machine.cores.size();
-  const std::string where = std::to_string(neighbours) +
-                            (neighbours == 1 ? " process on " : " processes on ") +
+  const std::string where = std::to_string(local_processes) +
+                            (local_processes == 1 ? " process on " : " processes on ") +
                             std::to_string(count) + (count == 1 ? " core" : " cores");
   if (count == 0) return {{}, "hwloc cannot tell the cores of this machine"};
-  if (cores.quota > 0 && cores.quota < static_cast<int>(2 * neighbours))
+  if (cores.quota > 0 && cores.quota < static_cast<int>(2 * local_processes))
     return {{}, where + ", and the control group grants " + std::to_string(cores.quota)};
 
   const std::optional<std::size_t> own = own_core(machine, cores);
@@ -92,10 +92,10 @@ Place place_thread(const Machine& machine, const Cores& cores, unsigned neighbou
         return {cpus, where + ": the last core of its own binding"};
     }
   }
-  if (count >= 2 * std::size_t{neighbours}) {
+  if (count >= 2 * std::size_t{local_processes}) {
     if (!bound) return {cores.allowed, where + ": not bound, left to the scheduler"};
-    if (own == neighbour) {
-      const std::size_t core = assigned(machine, neighbours, neighbour);
+    if (own == local_rank) {
+      const std::size_t core = assigned(machine, local_processes, local_rank);
       const bool near = machine.cores[core].l3 == machine.cores[*own].l3;
       return {machine.cores[core].cpus,
               where + (near ? ": an unused core in the same L3" : ": an unused core")};
@@ -105,7 +105,7 @@ Place place_thread(const Machine& machine, const Cores& cores, unsigned neighbou
       if (!contains(cores.bound, cpu)) others.push_back(cpu);
     return {others, where + ": bound in an order of its own, left to the scheduler"};
   }
-  if (own && machine.cores[*own].cpus.size() > 1 && count >= neighbours) {
+  if (own && machine.cores[*own].cpus.size() > 1 && count >= local_processes) {
     return {{machine.cores[*own].cpus.back()}, where + ": an SMT sibling of its own core"};
   }
   return {{}, where + ": none to spare"};

@@ -33,7 +33,7 @@ struct Place {
   std::vector<int> cpus;  // empty: refused
   std::string reason;
 };
-Place place_thread(const Machine& machine, const Cores& cores, unsigned neighbours,
-                   unsigned neighbour);
+Place place_thread(const Machine& machine, const Cores& cores, unsigned local_processes,
+                   unsigned local_rank);
 
 }  // namespace lfc

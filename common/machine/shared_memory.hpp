@@ -1,4 +1,4 @@
-// Memory of one process that its neighbours on the node map, without a name in any file system: nothing stays behind,
+// Memory of one process that its local peers map, without a name in any file system: nothing stays behind,
 // whoever dies.
 //
 //   std::optional<SharedMemory> own = SharedMemory::create(bytes, why_not);
@@ -32,7 +32,7 @@
 
 namespace lfc {
 
-// Plain bytes that travel to neighbours.
+// Plain bytes that travel to local peers.
 struct SharedMemoryName {
   std::array<std::uint64_t, 2> cookie{};  // random; part of the file's name
   std::uint64_t device = 0;
@@ -70,7 +70,7 @@ class SharedFile {
 };
 
 // Whether it is certain that the process which made this has ended: that it cannot be opened says nothing of that. For
-// processes that count alike (machine/neighbour.hpp).
+// processes that count alike (machine/local_peer.hpp).
 bool is_gone(const SharedMemoryName& name);
 
 class SharedMemory {

@@ -2,22 +2,22 @@
 // is lost between the two.
 //
 //   sleeper                                waker
-//   word.announce(); full fence;           publish the work; compiler fence;
+//   word.arm(); full fence;           publish the work; compiler fence;
 //   if (work is there) word.withdraw();    if (token = word.asleep()) {
 //   else wait for the bell, kSettling;       ring the bell; word.answer(token);
 //   if (work is there) word.withdraw();    }
 //   else wait for the bell, for ever;
 //   word.withdraw();
 //
-// Why no wake-up is lost, though the waker pays no fence: a waker that has missed the announcement loaded the word
-// before the announcement was visible, and stored its work before that load. That store may still be in the store
-// buffer of its core, where it stays for microseconds at most: the second look, kSettling after the announcement,
-// finds it. A core without bound for its stores would break this; none is known. The sleeper keeps its announcement
+// Why no wake-up is lost, though the waker pays no fence: a waker that has missed the armed word loaded the word
+// before the armed word was visible, and stored its work before that load. That store may still be in the store
+// buffer of its core, where it stays for microseconds at most: the second look, kSettling after the armed word,
+// finds it. A core without bound for its stores would break this; none is known. The sleeper keeps its armed word
 // between the two looks. (Morrison and Afek, Temporally bounding TSO for fence-free asymmetric synchronization, ASPLOS
 // 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
 //
-// The bell remembers that it was rung (a socket), so it may ring before the sleeper waits. Each announcement has a
-// number of its own: an answer that comes late cannot take back a later announcement. The waker rings before it
+// The bell remembers that it was rung (a socket), so it may ring before the sleeper waits. Each arming has a
+// number of its own: an answer that comes late cannot take back a later arming. The waker rings before it
 // answers, so one that dies in between leaves others to ring again.
 //
 // Threads: one sleeper; any number of wakers, of this process or of others that map the word.
@@ -36,8 +36,8 @@ class SleepWord {
 
   // --- The sleeper ---
 
-  // False: it was announced already.
-  bool announce() noexcept {
+  // False: it was armed already.
+  bool arm() noexcept {
     const std::uint32_t now = value_.load(std::memory_order_relaxed);
     value_.store((now | 1) + (now & 1) * 2, std::memory_order_relaxed);
     return (now & 1) == 0;

@@ -39,7 +39,7 @@ struct Identity {
   ProcessName name;
   Key key;                           // random, secret; zero when it is not known
   std::uint32_t initial_window = 0;  // credits that every new peer may assume
-  // Frames to this process carry it where a channel is shared; tells processes of one name apart.
+  // Frames to this process carry it where an endpoint is shared; tells processes of one name apart.
   std::uint32_t tag = tag_of(key);
 };
 

@@ -1,7 +1,7 @@
 // Frames: the unit that travels between two engines.
 //
 // A frame is `Meta` (what it is, which credits it returns) plus payload bytes. A link that owns a
-// private channel per peer (shm, loop, tcp) encodes Meta as it likes; a link whose channel is
+// private connection per peer (shm, loop, tcp) encodes Meta as it likes; a link whose endpoint is
 // shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
 //
 // | type         | class   | sent by, when                          | answered by  | payload      |
@@ -66,6 +66,9 @@ constexpr bool is_valid(FrameType type) noexcept {
   return type >= FrameType::hello && type <= FrameType::last_;
 }
 
+// Bytes of a `service_ack`.
+inline constexpr std::size_t kServiceAckRoom = 32;
+
 // Data frames carry payload of any length; a link's reserve for control frames is not for them.
 constexpr bool is_data(FrameType type) noexcept {
   switch (type) {
@@ -110,7 +113,7 @@ inline std::size_t total_size(const Slice* slices, int count) noexcept {
   return sum;
 }
 
-// Header of a frame on a shared channel. Little-endian on the wire.
+// Header of a frame on a shared endpoint. Little-endian on the wire.
 struct Header {
   std::uint32_t key;       // tag_of() the receiver's: what strays here is counted and dropped
   std::uint32_t source;    // index under which the receiver knows the sender; kNoPeer in a hello

@@ -8,9 +8,9 @@
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
+#include "persistent_channels.h"
 #include "progress.h"
 #include "recorder.h"
-#include "tailored.h"
 
 #include "opal/util/proc.h"
 
@@ -34,7 +34,7 @@ static int register_component(void) {
       "LFC: broadcasts, barriers and reductions on trees that the LFC engine forwards, and "
       "over shared memory within a node. Takes part when btl lfc does: --mca btl lfc");
 
-  lfc_parameters_register(version, lfc_coll_parameter_table(), &own->options.said);
+  lfc_parameters_register(version, lfc_coll_parameter_table(), &own->options.parameters);
   return OPAL_SUCCESS;
 }
 
@@ -42,7 +42,7 @@ static int open_component(void) {
   struct lfc_coll_options* options = &mca_coll_lfc_component.options;
   if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
   char text[256];
-  if (!lfc_parameters_check(lfc_coll_parameter_table(), &options->said, text, sizeof text)) {
+  if (!lfc_parameters_check(lfc_coll_parameter_table(), &options->parameters, text, sizeof text)) {
     char reason[sizeof text + sizeof "coll_lfc_"];
     snprintf(reason, sizeof reason, "coll_lfc_%s", text);
     lfc_help("coll declines", reason, lfc_node_of(opal_proc_local_get()));
@@ -60,30 +60,30 @@ static int open_component(void) {
 }
 
 static int close_component(void) {
-  if (mca_coll_lfc_component.options.said.stats) {
+  if (mca_coll_lfc_component.options.parameters.stats) {
     char text[1024];
     lfc_channels_describe(text, sizeof text);
     if (*text != '\0') fprintf(stderr, "lfc-channels rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
     lfc_coll_describe(text, sizeof text);
     if (*text != '\0') fprintf(stderr, "lfc-coll rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
   }
-  lfc_tailored_remove();
+  lfc_persistent_remove();
   lfc_recorder_remove();
   lfc_coll_close();
   return OPAL_SUCCESS;
 }
 
-/* What coll_lfc_tailored asks for. */
+/* What coll_lfc_persistent asks for. */
 static void tailor(bool threads) {
-  const struct lfc_coll_parameters* said = &mca_coll_lfc_component.options.said;
-  const enum lfc_tailored_choice choice = (enum lfc_tailored_choice)lfc_parameter_choice(
-      lfc_coll_parameter_table(), said, &said->tailored);
-  if (choice == LFC_TAILORED_RECORD) {
-    const char* file = strchr(said->tailored, ':') + 1;
+  const struct lfc_coll_parameters* parameters = &mca_coll_lfc_component.options.parameters;
+  const enum lfc_persistent_choice choice = (enum lfc_persistent_choice)lfc_parameter_choice(
+      lfc_coll_parameter_table(), parameters, &parameters->persistent);
+  if (choice == LFC_PERSISTENT_RECORD) {
+    const char* file = strchr(parameters->persistent, ':') + 1;
     if (!lfc_recorder_install(file, threads) && OPAL_PROC_MY_NAME.vpid == 0)
       opal_output(0, "coll lfc: nothing is recorded: that needs ob1, and one thread");
-  } else if (choice == LFC_TAILORED_BIND) {
-    if (!lfc_tailored_install(threads) && said->verbose >= 1)
+  } else if (choice == LFC_PERSISTENT_BIND) {
+    if (!lfc_persistent_install(threads) && parameters->verbose >= 1)
       opal_output(0,
                   "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
                   "one thread");

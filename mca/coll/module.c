@@ -100,14 +100,14 @@ static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
 }
 
 static void say(const ompi_communicator_t* comm, const char* not_why) {
-  if (mca_coll_lfc_component.options.said.verbose == 0) return;
+  if (mca_coll_lfc_component.options.parameters.verbose == 0) return;
   opal_output(0, "coll lfc: %s: %s%s", comm->c_name,
               not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
 }
 
 static void say_too_many(void) {
   static atomic_flag said = ATOMIC_FLAG_INIT; /* any thread's progress makes communicators */
-  if (mca_coll_lfc_component.options.said.verbose > 0 && !atomic_flag_test_and_set(&said))
+  if (mca_coll_lfc_component.options.parameters.verbose > 0 && !atomic_flag_test_and_set(&said))
     opal_output(
         0, "coll lfc: more than %u communicators at a time are not served (this is printed once)",
         lfc_coll_most_communicators());
@@ -164,6 +164,6 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   lfc_coll_module* module = OBJ_NEW(lfc_coll_module);
   module->communicator = communicator;
   module->super.coll_module_enable = enable;
-  *priority = (int)component->options.said.priority;
+  *priority = (int)component->options.parameters.priority;
   return &module->super;
 }

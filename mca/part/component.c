@@ -21,7 +21,7 @@ static int register_component(void) {
       version,
       "LFC: partitioned communication on the LFC engine. Takes part when btl lfc does: --mca btl "
       "lfc");
-  lfc_parameters_register(version, lfc_part_parameter_table(), &mca_part_lfc_component.said);
+  lfc_parameters_register(version, lfc_part_parameter_table(), &mca_part_lfc_component.parameters);
   for (size_t i = 0; i < lfc_part_counter_count(); ++i)
     lfc_performance_counter(version, lfc_part_counter_name(i), lfc_part_counter_help(i),
                             read_counter, i);
@@ -53,7 +53,7 @@ static void print_stats(void) {
 /* Called at the end, while the BTLs are still open. */
 static void end(void* nothing) {
   (void)nothing;
-  if (mca_part_lfc_component.said.stats) print_stats();
+  if (mca_part_lfc_component.parameters.stats) print_stats();
   lfc_part_close_persist();
   lfc_part_close();
 }

@@ -23,7 +23,7 @@
 
 typedef struct lfc_part_component {
   mca_part_base_component_t super;
-  struct lfc_part_parameters said;
+  struct lfc_part_parameters parameters;
 } lfc_part_component;
 extern lfc_part_component mca_part_lfc_component;
 

@@ -159,7 +159,7 @@ static uint32_t find_peer(const ompi_proc_t* proc, char* why, size_t why_size) {
 }
 
 static void say(const struct lfc_part_call* call, const char* not_why) {
-  if (mca_part_lfc_component.said.verbose == 0) return;
+  if (mca_part_lfc_component.parameters.verbose == 0) return;
   opal_output(0, "part lfc: %s %s rank %d of %s, tag %d: %s%s", call->sends ? "send" : "receive",
               call->sends ? "to" : "from", call->rank, call->comm->c_name, call->tag,
               not_why == NULL ? "served" : "left to persist: ", not_why == NULL ? "" : not_why);

@@ -1,6 +1,6 @@
 """What perf/tailor knows: reads a recording, pairs what was sent with who expected it, and judges each key.
 
-    recording = parse(text)                       # of coll_lfc_tailored record:FILE
+    recording = parse(text)                       # of coll_lfc_persistent record:FILE
     keys = judge(recording, costs)                # [Key(..., reason="", gain=12.5), ...]; reason: why it is refused
     plan(recording, keys)                         # the text of a plan
 

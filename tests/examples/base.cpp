@@ -18,7 +18,7 @@
 #include "link/link.hpp"
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
-#include "machine/neighbour.hpp"
+#include "machine/local_peer.hpp"
 #include "machine/placement.hpp"
 #include "machine/process_watch.hpp"
 #include "machine/shared_memory.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/activity.hpp"
-#include "engine/cables.hpp"
 #include "engine/config.hpp"
 #include "engine/credits.hpp"
 #include "engine/flow.hpp"
@@ -14,6 +13,7 @@
 #include "engine/host_port.hpp"
 #include "engine/host_queue.hpp"
 #include "engine/host_side.hpp"
+#include "engine/link_kinds.hpp"
 #include "engine/memory_port.hpp"
 #include "engine/message_ways.hpp"
 #include "engine/ni.hpp"
@@ -162,13 +162,13 @@ void open(std::uint32_t job, std::uint32_t rank) {
 #include "common/engine/open.hpp.example"
 }
 
-void cables(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni) {
-#include "common/engine/cables.hpp.example"
+void link_kinds(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni) {
+#include "common/engine/link_kinds.hpp.example"
 }
 
 struct Host {};
-struct Windows {
-  Windows(ServicePort& port, Host& host);
+struct WindowService {
+  WindowService(ServicePort& port, Host& host);
 };
 void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name, Host& host) {
 #include "common/engine/process_ni.hpp.example"

@@ -21,6 +21,6 @@ void mpix_neon(MPI_Win win, int left, int right, int n, int rounds, char* out,
 }
 
 enum { TAG = 7 };
-void neon(void* cells, int bytes, void* row, void* border, int n, int neighbour) {
+void neon(void* cells, int bytes, void* row, void* border, int n, int local_rank) {
 #include "mca/libraries/mpix_neon/include/neon.h.example"
 }

@@ -11,15 +11,15 @@
 #include "services/collective/names.hpp"
 #include "services/collective/patience.hpp"
 #include "services/collective/plan.hpp"
-#include "services/multicast/membership.hpp"
 #include "services/multicast/multicast.hpp"
-#include "services/multicast/tree.hpp"
-#include "services/neon/neon.hpp"
-#include "services/neon/slot.hpp"
-#include "services/neon/tag_table.hpp"
-#include "services/ordered/hold_back.hpp"
+#include "services/multicast/protocol/membership.hpp"
+#include "services/multicast/protocol/tree.hpp"
+#include "services/neon/protocol/neon.hpp"
+#include "services/neon/protocol/slot.hpp"
+#include "services/neon/protocol/tag_table.hpp"
 #include "services/ordered/ordered_broadcast.hpp"
-#include "services/ordered/sequencer.hpp"
+#include "services/ordered/protocol/hold_back.hpp"
+#include "services/ordered/protocol/sequencer.hpp"
 
 namespace lfc {
 
@@ -55,7 +55,7 @@ void label(const Label& theirs) {
 }
 
 void tree(std::vector<int> member, int packet, void (*send)(int, int)) {
-#include "common/services/multicast/tree.hpp.example"
+#include "common/services/multicast/protocol/tree.hpp.example"
 }
 
 void multicast(Ni& ni, std::uint64_t key, const Membership& membership, std::uint32_t self,
@@ -71,29 +71,29 @@ void neon_machine(neon::Rank target, neon::Rank from, const neon::Limits& limits
                   const neon::Header& header, const std::byte* payload, std::size_t size,
                   void (*give_up)(neon::Rank)) {
   using neon::Neon;
-#include "common/services/neon/neon.hpp.example"
+#include "common/services/neon/protocol/neon.hpp.example"
 }
 
 void slot(void (*use)(const std::byte*), const std::byte* data) {
   using neon::Slot;
-#include "common/services/neon/slot.hpp.example"
+#include "common/services/neon/protocol/slot.hpp.example"
 }
 
 struct Record {};
 void tag_table() {
   using neon::TagTable;
-#include "common/services/neon/tag_table.hpp.example"
+#include "common/services/neon/protocol/tag_table.hpp.example"
 }
 
 void hold_back(std::uint64_t number, std::uint32_t origin, std::uint32_t following,
                std::span<const std::byte> bytes,
                void (*handle)(std::uint32_t, std::uint64_t, std::span<const std::byte>)) {
-#include "common/services/ordered/hold_back.hpp.example"
+#include "common/services/ordered/protocol/hold_back.hpp.example"
 }
 
 void sequencer(std::uint32_t members, std::uint32_t member, std::uint64_t taken,
                void (*tell)(std::uint32_t, std::uint64_t)) {
-#include "common/services/ordered/sequencer.hpp.example"
+#include "common/services/ordered/protocol/sequencer.hpp.example"
 }
 
 void ordered(Multicast& multicast, Ni& ni, std::uint64_t key, std::vector<ProcessName> names,

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What coll_lfc_tailored record:FILE writes down, what perf/tailor makes of it, and that nothing fails where it cannot.
+# What coll_lfc_persistent record:FILE writes down, what perf/tailor makes of it, and that nothing fails where it cannot.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 file=$scratch/messages
-record=(--mca btl lfc --mca coll_lfc_tailored "record:$file")
+record=(--mca btl lfc --mca coll_lfc_persistent "record:$file")
 tailor() { # tailor WANTED-CODE ARGUMENTS...
   local code=0
   "$tree/perf/tailor" "$file" "${@:2}" >"$scratch/judged" 2>&1 || code=$?
@@ -19,7 +19,7 @@ for mode in standard synchronous buffered ready; do
 done
 tailor 0 --plan "$scratch/plan"
 grep -q '^open comm=0/2 from=0 to=1 tag=0 ' "$scratch/plan" || fail "no channel is opened: $(cat "$scratch/judged")"
-run_job 100 2 "${record[@]}" mpi_tailored --programs 2
+run_job 100 2 "${record[@]}" mpi_persistent_channels --programs 2
 job_is_ok "random programs"
 tailor 1
 grep -q 'with a wildcard' "$scratch/judged" || fail "no key is refused for its wildcards: $(cat "$scratch/judged")"
@@ -32,7 +32,7 @@ run_job 100 2 "${record[@]}" mpi_threads
 job_is_ok "several threads"
 (($(grep -c 'nothing is recorded' "$output") == 1)) || fail "no line, or several, tell that nothing is recorded"
 [[ ! -e $file ]] || fail "a program of several threads was recorded"
-run_job 100 2 --mca btl lfc --mca coll_lfc_tailored "record:$scratch/no/such" mpi_ring
+run_job 100 2 --mca btl lfc --mca coll_lfc_persistent "record:$scratch/no/such" mpi_ring
 job_is_ok "a file that cannot be written"
 (($(grep -c 'cannot be written' "$output") == 1)) || fail "no line tells that the file cannot be written"
 nothing_left

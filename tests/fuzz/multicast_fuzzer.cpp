@@ -22,9 +22,9 @@ constexpr std::uint64_t kGroup = 7;
 constexpr std::uint64_t kOrder = 9;
 constexpr std::size_t kShare = 2 * MulticastPacket::kCost;
 constexpr std::size_t kEarly = 16 * MulticastPacket::kCost;
-// Of the group and of others, stored, one more each; in windows, and on channels of members.
+// Of the group and of others, stored, one more each; in windows, and on escape buffers of members.
 constexpr std::size_t kMostPackets =
-    kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers * Recovery::kChannelsOfOne;
+    kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers * Recovery::kEscapesOfOne;
 
 struct Receiver final : Multicast::Receiver {
   explicit Receiver(Random& random) : random_(random) {}
@@ -99,8 +99,8 @@ class Session {
   std::uint64_t next = 0;                         // delivered in order
   std::uint32_t sequencer = 0;
   std::array<bool, kMembers> asked{};  // a number of us
-  std::vector<std::pair<std::uint32_t, Recovery::Channel>>
-      on_channels;  // members with a packet of ours
+  std::vector<std::pair<std::uint32_t, Recovery::EscapeBuffer>>
+      on_escapes;  // members with a packet of ours
 
  private:
   std::uint32_t choose(Random& random) {
@@ -179,9 +179,9 @@ class MulticastFuzzer final : public Fuzzer {
       std::uint32_t& credits = now.credits[to];
       credits += frame.meta.credits;
       if (frame.meta.type == FrameType::service_data) {
-        Recovery::Channel channel;
-        std::memcpy(&channel, frame.payload.data(), sizeof channel);
-        now.on_channels.push_back({to, channel});
+        Recovery::EscapeBuffer escape;
+        std::memcpy(&escape, frame.payload.data(), sizeof escape);
+        now.on_escapes.push_back({to, escape});
       }
       if (frame.meta.type == FrameType::service) {
         MulticastHeader header;
@@ -213,8 +213,8 @@ class MulticastFuzzer final : public Fuzzer {
       const auto* bytes = reinterpret_cast<const std::byte*>(&part);
       payload.insert(payload.end(), bytes, bytes + sizeof part);
     };
-    // The NI's own channel now and then: it must not come back.
-    Recovery::Channel channel{
+    // The NI's own escape buffer now and then: it must not come back.
+    Recovery::EscapeBuffer escape{
         random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number(),
         maybe_odd(random_.below(4))};
     MulticastHeader header;
@@ -241,21 +241,21 @@ class MulticastFuzzer final : public Fuzzer {
       if (tree.valid() && random_.chance(990)) {  // somebody's above us
         std::uint32_t owner = from;
         while (owner != header.origin && random_.chance(500)) owner = tree.parent(owner);
-        channel.owner = ProcessName{2, owner}.packed();
+        escape.owner = ProcessName{2, owner}.packed();
       }
     }
     if (type == FrameType::service_data && header.shape == TreeShape::monotone &&
         random_.chance(990))
       return;
     if (type == FrameType::service_ack && random_.chance(990)) {
-      if (now.on_channels.empty()) return;
-      const std::size_t which = random_.below(now.on_channels.size());
-      from = now.on_channels[which].first;
-      channel = now.on_channels[which].second;
-      now.on_channels.erase(now.on_channels.begin() + static_cast<std::ptrdiff_t>(which));
+      if (now.on_escapes.empty()) return;
+      const std::size_t which = random_.below(now.on_escapes.size());
+      from = now.on_escapes[which].first;
+      escape = now.on_escapes[which].second;
+      now.on_escapes.erase(now.on_escapes.begin() + static_cast<std::ptrdiff_t>(which));
       if (now.lost(now.peers[from])) return;
     }
-    if (type != FrameType::service) append(channel);
+    if (type != FrameType::service) append(escape);
     if (type != FrameType::service_ack || random_.chance(2)) {
       append(header);
       const auto body = junk(random_.below(header.kind == MulticastHeader::Kind::tree ? 33 : 1));
@@ -275,7 +275,7 @@ class MulticastFuzzer final : public Fuzzer {
     const auto credits = static_cast<std::uint8_t>(random_.chance(300) ? random_.below(3) : 0);
     payload.shrink_to_fit();
     const bool surely_wrong = type == FrameType::service ? payload.size() < sizeof header
-                                                         : payload.size() < sizeof channel;
+                                                         : payload.size() < sizeof escape;
     now.link->inbound.push_back({now.peers[from], {type, tag, credits}, std::move(payload)});
     while (!now.link->inbound.empty()) now.ni.progress();
     ++counts_.executions;

@@ -73,8 +73,8 @@ struct ServiceFrames::Member {
 
 ServiceFrames::ServiceFrames(Ni& ni)
     : ni_(ni),
-      windows_(std::make_unique<Windows>(ni.services(), ni.remote(), ni.host(),
-                                         WindowsHost{[] {}, [](void*, WindowStatus) {}})),
+      windows_(std::make_unique<WindowService>(ni.services(), ni.remote(), ni.host(),
+                                               WindowHost{[] {}, [](void*, WindowStatus) {}})),
       neon_(std::make_shared<NeonService>(ni.services(), &ni.remote())),
       pushes_(ni) {}
 

@@ -20,7 +20,7 @@
 #include "fuzz/push_frames.hpp"
 #include "link/sim/random.hpp"
 #include "services/neon/neon_service.hpp"
-#include "services/windows/windows.hpp"
+#include "services/windows/window_service.hpp"
 
 namespace lfc {
 
@@ -46,7 +46,7 @@ class ServiceFrames {
   std::vector<std::byte> neon_frame(Random& random);
 
   Ni& ni_;
-  std::unique_ptr<Windows> windows_;
+  std::unique_ptr<WindowService> windows_;
   std::shared_ptr<NeonService> neon_;
   std::unique_ptr<Member> member_;
   PushFrames pushes_;

@@ -196,7 +196,8 @@ int run_multicast(const CommandLine& command) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
   std::printf("recovery=%s: links used %.2f, recoveries %" PRIu64
-              ", per multicast %.4f, packets on channels %" PRIu64 ", size of subtrees %.1f\n",
+              ", per multicast %.4f, packets by escape buffers %" PRIu64
+              ", size of subtrees %.1f\n",
               recovery, ratio(sum.links_used, sum.links), sum.recoveries,
               ratio(sum.recoveries, sum.packets), sum.recovery_packets,
               sum.recoveries == 0 ? 0.0 : ratio(sum.recovery_packets, sum.recoveries) + 1);

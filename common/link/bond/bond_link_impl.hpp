@@ -1,5 +1,5 @@
 // The class behind make_bond_link(): the Link that the NI sees, made of
-//   rails.hpp            the cables, and who says which one something comes from
+//   rails.hpp            the links, and who says which one something comes from
 //   sessions.hpp         the peers (session.hpp)
 //   connector.hpp        how sessions begin, and over which rails
 //   numbered_frames.hpp  frames out, and delivery.hpp: frames in
@@ -45,8 +45,10 @@ class BondLink final : public Bond {
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
-  void push() noexcept override { rails_.push(); }
-  std::chrono::nanoseconds kept_since() const noexcept override { return rails_.kept_since(); }
+  void flush() noexcept override { rails_.flush(); }
+  std::chrono::nanoseconds batched_since() const noexcept override {
+    return rails_.batched_since();
+  }
   void wait_fds(std::vector<int>& out) const override { rails_.wait_fds(out); }
   Armed arm() noexcept override;
   void disarm() noexcept override { rails_.disarm(); }

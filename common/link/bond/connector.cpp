@@ -151,7 +151,7 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
   const bool first =
       rails_[rail].use == RailUse::all && choice_.may_call(from, rail, rails_.count());
   if (session == nullptr && !first) return kNoPeer;
-  if (session == nullptr || !session->announced) {
+  if (session == nullptr || !session->connected) {
     const PeerId peer = sink_.on_connect(link_, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
     if (session == nullptr) {
@@ -162,7 +162,7 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
         ++session->live;
       }
     }
-    session->announced = true;
+    session->connected = true;
   }
   RailState& state = session->rails[rail];
   if (state.state == RailState::State::none) {

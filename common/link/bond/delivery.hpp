@@ -36,7 +36,7 @@ class Delivery final : public RailEvents {
   PeerId on_rail_connect(std::uint8_t rail, const Address& from) override {
     return connector_.caller(rail, from);
   }
-  Keep may_keep(bool stream) noexcept override { return sink_.may_keep(stream); }
+  Batch may_batch(bool stream) noexcept override { return sink_.may_batch(stream); }
   void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) override;
 
  private:

@@ -1,5 +1,5 @@
 // RailWatch: rails that fall silent. A rail breaks by itself (its connection is reset), or no word comes, as when a
-// cable is cut. A peer that computes is silent too, but on all rails. So a rail that has work and makes no progress is
+// link is cut. A peer that computes is silent too, but on all rails. So a rail that has work and makes no progress is
 // probed together with all others; when another rail has answered that round and this one has not, some time later, it
 // is given up. A rail wrongly given up costs speed, never a byte.
 //

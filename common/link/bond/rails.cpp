@@ -23,7 +23,7 @@ class Rails::Sink final : public FrameSink {
   PeerId on_connect(Link&, const Address& from) override {
     return events_.on_rail_connect(rail_, from);
   }
-  Keep may_keep(bool stream) noexcept override { return events_.may_keep(stream); }
+  Batch may_batch(bool stream) noexcept override { return events_.may_batch(stream); }
   void on_broken(PeerId id, Link&, std::string_view why) override {
     events_.on_rail_broken(rail_, id, why);
   }
@@ -70,7 +70,7 @@ int Rails::poll() noexcept {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Rail& rail = all_[i];
     if (rail.quiet >= kAttentive && (polls_ + i) % kQuietPeriod != 0) {
-      rail.link->push();
+      rail.link->flush();
       continue;
     }
     const int found = rail.link->poll();
@@ -80,14 +80,14 @@ int Rails::poll() noexcept {
   return events;
 }
 
-void Rails::push() noexcept {
-  for (const Rail& rail : all_) rail.link->push();
+void Rails::flush() noexcept {
+  for (const Rail& rail : all_) rail.link->flush();
 }
 
-std::chrono::nanoseconds Rails::kept_since() const noexcept {
+std::chrono::nanoseconds Rails::batched_since() const noexcept {
   std::chrono::nanoseconds oldest{0};
   for (const Rail& rail : all_) {
-    const std::chrono::nanoseconds since = rail.link->kept_since();
+    const std::chrono::nanoseconds since = rail.link->batched_since();
     if (since.count() != 0 && (oldest.count() == 0 || since < oldest)) oldest = since;
   }
   return oldest;

@@ -1,4 +1,4 @@
-// Rails: the cables of a bond: each with what says which one something comes from, polled less often while nothing
+// Rails: the links of a bond: each with what says which one something comes from, polled less often while nothing
 // comes.
 //
 //   Rails rails(events);
@@ -32,7 +32,7 @@ class RailEvents {
   virtual void on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
                              std::span<const std::byte> payload) = 0;
   virtual PeerId on_rail_connect(std::uint8_t rail, const Address& from) = 0;
-  virtual Keep may_keep(bool stream) noexcept = 0;
+  virtual Batch may_batch(bool stream) noexcept = 0;
   virtual void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) = 0;
 };
 
@@ -63,8 +63,8 @@ class Rails {
 
   int poll() noexcept;
   std::uint64_t polls() const noexcept { return polls_; }
-  void push() noexcept;
-  std::chrono::nanoseconds kept_since() const noexcept;
+  void flush() noexcept;
+  std::chrono::nanoseconds batched_since() const noexcept;
   void wait_fds(std::vector<int>& out) const;
   // The least of `least` and what the rails say; if that is busy, none is armed.
   Link::Armed arm(Link::Armed least) noexcept;

@@ -95,7 +95,7 @@ struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
   bool plain = false;
-  bool announced = false;  // on_connect() was called for it
+  bool connected = false;  // on_connect() was called for it
   bool restless = false;   // in the bond's list of sessions that want something done
   bool goodbye_due = false;
   bool goodbye_sent = false;

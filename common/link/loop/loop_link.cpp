@@ -53,7 +53,7 @@ class LoopLink final : public Link {
     open_ = true;
     // Sender and receiver are one: whoever connects is also the one who is connected to.
     self_ = peer;
-    announcement_ = address;
+    pending_peer_ = address;
     return true;
   }
   void close(PeerId) noexcept override { open_ = false; }
@@ -65,7 +65,7 @@ class LoopLink final : public Link {
     RingFrame frame;
     int events = 0;
     while (events < limits::kLoopFramesPerPoll && reader_.peek(frame) == RingReader::Peek::frame) {
-      if (announcement_) announce();
+      if (pending_peer_) connect();
       ++events;
       if (self_ != kNoPeer) sink_.on_frame(self_, frame.meta(), frame.payload);
       reader_.pop();
@@ -78,7 +78,7 @@ class LoopLink final : public Link {
   }
   Armed arm() noexcept override {
     if (bell_ == nullptr) return Armed::partly;
-    const bool settled = bell_->announce();
+    const bool settled = bell_->arm();
     RingFrame frame;
     if (reader_.peek(frame) != RingReader::Peek::frame)
       return settled ? Armed::fully : Armed::settling;
@@ -109,9 +109,9 @@ class LoopLink final : public Link {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
   }
   // Tells the sink, as every link does before the first frame, who is talking.
-  void announce() {
-    self_ = sink_.on_connect(*this, *announcement_);
-    announcement_.reset();
+  void connect() {
+    self_ = sink_.on_connect(*this, *pending_peer_);
+    pending_peer_.reset();
   }
 
   const RingShape shape_;
@@ -125,7 +125,7 @@ class LoopLink final : public Link {
   BellCord cord_;
   bool open_ = false;
   PeerId self_ = kNoPeer;
-  std::optional<Address> announcement_;
+  std::optional<Address> pending_peer_;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ struct SendBuffer : OfiContext {
   SendBuffer() noexcept : OfiContext(Kind::send) {}
   std::byte* data = nullptr;
   std::size_t size = 0;
-  std::uint32_t slot = 0;  // the channel its frame belongs to
+  std::uint32_t slot = 0;  // the connection its frame belongs to
   bool handshake = false;  // the frame is sent again when it gets lost
 };
 

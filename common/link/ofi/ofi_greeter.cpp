@@ -57,107 +57,110 @@ void OfiGreeter::on_hello(std::span<const std::byte> payload) {
   if (!from) return shared_.counters.add(Counter::frames_dropped);
   const auto said = load_pod<Handshake>(payload.data());
   const auto heard =
-      std::find_if(channels_.all().begin(), channels_.all().end(),
+      std::find_if(connections_.all().begin(), connections_.all().end(),
                    [&](const auto& each) { return each->peer_nonce == said.head.nonce; });
-  OfiChannel* channel = heard == channels_.all().end() ? nullptr : heard->get();
-  if (channel != nullptr) {
-    // A hello is repeated until it is answered; that of a channel that has ended was recorded by somebody.
-    if (channel->state != State::open) return shared_.counters.add(Counter::frames_dropped);
+  OfiConnection* connection = heard == connections_.all().end() ? nullptr : heard->get();
+  if (connection != nullptr) {
+    // A hello is repeated until it is answered; that of a connection that has ended was recorded by somebody.
+    if (connection->state != State::open) return shared_.counters.add(Counter::frames_dropped);
   } else {
     const PeerId peer = shared_.sink.on_connect(shared_.link, *from);
     if (peer == kNoPeer) return shared_.counters.add(Counter::frames_dropped);
-    channel = channels_.of(peer);
-    if (channel == nullptr || channel->state == State::closed) {
+    connection = connections_.of(peer);
+    if (connection == nullptr || connection->state == State::closed) {
       std::string why_not;
-      channel = channels_.make(peer, *from, why_not);
-      if (channel == nullptr) return shared_.counters.add(Counter::frames_dropped);
-    } else if (channel->state == State::open) {
-      return channels_.break_off(*channel, "the peer opened a second connection");
-    } else if (channel->state != State::greeting) {  // else the hellos crossed
+      connection = connections_.make(peer, *from, why_not);
+      if (connection == nullptr) return shared_.counters.add(Counter::frames_dropped);
+    } else if (connection->state == State::open) {
+      return connections_.break_off(*connection, "the peer opened a second connection");
+    } else if (connection->state != State::greeting) {  // else the hellos crossed
       return;
     }
-    channel->state = State::open;
-    channel->remote_slot = said.slot;
-    channel->peer_nonce = said.head.nonce;
+    connection->state = State::open;
+    connection->remote_slot = said.slot;
+    connection->peer_nonce = said.head.nonce;
   }
-  channel->answer_due = true;
-  channel->next_try = {};
-  channels_.attend(*channel);
+  connection->answer_due = true;
+  connection->next_try = {};
+  connections_.attend(*connection);
 }
 
-void OfiGreeter::on_hello_ack(OfiChannel& channel, std::span<const std::byte> payload) noexcept {
+void OfiGreeter::on_hello_ack(OfiConnection& connection,
+                              std::span<const std::byte> payload) noexcept {
   if (payload.size() != sizeof(Handshake)) return shared_.counters.add(Counter::frames_dropped);
   const auto said = load_pod<Handshake>(payload.data());
   const bool proven =
-      channel.nonce &&
-      said.head.proof == ack_proof(channel.target, shared_.link.name(), channel.nonce);
+      connection.nonce &&
+      said.head.proof == ack_proof(connection.target, shared_.link.name(), connection.nonce);
   if (!proven) return shared_.counters.add(Counter::frames_dropped);
-  if (channel.state != State::greeting && channel.state != State::closing) return;
-  channel.remote_slot = said.slot;
-  channel.next_try = {};
-  if (channel.state == State::greeting) channel.state = State::open;
+  if (connection.state != State::greeting && connection.state != State::closing) return;
+  connection.remote_slot = said.slot;
+  connection.next_try = {};
+  if (connection.state == State::greeting) connection.state = State::open;
 }
 
-OfiGreeter::Sent OfiGreeter::send(OfiChannel& channel, FrameType type,
+OfiGreeter::Sent OfiGreeter::send(OfiConnection& connection, FrameType type,
                                   std::uint32_t sequence) noexcept {
   SendBuffer* buffer = shared_.sends.take(false);
   if (buffer == nullptr) return Sent::no_room;
   buffer->handshake = true;
-  Handshake said{.head = {}, .slot = channel.slot, .reserved = 0};
+  Handshake said{.head = {}, .slot = connection.slot, .reserved = 0};
   if (type == FrameType::hello) {
-    if (!channel.nonce) channel.nonce = random_key();
-    said.head.nonce = channel.nonce;
-    said.head.proof = hello_proof(channel.target, shared_.link.name(), channel.nonce,
+    if (!connection.nonce) connection.nonce = random_key();
+    said.head.nonce = connection.nonce;
+    said.head.proof = hello_proof(connection.target, shared_.link.name(), connection.nonce,
                                   proven_part(said, own_address_));
   } else if (type == FrameType::hello_ack) {
-    said.head.proof = ack_proof(shared_.identity, shared_.link.name(), channel.peer_nonce);
+    said.head.proof = ack_proof(shared_.identity, shared_.link.name(), connection.peer_nonce);
   }
   const Slice slices[] = {{&said, sizeof said}, {own_address_.data(), own_address_.size()}};
   const int count = type == FrameType::hello ? 2 : type == FrameType::hello_ack ? 1 : 0;
   std::size_t payload = 0;
   for (int i = 0; i < count; ++i) payload += slices[i].size;
-  buffer->size = OfiFrames::fill(buffer->data, channel, sequence, {type}, slices, count, payload);
-  const ssize_t result = frames_.launch(channel, *buffer);
+  buffer->size =
+      OfiFrames::fill(buffer->data, connection, sequence, {type}, slices, count, payload);
+  const ssize_t result = frames_.launch(connection, *buffer);
   if (result == 0) return Sent::yes;
   shared_.sends.give_back(*buffer);
   if (result == -FI_EAGAIN) return Sent::no_room;
-  channel.failure = fi_strerror(static_cast<int>(-result));
+  connection.failure = fi_strerror(static_cast<int>(-result));
   return Sent::failed;
 }
 
-void OfiGreeter::repeat(OfiChannel& channel) noexcept {
-  if (channel.state == State::open) channel.answer_due = true;
-  channel.next_try = Clock::now() + kLongestPause;
-  channels_.attend(channel);
+void OfiGreeter::repeat(OfiConnection& connection) noexcept {
+  if (connection.state == State::open) connection.answer_due = true;
+  connection.next_try = Clock::now() + kLongestPause;
+  connections_.attend(connection);
 }
 
-bool OfiGreeter::attend(OfiChannel& channel, Clock::time_point now) noexcept {
-  const bool knows_slot = channel.remote_slot != OfiChannel::kUnknown;
-  const bool closing = channel.state == State::closing;
+bool OfiGreeter::attend(OfiConnection& connection, Clock::time_point now) noexcept {
+  const bool knows_slot = connection.remote_slot != OfiConnection::kUnknown;
+  const bool closing = connection.state == State::closing;
   const bool frame_due =
-      channel.state == State::greeting || channel.answer_due || (closing && knows_slot);
-  if (frame_due && now >= channel.next_try) {
-    const FrameType type = closing                            ? FrameType::goodbye
-                           : channel.state == State::greeting ? FrameType::hello
-                                                              : FrameType::hello_ack;
-    switch (send(channel, type, closing ? channel.next_send : 0)) {
+      connection.state == State::greeting || connection.answer_due || (closing && knows_slot);
+  if (frame_due && now >= connection.next_try) {
+    const FrameType type = closing                               ? FrameType::goodbye
+                           : connection.state == State::greeting ? FrameType::hello
+                                                                 : FrameType::hello_ack;
+    switch (send(connection, type, closing ? connection.next_send : 0)) {
       case Sent::yes:
         if (closing) {
-          channel.state = State::closed;
+          connection.state = State::closed;
           return false;
         }
-        channel.pause = {};
-        channel.answer_due = false;
-        channel.greeted = true;
-        channel.next_try = now + channel.repeat_after;
-        channel.repeat_after = std::min<Clock::duration>(channel.repeat_after * 2, kLongestRepeat);
+        connection.pause = {};
+        connection.answer_due = false;
+        connection.greeted = true;
+        connection.next_try = now + connection.repeat_after;
+        connection.repeat_after =
+            std::min<Clock::duration>(connection.repeat_after * 2, kLongestRepeat);
         break;
       case Sent::no_room:
-        channel.pause =
-            std::clamp<Clock::duration>(channel.pause * 2, kShortestPause, kLongestPause);
-        channel.next_try = now + channel.pause;
+        connection.pause =
+            std::clamp<Clock::duration>(connection.pause * 2, kShortestPause, kLongestPause);
+        connection.next_try = now + connection.pause;
         break;
-      case Sent::failed: channels_.break_off(channel, channel.failure); return false;
+      case Sent::failed: connections_.break_off(connection, connection.failure); return false;
     }
   }
   return true;

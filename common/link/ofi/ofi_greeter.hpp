@@ -2,8 +2,8 @@
 // goodbye. Each of both proves that it knows the key of who was asked.
 //
 //   greeter.on_hello(payload);
-//   greeter.on_hello_ack(channel, payload);
-//   bool goes_on = greeter.attend(channel, now);      // sends what is due; false: the channel has ended
+//   greeter.on_hello_ack(connection, payload);
+//   bool goes_on = greeter.attend(connection, now);      // sends what is due; false: the connection has ended
 //
 // Threads: as Link.
 #pragma once
@@ -19,25 +19,25 @@ namespace lfc {
 
 class OfiGreeter {
  public:
-  using Clock = OfiChannel::Clock;
-  using State = OfiChannel::State;
+  using Clock = OfiConnection::Clock;
+  using State = OfiConnection::State;
 
-  OfiGreeter(OfiShared& shared, OfiChannels& channels, OfiFrames& frames) noexcept
-      : shared_(shared), channels_(channels), frames_(frames) {}
+  OfiGreeter(OfiShared& shared, OfiConnections& connections, OfiFrames& frames) noexcept
+      : shared_(shared), connections_(connections), frames_(frames) {}
   void set_own_address(std::span<const std::byte> address);
 
   void on_hello(std::span<const std::byte> payload);
-  void on_hello_ack(OfiChannel& channel, std::span<const std::byte> payload) noexcept;
-  bool attend(OfiChannel& channel, Clock::time_point now) noexcept;
+  void on_hello_ack(OfiConnection& connection, std::span<const std::byte> payload) noexcept;
+  bool attend(OfiConnection& connection, Clock::time_point now) noexcept;
   // The provider lost a handshake frame.
-  void repeat(OfiChannel& channel) noexcept;
+  void repeat(OfiConnection& connection) noexcept;
 
  private:
   enum class Sent : std::uint8_t { yes, no_room, failed };
-  Sent send(OfiChannel& channel, FrameType type, std::uint32_t sequence) noexcept;
+  Sent send(OfiConnection& connection, FrameType type, std::uint32_t sequence) noexcept;
 
   OfiShared& shared_;
-  OfiChannels& channels_;
+  OfiConnections& connections_;
   OfiFrames& frames_;
   std::vector<std::byte> own_address_;
 };

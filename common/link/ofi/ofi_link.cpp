@@ -95,35 +95,35 @@ bool OfiLink::reach(const Address& peer, std::string& why_not) {
 }
 
 bool OfiLink::connect(PeerId peer, const Address& address, std::string& why_not) {
-  if (const OfiChannel* channel = channels_.of(peer)) {
-    if (channel->state == State::greeting || channel->state == State::open) return true;
-    if (channel->state != State::closed) {
+  if (const OfiConnection* connection = connections_.of(peer)) {
+    if (connection->state == State::greeting || connection->state == State::open) return true;
+    if (connection->state != State::closed) {
       why_not = "the connection to the peer is broken";
       return false;
     }
   }
-  OfiChannel* channel = channels_.make(peer, address, why_not);
-  if (channel == nullptr) return false;
-  channels_.attend(*channel);
+  OfiConnection* connection = connections_.make(peer, address, why_not);
+  if (connection == nullptr) return false;
+  connections_.attend(*connection);
   return true;
 }
 
 void OfiLink::close(PeerId peer) noexcept {
-  OfiChannel* channel = channels_.of(peer);
-  if (channel == nullptr) return;
-  channels_.detach(peer);
-  const bool tell =
-      channel->state == State::open || (channel->state == State::greeting && channel->greeted);
-  channel->state = tell ? State::closing : State::closed;
-  channel->next_try = {};
-  channel->quiet_since = Clock::now();
-  channel->probe.stop();
+  OfiConnection* connection = connections_.of(peer);
+  if (connection == nullptr) return;
+  connections_.detach(peer);
+  const bool tell = connection->state == State::open ||
+                    (connection->state == State::greeting && connection->greeted);
+  connection->state = tell ? State::closing : State::closed;
+  connection->next_try = {};
+  connection->quiet_since = Clock::now();
+  connection->probe.stop();
   if (tell) {
-    channels_.attend(*channel);
+    connections_.attend(*connection);
   } else {
-    channels_.drop_held(*channel);
+    connections_.drop_held(*connection);
   }
-  shared_.transfers.fail_channel(channel->slot);
+  shared_.transfers.fail_connection(connection->slot);
 }
 
 // --- Progress ---
@@ -140,19 +140,20 @@ int OfiLink::poll() noexcept {
       continue;
     }
     if (count < 0) {
-      channels_.break_all(fi_strerror(static_cast<int>(-count)));
+      connections_.break_all(fi_strerror(static_cast<int>(-count)));
       break;
     }
     for (ssize_t i = 0; i < count; ++i) on_completion(entries[static_cast<std::size_t>(i)]);
     events += static_cast<int>(count);
     int error = 0;
     if (!shared_.receives.all_posted() && !shared_.receives.post_free(error))
-      channels_.break_all(fi_strerror(-error));
+      connections_.break_all(fi_strerror(-error));
     if (count < kBatch) break;
   }
-  if (!channels_.pending().empty()) {
+  if (!connections_.pending().empty()) {
     const Clock::time_point now = Clock::now();
-    channels_.attend_pending([&](OfiChannel& channel) { return attend_to(channel, now); });
+    connections_.attend_pending(
+        [&](OfiConnection& connection) { return attend_to(connection, now); });
   }
   shared_.transfers.retry();
   return events;
@@ -190,21 +191,21 @@ void OfiLink::on_error() noexcept {
       break;
     case OfiContext::Kind::send: {
       auto& buffer = static_cast<SendBuffer&>(context);
-      OfiChannel& channel = channels_.at(buffer.slot);
+      OfiConnection& connection = connections_.at(buffer.slot);
       const bool again =
-          buffer.handshake && channel.next_send == 1 && shared_.fabric->traits().listens_tcp;
+          buffer.handshake && connection.next_send == 1 && shared_.fabric->traits().listens_tcp;
       shared_.sends.give_back(buffer);
-      if (!again) return channels_.break_off(channel, why);
-      greeter_.repeat(channel);
+      if (!again) return connections_.break_off(connection, why);
+      greeter_.repeat(connection);
       break;
     }
     case OfiContext::Kind::transfer: {
       auto& transfer = static_cast<Transfer&>(context);
-      OfiChannel& channel = channels_.at(transfer.slot);
+      OfiConnection& connection = connections_.at(transfer.slot);
       const bool refused = entry.err == FI_EACCES || entry.err == FI_EFAULT ||
                            entry.err == FI_EINVAL || entry.err == FI_EKEYREJECTED;
       shared_.transfers.failed(transfer, refused ? Result::bad_address : Result::unreachable);
-      if (!refused) channels_.break_off(channel, why);
+      if (!refused) connections_.break_off(connection, why);
       break;
     }
   }
@@ -218,53 +219,55 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
   const std::span<const std::byte> payload = frame.subspan(sizeof header);
   const auto type = static_cast<FrameType>(header.type);
   if (type == FrameType::hello) return greeter_.on_hello(payload);
-  if (header.source >= channels_.all().size()) return shared_.counters.add(Counter::frames_dropped);
-  OfiChannel& channel = channels_.at(header.source);
-  if (type == FrameType::hello_ack) return greeter_.on_hello_ack(channel, payload);
-  frames_.arrived(channel, header.sequence, frame);
+  if (header.source >= connections_.all().size())
+    return shared_.counters.add(Counter::frames_dropped);
+  OfiConnection& connection = connections_.at(header.source);
+  if (type == FrameType::hello_ack) return greeter_.on_hello_ack(connection, payload);
+  frames_.arrived(connection, header.sequence, frame);
 }
 
-bool OfiLink::attend_to(OfiChannel& channel, Clock::time_point now) noexcept {
-  if (channel.state == State::failing) channels_.break_off(channel, channel.failure);
-  if (channel.state == State::broken || channel.state == State::closed) return false;
+bool OfiLink::attend_to(OfiConnection& connection, Clock::time_point now) noexcept {
+  if (connection.state == State::failing) connections_.break_off(connection, connection.failure);
+  if (connection.state == State::broken || connection.state == State::closed) return false;
 
-  if (!channel.held.empty() && !frames_.send_held(channel)) return false;
-  const bool closing = channel.state == State::closing;
-  if (!greeter_.attend(channel, now)) return false;
-  if (closing && now - channel.quiet_since > kGiveUpClosing) {
-    channel.state = State::closed;
-    channels_.drop_held(channel);
+  if (!connection.held.empty() && !frames_.send_held(connection)) return false;
+  const bool closing = connection.state == State::closing;
+  if (!greeter_.attend(connection, now)) return false;
+  if (closing && now - connection.quiet_since > kGiveUpClosing) {
+    connection.state = State::closed;
+    connections_.drop_held(connection);
     return false;
   }
-  const bool gap = !channel.early.empty() && !closing;
-  if (gap && now - channel.gap_since > kGiveUpGap) {
-    channels_.break_off(channel, "frame " + std::to_string(channel.next_receive) + " was lost");
+  const bool gap = !connection.early.empty() && !closing;
+  if (gap && now - connection.gap_since > kGiveUpGap) {
+    connections_.break_off(connection,
+                           "frame " + std::to_string(connection.next_receive) + " was lost");
     return false;
   }
   const bool unreachable =
-      channel.state == State::greeting || channel.answer_due || channel.stalled;
-  if (unreachable && !closing) watch(channel, now);
-  return closing || ((unreachable || gap) && channel.state != State::broken);
+      connection.state == State::greeting || connection.answer_due || connection.stalled;
+  if (unreachable && !closing) watch(connection, now);
+  return closing || ((unreachable || gap) && connection.state != State::broken);
 }
 
-void OfiLink::watch(OfiChannel& channel, Clock::time_point now) {
-  if (!shared_.fabric->traits().listens_tcp || now - channel.quiet_since < kProbeAfter) return;
-  channel.probe.start(std::as_bytes(std::span(channel.raw_address)));
+void OfiLink::watch(OfiConnection& connection, Clock::time_point now) {
+  if (!shared_.fabric->traits().listens_tcp || now - connection.quiet_since < kProbeAfter) return;
+  connection.probe.start(std::as_bytes(std::span(connection.raw_address)));
   std::string why;
-  switch (channel.probe.poll(why)) {
+  switch (connection.probe.poll(why)) {
     case PeerProbe::Answer::none: break;
-    case PeerProbe::Answer::alive: channel.quiet_since = now; break;
-    case PeerProbe::Answer::dead: channels_.break_off(channel, why); break;
+    case PeerProbe::Answer::alive: connection.quiet_since = now; break;
+    case PeerProbe::Answer::dead: connections_.break_off(connection, why); break;
   }
 }
 
 bool OfiLink::drained() const noexcept {
-  const auto leaving = [](const OfiChannel* channel) {
-    return channel->answer_due ||
-           (channel->state == State::closing && channel->remote_slot != OfiChannel::kUnknown);
+  const auto leaving = [](const OfiConnection* connection) {
+    return connection->answer_due || (connection->state == State::closing &&
+                                      connection->remote_slot != OfiConnection::kUnknown);
   };
   return shared_.sends.idle() &&
-         std::none_of(channels_.pending().begin(), channels_.pending().end(), leaving);
+         std::none_of(connections_.pending().begin(), connections_.pending().end(), leaving);
 }
 
 // --- Remote memory ---
@@ -281,13 +284,13 @@ Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
                               const LinkRegion& local_region, std::uint64_t address,
                               const LinkRegion& remote_region, std::size_t size,
                               Operation* operation) noexcept {
-  const OfiChannel* channel = channels_.of(peer);
-  if (!traits_.remote_memory || channel == nullptr) return Start::failed;
-  if (channel->state == State::greeting) return Start::again;
-  if (channel->state != State::open) return Start::failed;
-  return shared_.transfers.start(
-      {put, channel->slot, channel->address, local, local_region, address, remote_region, size},
-      operation);
+  const OfiConnection* connection = connections_.of(peer);
+  if (!traits_.remote_memory || connection == nullptr) return Start::failed;
+  if (connection->state == State::greeting) return Start::again;
+  if (connection->state != State::open) return Start::failed;
+  return shared_.transfers.start({put, connection->slot, connection->address, local, local_region,
+                                  address, remote_region, size},
+                                 operation);
 }
 
 Link::Start OfiLink::put(PeerId peer, const void* source, const LinkRegion& local,

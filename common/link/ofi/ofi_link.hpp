@@ -6,11 +6,11 @@
 //   std::unique_ptr<Link> link = make_ofi_link(options, identity, sink, counters, why_not);
 //   if (!link) complain(why_not);
 //
-// One endpoint serves all peers, so every frame carries a wire::Header. A channel to a peer is a
+// One endpoint serves all peers, so every frame carries a wire::Header. A connection to a peer is a
 // numbered slot on either side; `hello` and `hello_ack` tell each side the other's slot. A slot is
 // never used twice, so a frame of an earlier connection cannot be mistaken for one of a later. The
-// frames of a channel are numbered from 1 (handshake frames are 0). A gap means that the provider
-// lost a connection with frames in it, and breaks the channel: at once where frames cannot overtake
+// frames of a connection are numbered from 1 (handshake frames are 0). A gap means that the provider
+// lost a connection with frames in it, and breaks the connection: at once where frames cannot overtake
 // one another, otherwise when it does not close for some seconds.
 //
 // Invariants (tests/unit/link/ofi):

@@ -1,7 +1,7 @@
 // OfiLink: the class behind make_ofi_link(): the interface of links, over its parts. An idle link's poll() is one
 // fi_cq_read().
 //   ofi_fabric.hpp      the provider and its objects
-//   ofi_channels.hpp    channels, from their making to their end
+//   ofi_connections.hpp    connections, from their making to their end
 //   ofi_frames.hpp      frames out and in
 //   ofi_greeter.hpp     handshakes
 //   ofi_transfers.hpp   puts and gets
@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "link/ofi/ofi_channels.hpp"
+#include "link/ofi/ofi_connections.hpp"
 #include "link/ofi/ofi_frames.hpp"
 #include "link/ofi/ofi_greeter.hpp"
 #include "link/ofi/ofi_link.hpp"
@@ -52,24 +52,24 @@ class OfiLink final : public Link {
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
 
  private:
-  using Clock = OfiChannel::Clock;
-  using State = OfiChannel::State;
+  using Clock = OfiConnection::Clock;
+  using State = OfiConnection::State;
 
   void on_completion(const fi_cq_data_entry& entry) noexcept;
   void on_error() noexcept;
   void on_frame(std::span<const std::byte> frame) noexcept;
-  // One step; false when the channel needs no more attention.
-  bool attend_to(OfiChannel& channel, Clock::time_point now) noexcept;
-  void watch(OfiChannel& channel, Clock::time_point now);
+  // One step; false when the connection needs no more attention.
+  bool attend_to(OfiConnection& connection, Clock::time_point now) noexcept;
+  void watch(OfiConnection& connection, Clock::time_point now);
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,
                  Operation* operation) noexcept;
 
   OfiShared shared_;
   const std::uint64_t node_tag_;
-  OfiChannels channels_{shared_};
-  OfiFrames frames_{shared_, channels_};
-  OfiGreeter greeter_{shared_, channels_, frames_};
+  OfiConnections connections_{shared_};
+  OfiFrames frames_{shared_, connections_};
+  OfiGreeter greeter_{shared_, connections_, frames_};
 };
 
 }  // namespace lfc

@@ -135,7 +135,7 @@ void OfiTransfers::failed(Transfer& transfer, Result result) noexcept {
   finish(transfer, result);
 }
 
-void OfiTransfers::fail_channel(std::uint32_t slot) noexcept {
+void OfiTransfers::fail_connection(std::uint32_t slot) noexcept {
   for (Transfer& transfer : transfers_)
     if (transfer.slot == slot && transfer.operation != nullptr)
       finish(transfer, Result::unreachable);

@@ -4,7 +4,7 @@
 //   ...
 //   transfers.completed(transfer);        // a completion with this context arrived
 //
-// A put has finished when the target's memory has changed (PutProof). A transfer whose channel
+// A put has finished when the target's memory has changed (PutProof). A transfer whose connection
 // breaks is called back at once and then only waits for the provider to let go of it.
 #pragma once
 
@@ -60,8 +60,8 @@ class OfiTransfers {
   Link::Start start(const Request& request, Operation* operation) noexcept;
   void completed(Transfer& transfer) noexcept;
   void failed(Transfer& transfer, Result result) noexcept;
-  // Calls back everything towards this channel with `unreachable`.
-  void fail_channel(std::uint32_t slot) noexcept;
+  // Calls back everything towards this connection with `unreachable`.
+  void fail_connection(std::uint32_t slot) noexcept;
   // Tries again what the provider did not take; true when nothing is left to try.
   bool retry() noexcept;
 

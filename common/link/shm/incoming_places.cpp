@@ -31,7 +31,7 @@ std::optional<Address> IncomingPlaces::claimant(std::uint32_t place, Claim claim
   std::optional<Address> address = Address::parse({head.address, head.address_size});
   const std::optional<SegmentName> name = address ? segment_of(*address) : std::nullopt;
   std::string why_not;
-  if (!name || !is_neighbour(segment_.name(), *name, why_not) ||
+  if (!name || !is_local_peer(segment_.name(), *name, why_not) ||
       claim.pid != (counts_alike(segment_.name(), *name) ? name->memory.pid : 0))
     return std::nullopt;
   return address;

@@ -1,4 +1,4 @@
-// IncomingPlaces: the places of our segment that neighbours have claimed: those that are read, those that are not any
+// IncomingPlaces: the places of our segment that local peers have claimed: those that are read, those that are not any
 // more until their senders let go of them, and those that nobody has looked at yet.
 //
 //   IncomingPlaces places(std::move(segment));

@@ -1,4 +1,4 @@
-// Outgoing: a place of ours in a neighbour's segment, and whether large messages may be copied by the kernel to and
+// Outgoing: a place of ours in a local peer's segment, and whether large messages may be copied by the kernel to and
 // from it.
 //
 //   Outgoing out(std::move(*place), std::move(watch), name);
@@ -53,7 +53,7 @@ struct Outgoing {
   ProcessWatch watch;
 };
 
-// Whether the kernel copies between this process and a neighbour; the user is told once that it does not.
+// Whether the kernel copies between this process and a local peer; the user is told once that it does not.
 class SingleCopy {
  public:
   SingleCopy(bool wanted, void (*notice)(std::string_view)) noexcept

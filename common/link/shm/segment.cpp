@@ -89,8 +89,8 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not, FileDesc
 
 }  // namespace
 
-bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not) {
-  if (peer.version == kSegmentVersion) return is_neighbour(own.space, peer.space, why_not);
+bool is_local_peer(const SegmentName& own, const SegmentName& peer, std::string& why_not) {
+  if (peer.version == kSegmentVersion) return is_local_peer(own.space, peer.space, why_not);
   why_not = "speaks another version";
   return false;
 }
@@ -168,7 +168,7 @@ void OwnSegment::free_stillborn() noexcept {
   }
 }
 
-// --- The neighbour ---
+// --- The local peer ---
 
 std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size_t payload,
                                               std::span<const std::byte> own_address,

@@ -1,7 +1,7 @@
-// Segment: the memory in which a process receives from its neighbours on the node.
+// Segment: the memory in which a process receives from its local peers.
 //
 // Each process makes one (machine/shared_memory.hpp). It holds a table of claims and `places` ring places, virtual
-// until used. A neighbour opens it, claims a free place and is from then on the only writer of the ring in it.
+// until used. A local peer opens it, claims a free place and is from then on the only writer of the ring in it.
 //
 //   std::optional<OwnSegment> own = OwnSegment::create(shape, places, true, why_not);
 //   SegmentName name = own->name();                              // travels in the address
@@ -23,8 +23,8 @@
 
 #include "link/ring.hpp"
 #include "machine/bell.hpp"
+#include "machine/local_peer.hpp"
 #include "machine/mapping.hpp"
-#include "machine/neighbour.hpp"
 #include "machine/shared_memory.hpp"
 #include "wire/address.hpp"
 
@@ -41,7 +41,7 @@ static_assert(sizeof(SegmentName) == 112);
 inline constexpr std::uint64_t kSegmentVersion = 4;
 
 // Whether a process of that name lives where `own` could open its segment, going by the names.
-bool is_neighbour(const SegmentName& own, const SegmentName& peer, std::string& why_not);
+bool is_local_peer(const SegmentName& own, const SegmentName& peer, std::string& why_not);
 
 enum class PlaceState : std::uint32_t { free, claimed, ready, closing };
 
@@ -121,7 +121,7 @@ class OwnSegment {
   std::unique_ptr<Bell> bell_;
 };
 
-// A claimed place in a neighbour's segment.
+// A claimed place in a local peer's segment.
 class RemotePlace {
  public:
   // nullopt: the process is gone, is not the one of that name, forbids it, takes no payload of

@@ -119,7 +119,7 @@ bool ShmLink::reach(const Address& peer, std::string& why_not) {
     why_not = "peer has no shared-memory segment";
     return false;
   }
-  if (!is_neighbour(places_.segment().name(), *name, why_not)) return false;
+  if (!is_local_peer(places_.segment().name(), *name, why_not)) return false;
   if (!may_open(places_.segment().name().space, name->space))
     (void)hand_over::serve();  // it will say what is missing
   return true;
@@ -177,7 +177,7 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
 // Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
 ShmLink::Armed ShmLink::arm() noexcept {
   if (places_.segment().bell() == nullptr) return Armed::partly;
-  const bool settled = places_.segment().bell()->announce();
+  const bool settled = places_.segment().bell()->arm();
   RingFrame frame;
   const bool busy =
       places_.changed() ||

@@ -124,11 +124,11 @@ bool SimFabric::has_room(Node from, Node to, bool control) noexcept {
   return control || !refuse();
 }
 
-std::uint64_t SimFabric::frame_arrival(Pair& channel) noexcept {
+std::uint64_t SimFabric::frame_arrival(Pair& pair) noexcept {
   std::uint64_t arrival = now_ + random_.between(options_.minimum_delay, options_.maximum_delay);
   if (random_.chance(options_.stall_permille)) arrival += random_.below(options_.stall_ticks);
-  channel.last_arrival = std::max(channel.last_arrival, arrival);
-  return channel.last_arrival;
+  pair.last_arrival = std::max(pair.last_arrival, arrival);
+  return pair.last_arrival;
 }
 
 void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
@@ -144,15 +144,15 @@ void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
   }
   const bool twice = random_.chance(options_.duplicate_permille);
   totals_.duplicated += twice ? 1 : 0;
-  Pair& channel = pair(from, to);
+  Pair& wire = pair(from, to);
   for (int copies = twice ? 2 : 1; copies > 0; --copies) {
-    ++channel.frames;
+    ++wire.frames;
     ++totals_.frames;
-    if (channel.silent) continue;
+    if (wire.silent) continue;
     Event event;
     event.from = from;
     event.bytes = frame;
-    enqueue(to, frame_arrival(channel), std::move(event));
+    enqueue(to, frame_arrival(wire), std::move(event));
   }
 }
 

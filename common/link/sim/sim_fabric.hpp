@@ -3,7 +3,7 @@
 // The fabric owns the time and everything that is under way; each node of it is a Link. All
 // chance (delays, stalls, `again` for no reason, faults) comes from one generator, so that a run
 // is replayed by its seed. Frames carry the wire Header and are checked by decode_header(), as on
-// a real shared channel.
+// a real shared endpoint.
 //
 //   SimFabric fabric({.seed = 7});
 //   Ni a(config_a), b(config_b);
@@ -73,9 +73,9 @@ class SimFabric {
 
   // The process dies: it neither sends nor polls any more, and its peers learn of it later.
   void kill(Node node);
-  // The cable between two nodes breaks; both learn of it later.
+  // The link between two nodes breaks; both learn of it later.
   void cut(Node a, Node b);
-  // The cable between two nodes falls silent: what is on it vanishes, and nobody is told.
+  // The link between two nodes falls silent: what is on it vanishes, and nobody is told.
   void silence(Node a, Node b);
 
   // --- Observation, for invariant checks ---

@@ -57,7 +57,7 @@ bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not)
   if (!reach(address, why_not)) return false;
   const SimFabric::Node node = *node_of(address);
   if (!fabric_.usable(node_, node)) {
-    why_not = "the cable is cut";
+    why_not = "the network is cut";
     return false;
   }
   remote = Remote{Remote::State::connecting, node, address.identity().tag};

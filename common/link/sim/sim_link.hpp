@@ -1,4 +1,4 @@
-// SimLink: one node's cable to a SimFabric. Made by SimFabric::make_link(); see there.
+// SimLink: one node's link to a SimFabric. Made by SimFabric::make_link(); see there.
 //
 // Connection: `hello` carries the index under which we know the peer, and our address; the peer
 // answers `hello_ack` with the index under which it knows us. That index is then `source` in each

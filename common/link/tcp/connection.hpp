@@ -115,7 +115,7 @@ inline std::string seconds_text(std::chrono::milliseconds time) {
 inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
                              const char* meanwhile) {
   return connection.ends() + ": its node has not answered for " + seconds_text(lasts) + ", " +
-         meanwhile + " (is it down, or the cable cut, or does a firewall drop packets?)";
+         meanwhile + " (is it down, or its cable unplugged, or does a firewall drop packets?)";
 }
 // ... an end that the peer's kernel told, when its process had not said goodbye; ...
 inline std::string no_goodbye(const Connection& connection, const char* what) {

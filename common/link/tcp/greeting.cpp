@@ -160,8 +160,8 @@ int Greeting::greet(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::nothing) return 0;
   const std::span<const std::byte> bytes = connection.in.bytes();
-  const bool said_hello = connection.is(State::waiting);
-  if (got != Inbox::Got::data && (said_hello || bytes.empty())) {
+  const bool sent_hello = connection.is(State::waiting);
+  if (got != Inbox::Got::data && (sent_hello || bytes.empty())) {
     it_.connections.end(connection,
                         {});  // it gave up because its hello and ours crossed: no stranger
     return 1;
@@ -169,14 +169,14 @@ int Greeting::greet(Connection& connection) {
   Header header{};
   const HeaderFault fault = front_header(bytes, it_.identity.tag, header);
   const bool proper =
-      got == Inbox::Got::data && !said_hello && header.length <= sizeof(HelloHead) + kMaxAddress &&
+      got == Inbox::Got::data && !sent_hello && header.length <= sizeof(HelloHead) + kMaxAddress &&
       (fault == HeaderFault::short_frame ||
        (fault == HeaderFault::none && header.type == static_cast<std::uint8_t>(FrameType::hello)));
   const std::size_t size = sizeof header + header.length;
   if (proper && bytes.size() < size) return 0;
   // Nothing may follow a hello before it is answered.
   if (proper && bytes.size() == size) believe(connection, bytes.subspan(sizeof header));
-  if (said_hello || !connection.address) {
+  if (sent_hello || !connection.address) {
     it_.strangers.refuse(connection);
     return 1;
   }

@@ -66,13 +66,13 @@ bool Outbox::refuses(std::size_t size, Class what) const noexcept {
 }
 
 SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, Class what,
-                        bool keep) {
+                        bool batch) {
   std::size_t size = 0;
   for (int i = 0; i < count; ++i) size += slices[i].size;
   prefix.length = static_cast<std::uint32_t>(size);
   const Frame frame{encode_prefix(prefix, sequence_), slices, count, size};
-  if (keep || backlog_size() != 0 || segment_.open || count > kMaxSlices) [[unlikely]]
-    return send_behind(fd, frame, what, keep);
+  if (batch || backlog_size() != 0 || segment_.open || count > kMaxSlices) [[unlikely]]
+    return send_behind(fd, frame, what, batch);
 
   ssize_t written = 0;
   if (size <= kGather) {
@@ -92,13 +92,14 @@ SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, C
 
 // A frame that is to be kept, or finds others waiting: it leaves together with those that were kept
 // back, or waits behind what the socket has not taken.
-SendStatus Outbox::send_behind(int fd, const Frame& frame, Class what, bool keep) {
+SendStatus Outbox::send_behind(int fd, const Frame& frame, Class what, bool batch) {
   const std::size_t before = backlog_size();
-  const bool room = !segment_.open && (before == 0 || kept_);  // in the socket, as far as is known
-  if (keep && room && before + frame.total() <= limits::kTcpKept) {
+  const bool room =
+      !segment_.open && (before == 0 || batched_);  // in the socket, as far as is known
+  if (batch && room && before + frame.total() <= limits::kTcpBatch) {
     ++sequence_;
     append_frame(frame, 0);
-    kept_ = true;
+    batched_ = true;
     return SendStatus::sent;
   }
   std::size_t written = 0;
@@ -143,7 +144,7 @@ void Outbox::append_frame(const Frame& frame, std::size_t skip) {
 }
 
 void Outbox::written_of_backlog(std::size_t size) noexcept {
-  kept_ = false;
+  batched_ = false;
   backlog_sent_ += size;
   if (backlog_size() != 0) return;
   backlog_.clear();
@@ -177,7 +178,7 @@ void Outbox::abandon_bulk() {
   backlog_.insert(backlog_.begin() + static_cast<std::ptrdiff_t>(backlog_sent_), rest.begin(),
                   rest.end());
   segment_.open = false;
-  kept_ = false;
+  batched_ = false;
 }
 
 std::ptrdiff_t Outbox::flush(int fd) {

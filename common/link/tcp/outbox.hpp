@@ -2,7 +2,7 @@
 // socket; what the socket does not take is kept in a bounded backlog. Puts and answers to gets
 // are sent in segments straight from registered memory; between two segments the backlog goes
 // first, so that a small frame waits for at most one segment. Frames that follow each other may be
-// kept back in the backlog, so that one system call takes many.
+// batched in the backlog, so that one system call takes many.
 //
 //   if (outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data) == SendStatus::again) ...
 //   outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data, true);     // may be kept, to leave with the next
@@ -44,10 +44,10 @@ class Outbox {
 
   explicit Outbox(RegisteredMemory& memory) noexcept : memory_(memory) {}
 
-  // `prefix.length` is set here. `keep`: the frame may be kept back, if it is small, until flush() or the next that
+  // `prefix.length` is set here. `batch`: the frame may be batched, if it is small, until flush() or the next that
   // is not. `broken`: the socket failed, errno says how.
   SendStatus send(int fd, Prefix prefix, const Slice* slices, int count, Class what,
-                  bool keep = false);
+                  bool batch = false);
   // Queues raw bytes that belong to no frame (the hello).
   void append_raw(const void* data, std::size_t size);
   void push(const Bulk& bulk);
@@ -59,7 +59,7 @@ class Outbox {
   std::ptrdiff_t flush(int fd);
 
   // Frames that no write has been tried for.
-  bool keeps() const noexcept { return kept_; }
+  bool has_batch() const noexcept { return batched_; }
   bool idle() const noexcept { return backlog_.empty() && !segment_.open && bulk_.empty(); }
   // Answers to gets that have not been sent whole.
   std::uint32_t serving() const noexcept { return serving_; }
@@ -88,7 +88,7 @@ class Outbox {
 
   std::size_t backlog_size() const noexcept { return backlog_.size() - backlog_sent_; }
   bool refuses(std::size_t size, Class what) const noexcept;
-  SendStatus send_behind(int fd, const Frame& frame, Class what, bool keep);
+  SendStatus send_behind(int fd, const Frame& frame, Class what, bool batch);
   static std::ptrdiff_t write_frame(int fd, std::span<std::byte> before, const Frame& frame);
   void append_frame(const Frame& frame, std::size_t skip);
   void written_of_backlog(std::size_t size) noexcept;
@@ -100,8 +100,8 @@ class Outbox {
   RegisteredMemory& memory_;
   std::vector<std::byte> backlog_;
   std::size_t backlog_sent_ = 0;
-  bool kept_ =
-      false;  // the backlog is frames kept back, and the socket has room as far as is known
+  bool batched_ =
+      false;  // the backlog is batched frames, and the socket has room as far as is known
   Segment segment_;
   std::deque<Bulk> bulk_;
   std::uint32_t serving_ = 0;

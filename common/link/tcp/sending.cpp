@@ -15,36 +15,37 @@ constexpr std::uint64_t kStuckPeriod = 16;
 
 }  // namespace
 
-// Those that follow may be kept back.
+// Those that follow may be batched.
 SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what, bool more) noexcept {
   const bool large = total_size(slices, count) > kKeptFrame;
-  const Keep answer =
-      armed_ || large || more ? Keep::no : sink_.may_keep(connection.burst.is_stream());
-  if (answer == Keep::never) connection.burst.pause();
-  const bool timed = answer == Keep::watched && prefix.kind != kGet;  // whose answer is waited for
+  const Batch answer =
+      armed_ || large || more ? Batch::no : sink_.may_batch(connection.burst.is_stream());
+  if (answer == Batch::never) connection.burst.pause();
+  const bool timed = answer == Batch::watched && prefix.kind != kGet;  // whose answer is waited for
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
-  const bool keep =
-      answer == Keep::turn || (timed && is_worth_keeping(connection, now)) || (more && !armed_);
-  const bool joins = connection.out.keeps();
-  const SendStatus status = connection.out.send(connection.fd(), prefix, slices, count, what, keep);
+  const bool batch =
+      answer == Batch::turn || (timed && is_worth_batching(connection, now)) || (more && !armed_);
+  const bool joins = connection.out.has_batch();
+  const SendStatus status =
+      connection.out.send(connection.fd(), prefix, slices, count, what, batch);
   if (status == SendStatus::broken) connections_.fail(connection, errno);
   sent_something(connection);
   if (joins && status == SendStatus::sent) counters_.add(Counter::writes_saved);
   if (!timed) return status;
-  if (connection.out.keeps()) {
-    if (kept_since().count() == 0) kept_since_.store(now, std::memory_order_relaxed);
+  if (connection.out.has_batch()) {
+    if (batched_since().count() == 0) batched_since_.store(now, std::memory_order_relaxed);
     return status;
   }
   connection.burst.wrote(now, Clock::now().time_since_epoch());
   // Others may have kept some for longer.
-  if (unsent_.size() <= 1) kept_since_.store({}, std::memory_order_relaxed);
+  if (unsent_.size() <= 1) batched_since_.store({}, std::memory_order_relaxed);
   return status;
 }
 
-bool Sending::is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept {
-  const std::chrono::nanoseconds since = kept_since();
-  return connection.burst.follow(now) && (since.count() == 0 || now - since < kKeptFor);
+bool Sending::is_worth_batching(Connection& connection, std::chrono::nanoseconds now) noexcept {
+  const std::chrono::nanoseconds since = batched_since();
+  return connection.burst.follow(now) && (since.count() == 0 || now - since < kBatchedFor);
 }
 
 void Sending::flush_new(Connection& connection) noexcept {
@@ -67,12 +68,12 @@ int Sending::flush_unsent() noexcept {
   const SendLock::Guard guard(connections_.lock());
   int events = 0;
   std::erase_if(unsent_, [&](Connection* connection) {
-    const bool rest =
-        connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0 && !connection->out.keeps();
+    const bool rest = connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0 &&
+                      !connection->out.has_batch();
     return !rest && flush(*connection, events);
   });
   any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
-  kept_since_.store({}, std::memory_order_relaxed);
+  batched_since_.store({}, std::memory_order_relaxed);
   return events;
 }
 
@@ -90,13 +91,13 @@ bool Sending::flush(Connection& connection, int& events) noexcept {
   return true;
 }
 
-void Sending::push_kept(Connection& connection) noexcept {
+void Sending::flush_batched(Connection& connection) noexcept {
   const SendLock::Guard guard(connections_.lock());
   int events = 0;
-  if (!connection.out.keeps() || !flush(connection, events)) return;
+  if (!connection.out.has_batch() || !flush(connection, events)) return;
   std::erase(unsent_, &connection);
   any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
-  if (unsent_.empty()) kept_since_.store({}, std::memory_order_relaxed);
+  if (unsent_.empty()) batched_since_.store({}, std::memory_order_relaxed);
 }
 
 void Sending::arm() noexcept {

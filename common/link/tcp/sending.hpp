@@ -1,5 +1,5 @@
 // Sending: what leaves on the connections of a tcp link, and when: a lone frame at once; frames that follow each other
-// soon may be kept back, to leave together; and what a socket has not taken, or has been kept back, with a later
+// soon may be batched, to leave together; and what a socket has not taken, or has been batched, with a later
 // poll().
 //
 //   { const SendLock::Guard guard(connections.lock()); sending.send_frame(connection, prefix, slices, n,
@@ -7,7 +7,7 @@
 //   sending.begin_burst();                           // poll() begins, and ends
 //   if (sending.any_unsent()) events += sending.flush_unsent();
 //
-// Threads: with the lock of the connections, but for kept_since(), any_unsent() and what takes it itself.
+// Threads: with the lock of the connections, but for batched_since(), any_unsent() and what takes it itself.
 #pragma once
 
 #include <atomic>
@@ -43,11 +43,11 @@ class Sending {
   // Writes what waits; 0: nothing moved.
   int flush_unsent() noexcept;
   // What the frames that have come have caused does not wait for those of others.
-  void push_kept(Connection& connection) noexcept;
+  void flush_batched(Connection& connection) noexcept;
 
   bool any_unsent() const noexcept { return any_unsent_.load(std::memory_order_relaxed); }
-  std::chrono::nanoseconds kept_since() const noexcept {
-    return kept_since_.load(std::memory_order_relaxed);
+  std::chrono::nanoseconds batched_since() const noexcept {
+    return batched_since_.load(std::memory_order_relaxed);
   }
   // What is sent from here on does not follow what was sent before.
   void begin_burst() noexcept {
@@ -65,7 +65,7 @@ class Sending {
   [[gnu::noinline]] SendStatus send_on(Connection& connection, Prefix prefix, const Slice* slices,
                                        int count, Outbox::Class what, bool more) noexcept;
   [[gnu::noinline]] void note_unsent(Connection& connection) noexcept;
-  bool is_worth_keeping(Connection& connection, std::chrono::nanoseconds now) noexcept;
+  bool is_worth_batching(Connection& connection, std::chrono::nanoseconds now) noexcept;
   bool flush(Connection& connection, int& events) noexcept;
   void watch_both(Connection& connection) noexcept;
 
@@ -73,9 +73,9 @@ class Sending {
   FrameSink& sink_;
   Counters& counters_;
   std::vector<Connection*> unsent_;
-  std::atomic<std::chrono::nanoseconds> kept_since_{};  // read by any thread
-  std::atomic<std::uint32_t> polls_ = 1;                // begun, and ended
-  std::atomic<bool> any_unsent_ = false;                // a hint for poll()
+  std::atomic<std::chrono::nanoseconds> batched_since_{};  // read by any thread
+  std::atomic<std::uint32_t> polls_ = 1;                   // begun, and ended
+  std::atomic<bool> any_unsent_ = false;                   // a hint for poll()
   bool armed_ = false;  // every connection is in the epoll set, for writing, too, where it waits
   std::uint64_t ticks_ = 0;
 };

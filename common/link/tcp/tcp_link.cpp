@@ -181,7 +181,7 @@ int TcpLink::serve(Connection& connection) {
     case State::waiting: return greeting_.greet(connection);
     case State::established: {
       const int events = receiving_.receive(connection);
-      if (events != 0 && sending_.any_unsent()) sending_.push_kept(connection);
+      if (events != 0 && sending_.any_unsent()) sending_.flush_batched(connection);
       return events;
     }
     case State::closing: return upkeep_.discard(connection);

@@ -1,4 +1,4 @@
-// TcpLink: a cable over TCP sockets, one connection per pair of processes.
+// TcpLink: a link over TCP sockets, one connection per pair of processes.
 //
 // One link is one rail: it listens on one address of this node and connects from it. Several
 // links, named "tcp", "tcp1", ..., can live in one process; each reads and writes only the section

@@ -45,10 +45,12 @@ class TcpLink final : public Link {
   void abandon(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
-  void push() noexcept override {
+  void flush() noexcept override {
     if (sending_.any_unsent()) sending_.flush_unsent();
   }
-  std::chrono::nanoseconds kept_since() const noexcept override { return sending_.kept_since(); }
+  std::chrono::nanoseconds batched_since() const noexcept override {
+    return sending_.batched_since();
+  }
   void wait_fds(std::vector<int>& out) const override { out.push_back(connections_.waiting.fd()); }
   Armed arm() noexcept override;
   void disarm() noexcept override;

@@ -110,7 +110,7 @@ class SendPool {
 struct WorkId {
   enum class Kind : std::uint8_t { send, receive, datagram_out, datagram_in };
   Kind kind;
-  std::uint32_t slot;    // send: of the channel
+  std::uint32_t slot;    // send: of the connection
   std::uint32_t number;  // send: the last work request that has ended; else which buffer
 
   static WorkId of(std::uint64_t word) noexcept {

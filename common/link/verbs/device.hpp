@@ -26,7 +26,7 @@ class Completions {
   Completions() : ended_(kBatch) {}
   bool open(const Api& api, ibv_context* context, int entries, std::string& why_not);
   ibv_cq* queue() const noexcept { return queue_.get(); }
-  int fd() const noexcept { return channel_->fd; }
+  int fd() const noexcept { return connection_->fd; }
 
   // Null: nothing more. Valid until the next call.
   const ibv_wc* next() noexcept {
@@ -46,7 +46,7 @@ class Completions {
   bool refill() noexcept;
 
   const Api* api_ = nullptr;
-  Handle<ibv_comp_channel> channel_;
+  Handle<ibv_comp_channel> connection_;
   Handle<ibv_cq> queue_;
   std::vector<ibv_wc> ended_;
   std::size_t at_ = 0;

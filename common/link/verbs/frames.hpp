@@ -1,8 +1,8 @@
-// Frames: how frames go over channels in pieces, and the link's own credits, which promise that a receive buffer is
+// Frames: how frames go over connections in pieces, and the link's own credits, which promise that a receive buffer is
 // there.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
-//   frames.on_sent(channel, number, status);     // completions
+//   frames.on_sent(connection, number, status);     // completions
 //   frames.on_receive(completion, index);
 //   if (frames.owes()) frames.return_credits();
 //
@@ -15,23 +15,24 @@
 #include <string>
 #include <vector>
 
-#include "link/verbs/channels.hpp"
+#include "link/verbs/connections.hpp"
 
 namespace lfc::verbs {
 
 class Frames {
  public:
-  using State = Channel::State;
+  using State = Connection::State;
 
-  Frames(Shared& shared, Channels& channels) noexcept : shared_(shared), channels_(channels) {}
+  Frames(Shared& shared, Connections& connections) noexcept
+      : shared_(shared), connections_(connections) {}
   bool open(std::string& why_not);
   // Bytes of the largest frame.
   std::size_t payload() const noexcept { return payload_; }
 
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept;
   // A frame of the link's own.
-  bool send_note(Channel& channel, std::uint8_t type) noexcept;
-  void on_sent(Channel& channel, std::uint32_t number, ibv_wc_status status) noexcept;
+  bool send_note(Connection& connection, std::uint8_t type) noexcept;
+  void on_sent(Connection& connection, std::uint32_t number, ibv_wc_status status) noexcept;
   void on_receive(const ibv_wc& ended, std::uint32_t index) noexcept;
   bool owes() const noexcept { return !due_.empty(); }
   void return_credits() noexcept;
@@ -39,21 +40,21 @@ class Frames {
   void ask_for_ends() noexcept;
 
  private:
-  bool post(Channel& channel, Word word, ibv_sge* pieces, int count, const Work& work,
+  bool post(Connection& connection, Word word, ibv_sge* pieces, int count, const Work& work,
             bool more) noexcept;
-  bool send_inline(Channel& channel, Word word, const Slice* slices, int count,
+  bool send_inline(Connection& connection, Word word, const Slice* slices, int count,
                    std::size_t size) noexcept;
-  bool send_pieces(Channel& channel, Word word, const Slice* slices, int count,
+  bool send_pieces(Connection& connection, Word word, const Slice* slices, int count,
                    std::size_t size) noexcept;
-  std::uint8_t collect(Channel& channel) noexcept;
+  std::uint8_t collect(Connection& connection) noexcept;
   // True: it has taken a credit.
-  bool accept(Channel& channel, Word word, std::span<const std::byte> bytes) noexcept;
-  void on_note(Channel& channel, std::uint8_t type) noexcept;
+  bool accept(Connection& connection, Word word, std::span<const std::byte> bytes) noexcept;
+  void on_note(Connection& connection, std::uint8_t type) noexcept;
 
   Shared& shared_;
-  Channels& channels_;
+  Connections& connections_;
   std::size_t payload_ = 0;
-  std::vector<Channel*> due_;
+  std::vector<Connection*> due_;
 };
 
 }  // namespace lfc::verbs

@@ -28,27 +28,28 @@ void Greeter::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
 }
 
-void Greeter::ask(Channel& channel) {
-  channel.our_nonce = random_key();
-  channel.wanted = channel.asks = true;
-  channels_.attend(channel);
+void Greeter::ask(Connection& connection) {
+  connection.our_nonce = random_key();
+  connection.wanted = connection.asks = true;
+  connections_.attend(connection);
 }
 
-bool Greeter::say(Channel& channel, HelloPart::Kind kind) noexcept {
+bool Greeter::say(Connection& connection, HelloPart::Kind kind) noexcept {
   const bool answer = kind == HelloPart::Kind::answer;
   HelloPart head;
-  head.tag = channel.identity.tag;
+  head.tag = connection.identity.tag;
   head.kind = kind;
-  head.offer = channel.ours;
-  head.nonce = answer ? channel.their_nonce : channel.our_nonce;
+  head.offer = connection.ours;
+  head.nonce = answer ? connection.their_nonce : connection.our_nonce;
   std::span<const std::byte> address;
   if (kind == HelloPart::Kind::ask) address = own_address_;
   head.proof =
-      proof_of(head, answer ? shared_.identity : channel.identity, shared_.link.name(), address);
+      proof_of(head, answer ? shared_.identity : connection.identity, shared_.link.name(), address);
   bool all = true;
   for (const auto& part : encode(head, address, datagrams_.room()))
-    all =
-        datagrams_.send(channel.way.get(), {channel.there.greeter, channel.there.key}, part) && all;
+    all = datagrams_.send(connection.way.get(), {connection.there.greeter, connection.there.key},
+                          part) &&
+          all;
   return all;
 }
 
@@ -66,11 +67,11 @@ void Greeter::on_datagram(std::span<const std::byte> bytes) noexcept {
 
 void Greeter::on_ask(const Hello& hello) {
   const Key& nonce = hello.head.nonce;
-  for (const auto& known : channels_.all()) {
+  for (const auto& known : connections_.all()) {
     if (!(known->their_nonce == nonce)) continue;
     // Our answer got lost, or is on its way.
     known->answers = known->state == State::setting_up || known->state == State::open;
-    if (known->answers) channels_.attend(*known);
+    if (known->answers) connections_.attend(*known);
     return;
   }
   const std::optional<Address> from = Address::parse(hello.address);
@@ -80,56 +81,58 @@ void Greeter::on_ask(const Hello& hello) {
     return shared_.counters.add(Counter::frames_dropped);
   const PeerId peer = shared_.sink.on_connect(shared_.link, *from);
   if (peer == kNoPeer) return shared_.counters.add(Counter::frames_dropped);
-  Channel* channel = channels_.of(peer);
-  const bool over =
-      channel != nullptr && (channel->state == State::closing || channel->state == State::closed);
+  Connection* connection = connections_.of(peer);
+  const bool over = connection != nullptr &&
+                    (connection->state == State::closing || connection->state == State::closed);
   std::string why_not;
-  if (channel == nullptr || over) {
-    channel = channels_.make(peer, *from, why_not);
-    if (channel == nullptr) return refuse(hello, *from);
-  } else if (channel->state != State::setting_up || channel->their_nonce) {
+  if (connection == nullptr || over) {
+    connection = connections_.make(peer, *from, why_not);
+    if (connection == nullptr) return refuse(hello, *from);
+  } else if (connection->state != State::setting_up || connection->their_nonce) {
     return;  // the end of the earlier one is on its way
   }
-  channel->their_nonce = nonce;
-  if (!channel->connected) {
-    channel->theirs = hello.head.offer;
-    if (!channels_.connect(*channel, why_not)) return channels_.break_off(*channel, why_not);
+  connection->their_nonce = nonce;
+  if (!connection->connected) {
+    connection->theirs = hello.head.offer;
+    if (!connections_.connect(*connection, why_not))
+      return connections_.break_off(*connection, why_not);
   }
-  channel->answers = true;
-  channel->next_try = {};
-  channels_.attend(*channel);
+  connection->answers = true;
+  connection->next_try = {};
+  connections_.attend(*connection);
 }
 
 void Greeter::on_answer(const Hello& hello) {
-  for (const auto& channel : channels_.all()) {
-    if (!channel->our_nonce || !(channel->our_nonce == hello.head.nonce)) continue;
-    if (!(hello.head.proof == proof_of(hello.head, channel->identity, shared_.link.name(), {})))
+  for (const auto& connection : connections_.all()) {
+    if (!connection->our_nonce || !(connection->our_nonce == hello.head.nonce)) continue;
+    if (!(hello.head.proof == proof_of(hello.head, connection->identity, shared_.link.name(), {})))
       return shared_.counters.add(Counter::frames_dropped);
-    if (channel->state == State::closed || channel->state == State::broken) {
-      static_cast<void>(say(*channel, HelloPart::Kind::gone));
+    if (connection->state == State::closed || connection->state == State::broken) {
+      static_cast<void>(say(*connection, HelloPart::Kind::gone));
       return;
     }
-    if (channel->state != State::setting_up) return;
+    if (connection->state != State::setting_up) return;
     // We are connected to what it has asked with, and has given up since.
-    if (channel->connected && !(channel->theirs == hello.head.offer)) return start_over(*channel);
+    if (connection->connected && !(connection->theirs == hello.head.offer))
+      return start_over(*connection);
     std::string why_not;
-    channel->theirs = hello.head.offer;
-    if (!channel->connected && !channels_.connect(*channel, why_not))
-      return channels_.break_off(*channel, why_not);
-    channel->state = State::open;
-    frames_.send_note(*channel, kOpen);
+    connection->theirs = hello.head.offer;
+    if (!connection->connected && !connections_.connect(*connection, why_not))
+      return connections_.break_off(*connection, why_not);
+    connection->state = State::open;
+    frames_.send_note(*connection, kOpen);
     return;
   }
 }
 
 void Greeter::on_gone(const Hello& hello) {
-  for (const auto& channel : channels_.all()) {
-    if (channel->state != State::setting_up || !(channel->their_nonce == hello.head.nonce))
+  for (const auto& connection : connections_.all()) {
+    if (connection->state != State::setting_up || !(connection->their_nonce == hello.head.nonce))
       continue;
     if (!(hello.head.proof == proof_of(hello.head, shared_.identity, shared_.link.name(), {})))
       return;
     // It has given up what it has asked for; we may want it nevertheless.
-    return channel->wanted ? start_over(*channel) : channels_.forget(*channel);
+    return connection->wanted ? start_over(*connection) : connections_.forget(*connection);
   }
 }
 
@@ -159,67 +162,70 @@ ibv_ah* Greeter::way_back(const Endpoint& there) noexcept {
 }
 
 void Greeter::on_refused(const Hello& hello) {
-  for (const auto& channel : channels_.all()) {
-    if (!channel->our_nonce || !(channel->our_nonce == hello.head.nonce)) continue;
-    if (channel->state != State::setting_up || channel->their_nonce) return;
-    if (!(hello.head.proof == proof_of(hello.head, channel->identity, shared_.link.name(), {})))
+  for (const auto& connection : connections_.all()) {
+    if (!connection->our_nonce || !(connection->our_nonce == hello.head.nonce)) continue;
+    if (connection->state != State::setting_up || connection->their_nonce) return;
+    if (!(hello.head.proof == proof_of(hello.head, connection->identity, shared_.link.name(), {})))
       return shared_.counters.add(Counter::frames_dropped);
-    const std::string why = channels_.ends_of(*channel) + ": the peer has no room for a connection";
-    if (shared_.sink.on_unanswered(channel->peer, shared_.link, why))
-      return channels_.forget(*channel);
-    return channels_.break_off(*channel, "the peer has no room for a connection");
+    const std::string why =
+        connections_.ends_of(*connection) + ": the peer has no room for a connection";
+    if (shared_.sink.on_unanswered(connection->peer, shared_.link, why))
+      return connections_.forget(*connection);
+    return connections_.break_off(*connection, "the peer has no room for a connection");
   }
 }
 
-void Greeter::start_over(Channel& channel) {
+void Greeter::start_over(Connection& connection) {
   std::string why_not;
-  if (Channel* next = channels_.replace(channel, why_not)) return ask(*next);
-  shared_.sink.on_broken(channel.peer, shared_.link, channels_.ends_of(channel) + ": " + why_not);
+  if (Connection* next = connections_.replace(connection, why_not)) return ask(*next);
+  shared_.sink.on_broken(connection.peer, shared_.link,
+                         connections_.ends_of(connection) + ": " + why_not);
 }
 
-bool Greeter::greet(Channel& channel, Clock::time_point now) noexcept {
-  if (now < channel.next_try) return true;
-  if (now >= channel.silent_from) {
-    if (is_gone(channel)) {
-      channels_.break_off(channel, "no process answers there any more");
+bool Greeter::greet(Connection& connection, Clock::time_point now) noexcept {
+  if (now < connection.next_try) return true;
+  if (now >= connection.silent_from) {
+    if (is_gone(connection)) {
+      connections_.break_off(connection, "no process answers there any more");
       return false;
     }
-    if (is_in_vain(channel)) {
-      channels_.forget(channel);
+    if (is_in_vain(connection)) {
+      connections_.forget(connection);
       return false;
     }
   }
   bool all = true;
-  if (channel.answers) all = say(channel, HelloPart::Kind::answer);
-  if (channel.asks) all = say(channel, HelloPart::Kind::ask) && all;
-  channel.next_try = now + (all ? channel.repeat_after : Clock::duration(kNoRoom));
+  if (connection.answers) all = say(connection, HelloPart::Kind::answer);
+  if (connection.asks) all = say(connection, HelloPart::Kind::ask) && all;
+  connection.next_try = now + (all ? connection.repeat_after : Clock::duration(kNoRoom));
   if (all)
-    channel.repeat_after = std::min<Clock::duration>(channel.repeat_after * 2, kLongestRepeat);
+    connection.repeat_after =
+        std::min<Clock::duration>(connection.repeat_after * 2, kLongestRepeat);
   return true;
 }
 
-bool Greeter::is_gone(Channel& channel) noexcept {
-  if (channel.there.door == 0) return false;
+bool Greeter::is_gone(Connection& connection) noexcept {
+  if (connection.there.door == 0) return false;
   Gid gid;
-  gid.raw = channel.there.gid;
+  gid.raw = connection.there.gid;
   IpAddress address = gid.ip();
   address.scope = shared_.device->choice().interface->address.scope;
-  return channel.knock.refused(address, channel.there.door);
+  return connection.knock.refused(address, connection.there.door);
 }
 
 // A peer that has been answered may have opened the connection, and sent on it.
-bool Greeter::is_in_vain(const Channel& channel) noexcept {
-  if (!channel.asks || channel.their_nonce) return false;
+bool Greeter::is_in_vain(const Connection& connection) noexcept {
+  if (!connection.asks || connection.their_nonce) return false;
   const bool in_vain = shared_.sink.on_unanswered(
-      channel.peer, shared_.link, "nobody answers (" + channels_.ends_of(channel) + ")");
+      connection.peer, shared_.link, "nobody answers (" + connections_.ends_of(connection) + ")");
   // A network that does not carry this is not waited for again and again.
   if (in_vain) shared_.is_mute = true;
   return in_vain;
 }
 
-bool Greeter::repeat_answer(Channel& channel) noexcept {
-  if (channel.answers && say(channel, HelloPart::Kind::answer)) channel.answers = false;
-  return channel.answers;
+bool Greeter::repeat_answer(Connection& connection) noexcept {
+  if (connection.answers && say(connection, HelloPart::Kind::answer)) connection.answers = false;
+  return connection.answers;
 }
 
 }  // namespace lfc::verbs

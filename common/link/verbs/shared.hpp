@@ -1,4 +1,4 @@
-// Shared: what the parts of one verbs link share: this process's end of all its channels.
+// Shared: what the parts of one verbs link share: this process's end of all its connections.
 //
 // Threads: as Link.
 #pragma once
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "link/verbs/buffers.hpp"
-#include "link/verbs/channel.hpp"
+#include "link/verbs/connection.hpp"
 #include "link/verbs/transfers.hpp"
 #include "link/verbs/verbs_link.hpp"
 
@@ -32,7 +32,7 @@ struct Shared {
   Counters& counters;
   const std::unique_ptr<Device> device;
   Endpoint here;
-  std::uint32_t outstanding = 0;  // work requests of all channels
+  std::uint32_t outstanding = 0;  // work requests of all connections
   bool is_mute = false;  // one was given up because it did not answer, and nobody has since
   ReceivePool receives;
   SendPool sends;

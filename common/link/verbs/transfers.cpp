@@ -60,7 +60,7 @@ Link::Start Transfers::start(const Request& request, Operation* operation) {
   if (free_.empty()) return Link::Start::again;
   Transfer& transfer = *free_.back();
   transfer.put = request.put;
-  transfer.channel = &request.channel;
+  transfer.connection = &request.connection;
   transfer.local = request.local;
   transfer.address = request.address;
   transfer.key = static_cast<std::uint32_t>(request.remote_region.key);
@@ -84,23 +84,23 @@ Link::Start Transfers::start(const Request& request, Operation* operation) {
   return Link::Start::started;
 }
 
-Transfers::Issue Transfers::post(Channel& channel, ibv_send_wr& request, const Work& work,
+Transfers::Issue Transfers::post(Connection& connection, ibv_send_wr& request, const Work& work,
                                  bool more) noexcept {
-  const SendQueue::Place place = channel.queue.push(work, more);
-  request.wr_id = WorkId{WorkId::Kind::send, channel.slot, place.number}.word();
+  const SendQueue::Place place = connection.queue.push(work, more);
+  request.wr_id = WorkId{WorkId::Kind::send, connection.slot, place.number}.word();
   if (place.signalled) request.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
-  if (ibv_post_send(channel.pair.get(), &request, &bad) == 0) {
+  if (ibv_post_send(connection.pair.get(), &request, &bad) == 0) {
     ++outstanding_;
     return Issue::done;
   }
-  channel.queue.take_back(place);
+  connection.queue.take_back(place);
   return Issue::failed;
 }
 
 Transfers::Issue Transfers::issue(Transfer& transfer) {
-  Channel& channel = *transfer.channel;
-  if (channel.queue.room() < kFrames) return Issue::no_room;
+  Connection& connection = *transfer.connection;
+  if (connection.queue.room() < kFrames) return Issue::no_room;
   transfer.chunk = std::min(transfer.left, largest_chunk_);
   ibv_sge piece{reinterpret_cast<std::uint64_t>(transfer.local),
                 static_cast<std::uint32_t>(transfer.chunk), transfer.local_key};
@@ -113,8 +113,9 @@ Transfers::Issue Transfers::issue(Transfer& transfer) {
   if (transfer.put && transfer.chunk <= inline_) request.send_flags = IBV_SEND_INLINE;
   const Work work{Work::What::transfer, 0, &transfer};
   const bool proves = transfer.put && transfer.chunk == transfer.left;
-  if (!proves) return post(channel, request, work, false);
-  if (const Issue issued = post(channel, request, {}, true); issued != Issue::done) return issued;
+  if (!proves) return post(connection, request, work, false);
+  if (const Issue issued = post(connection, request, {}, true); issued != Issue::done)
+    return issued;
   ibv_sge last{reinterpret_cast<std::uint64_t>(scratch_.data()), 1, scratch_.key()};
   ibv_send_wr proof{};
   proof.sg_list = &last;
@@ -122,7 +123,7 @@ Transfers::Issue Transfers::issue(Transfer& transfer) {
   proof.opcode = IBV_WR_RDMA_READ;
   proof.wr.rdma.remote_addr = transfer.address + transfer.chunk - 1;
   proof.wr.rdma.rkey = transfer.key;
-  return post(channel, proof, work, false);
+  return post(connection, proof, work, false);
 }
 
 void Transfers::proceed(Transfer& transfer) {
@@ -143,13 +144,14 @@ void Transfers::ended(Transfer& transfer, Result result) {
   transfer.address += transfer.chunk;
   transfer.left -= transfer.chunk;
   if (transfer.left == 0) return finish(transfer, Result::ok);
-  if (transfer.channel->state != Channel::State::open) return finish(transfer, Result::unreachable);
+  if (transfer.connection->state != Connection::State::open)
+    return finish(transfer, Result::unreachable);
   proceed(transfer);
 }
 
-void Transfers::cancel_waiting(const Channel& channel) {
+void Transfers::cancel_waiting(const Connection& connection) {
   for (Transfer& transfer : transfers_)
-    if (transfer.stage == Transfer::Stage::waiting && transfer.channel == &channel)
+    if (transfer.stage == Transfer::Stage::waiting && transfer.connection == &connection)
       finish(transfer, Result::unreachable);
 }
 

@@ -15,7 +15,7 @@
 
 #include "link/link.hpp"
 #include "link/verbs/buffers.hpp"
-#include "link/verbs/channel.hpp"
+#include "link/verbs/connection.hpp"
 
 namespace lfc::verbs {
 
@@ -23,7 +23,7 @@ struct Transfer {
   enum class Stage : std::uint8_t { idle, waiting, in_flight };
   Stage stage = Stage::idle;
   bool put = false;
-  Channel* channel = nullptr;
+  Connection* connection = nullptr;
   std::byte* local = nullptr;
   std::uint32_t local_key = 0;
   Handle<ibv_mr> registration;  // of memory that the caller has not registered
@@ -36,7 +36,7 @@ struct Transfer {
 
 class Transfers {
  public:
-  // `outstanding` counts the work requests of all channels.
+  // `outstanding` counts the work requests of all connections.
   Transfers(Device& device, std::uint32_t& outstanding) noexcept
       : device_(device), outstanding_(outstanding) {}
   bool open(std::size_t inline_size, std::string& why_not);
@@ -46,7 +46,7 @@ class Transfers {
 
   struct Request {
     bool put;
-    Channel& channel;
+    Connection& connection;
     std::byte* local;
     const LinkRegion& local_region;
     std::uint64_t address;
@@ -56,8 +56,8 @@ class Transfers {
   Link::Start start(const Request& request, Operation* operation);
   // The last work request of its chunk has ended.
   void ended(Transfer& transfer, Result result);
-  // What waits for room towards this channel will not be tried again.
-  void cancel_waiting(const Channel& channel);
+  // What waits for room towards this connection will not be tried again.
+  void cancel_waiting(const Connection& connection);
   // Tries again what found no room.
   void retry();
   // Calls nobody back any more.
@@ -66,7 +66,7 @@ class Transfers {
  private:
   enum class Issue : std::uint8_t { done, no_room, failed };
   Issue issue(Transfer& transfer);
-  Issue post(Channel& channel, ibv_send_wr& request, const Work& work, bool more) noexcept;
+  Issue post(Connection& connection, ibv_send_wr& request, const Work& work, bool more) noexcept;
   void proceed(Transfer& transfer);
   void finish(Transfer& transfer, Result result);
 

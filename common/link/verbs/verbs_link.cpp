@@ -71,10 +71,11 @@ VerbsLink::VerbsLink(const VerbsOptions& options, const Identity& identity, Fram
       health_(*shared_.device, repeat_time(options.timeout) * (options.retries + 1)) {}
 
 bool VerbsLink::open(std::string& why_not) {
-  if (!frames_.open(why_not) || !greeter_.open(why_not) || !channels_.open(why_not)) return false;
+  if (!frames_.open(why_not) || !greeter_.open(why_not) || !connections_.open(why_not))
+    return false;
   const Device& device = *shared_.device;
   traits_.remote_memory =
-      shared_.options.remote_memory && shared_.transfers.open(channels_.inline_size(), why_not);
+      shared_.options.remote_memory && shared_.transfers.open(connections_.inline_size(), why_not);
   traits_.one_sided = traits_.registration_costs = traits_.remote_memory;
   shared_.here.node = node_tag();
   shared_.here.gid = device.choice().gid.raw;
@@ -87,15 +88,16 @@ bool VerbsLink::open(std::string& why_not) {
 VerbsLink::~VerbsLink() {
   greeter_.end();
   shared_.transfers.forget_callers();
-  for (PeerId peer = 0; peer < channels_.peers(); ++peer) close(peer);
-  const auto leaves = [](const auto& channel) {
-    return channel->state == State::closing && !channel->goodbye_left && !channel->heard_goodbye;
+  for (PeerId peer = 0; peer < connections_.peers(); ++peer) close(peer);
+  const auto leaves = [](const auto& connection) {
+    return connection->state == State::closing && !connection->goodbye_left &&
+           !connection->heard_goodbye;
   };
   const auto deadline = Clock::now() + kFarewell;
-  while (std::any_of(channels_.all().begin(), channels_.all().end(), leaves) &&
+  while (std::any_of(connections_.all().begin(), connections_.all().end(), leaves) &&
          Clock::now() < deadline)
     if (poll() == 0) ::usleep(20);
-  for (const auto& channel : channels_.all()) channels_.dispose(*channel);
+  for (const auto& connection : connections_.all()) connections_.dispose(*connection);
 }
 
 // --- Addresses ---
@@ -125,11 +127,11 @@ bool VerbsLink::reach(const Address& peer, std::string& why_not) {
 }
 
 bool VerbsLink::connect(PeerId peer, const Address& address, std::string& why_not) {
-  if (Channel* channel = channels_.of(peer)) {
-    channel->wanted = true;
-    if (address.has_key()) channel->identity = address.identity();
-    if (channel->state == State::setting_up || channel->state == State::open) return true;
-    if (channel->state == State::broken || channel->state == State::failing) {
+  if (Connection* connection = connections_.of(peer)) {
+    connection->wanted = true;
+    if (address.has_key()) connection->identity = address.identity();
+    if (connection->state == State::setting_up || connection->state == State::open) return true;
+    if (connection->state == State::broken || connection->state == State::failing) {
       why_not = "the connection to the peer is broken";
       return false;
     }
@@ -139,25 +141,25 @@ bool VerbsLink::connect(PeerId peer, const Address& address, std::string& why_no
                                  : "the link does not know its own process's address yet";
     return false;
   }
-  Channel* channel = channels_.make(peer, address, why_not);
-  if (channel == nullptr) return false;
-  greeter_.ask(*channel);
+  Connection* connection = connections_.make(peer, address, why_not);
+  if (connection == nullptr) return false;
+  greeter_.ask(*connection);
   return true;
 }
 
 void VerbsLink::close(PeerId peer) noexcept {
-  Channel* channel = channels_.of(peer);
-  if (channel == nullptr) return;
-  channels_.detach(peer);
-  shared_.transfers.cancel_waiting(*channel);
-  if (channel->state == State::open) {
-    channel->state = State::closing;
-    channel->give_up = Clock::now() + kFarewell;
-    channel->said_goodbye = frames_.send_note(*channel, kGoodbye);
-    channels_.attend(*channel);
-  } else if (channel->state == State::setting_up || channel->state == State::failing) {
-    channels_.dispose(*channel);
-    channel->state = State::closed;
+  Connection* connection = connections_.of(peer);
+  if (connection == nullptr) return;
+  connections_.detach(peer);
+  shared_.transfers.cancel_waiting(*connection);
+  if (connection->state == State::open) {
+    connection->state = State::closing;
+    connection->give_up = Clock::now() + kFarewell;
+    connection->sent_goodbye = frames_.send_note(*connection, kGoodbye);
+    connections_.attend(*connection);
+  } else if (connection->state == State::setting_up || connection->state == State::failing) {
+    connections_.dispose(*connection);
+    connection->state = State::closed;
   }
 }
 
@@ -177,9 +179,9 @@ int VerbsLink::poll() noexcept {
   }
   if (events == 0 && health_.is_due()) heed_events();
   if (frames_.owes()) frames_.return_credits();
-  if (!channels_.pending().empty()) {
+  if (!connections_.pending().empty()) {
     const Clock::time_point now = Clock::now();
-    channels_.attend_pending([&](Channel& channel) { return attend_to(channel, now); });
+    connections_.attend_pending([&](Connection& connection) { return attend_to(connection, now); });
   }
   if (std::exchange(asked_to_drain_, false)) frames_.ask_for_ends();
   return events;
@@ -190,8 +192,8 @@ void VerbsLink::on_completion(const ibv_wc& ended) noexcept {
   switch (id.kind) {
     case WorkId::Kind::receive: return frames_.on_receive(ended, id.number);
     case WorkId::Kind::send:
-      if (ended.qp_num != kNoQueuePair && channels_.at(id.slot).has_pair())
-        frames_.on_sent(channels_.at(id.slot), id.number, ended.status);
+      if (ended.qp_num != kNoQueuePair && connections_.at(id.slot).has_pair())
+        frames_.on_sent(connections_.at(id.slot), id.number, ended.status);
       return;
     case WorkId::Kind::datagram_out: return greeter_.datagrams().sent(id.number);
     case WorkId::Kind::datagram_in:
@@ -203,27 +205,28 @@ void VerbsLink::on_completion(const ibv_wc& ended) noexcept {
 
 void VerbsLink::heed_events() noexcept {
   while (const std::optional<Health::Loss> loss = health_.next(Clock::now()))
-    for (const auto& channel : channels_.all()) {
+    for (const auto& connection : connections_.all()) {
       const bool its = loss->queue_pair == kNoQueuePair ||
-                       (channel->has_pair() && channel->pair->qp_num == loss->queue_pair);
-      const bool lives = channel->state == State::setting_up || channel->state == State::open;
-      if (its && lives) channels_.fail(*channel, loss->why);
+                       (connection->has_pair() && connection->pair->qp_num == loss->queue_pair);
+      const bool lives = connection->state == State::setting_up || connection->state == State::open;
+      if (its && lives) connections_.fail(*connection, loss->why);
     }
 }
 
-bool VerbsLink::attend_to(Channel& channel, Clock::time_point now) noexcept {
-  switch (channel.state) {
-    case State::failing: channels_.break_off(channel, channel.failure); return false;
-    case State::setting_up: return greeter_.greet(channel, now);
-    case State::open: return greeter_.repeat_answer(channel);
+bool VerbsLink::attend_to(Connection& connection, Clock::time_point now) noexcept {
+  switch (connection.state) {
+    case State::failing: connections_.break_off(connection, connection.failure); return false;
+    case State::setting_up: return greeter_.greet(connection, now);
+    case State::open: return greeter_.repeat_answer(connection);
     case State::closing:
-      if (!channel.said_goodbye) channel.said_goodbye = frames_.send_note(channel, kGoodbye);
-      if (now > channel.give_up) {
-        channels_.dispose(channel);
-        channel.state = State::closed;
+      if (!connection.sent_goodbye)
+        connection.sent_goodbye = frames_.send_note(connection, kGoodbye);
+      if (now > connection.give_up) {
+        connections_.dispose(connection);
+        connection.state = State::closed;
       }
-      channels_.end_if_done(channel);
-      return channel.state == State::closing;
+      connections_.end_if_done(connection);
+      return connection.state == State::closing;
     case State::closed:
     case State::broken: break;
   }
@@ -242,7 +245,8 @@ Link::Armed VerbsLink::arm() noexcept {
   const bool armed = completions.arm();
   heed_events();
   if (completions.any()) return Armed::busy;
-  const bool clock = !channels_.pending().empty() || frames_.owes() || !armed || health_.is_timed();
+  const bool clock =
+      !connections_.pending().empty() || frames_.owes() || !armed || health_.is_timed();
   return clock ? Armed::partly : Armed::fully;
 }
 
@@ -250,11 +254,11 @@ void VerbsLink::disarm() noexcept { shared_.device->completions().disarm(); }
 
 bool VerbsLink::drained() const noexcept {
   if (shared_.outstanding != 0) asked_to_drain_ = true;
-  const auto leaving = [](const Channel* channel) {
-    return channel->state == State::closing && !channel->heard_goodbye;
+  const auto leaving = [](const Connection* connection) {
+    return connection->state == State::closing && !connection->heard_goodbye;
   };
   return shared_.outstanding == 0 &&
-         std::none_of(channels_.pending().begin(), channels_.pending().end(), leaving);
+         std::none_of(connections_.pending().begin(), connections_.pending().end(), leaving);
 }
 
 std::size_t VerbsLink::memory() const noexcept {
@@ -276,13 +280,13 @@ Link::Start VerbsLink::transfer(bool put, PeerId peer, std::byte* local,
                                 const LinkRegion& local_region, std::uint64_t address,
                                 const LinkRegion& remote_region, std::size_t size,
                                 Operation* operation) noexcept {
-  Channel* channel = channels_.of(peer);
-  if (!traits_.remote_memory || channel == nullptr) return Start::failed;
-  if (channel->state == State::setting_up) return Start::again;
-  if (channel->state != State::open) return Start::failed;
+  Connection* connection = connections_.of(peer);
+  if (!traits_.remote_memory || connection == nullptr) return Start::failed;
+  if (connection->state == State::setting_up) return Start::again;
+  if (connection->state != State::open) return Start::failed;
   if (shared_.outstanding + 2 > kMostOutstanding) return Start::again;
-  return shared_.transfers.start({put, *channel, local, local_region, address, remote_region, size},
-                                 operation);
+  return shared_.transfers.start(
+      {put, *connection, local, local_region, address, remote_region, size}, operation);
 }
 
 Link::Start VerbsLink::put(PeerId peer, const void* source, const LinkRegion& local,

@@ -1,4 +1,4 @@
-// VerbsLink: a cable over RDMA devices (InfiniBand, RoCE) by libibverbs itself. The page is README.md of this folder.
+// VerbsLink: a link over RDMA devices (InfiniBand, RoCE) by libibverbs itself. The page is README.md of this folder.
 //
 //   VerbsOptions options;
 //   options.selection = "mlx5_0:1";                          // as choose_ports() takes it; the first match is used

@@ -1,12 +1,12 @@
 // The class behind make_verbs_link(): the interface of links, over its parts
-//   channels.hpp   queue pairs with peers, from their making to their end
+//   connections.hpp   queue pairs with peers, from their making to their end
 //   frames.hpp     frames out and in, and the credits of the link
-//   greeter.hpp    how two processes come to a channel
+//   greeter.hpp    how two processes come to a connection
 //   transfers.hpp  puts and gets
 //   health.hpp     what befalls the device and its port
 #pragma once
 
-#include "link/verbs/channels.hpp"
+#include "link/verbs/connections.hpp"
 #include "link/verbs/frames.hpp"
 #include "link/verbs/greeter.hpp"
 #include "link/verbs/health.hpp"
@@ -49,22 +49,22 @@ class VerbsLink final : public Link {
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
 
  private:
-  using Clock = Channel::Clock;
-  using State = Channel::State;
+  using Clock = Connection::Clock;
+  using State = Connection::State;
 
   void on_completion(const ibv_wc& ended) noexcept;
   // What the device and its port have to tell; what follows is pending.
   void heed_events() noexcept;
   // False: it needs no more.
-  bool attend_to(Channel& channel, Clock::time_point now) noexcept;
+  bool attend_to(Connection& connection, Clock::time_point now) noexcept;
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,
                  Operation* operation) noexcept;
 
   Shared shared_;
-  Channels channels_{shared_};
-  Frames frames_{shared_, channels_};
-  Greeter greeter_{shared_, channels_, frames_};
+  Connections connections_{shared_};
+  Frames frames_{shared_, connections_};
+  Greeter greeter_{shared_, connections_, frames_};
   Health health_;
   mutable bool asked_to_drain_ = false;
 };

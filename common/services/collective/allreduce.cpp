@@ -107,13 +107,13 @@ bool by_parts(Site& site, CollOperation& operation) {
 
 // Up the tree, chunk by chunk, while results come down.
 bool among_nodes(Site& site, CollOperation& operation) {
-  const bool head = site.is_head(operation);
+  const bool leader = site.is_leader(operation);
   for (; operation.written < operation.chunks; ++operation.written) {
     const std::uint64_t index = operation.written;
     const std::uint64_t step = operation.step_of(index);
     const std::size_t size = operation.size_of(index);
     const Label label = operation.label(index, size);
-    if (!head) {
+    if (!leader) {
       if (!site.board().writable(step, size)) break;
       site.write(step, operation.given(index), label);
     } else {

@@ -61,7 +61,7 @@ std::size_t OwnArena::boards() const noexcept {
       boards_.begin(), boards_.end(), [](const Made& made) { return made.mapping.is_open(); }));
 }
 
-// Of one board that nobody uses: neighbours keep it mapped, so its place stays.
+// Of one board that nobody uses: local peers keep it mapped, so its place stays.
 void OwnArena::give_memory_back() noexcept {
   const auto free = std::find_if(boards_.begin(), boards_.end(), [](const Made& made) {
     return made.mapping.is_open() && !made.in_use && made.has_memory;
@@ -149,7 +149,7 @@ std::byte* OwnArena::make(std::uint64_t key, std::uint32_t lanes, std::uint32_t 
   return boards_[index].mapping.data();
 }
 
-bool NeighbourArena::open() {
+bool PeerArena::open() {
   if (directory_.is_open()) return true;
   if (!why_not_.empty()) return false;
   std::optional<SharedFile> file = SharedFile::open(name_.memory, why_not_);
@@ -163,7 +163,7 @@ bool NeighbourArena::open() {
   return true;
 }
 
-std::byte* NeighbourArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused) {
+std::byte* PeerArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused) {
   if (!open()) return nullptr;
   Directory& directory = directory_of(directory_);
   const std::uint32_t count = directory.count.load(std::memory_order_acquire);

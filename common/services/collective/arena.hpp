@@ -1,4 +1,4 @@
-// Arena: the shared memory in which a process provides boards for its neighbours on the node.
+// Arena: the shared memory in which a process provides boards for its local peers.
 //
 // Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the
 // board there, by a key that all its members know; the others look it up. A board that all have
@@ -12,7 +12,7 @@
 //
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first
-//   NeighbourArena first(own->name());
+//   PeerArena first(own->name());
 //   std::byte* board = first.find(key, lanes, refused);  // the others; null: not made yet
 //
 // Threads: the caller serialises each object.
@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "machine/local_peer.hpp"
 #include "machine/mapping.hpp"
-#include "machine/neighbour.hpp"
 #include "machine/shared_memory.hpp"
 
 namespace lfc {
@@ -88,9 +88,9 @@ class OwnArena {
   std::uint64_t end_ = 0;
 };
 
-class NeighbourArena {
+class PeerArena {
  public:
-  explicit NeighbourArena(const ArenaName& name) noexcept : name_(name) {}
+  explicit PeerArena(const ArenaName& name) noexcept : name_(name) {}
   // Null: not there yet; `refused`: nor will it be, which is told once. If why_not() is not empty, it
   // cannot be reached at all.
   std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);

@@ -1,6 +1,6 @@
 // Board: where the ranks of one communicator on one node meet: flags and payload in shared memory.
 //
-// Each rank has a lane that it alone writes (on the lane of a node's head, its NI may write for it).
+// Each rank has a lane that it alone writes (on the lane of a node's leader, its NI may write for it).
 // Work on a communicator is cut into steps, numbered alike by all ranks, since all issue the same
 // operations in the same order. Step s uses slot s % limits::kCollSlots of the lanes that are written in it: a
 // cache line with a flag and up to kInline bytes, and for more a room of kRoom bytes. A rank says how

@@ -6,24 +6,24 @@
 //   while (!collective.walk(site, operation)) ...;     // again when something may have moved
 //
 // All ranks cut an operation into the same steps (prepare()) and number them alike. One node: everything
-// goes over the board. Several: on each node one rank, the head, stands for all; contributions meet on
-// the board, the head's NI combines them up the tree, and results are multicast to the NIs of the heads,
+// goes over the board. Several: on each node one rank, the leader, stands for all; contributions meet on
+// the board, the leader's NI combines them up the tree, and results are multicast to the NIs of the leaders,
 // which write them onto their boards.
 //
 //   operation  | steps for each chunk | who writes the lane of the step
-//   bcast      | 1                    | the root; on other nodes the head's NI
-//   reduce     | 1                    | all but the head (which is the root on its node)
+//   bcast      | 1                    | the root; on other nodes the leader's NI
+//   reduce     | 1                    | all but the leader (which is the root on its node)
 //   allreduce  | 1, direct            | all; everybody combines everything: two ranks, or few bytes
 //              | 2, one node          | all; then each combines a part, and writes that
-//              | 2, several nodes     | all but the head; then the head's NI, the result
+//              | 2, several nodes     | all but the leader; then the leader's NI, the result
 //   barrier    | an allreduce of no bytes
 //   allgather  | 1, one node          | all
 //   gather     | 1, one node          | all but the root
 //   scatter    | 1, one node          | the root, for all
 //   (ex)scan   | 1, one node          | all; of many bytes all but the last rank
 //   alltoall   | 2 in all, one node   | all: where their blocks lie; then who has read all
-//   the same   | 2, several nodes     | all; then the head, what has come from other nodes
-//   reduce-sc. | 2 in all             | all; then, of several nodes, the head: what has come from them
+//   the same   | 2, several nodes     | all; then the leader, what has come from other nodes
+//   reduce-sc. | 2 in all             | all; then, of several nodes, the leader: what has come from them
 //   gatherv    | the same             | all but the root; then the root
 //   scatterv   | the same             | the root; then all but the root
 //   neighbours | steps and boards of their own (neighbourhood.hpp)

@@ -14,29 +14,31 @@ constexpr unsigned kLooks = 32;
 
 // Which of its words the user chose for a parameter, in the order of the values.
 template <class Value>
-Value choice(const lfc_coll_parameters& said, const lfc_text& member) noexcept {
-  return static_cast<Value>(lfc_parameter_choice(lfc_coll_parameter_table(), &said, &member));
+Value choice(const lfc_coll_parameters& parameters, const lfc_text& member) noexcept {
+  return static_cast<Value>(lfc_parameter_choice(lfc_coll_parameter_table(), &parameters, &member));
 }
 
-CollOptions options_of(const lfc_coll_parameters& said, bool threads) noexcept {
-  return {said.packet,
-          said.window,
-          said.fan,
-          choice<TreeShape>(said, said.tree),
-          choice<bool>(said, said.forwarding),
+CollOptions options_of(const lfc_coll_parameters& parameters, bool threads) noexcept {
+  return {parameters.packet,
+          parameters.window,
+          parameters.fan,
+          choice<TreeShape>(parameters, parameters.tree),
+          choice<bool>(parameters, parameters.forwarding),
           threads};
 }
 
-Suspicion recovery_of(const lfc_coll_parameters& said) noexcept {
-  return can_deadlock(choice<TreeShape>(said, said.tree)) ? choice<Suspicion>(said, said.recovery)
-                                                          : Suspicion::never;
+Suspicion recovery_of(const lfc_coll_parameters& parameters) noexcept {
+  return can_deadlock(choice<TreeShape>(parameters, parameters.tree))
+             ? choice<Suspicion>(parameters, parameters.recovery)
+             : Suspicion::never;
 }
 
 // What all ranks must have said alike.
-std::uint64_t digest_of(const lfc_coll_parameters& said) {
-  const CollOptions options = options_of(said, false);
+std::uint64_t digest_of(const lfc_coll_parameters& parameters) {
+  const CollOptions options = options_of(parameters, false);
   return mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-             (options.host_forwarding ? 1u : 0u) + 2u * static_cast<unsigned>(recovery_of(said)) +
+             (options.host_forwarding ? 1u : 0u) +
+                 2u * static_cast<unsigned>(recovery_of(parameters)) +
                  8u * static_cast<unsigned>(options.shape));
 }
 
@@ -44,7 +46,7 @@ std::uint64_t digest_of(const lfc_coll_parameters& said) {
 
 Collectives::Collectives(const lfc_coll_options& options)
     : options_(options),
-      processes_(digest_of(options.said)),
+      processes_(digest_of(options.parameters)),
       patience_({options.crowded, options.progress, options.attend}) {}
 
 Collectives::~Collectives() {
@@ -59,12 +61,12 @@ void Collectives::start_service(ServicePort& port, HostPort& engine, bool thread
   threads_ = threads;
   engine_ = &engine;
   processes_.use(port);
-  const CollOptions options = options_of(options_.said, threads);
+  const CollOptions options = options_of(options_.parameters, threads);
   multicast_ = std::make_unique<Multicast>(
       port, Multicast::Options{.share = Pace::share(options),
                                .forward_in_host = options.host_forwarding,
-                               .recovery = recovery_of(options_.said),
-                               .delay = std::uint64_t{options_.said.recovery_delay} * 1000});
+                               .recovery = recovery_of(options_.parameters),
+                               .delay = std::uint64_t{options_.parameters.recovery_delay} * 1000});
   if (engine.goes_on_alone() && !options.host_forwarding)
     aside_ = std::make_unique<Aside>(*multicast_, engine);
 }
@@ -134,7 +136,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   Roll roll;
   roll.key = key;
   if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
-  CollOptions options = options_of(options_.said, threads_);
+  CollOptions options = options_of(options_.parameters, threads_);
   options.packet = std::min(options.packet, multicast_->max_packet(roll.max_payload));
   if (options.packet < kLeastPacket) {
     why_not = "a rank takes no packets that hold a number";

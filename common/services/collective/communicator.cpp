@@ -37,7 +37,7 @@ std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology&
 // --- Issuing ---
 
 void Communicator::append(CollOperation& operation) {
-  operation.first = operation.over_to = operation.said = next_step_;
+  operation.first = operation.over_to = operation.sent_to = next_step_;
   operation.until = next_step_ += operation.steps;
   *tail_ = &operation;
   tail_ = &operation.next;

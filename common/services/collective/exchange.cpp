@@ -1,7 +1,7 @@
 // Exchanges of few bytes among nodes: allgather, alltoall and reduce-scatter. One message goes from each node to each
 // other.
 //
-// All ranks write what they have onto their boards; the head of each node makes one packet of it for each other node,
+// All ranks write what they have onto their boards; the leader of each node makes one packet of it for each other node,
 // and writes what has come from the others onto its board, from which its neighbours take what is theirs.
 // Everything of a node fits into a packet and a room (most_exchanged()); larger ones go below.
 #include "services/collective/exchange.hpp"
@@ -62,7 +62,7 @@ std::size_t packet_size(const Site& site, const CollOperation& operation, std::u
   }
 }
 
-// What the head writes onto the board: of an allgather a slot for each member, of an alltoall one for each member and
+// What the leader writes onto the board: of an allgather a slot for each member, of an alltoall one for each member and
 // lane, of a reduce-scatter one for each node and lane.
 std::size_t inbox_size(const Site& site, const CollOperation& operation) {
   switch (operation.kind) {
@@ -100,7 +100,7 @@ void combine_lanes(const Site& site, const CollOperation& operation, std::uint32
   copy_part(out, sum, operation.bytes);
 }
 
-// --- What the head does ---
+// --- What the leader does ---
 
 void pack(const Site& site, const CollOperation& operation, std::uint32_t node, std::byte* out) {
   const std::size_t bytes = operation.bytes;
@@ -236,7 +236,7 @@ void take_results(Site& site, const CollOperation& operation) {
 
 bool walk_exchange(Site& site, CollOperation& operation) {
   const bool among_nodes = site.tree() != nullptr;
-  const bool head = among_nodes && site.is_head(operation);
+  const bool leader = among_nodes && site.is_leader(operation);
   const std::uint64_t step = operation.first;
   if (operation.written == 0) {
     const std::size_t size = row_size(site, operation, site.lane());
@@ -255,8 +255,8 @@ bool walk_exchange(Site& site, CollOperation& operation) {
   }
   if (site.has_board() && !rows_ready(site, operation)) return false;
   if (site.failure() != LFC_COLL_OK) return false;
-  if (head && !stand_for_node(site, operation)) return false;
-  if (among_nodes && !head &&
+  if (leader && !stand_for_node(site, operation)) return false;
+  if (among_nodes && !leader &&
       !site.is_ready(operation, 0, step + 1, operation.label(0, inbox_size(site, operation))))
     return false;
   if (site.failure() != LFC_COLL_OK) return false;

@@ -12,7 +12,7 @@
 
 namespace lfc {
 
-// Two steps of the board, and one packet in each direction between the heads of two nodes.
+// Two steps of the board, and one packet in each direction between the leaders of two nodes.
 bool walk_exchange(Site& site, CollOperation& operation);
 // How large the blocks of a rank may be: all of a node go into one packet and one room. On one node: of a
 // reduce-scatter.

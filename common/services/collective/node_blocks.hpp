@@ -1,7 +1,7 @@
-// NodeBlocks: of an exchange, what a node sends to the heads of others, and what has come from them.
+// NodeBlocks: of an exchange, what a node sends to the leaders of others, and what has come from them.
 //
 //   blocks.send(operation, member, label, bytes);
-//   if (operation.arrived.load() == heads) blocks.take(operation, [](auto member, Label label, auto bytes) { ... });
+//   if (operation.arrived.load() == leaders) blocks.take(operation, [](auto member, Label label, auto bytes) { ... });
 //
 // Whoever stands for its node says one thing to each step.
 // Threads: under ServicePort::Access.

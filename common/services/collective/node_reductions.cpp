@@ -71,7 +71,7 @@ void NodeReductions::contribute(CollOperation& operation, std::uint64_t step, La
   const Up up = up_of(operation, step);
   const Membership::Shape shape = shape_of(operation);
   ahead_.erase(step);
-  operation.said = step + 1;
+  operation.sent_to = step + 1;
   const bool leaf = seat_.members().children(shape, up.root, seat_.self).size() == 0;
   if (label.wrong)
     seat_.disagree();
@@ -89,7 +89,7 @@ bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std
   const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
   Pending& pending = entry->second;
   const bool late =
-      is_new && member != seat_.self && (seat_.has_said(step) || is_another(step, up, shape));
+      is_new && member != seat_.self && (seat_.has_sent(step) || is_another(step, up, shape));
   if (late || up != pending.up || shape != pending.shape) {
     seat_.disagree();
     return true;
@@ -203,7 +203,7 @@ void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape sh
   if (found != pending_.end()) {
     if (up != found->second.up || shape != found->second.shape) return seat_.disagree();
     ask_children(step, up, shape, &found->second.partial);
-  } else if (seat_.has_said(step)) {
+  } else if (seat_.has_sent(step)) {
     tell(parent, NodeTag::answer, step, up, shape);
   } else if (is_another(step, up, shape)) {
     seat_.disagree();

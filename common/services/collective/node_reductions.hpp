@@ -56,8 +56,8 @@ class NodeReductions {
   static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
   // A step that is not over here.
   struct Pending {
-    Pending(std::uint32_t children, Up up_said, Membership::Shape shape_said) noexcept
-        : partial(children), up(up_said), shape(shape_said) {}
+    Pending(std::uint32_t children, Up first_up, Membership::Shape first_shape) noexcept
+        : partial(children), up(first_up), shape(first_shape) {}
     Partial partial;
     Up up;  // what whoever came first has said of it
     Membership::Shape shape;

@@ -38,9 +38,9 @@ struct NodeSeat {
     return found == begun.end() ? nullptr : *found;
   }
   // Whether this node has said all that it has to say of a step.
-  bool has_said(std::uint64_t step) const noexcept {
+  bool has_sent(std::uint64_t step) const noexcept {
     const CollOperation* const operation = find(step);
-    return step < (operation == nullptr ? begun_to : operation->said);
+    return step < (operation == nullptr ? begun_to : operation->sent_to);
   }
   const Membership& members() const noexcept { return group->membership; }
   void give_up(Multicast::Reason reason) { multicast.give_up(*group, reason); }

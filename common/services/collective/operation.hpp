@@ -14,11 +14,11 @@
 #include "elements/combine.hpp"
 #include "lfc/collective_call.h"
 #include "services/collective/label.hpp"
-#include "services/multicast/tree.hpp"
+#include "services/multicast/protocol/tree.hpp"
 
 namespace lfc {
 
-// Kinds in which, among nodes, each head gets a block from each other one.
+// Kinds in which, among nodes, each leader gets a block from each other one.
 constexpr bool exchanges(lfc_coll_kind kind) noexcept {
   return kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_ALLTOALL || kind == LFC_COLL_REDUCE_SCATTER;
 }
@@ -34,7 +34,7 @@ struct CollStanding {
   bool aside = false;  // it is the NI's thread that takes it further now, and so has the NI's lock
   bool moved = false;  // something has happened in this turn
   std::uint64_t over_to = 0;  // of its steps those below are over at this rank
-  std::uint64_t said = 0;     // likewise, of which this node has said all that it has to say
+  std::uint64_t sent_to = 0;  // likewise, of which this node has said all that it has to say
   // Where its steps end, and those of operations behind it that were over before.
   std::uint64_t until = 0;
   CollOperation* next = nullptr;

@@ -60,15 +60,15 @@ std::size_t Processes::max_payload(ProcessName name) {
 
 // --- Boards ---
 
-NeighbourArena& Processes::neighbour(ProcessName name) {
+PeerArena& Processes::local_peer(ProcessName name) {
   Process& known = process(name);
-  if (known.arena == nullptr) known.arena = std::make_unique<NeighbourArena>(known.facts->arena);
+  if (known.arena == nullptr) known.arena = std::make_unique<PeerArena>(known.facts->arena);
   return *known.arena;
 }
 
 bool Processes::reaches_boards(ProcessName first) {
   const std::lock_guard guard(mutex_);
-  return is_self(first) ? arena_ != nullptr : neighbour(first).reachable();
+  return is_self(first) ? arena_ != nullptr : local_peer(first).reachable();
 }
 
 bool Processes::reads(ProcessName name) {
@@ -126,7 +126,7 @@ std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t 
     failed = memory == nullptr;
     return memory;
   }
-  NeighbourArena& arena = neighbour(first);
+  PeerArena& arena = local_peer(first);
   std::byte* const memory = arena.find(key, lanes, failed);
   if (memory == nullptr && !arena.why_not().empty()) {
     if (!failed)

@@ -71,7 +71,7 @@ class Processes final : public Surroundings {
   struct Process {
     std::optional<Facts> facts;      // none: takes no part
     std::optional<Address> address;  // with facts, and not without
-    std::unique_ptr<NeighbourArena> arena;
+    std::unique_ptr<PeerArena> arena;
     std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
     bool reported = false;                // that it cannot be reached
     std::optional<bool> readable;         // none: not tried yet
@@ -80,7 +80,7 @@ class Processes final : public Surroundings {
   bool is_self(ProcessName name) const noexcept { return name == port_->identity().name; }
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
-  NeighbourArena& neighbour(ProcessName name);
+  PeerArena& local_peer(ProcessName name);
   std::byte* own_board(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   void report_unreachable(ProcessName name, const std::string& why_not);
 

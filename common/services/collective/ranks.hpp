@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/multicast/membership.hpp"
+#include "services/multicast/protocol/membership.hpp"
 
 namespace lfc {
 

@@ -25,7 +25,7 @@ bool combine_and_send(Site& site, CollOperation& operation) {
 }
 
 bool walk(Site& site, CollOperation& operation) {
-  return site.is_head(operation) ? combine_and_send(site, operation) : write_all(site, operation);
+  return site.is_leader(operation) ? combine_and_send(site, operation) : write_all(site, operation);
 }
 
 }  // namespace

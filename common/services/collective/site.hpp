@@ -41,7 +41,7 @@ class Site : public Ranks {
 
   bool is_top(const CollOperation& operation) const noexcept { return operation.top == self(); }
   // Whether this rank stands for its node in the operation's tree.
-  bool is_head(const CollOperation& operation) const noexcept {
+  bool is_leader(const CollOperation& operation) const noexcept {
     return members().in_tree(operation.top, self());
   }
 

@@ -52,10 +52,10 @@ class TreeNode final : public Multicast::Receiver {
                  std::span<const std::byte> bytes);
   void contribute(CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
-  // Of an exchange: what this node has for another's head.
+  // Of an exchange: what this node has for another's leader.
   void send_block(const CollOperation& operation, std::uint32_t member, Label label,
                   std::span<const std::byte> bytes);
-  // What has come for it from others' heads, operation.arrived of them: each(member, label, bytes).
+  // What has come for it from others' leaders, operation.arrived of them: each(member, label, bytes).
   template <class Each>
   void take_blocks(const CollOperation& operation, Each each) {
     const ServicePort::Access access(seat_.multicast.port());

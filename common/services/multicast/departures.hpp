@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/service_port.hpp"
-#include "services/multicast/packets.hpp"
+#include "services/multicast/protocol/packets.hpp"
 
 namespace lfc {
 
@@ -64,7 +64,7 @@ class Departures {
   void settle(MulticastPacket& packet);
   // The packet stays, and keeps no receive buffer for it, however long it stays.
   void store(MulticastPacket& packet);
-  // The receive buffer of a packet is free: the tree parent gets its credit, or a channel its buffer.
+  // The receive buffer of a packet is free: the tree parent gets its credit, or an escape buffer its buffer.
   void give_back(PeerId from, const MulticastHeader& header);
 
   // Whether packets of the tree may wait in a circle, and Rescue sees to it that they do not for ever.

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "engine/service_port.hpp"
-#include "services/multicast/membership.hpp"
-#include "services/multicast/receiver.hpp"
+#include "services/multicast/protocol/membership.hpp"
+#include "services/multicast/protocol/receiver.hpp"
 
 namespace lfc {
 

@@ -132,16 +132,16 @@ void Multicast::release(Packet& packet) {
 Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
   if (type == FrameType::service) return on_packet(peer, nullptr, payload);
-  Recovery::Channel channel;
-  if (departures_.rescue() == nullptr || payload.size() < sizeof channel) return Verdict::malformed;
-  std::memcpy(&channel, payload.data(), sizeof channel);
-  payload = payload.subspan(sizeof channel);
-  if (type == FrameType::service_data) return on_packet(peer, &channel, payload);
-  const bool sound = payload.empty() && departures_.rescue()->clear(channel, peer);
+  Recovery::EscapeBuffer escape;
+  if (departures_.rescue() == nullptr || payload.size() < sizeof escape) return Verdict::malformed;
+  std::memcpy(&escape, payload.data(), sizeof escape);
+  payload = payload.subspan(sizeof escape);
+  if (type == FrameType::service_data) return on_packet(peer, &escape, payload);
+  const bool sound = payload.empty() && departures_.rescue()->clear(escape, peer);
   return sound ? Verdict::release : Verdict::malformed;
 }
 
-Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* channel,
+Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::EscapeBuffer* escape,
                                       std::span<const std::byte> payload) {
   if (payload.size() < sizeof(MulticastHeader)) return Verdict::malformed;
   const auto header = load_pod<MulticastHeader>(payload.data());
@@ -149,7 +149,7 @@ Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::Channel* chan
   if (header.kind > MulticastHeader::Kind::last_ || bytes.size() > max_packet())
     return Verdict::malformed;
   Group* const group = groups_.find(header.group);
-  if (channel != nullptr && !departures_.rescue()->enter(group, peer, header, *channel))
+  if (escape != nullptr && !departures_.rescue()->enter(group, peer, header, *escape))
     return Verdict::malformed;
   if (group == nullptr) {
     if (header.kind == MulticastHeader::Kind::lost) return Verdict::release;

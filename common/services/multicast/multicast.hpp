@@ -17,7 +17,7 @@
 //
 // Order: packets of one origin with the same shape arrive in the order sent, exactly once.
 // Deadlock: none with monotone trees (README.md beside); the other shapes need Options::recovery,
-// which lets a packet that waits too long for a credit go on without one (services/multicast/recovery.hpp).
+// which lets a packet that waits too long for a credit go on without one (services/multicast/protocol/recovery.hpp).
 // A packet for a group that this process has not joined yet is kept until it does.
 // Its parts: header.hpp, options.hpp, receiver.hpp (what users see); groups.hpp (who may send what), packets.hpp
 // (buffers), departures.hpp (sending, and what a packet keeps until then), rescue.hpp (recovery).
@@ -36,7 +36,7 @@
 #include "engine/service_port.hpp"
 #include "services/multicast/departures.hpp"
 #include "services/multicast/groups.hpp"
-#include "services/multicast/recovery.hpp"
+#include "services/multicast/protocol/recovery.hpp"
 
 namespace lfc {
 
@@ -57,8 +57,8 @@ class Multicast final : public Service {
   std::size_t max_packet() const noexcept { return max_packet(port_.max_payload()); }
   // Likewise where no member takes more than `message` bytes.
   std::size_t max_packet(std::size_t message) const noexcept {
-    const std::size_t head =
-        sizeof(MulticastHeader) + (departures_.rescue() == nullptr ? 0 : sizeof(Recovery::Channel));
+    const std::size_t head = sizeof(MulticastHeader) +
+                             (departures_.rescue() == nullptr ? 0 : sizeof(Recovery::EscapeBuffer));
     return message - std::min(message, head);
   }
 
@@ -102,8 +102,8 @@ class Multicast final : public Service {
   void on_lost(PeerId peer) override;
   bool work() override;
 
-  // A packet, also one that has come on a channel.
-  Verdict on_packet(PeerId peer, const Recovery::Channel* channel,
+  // A packet, also one that has come on an escape buffer.
+  Verdict on_packet(PeerId peer, const Recovery::EscapeBuffer* escape,
                     std::span<const std::byte> payload);
   Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
                  std::span<const std::byte> bytes, Packet* packet);

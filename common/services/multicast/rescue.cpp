@@ -8,9 +8,9 @@
 namespace lfc {
 namespace {
 
-// Channels that a peer can occupy here with packets for groups that this process has not joined, whose
+// Escape buffers that a peer can occupy here with packets for groups that this process has not joined, whose
 // members are not known. As many processes would have to recover at the same moment.
-constexpr std::size_t kEarlyChannels = 4096;
+constexpr std::size_t kEarlyEscapes = 4096;
 
 }  // namespace
 
@@ -26,10 +26,10 @@ Rescue::Rescue(Departures& departures, ServicePort& port, ServiceId id,
 // --- What comes ---
 
 bool Rescue::enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
-                   Recovery::Channel channel) {
+                   Recovery::EscapeBuffer escape) {
   if (!departures_.recovers(header)) return false;
   if (group == nullptr)
-    return recovery_.channels() < kEarlyChannels && recovery_.enter(channel, tree_of(header), from);
+    return recovery_.escapes() < kEarlyEscapes && recovery_.enter(escape, tree_of(header), from);
   const Membership& members = group->membership;
   const Tree tree{header.shape, header.fan, members.size(), header.origin};
   if (!tree.valid() || header.origin == group->self ||
@@ -41,12 +41,12 @@ bool Rescue::enter(const MulticastGroup* group, PeerId from, const MulticastHead
   do {
     if (above == header.origin) return false;
     above = members.parent(shape, header.origin, above);
-  } while (members.name(above).packed() != channel.owner);
-  return recovery_.enter(channel, tree_of(header), from);
+  } while (members.name(above).packed() != escape.owner);
+  return recovery_.enter(escape, tree_of(header), from);
 }
 
-void Rescue::channel_clear(Recovery::Channel channel, PeerId parent) {
-  port_.control(parent, id_, &channel, sizeof channel);
+void Rescue::escape_clear(Recovery::EscapeBuffer escape, PeerId parent) {
+  port_.control(parent, id_, &escape, sizeof escape);
 }
 
 // --- What waits ---
@@ -111,13 +111,13 @@ void Rescue::leave_backlog(MulticastPacket& packet) noexcept {
   if (--entry->second == 0) backlog_.erase(entry);
 }
 
-// --- What goes on a channel ---
+// --- What goes on an escape buffer ---
 
 // The oldest send of its tree towards this peer, without a credit. False: no room in the link; it waits
 // on, in its place.
-bool Rescue::send_on(Recovery::Channel channel, PeerId peer, MulticastSend& send) {
+bool Rescue::send_on(Recovery::EscapeBuffer escape, PeerId peer, MulticastSend& send) {
   const MulticastPacket& packet = *send.packet;
-  const std::array<Slice, 3> slices{{{&channel, sizeof channel},
+  const std::array<Slice, 3> slices{{{&escape, sizeof escape},
                                      {&packet.header, sizeof packet.header},
                                      {packet.data, packet.size}}};
   if (!port_.try_send_data(peer, id_, slices.data(), packet.size == 0 ? 2 : 3)) return false;
@@ -135,11 +135,11 @@ void Rescue::extend(const TreeId& tree) {
     MulticastSend* send = entry->second.first;
     while (send != nullptr && tree_of(send->packet->header) != tree) send = send->next_blocked;
     if (send == nullptr) continue;
-    const auto channel = recovery_.way(tree, peer);
-    if (!channel || !send_on(*channel, peer, *send)) continue;
-    recovery_.extend(*channel, peer);
+    const auto escape = recovery_.way(tree, peer);
+    if (!escape || !send_on(*escape, peer, *send)) continue;
+    recovery_.extend(*escape, peer);
     departures_.sent(*send);
-    next = peer;  // another channel, another packet
+    next = peer;  // another escape buffer, another packet
   }
 }
 
@@ -165,7 +165,7 @@ void Rescue::start() {
 bool Rescue::run() {
   if (queues_.empty()) return false;
   std::vector<TreeId> trees;
-  for (const auto& [tree, channels] : recovery_.trees()) trees.push_back(tree);
+  for (const auto& [tree, escapes] : recovery_.trees()) trees.push_back(tree);
   for (const TreeId& tree : trees) extend(tree);
   start();
   return !queues_.empty();

@@ -1,6 +1,6 @@
 // Rescue: the part of Multicast that keeps trees which can deadlock from standing still: who waits for a credit, since
-// when, and how what has waited too long goes on without one, on the channels of Recovery
-// (services/multicast/recovery.hpp).
+// when, and how what has waited too long goes on without one, on the escape buffers of Recovery
+// (services/multicast/protocol/recovery.hpp).
 //
 //   Rescue rescue(departures, port, id, options);    // Options::recovery is not Suspicion::never
 //   rescue.wait(send);                               // it has been posted: no credit, or no room
@@ -20,7 +20,7 @@
 
 #include "services/multicast/departures.hpp"
 #include "services/multicast/groups.hpp"
-#include "services/multicast/recovery.hpp"
+#include "services/multicast/protocol/recovery.hpp"
 
 namespace lfc {
 
@@ -30,17 +30,17 @@ class Rescue final : private Recovery::Out {
 
   // --- What comes ---
 
-  // A packet has come on a channel. False when an honest peer would not have sent it there: it belongs to a tree that
-  // needs no recovery, the channel's owner is not on the way from the root, or its buffer is not free. `group`: null
-  // where this process has not joined it.
+  // A packet has come on an escape buffer. False when an honest peer would not have sent it there: it belongs to a tree
+  // that needs no recovery, the escape buffer's owner is not on the way from the root, or its buffer is not free.
+  // `group`: null where this process has not joined it.
   bool enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
-             Recovery::Channel channel);
-  // The child says that the channel is free there. False: it had nothing on it.
-  bool clear(Recovery::Channel channel, PeerId child) { return recovery_.clear(channel, child); }
-  // The receive buffer of a packet is free. True: a channel has it now, and no credit may be returned.
+             Recovery::EscapeBuffer escape);
+  // The child says that the escape buffer is free there. False: it had nothing on it.
+  bool clear(Recovery::EscapeBuffer escape, PeerId child) { return recovery_.clear(escape, child); }
+  // The receive buffer of a packet is free. True: an escape buffer has it now, and no credit may be returned.
   bool release(const MulticastHeader& header) { return recovery_.release(tree_of(header)); }
-  // A packet of the tree is here: sends on the channels that the tree holds here whatever they have a way for, to each
-  // child the oldest packet of the tree.
+  // A packet of the tree is here: sends on the escape buffers that the tree holds here whatever they have a way for, to
+  // each child the oldest packet of the tree.
   void extend(const MulticastHeader& header) { extend(tree_of(header)); }
   void lose(PeerId peer) { recovery_.lose(peer); }
   // No escape buffer in use here, and no recovery under way.
@@ -52,7 +52,7 @@ class Rescue final : private Recovery::Out {
   void went(MulticastSend& send) noexcept;
   // A packet whose receive buffer was free before it had been sent on (it came before its group, or is forwarded by the
   // host) is in nobody's window. Packets of its tree that come after it and wait behind it are stored likewise: a
-  // channel's way is for packets that occupy buffers only.
+  // escape buffer's way is for packets that occupy buffers only.
   void join_backlog(MulticastPacket& packet);
   void leave_backlog(MulticastPacket& packet) noexcept;
   // Starts a recovery if one is due: one at a time, in turn over the peers that something waits for.
@@ -71,10 +71,10 @@ class Rescue final : private Recovery::Out {
   static TreeId tree_of(const MulticastHeader& header) noexcept {
     return {header.group, header.origin, header.shape, header.fan};
   }
-  void channel_clear(Recovery::Channel channel, PeerId parent) override;
+  void escape_clear(Recovery::EscapeBuffer escape, PeerId parent) override;
   std::uint64_t now() const;  // by the timer's clock
   void set_timer(Queue& queue) noexcept;
-  bool send_on(Recovery::Channel channel, PeerId peer, MulticastSend& send);
+  bool send_on(Recovery::EscapeBuffer escape, PeerId peer, MulticastSend& send);
   void extend(const TreeId& tree);
 
   Departures& departures_;

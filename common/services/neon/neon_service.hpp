@@ -27,9 +27,9 @@
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
-#include "services/neon/exposure.hpp"
-#include "services/neon/neon.hpp"
 #include "services/neon/neon_writes.hpp"
+#include "services/neon/protocol/exposure.hpp"
+#include "services/neon/protocol/neon.hpp"
 
 namespace lfc {
 

@@ -18,7 +18,7 @@
 
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
-#include "services/neon/neon.hpp"
+#include "services/neon/protocol/neon.hpp"
 
 namespace lfc {
 

@@ -30,10 +30,10 @@
 #include "engine/host_call.hpp"
 #include "look/published.hpp"
 #include "services/multicast/multicast.hpp"
-#include "services/ordered/fault.hpp"
-#include "services/ordered/hold_back.hpp"
-#include "services/ordered/outgoing.hpp"
-#include "services/ordered/sequencer.hpp"
+#include "services/ordered/protocol/fault.hpp"
+#include "services/ordered/protocol/hold_back.hpp"
+#include "services/ordered/protocol/outgoing.hpp"
+#include "services/ordered/protocol/sequencer.hpp"
 
 namespace lfc {
 

@@ -24,8 +24,8 @@
 #include "base/spares.hpp"
 #include "engine/host_call.hpp"
 #include "engine/memory_port.hpp"
-#include "services/partitioned/protocol.hpp"
-#include "services/partitioned/ready_stack.hpp"
+#include "services/partitioned/protocol/protocol.hpp"
+#include "services/partitioned/protocol/ready_stack.hpp"
 
 namespace lfc {
 

@@ -79,9 +79,9 @@ std::uint64_t Push::try_offer(PeerId id, std::size_t size, bool& full) {
   return peer.last;
 }
 
-bool Push::announce(PeerId id, std::uint8_t tag, const Slice* slices, int count) {
+bool Push::send_rts(PeerId id, std::uint8_t tag, const Slice* slices, int count) {
   const ServicePort::Access access(port_);
-  return port_.try_announce(id, tag, slices, count);
+  return port_.try_send_rts(id, tag, slices, count);
 }
 
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
@@ -101,7 +101,7 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
-  if (waits) port_.push(id);  // the announcement does not wait for it
+  if (waits) port_.flush(id);  // the RTS does not wait for it
   port_.counters().add(Counter::pushes);
 }
 

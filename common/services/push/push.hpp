@@ -1,9 +1,9 @@
-// Push: the bytes of a message that waits to be fetched follow its announcement at once, so that its receiver has them
+// Push: the bytes of a message that waits to be fetched follow its RTS at once, so that its receiver has them
 // when it asks, instead of a round trip later. Whether they come is no promise: what is not here is fetched as ever.
 //
 //   Push push(ni.services(), ni.host());                  // one for each process
 //   sender:    std::uint64_t number = push.offer(peer, size);      // 0: not this one
-//              ... send the announcement, the number in it ...
+//              ... send the RTS, the number in it ...
 //              push.push(peer, number, data, size);                // nothing, if it has been released
 //              push.release(peer, number);                         // the receiver has it; `data` is not read any more
 //   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else done() follows
@@ -15,7 +15,7 @@
 // Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes.
 // A sender has no more than that under way: messages that have neither been released nor taken.
 // Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the
-// host. Held by tests/unit/services/push/push_test.cpp, tests/mpi/announced.c.
+// host. Held by tests/unit/services/push/push_test.cpp, tests/mpi/rts.c.
 // Threads: any.
 #pragma once
 
@@ -47,9 +47,9 @@ class Push final : private Service {
   // in either order: its receiver may have taken it in another way as soon as it has been announced. If too much is
   // under way it looks once, in the host's stead, whether some of it has been taken. Not with Access.
   std::uint64_t offer(PeerId peer, std::size_t size);
-  // Sends the announcement, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It
+  // Sends the RTS, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It
   // leaves with what push() sends, which follows at once.
-  bool announce(PeerId peer, std::uint8_t tag, const Slice* slices, int count);
+  bool send_rts(PeerId peer, std::uint8_t tag, const Slice* slices, int count);
   void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
   void release(PeerId peer, std::uint64_t number);
 

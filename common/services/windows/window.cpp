@@ -8,7 +8,7 @@
 
 #include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
-#include "services/windows/windows.hpp"
+#include "services/windows/window_service.hpp"
 
 namespace lfc {
 namespace {
@@ -16,9 +16,9 @@ namespace {
 const BuildStamp stamp("window", {sizeof(WindowFacts), offsetof(WindowFacts, region),
                                   offsetof(WindowFacts, segment), sizeof(WindowControl),
                                   offsetof(WindowControl, elements),
-                                  offsetof(WindowControl, singles), WindowMemory::kFewElements});
+                                  offsetof(WindowControl, singles), ExposedMemory::kFewElements});
 
-// The control, which neighbours map in any case, and behind it the memory that a window allocates.
+// The control, which local peers map in any case, and behind it the memory that a window allocates.
 void make_segment(WindowShape& shape) {
   if (shape.flavor == Flavor::shared) return;  // it has come with the shape
   if (shape.ranks == 1 && !shape.allocates()) return;
@@ -34,7 +34,7 @@ void make_segment(WindowShape& shape) {
 
 // --- Life ---
 
-std::unique_ptr<Window> Windows::create(WindowShape shape) {
+std::unique_ptr<Window> WindowService::create(WindowShape shape) {
   make_segment(shape);
   std::byte* const segment = shape.segment ? shape.segment->data() : nullptr;
   Window::Placement placement{.flavor = shape.flavor,
@@ -56,8 +56,8 @@ std::unique_ptr<Window> Windows::create(WindowShape shape) {
   return window;
 }
 
-Window::Window(Windows& windows, Shape shape, const Placement& placement)
-    : WindowEpochs(windows, placement, carrier_),
+Window::Window(WindowService& windows, Shape shape, const Placement& placement)
+    : EpochCalls(windows, placement, carrier_),
       segment_(std::move(shape.segment)),
       carrier_(windows, *this, shape.rank, shape.ranks) {
   facts_.displacement_unit = shape.displacement_unit;
@@ -74,7 +74,7 @@ Window::~Window() {
 }
 
 bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId> ids,
-                     std::span<const bool> neighbours) {
+                     std::span<const bool> local_peers) {
   return windows_.locked([&] {
     bool mapped = true;
     all_mapped_ = true;
@@ -89,7 +89,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
       peer.displacement_unit = protocol_.memory.dynamic() ? 1 : its.displacement_unit;
       peer.size = its.size;
       peer.reach.registered = !protocol_.memory.dynamic();
-      if (!map(rank, its, neighbours[rank])) mapped = false;
+      if (!map(rank, its, local_peers[rank])) mapped = false;
       if (!peer.reach.mapped) all_mapped_ = false;
     }
     return mapped;
@@ -97,9 +97,9 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
 }
 
 // Maps what there is to be mapped of a member. False: that cannot be done.
-bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
+bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
   rma::OriginPeer& peer = protocol_.origin.peer(rank);
-  WindowMemory& memory = protocol_.memory;
+  ExposedMemory& memory = protocol_.memory;
   if (rank == carrier_.self()) {
     peer.mapped = memory.base();
     peer.control = &memory.control();
@@ -107,7 +107,7 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
     memory.share(peer.control);
     return true;
   }
-  if (!neighbour || its.segment.size == 0) return true;
+  if (!local_peer || its.segment.size == 0) return true;
   std::byte* segment = nullptr;
   std::optional<SharedMemory>& opened = carrier_.route(rank).segment;
   if (memory.flavor() == Flavor::shared) {
@@ -117,7 +117,7 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool neighbour) {
   }
   if (segment != nullptr) {
     peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);
-    watch_neighbour(its.process);
+    watch_local_peer(its.process);
   }
   if (memory.allocated()) {
     memory.share(peer.control);

@@ -3,7 +3,7 @@
 //
 //   std::unique_ptr<Window> window = windows->create(std::move(shape));
 //   allgather(window->facts(), facts);                      // of all ranks
-//   window->connect(facts, peers, neighbours);              // each by rank
+//   window->connect(facts, peers, local_peers);              // each by rank
 //   window->lock(target, true, false);
 //   window->put(target, origin, there, nullptr);            // Views: local memory, displacement
 //   window->put_plain(target, &word, 8, displacement);
@@ -23,9 +23,9 @@
 
 #include "link/region.hpp"
 #include "machine/shared_memory.hpp"
+#include "services/windows/engine_carrier.hpp"
+#include "services/windows/epoch_calls.hpp"
 #include "services/windows/shown.hpp"
-#include "services/windows/window_carrier.hpp"
-#include "services/windows/window_epochs.hpp"
 
 namespace lfc {
 
@@ -33,7 +33,7 @@ namespace lfc {
 struct WindowFacts {
   std::uint32_t id = 0;
   std::uint32_t displacement_unit = 1;
-  std::uint32_t process = 0;  // pid, of interest to neighbours
+  std::uint32_t process = 0;  // pid, of interest to local peers
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   RegionHandle region;
@@ -58,7 +58,7 @@ struct WindowShape {
   bool allocates() const noexcept { return flavor == Flavor::allocate || flavor == Flavor::shared; }
 };
 
-class Window final : public WindowEpochs {
+class Window final : public EpochCalls {
  public:
   using Shape = WindowShape;
 
@@ -68,10 +68,10 @@ class Window final : public WindowEpochs {
 
   std::byte* memory() const noexcept { return protocol_.memory.base(); }
   const WindowFacts& facts() const noexcept { return facts_; }
-  // Takes what the members told, by rank, and who they are; maps the memory of those in `neighbours`.
-  // False: a neighbour's memory cannot be mapped.
+  // Takes what the members told, by rank, and who they are; maps the memory of those in `local_peers`.
+  // False: a local peer's memory cannot be mapped.
   bool connect(std::span<const WindowFacts> facts, std::span<const PeerId> peers,
-               std::span<const bool> neighbours);
+               std::span<const bool> local_peers);
   // Nobody will map it any more.
   void close_segment() noexcept;
   // Every member's memory is mapped here.
@@ -137,11 +137,11 @@ class Window final : public WindowEpochs {
   }
 
  private:
-  friend class Windows;
+  friend class WindowService;
   template <class>
   friend struct Insight;  // lfc-look
 
-  Window(Windows& windows, Shape shape, const Placement& placement);
+  Window(WindowService& windows, Shape shape, const Placement& placement);
 
   WindowStatus issue(const WindowCall& call);
   WindowStatus plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
@@ -151,7 +151,7 @@ class Window final : public WindowEpochs {
   // How the host may change that many elements now of a target whose memory is mapped.
   ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
     const bool single =
-        count <= WindowMemory::kFewElements && protocol_.memory.control().singles.may_skip_lock();
+        count <= ExposedMemory::kFewElements && protocol_.memory.control().singles.may_skip_lock();
     const Hold hold = single                             ? Hold::none
                       : protocol_.memory.all_take_lock() ? Hold::alone
                                                          : host_hold(count);
@@ -159,14 +159,14 @@ class Window final : public WindowEpochs {
   }
   Hold host_hold(std::uint64_t count) noexcept;
   void learn_link(std::uint32_t target);
-  bool map(std::uint32_t rank, const WindowFacts& its, bool neighbour);
+  bool map(std::uint32_t rank, const WindowFacts& its, bool local_peer);
   WindowStatus execute(const WindowCall& call, Walk& walk);
   void combine(const WindowCall& call, Walk& walk, std::byte* memory);
   void run_host_work();
 
   WindowFacts facts_;
   std::optional<SharedMemory> segment_;
-  WindowCarrier carrier_;
+  EngineCarrier carrier_;
   bool all_mapped_ = false;
   const WindowShown shown_{*this};
 };

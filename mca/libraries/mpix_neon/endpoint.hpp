@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "services/neon/exposure.hpp"
-#include "services/neon/neon.hpp"
+#include "services/neon/protocol/exposure.hpp"
+#include "services/neon/protocol/neon.hpp"
 
 namespace lfc::neon {
 
@@ -46,7 +46,7 @@ class Endpoint {
     return slots_.get();
   }
   // Whether some rank's notifications come by plain stores, so that looking again soon pays.
-  virtual bool has_neighbours() const { return false; }
+  virtual bool has_local_peers() const { return false; }
   // Writes and counts by loads and stores, if the target's memory is mapped here. Any thread, without
   // the lock; `offset` in bytes, and all of it in the target's window.
   virtual bool put_mapped(Rank /*target*/, std::uint64_t /*offset*/, const void* /*data*/,

@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/neon/exposure.hpp"
-#include "services/neon/frame.hpp"
+#include "services/neon/protocol/exposure.hpp"
+#include "services/neon/protocol/frame.hpp"
 
 namespace lfc::neon {
 

@@ -99,7 +99,7 @@ int wait_for(MPI_Request request) {
   return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// A neighbour's store is seen without progress, which others may need all the same.
+// A local peer's store is seen without progress, which others may need all the same.
 void serve_others() {
   static EveryMoment moment;
   if (moment.has_passed()) lfc_progress();
@@ -110,7 +110,7 @@ template <class Condition>
 int wait_for_slots(Window& window, Condition condition) {
   constexpr int kLooks = 100;
   constexpr unsigned kWatchPasses = 1 << 13;  // some milliseconds
-  const int looks = window.endpoint().has_neighbours() ? kLooks : 1;
+  const int looks = window.endpoint().has_local_peers() ? kLooks : 1;
   serve_others();
   for (unsigned pass = 1;; ++pass) {
     for (int i = 0; i < looks; ++i)

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cables.hpp"
+#include "engine/link_kinds.hpp"
 #include "link/interfaces.hpp"
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
@@ -93,7 +93,7 @@ void show_interfaces(const NiOptions& options, bool tcp) {
   const std::vector<Interface> all = list_interfaces();
   std::vector<Interface> chosen;
   std::string problem;
-  std::string wanted(said(options.interfaces));
+  std::string wanted(text_of(options.interfaces));
   show_devices(wanted, all);
 #ifdef LFC_VERBS
   wanted = without_rdma_devices(wanted);

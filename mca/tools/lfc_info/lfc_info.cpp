@@ -19,7 +19,7 @@
 #include "base/build_stamp.hpp"
 #include "base/limits.hpp"
 #include "build_id.hpp"
-#include "engine/cables.hpp"
+#include "engine/link_kinds.hpp"
 #include "engine/open.hpp"
 #include "interfaces.hpp"
 #include "lfc/lfc.h"
@@ -96,10 +96,10 @@ void show_settings(const lfc::Settings& settings) {
 
 template <class Parameters>
 void show_fault(const lfc::Settings& settings, const Component& component) {
-  Parameters said;
+  Parameters parameters;
   char text[256];
-  settings.apply(component.name, *component.table, &said);
-  if (!lfc_parameters_check(component.table, &said, text, sizeof text))
+  settings.apply(component.name, *component.table, &parameters);
+  if (!lfc_parameters_check(component.table, &parameters, text, sizeof text))
     row(component.name, "declines: %s_%s", component.name, text);
 }
 
@@ -108,7 +108,7 @@ lfc::NiOptions options_of(const lfc::Settings& settings, unsigned ranks) {
   lfc::NiOptions options;
   lfc_btl_parameters* const parameters = &options;
   settings.apply("btl_lfc", *lfc_btl_parameter_table(), parameters);
-  if (ranks != 0) options.neighbours = ranks;
+  if (ranks != 0) options.local_processes = ranks;
   return options;
 }
 
@@ -147,7 +147,7 @@ void show_processors(lfc::NiOptions options, unsigned ranks) {
     row("now", "more wants to run than there are processors: times will scatter");
   if (!lfc::find_fault(options).empty()) return;  // show_job() says why there is no policy
   const auto policy_of = [&options](unsigned number) {
-    options.neighbours = number;
+    options.local_processes = number;
     const std::string name = std::to_string(number) + (number == 1 ? " rank" : " ranks");
     row(name.c_str(), "%s", lfc::describe_policy(options).c_str());
   };
@@ -170,60 +170,60 @@ struct Opened {
 };
 
 // The kinds of links: those that the list names in its order, then the others. `named`: how many the list names.
-std::vector<const lfc::Cable*> sorted_links(std::string_view list, std::size_t& named) {
-  std::vector<const lfc::Cable*> sorted;
+std::vector<const lfc::LinkKind*> sorted_links(std::string_view list, std::size_t& named) {
+  std::vector<const lfc::LinkKind*> sorted;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    const lfc::Cable* const cable = lfc::find_cable(list.substr(0, comma));
-    if (cable != nullptr) sorted.push_back(cable);
+    const lfc::LinkKind* const kind = lfc::find_link_kind(list.substr(0, comma));
+    if (kind != nullptr) sorted.push_back(kind);
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   named = sorted.size();
-  for (const lfc::Cable& cable : lfc::cables())
-    if (std::find(sorted.begin(), sorted.end(), &cable) == sorted.end()) sorted.push_back(&cable);
+  for (const lfc::LinkKind& kind : lfc::link_kinds())
+    if (std::find(sorted.begin(), sorted.end(), &kind) == sorted.end()) sorted.push_back(&kind);
   return sorted;
 }
 
 bool names_tcp(const lfc::NiOptions& options) {
   std::size_t named = 0;
-  const std::vector<const lfc::Cable*> links = sorted_links(lfc::said(options.links), named);
+  const std::vector<const lfc::LinkKind*> links = sorted_links(lfc::text_of(options.links), named);
   const auto end = links.begin() + static_cast<std::ptrdiff_t>(named);
-  return std::find(links.begin(), end, lfc::find_cable("tcp")) != end;
+  return std::find(links.begin(), end, lfc::find_link_kind("tcp")) != end;
 }
 
 // Whether a job uses the link, in words.
-const char* when_used(const lfc::Cable& cable, bool named, bool by_default) {
+const char* when_used(const lfc::LinkKind& kind, bool named, bool by_default) {
   if (!by_default) return named ? "named" : "not named";
   if (!named) return "when named";
-  return cable.is_worth_trying != nullptr ? "by default, between nodes" : "by default";
+  return kind.is_worth_trying != nullptr ? "by default, between nodes" : "by default";
 }
 
 // Opens each kind of link alone, as a job would.
 std::vector<Opened> show_links(const lfc::NiOptions& of_job) {
   heading("links, in order of preference (chosen by btl_lfc_links)");
-  const bool by_default = lfc::said(of_job.links) == lfc::default_links();
+  const bool by_default = lfc::text_of(of_job.links) == lfc::default_links();
   std::vector<Opened> opened;
   std::size_t named = 0, place = 0;
-  for (const lfc::Cable* const cable : sorted_links(lfc::said(of_job.links), named)) {
-    const std::string name(cable->name);
+  for (const lfc::LinkKind* const kind : sorted_links(lfc::text_of(of_job.links), named)) {
+    const std::string name(kind->name);
     lfc::NiOptions options = without_thread(of_job);
     options.links = name.c_str();
-    if (!cable->heeds_interfaces) options.interfaces = nullptr;
-    if (!cable->heeds_provider) options.provider = nullptr;
+    if (!kind->heeds_interfaces) options.interfaces = nullptr;
+    if (!kind->heeds_provider) options.provider = nullptr;
     std::string error, notes;
     const bool is_named = place++ < named;
-    const char* const when = when_used(*cable, is_named, by_default);
+    const char* const when = when_used(*kind, is_named, by_default);
     const auto ni = lfc::open_ni(options, error, notes);
     if (ni == nullptr) {
       row(name.c_str(), "not here (%s): %s", when, error.c_str());
       continue;
     }
     notes = notes.substr(notes.find("; ") + 2);
-    row(name.c_str(), "works (%s): %s; %s", when, std::string(cable->reaches).c_str(),
+    row(name.c_str(), "works (%s): %s; %s", when, std::string(kind->reaches).c_str(),
         notes.substr(0, notes.find("; frames")).c_str());
     // The first kind is the process itself, which sends itself few messages.
     const lfc::Link& link = *ni->peers().links().front();
-    if (cable != &lfc::cables().front() && (is_named || by_default))
+    if (kind != &lfc::link_kinds().front() && (is_named || by_default))
       opened.push_back({name, link.traits(), link.max_message()});
   }
   return opened;
@@ -297,7 +297,7 @@ std::size_t eager_limit(const Opened& link, const lfc::NiOptions& options,
 
 // Whether registrations of memory are kept: such a message is not pushed.
 bool keeps_registrations(const std::vector<Opened>& links, const lfc::NiOptions& options) {
-  const std::string_view cache = lfc::said(options.registration_cache);
+  const std::string_view cache = lfc::text_of(options.registration_cache);
   return cache == "always" ||
          (cache == "auto" && std::any_of(links.begin(), links.end(), [](const Opened& link) {
             return link.traits.registration_costs;

@@ -47,8 +47,8 @@ bool truth_of(const std::string& text) {
   return number_of(text) != 0;
 }
 
-void store(const lfc_parameter& row, const std::string& value, void* said) {
-  void* const member = static_cast<char*>(said) + row.offset;
+void store(const lfc_parameter& row, const std::string& value, void* values) {
+  void* const member = static_cast<char*>(values) + row.offset;
   switch (row.type) {
     case LFC_UNSIGNED:
       *static_cast<unsigned*>(member) = static_cast<unsigned>(number_of(value));
@@ -129,11 +129,11 @@ std::size_t Settings::number(std::string_view name, std::size_t otherwise) const
 }
 
 void Settings::apply(std::string_view component, const lfc_parameter_table& table,
-                     void* said) const {
-  lfc_parameters_reset(&table, said);
+                     void* values) const {
+  lfc_parameters_reset(&table, values);
   for (const lfc_parameter& row : std::span(table.rows, table.count)) {
     const Setting* const setting = find(std::string(component) + "_" + row.name);
-    if (setting != nullptr) store(row, setting->value, said);
+    if (setting != nullptr) store(row, setting->value, values);
   }
 }
 

@@ -38,8 +38,8 @@ class Settings {
   // The value of a parameter as Open MPI reads numbers; `otherwise`, if it is not set.
   std::size_t number(std::string_view name, std::size_t otherwise) const;
 
-  // Stores the defaults of the table in `said`, and the values of those parameters `component`_NAME that are set.
-  void apply(std::string_view component, const lfc_parameter_table& table, void* said) const;
+  // Stores the defaults of the table in `values`, and the values of those parameters `component`_NAME that are set.
+  void apply(std::string_view component, const lfc_parameter_table& table, void* values) const;
 
  private:
   void add(Setting setting);

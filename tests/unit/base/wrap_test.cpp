@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "catch.hpp"
-#include "services/windows/ticket_lock.hpp"
+#include "services/windows/protocol/ticket_lock.hpp"
 #include "sync/sleep_word.hpp"
 
 namespace lfc {
@@ -25,7 +25,7 @@ TEST_CASE("a sleeper's announcements wrap around, and late answers stay late", "
   std::uint32_t late = 0;
   for (int i = 0; i < 16; ++i) {
     REQUIRE(word.asleep() == 0);
-    word.announce();
+    word.arm();
     const std::uint32_t token = word.asleep();
     REQUIRE(token != 0);
     word.answer(late);

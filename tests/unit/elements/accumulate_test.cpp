@@ -12,7 +12,7 @@
 #include "base/bytes.hpp"
 #include "catch.hpp"
 #include "elements/single_elements.hpp"
-#include "services/windows/ticket_lock.hpp"
+#include "services/windows/protocol/ticket_lock.hpp"
 
 namespace lfc {
 

@@ -13,12 +13,12 @@ namespace {
 
 using namespace lfc;
 
-std::unique_ptr<Ni> open_on_node(std::uint32_t neighbours) {
+std::unique_ptr<Ni> open_on_node(std::uint32_t local_processes) {
   NiOptions options;
   options.name = {1, 0};
   options.links = "shm";
   options.policy = "single";
-  options.neighbours = neighbours;
+  options.local_processes = local_processes;
   std::string error, notes;
   std::unique_ptr<Ni> ni = open_ni(options, error, notes);
   INFO(error);

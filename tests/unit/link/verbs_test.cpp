@@ -12,7 +12,7 @@
 #if __has_include(<infiniband/verbs.h>)
 #include "link/sim/random.hpp"
 #include "link/verbs/buffers.hpp"
-#include "link/verbs/channel.hpp"
+#include "link/verbs/connection.hpp"
 #include "link/verbs/hello.hpp"
 #include "link/verbs/ports.hpp"
 #include "link/verbs/send_queue.hpp"

@@ -52,7 +52,7 @@ TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") 
   owner.cord.pull();
   CHECK_FALSE(owner.rung());
   for (int round = 0; round < 3; ++round) {
-    owner.bell->announce();
+    owner.bell->arm();
     owner.cord.pull();
     CHECK(owner.rung());
     CHECK(owner.state.word.asleep() == 0);
@@ -61,23 +61,23 @@ TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") 
   }
 }
 
-TEST_CASE("bell: an announcement settles after a time, and goes on until it is withdrawn or heard",
+TEST_CASE("bell: an armed word settles after a time, and goes on until it is withdrawn or heard",
           "[machine]") {
   using Clock = std::chrono::steady_clock;
   Owner owner;
-  const auto announced_for = [&] {
+  const auto armed_for = [&] {
     const Clock::time_point begun = Clock::now();
-    while (!owner.bell->announce()) {
+    while (!owner.bell->arm()) {
     }
     return Clock::now() - begun;
   };
-  CHECK(announced_for() >= SleepWord::kSettling);
-  CHECK(owner.bell->announce());
+  CHECK(armed_for() >= SleepWord::kSettling);
+  CHECK(owner.bell->arm());
   owner.bell->withdraw();
-  CHECK(announced_for() >= SleepWord::kSettling);
+  CHECK(armed_for() >= SleepWord::kSettling);
   owner.cord.pull();
   REQUIRE(owner.rung());
-  CHECK(announced_for() >= SleepWord::kSettling);
+  CHECK(armed_for() >= SleepWord::kSettling);
 }
 
 // One socket may have sent some hundreds of bytes that nobody has read.
@@ -85,7 +85,7 @@ TEST_CASE("bell: many sleepers that have not looked yet are all woken", "[machin
   permit_descriptors(1024);
   std::vector<std::unique_ptr<Owner>> owners;
   for (int i = 0; i < 700; ++i) owners.push_back(std::make_unique<Owner>());
-  for (const auto& owner : owners) owner->bell->announce();
+  for (const auto& owner : owners) owner->bell->arm();
   for (const auto& owner : owners) owner->cord.pull();
   int woken = 0;
   for (const auto& owner : owners) woken += owner->rung() && owner->state.word.asleep() == 0;
@@ -97,7 +97,7 @@ TEST_CASE("bell: sleepers are woken also where no descriptor is left for the nex
   permit_descriptors(2048);
   std::vector<std::unique_ptr<Owner>> owners;
   for (int i = 0; i < 700; ++i) owners.push_back(std::make_unique<Owner>());
-  for (const auto& owner : owners) owner->bell->announce();
+  for (const auto& owner : owners) owner->bell->arm();
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
@@ -113,7 +113,7 @@ TEST_CASE("bell: sleepers are woken also where no descriptor is left for the nex
 TEST_CASE("bell: who is rung often and does not look keeps nobody", "[machine]") {
   Owner owner;
   for (int i = 0; i < 2000; ++i) {
-    owner.state.word.announce();
+    owner.state.word.arm();
     owner.cord.pull();
   }
   CHECK(owner.rung());

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "machine/neighbour.hpp"
+#include "machine/local_peer.hpp"
 #include "machine/process_watch.hpp"
 #include "machine/shared_memory.hpp"
 #include "namespaces.hpp"
@@ -164,18 +164,18 @@ TEST_CASE("gone: only who has ended, not who cannot be looked at", "[machine]") 
 }
 
 TEST_CASE(
-    "neighbours: between namespaces where memory can be handed over, and so only in one network",
+    "local peers: between namespaces where memory can be handed over, and so only in one network",
     "[machine]") {
   std::string why_not;
   const auto own = own_space(why_not);
   REQUIRE(own);
   CHECK(may_open(*own, *own));
-  const auto check = [&](auto change, bool neighbours, const std::string& reason) {
+  const auto check = [&](auto change, bool local_peers, const std::string& reason) {
     ProcessSpace other = *own;
     change(other);
     CHECK_FALSE(may_open(*own, other));
     CHECK_FALSE(may_open(other, *own));
-    CHECK(is_neighbour(*own, other, why_not = {}) == neighbours);
+    CHECK(is_local_peer(*own, other, why_not = {}) == local_peers);
     CHECK(why_not == reason);
   };
   check([](ProcessSpace& other) { ++other.pid_namespace; }, true, "");

@@ -1,4 +1,4 @@
-// Memory shared with neighbours: it works; and whatever is not what its maker made is refused, check by check.
+// Memory shared with local peers: it works; and whatever is not what its maker made is refused, check by check.
 #include "machine/shared_memory.hpp"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "machine/neighbour.hpp"
+#include "machine/local_peer.hpp"
 
 namespace lfc {
 namespace {
@@ -200,24 +200,24 @@ TEST_CASE("shared memory: one of another user", "[machine]") {
   CHECK(contains(why_not_open(with_facts(own->name(), given)), "another user (4711)"));
 }
 
-TEST_CASE("neighbours are on one node, see each other's process ids, and are one user's",
+TEST_CASE("local peers are on one node, see each other's process ids, and are one user's",
           "[machine]") {
   std::string why_not;
   const auto own = own_space(why_not);
   REQUIRE(own);
   CHECK(own->boot == boot_hash());
-  CHECK(is_neighbour(*own, *own, why_not));
+  CHECK(is_local_peer(*own, *own, why_not));
   const auto refused = [&](auto change) {
     ProcessSpace other = *own;
     change(other);
-    CHECK_FALSE(is_neighbour(*own, other, why_not));
+    CHECK_FALSE(is_local_peer(*own, other, why_not));
     return why_not;
   };
   CHECK(refused([](ProcessSpace& other) { ++other.boot; }) == "on another node");
   CHECK(contains(refused([](ProcessSpace& other) { ++other.pid_namespace, ++other.net_namespace; }),
                  "in another pid namespace"));
   CHECK(contains(refused([](ProcessSpace& other) { ++other.user; }), "another user"));
-  CHECK_FALSE(is_neighbour({}, {}, why_not));
+  CHECK_FALSE(is_local_peer({}, {}, why_not));
 }
 
 }  // namespace lfc

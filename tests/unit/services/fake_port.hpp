@@ -40,7 +40,7 @@ struct FakePort final : FakePortParts, ServicePort {
   const LinkTraits& link_traits(PeerId) const noexcept override { return traits; }
   std::size_t max_payload() const noexcept override { return 1024; }
   std::size_t max_payload_of(const Address&) const noexcept override { return 512; }
-  bool try_announce(PeerId, std::uint8_t, const Slice*, int) noexcept override { return false; }
+  bool try_send_rts(PeerId, std::uint8_t, const Slice*, int) noexcept override { return false; }
   bool try_send(PeerId peer, ServiceId, const Slice* slices, int count, bool) noexcept override {
     if (!credit[peer]) return false;
     sent.push_back(peer);
@@ -48,7 +48,7 @@ struct FakePort final : FakePortParts, ServicePort {
     frame = bytes_of(slices, count);
     return true;
   }
-  void push(PeerId) noexcept override {}
+  void flush(PeerId) noexcept override {}
   void post(PeerId, Message& message) override { waiting.push_back(&message); }
   bool try_send_data(PeerId, ServiceId, const Slice*, int) noexcept override { return false; }
   void withdraw(PeerId, Message& message) noexcept override { std::erase(waiting, &message); }

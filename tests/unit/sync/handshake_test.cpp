@@ -31,8 +31,7 @@ struct Machine {
     std::uint8_t round = 0;
     std::uint8_t inside = 0;
     std::uint8_t fence_due = 0;  // somebody's membarrier wants one
-    std::uint8_t old =
-        0;  // how many of the buffered stores are older than a sleeper's announcement
+    std::uint8_t old = 0;  // how many of the buffered stores are older than a sleeper's arming
     std::uint8_t buffered = 0;
     std::array<std::uint8_t, kBuffered> address{};
     std::array<std::uint8_t, kBuffered> stored{};
@@ -370,18 +369,18 @@ TEST_CASE("handshake: a host that waits for the NI thread is not forgotten, in n
   CHECK(search_lock(true, false).forgotten != 0);
 }
 
-TEST_CASE("handshake: a late answer does not take back a later announcement") {
+TEST_CASE("handshake: a late answer does not take back a later arming") {
   SleepWord word{};
   REQUIRE(word.asleep() == 0);
-  word.announce();
+  word.arm();
   const std::uint32_t early = word.asleep();
   REQUIRE(early != 0);
   word.withdraw();
   REQUIRE(word.asleep() == 0);
-  word.announce();
+  word.arm();
   word.answer(early);
   CHECK(word.asleep() != 0);
-  word.announce();  // again, without a withdrawal
+  word.arm();  // again, without a withdrawal
   CHECK(word.asleep() != 0);
   word.answer(word.asleep());
   CHECK(word.asleep() == 0);

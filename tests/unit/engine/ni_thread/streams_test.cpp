@@ -1,4 +1,4 @@
-// What the thread does with frames that are kept back, and when they leave.
+// What the thread does with frames that are batched, and when they leave.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -57,7 +57,7 @@ struct Streamed {
   std::uint32_t sent = 0;
 };
 
-TEST_CASE("ni thread: what is kept back of a stream leaves soon though the host calls no more") {
+TEST_CASE("ni thread: what is batched of a stream leaves soon though the host calls no more") {
   Streamed pair("floating");
   Station& origin = pair.origin;
   steady_clock::duration best = 1h;
@@ -87,7 +87,7 @@ TEST_CASE("ni thread: what is kept back of a stream leaves soon though the host 
                          << " us");
 }
 
-TEST_CASE("ni thread: a stream is kept back only while somebody watches") {
+TEST_CASE("ni thread: a stream is batched only while somebody watches") {
   for (const std::string policy : {"single", "fixed", "floating"}) {
     INFO(policy);
     Streamed pair(policy);

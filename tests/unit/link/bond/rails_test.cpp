@@ -1,4 +1,4 @@
-// The rails of a bond, with cables of the test's own.
+// The rails of a bond, with rails_below of the test's own.
 #include "link/bond/rails.hpp"
 
 #include <cstddef>
@@ -17,8 +17,8 @@ using namespace lfc::bond;
 
 namespace {
 
-struct Cable final : FakeLink {
-  Cable(FrameSink& sink_, std::size_t payload_)
+struct LinkKind final : FakeLink {
+  LinkKind(FrameSink& sink_, std::size_t payload_)
       : FakeLink({.name = "cable", .message_payload = payload_ + 100}),
         sink(sink_),
         payload(payload_) {}
@@ -27,8 +27,8 @@ struct Cable final : FakeLink {
     ++polls;
     return found;
   }
-  void push() noexcept override { ++pushes; }
-  std::chrono::nanoseconds kept_since() const noexcept override { return kept; }
+  void flush() noexcept override { ++pushes; }
+  std::chrono::nanoseconds batched_since() const noexcept override { return kept; }
   Armed arm() noexcept override {
     armed = answer != Armed::busy;
     return answer;
@@ -55,8 +55,8 @@ struct Cable final : FakeLink {
 struct Both final : RailEvents {
   Both() {
     for (const std::size_t payload : {1000u, 800u}) {
-      auto made = std::make_unique<Cable>(rails.next_sink(), payload);
-      cables.push_back(made.get());
+      auto made = std::make_unique<LinkKind>(rails.next_sink(), payload);
+      rails_below.push_back(made.get());
       rails.add("cable", std::move(made), RailUse::all);
     }
   }
@@ -64,28 +64,28 @@ struct Both final : RailEvents {
     came = {rail, id};
   }
   PeerId on_rail_connect(std::uint8_t rail, const Address&) override { return rail; }
-  Keep may_keep(bool) noexcept override { return Keep::no; }
+  Batch may_batch(bool) noexcept override { return Batch::no; }
   void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view) override {
     broken = {rail, id};
   }
   int polls_of(std::size_t rail, int rounds) {
-    const int before = cables[rail]->polls;
+    const int before = rails_below[rail]->polls;
     for (; rounds > 0; --rounds) rails.poll();
-    return cables[rail]->polls - before;
+    return rails_below[rail]->polls - before;
   }
 
   std::pair<int, PeerId> came{-1, kNoPeer}, broken{-1, kNoPeer};
   Rails rails{*this};
-  std::vector<Cable*> cables;
+  std::vector<LinkKind*> rails_below;
 };
 
 }  // namespace
 
 TEST_CASE("what comes on a rail is told with the rail's number", "[bond]") {
   Both both;
-  both.cables[1]->sink.on_frame(5, {FrameType::message}, {});
+  both.rails_below[1]->sink.on_frame(5, {FrameType::message}, {});
   CHECK(both.came == std::pair<int, PeerId>{1, 5});
-  both.cables[0]->sink.on_broken(6, *both.cables[0], "cut");
+  both.rails_below[0]->sink.on_broken(6, *both.rails_below[0], "cut");
   CHECK(both.broken == std::pair<int, PeerId>{0, 6});
   CHECK(both.rails.count() == 2);
   CHECK(both.rails.max_payload() == 800 - sizeof(bond::Head));
@@ -96,14 +96,14 @@ TEST_CASE(
     "a rail on which nothing comes is polled less often, until it is armed or brings something",
     "[bond]") {
   Both both;
-  both.cables[0]->found = 1;
+  both.rails_below[0]->found = 1;
   CHECK(both.polls_of(1, 4096) == 4096);
   CHECK(both.polls_of(1, 1600) == 100);
   CHECK(both.polls_of(0, 1600) == 1600);
-  CHECK(both.cables[1]->pushes == 2 * 1500);  // what it keeps back leaves all the same
-  both.cables[1]->found = 1;
+  CHECK(both.rails_below[1]->pushes == 2 * 1500);  // what it batches leaves all the same
+  both.rails_below[1]->found = 1;
   both.polls_of(1, 16);
-  both.cables[1]->found = 0;
+  both.rails_below[1]->found = 0;
   CHECK(both.polls_of(1, 100) == 100);
   both.polls_of(1, 5000);
   CHECK(both.rails.arm(Link::Armed::fully) == Link::Armed::fully);
@@ -112,12 +112,12 @@ TEST_CASE(
 
 TEST_CASE("rails are armed all or none, as well as the worst of them", "[bond]") {
   Both both;
-  both.cables[1]->answer = Link::Armed::partly;
+  both.rails_below[1]->answer = Link::Armed::partly;
   CHECK(both.rails.arm(Link::Armed::fully) == Link::Armed::partly);
-  CHECK(both.cables[0]->armed);
-  both.cables[1]->answer = Link::Armed::busy;
+  CHECK(both.rails_below[0]->armed);
+  both.rails_below[1]->answer = Link::Armed::busy;
   CHECK(both.rails.arm(Link::Armed::fully) == Link::Armed::busy);
-  CHECK_FALSE(both.cables[0]->armed);
+  CHECK_FALSE(both.rails_below[0]->armed);
 }
 
 TEST_CASE("a region has one key on all rails, or is registered with none", "[bond]") {
@@ -127,23 +127,23 @@ TEST_CASE("a region has one key on all rails, or is registered with none", "[bon
   CHECK(both.rails.register_memory(&data, sizeof data, region));
   CHECK(region.key == 7);
   both.rails.deregister_memory(region);
-  both.cables[1]->key = 8;
+  both.rails_below[1]->key = 8;
   CHECK_FALSE(both.rails.register_memory(&data, sizeof data, region));
-  CHECK(both.cables[0]->registered == 0);
-  CHECK(both.cables[1]->registered == 0);
+  CHECK(both.rails_below[0]->registered == 0);
+  CHECK(both.rails_below[1]->registered == 0);
 }
 
 TEST_CASE("rails have drained when all have, and keep back since the first of them does",
           "[bond]") {
   Both both;
   CHECK(both.rails.drained());
-  CHECK(both.rails.kept_since().count() == 0);
-  both.cables[0]->empty = false;
-  both.cables[0]->kept = std::chrono::nanoseconds(50);
+  CHECK(both.rails.batched_since().count() == 0);
+  both.rails_below[0]->empty = false;
+  both.rails_below[0]->kept = std::chrono::nanoseconds(50);
   CHECK_FALSE(both.rails.drained());
-  CHECK(both.rails.kept_since().count() == 50);
-  both.cables[1]->kept = std::chrono::nanoseconds(20);
-  CHECK(both.rails.kept_since().count() == 20);
+  CHECK(both.rails.batched_since().count() == 50);
+  both.rails_below[1]->kept = std::chrono::nanoseconds(20);
+  CHECK(both.rails.batched_since().count() == 20);
   CHECK(both.rails.memory() == 20);
 }
 

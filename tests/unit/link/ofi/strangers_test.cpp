@@ -70,7 +70,7 @@ class Outsider {
     }));
     REQUIRE(started == 0);
   }
-  // A frame of the channel from a to b.
+  // A frame of the connection from a to b.
   void send_frame(std::uint32_t slot, std::uint32_t sequence) {
     struct {
       Header header;
@@ -224,7 +224,7 @@ TEST_CASE("ofi: frames that overtake one another are put in order, a lost one is
   });
 }
 
-TEST_CASE("ofi: a gap that does not close breaks the channel", "[ofi]") {
+TEST_CASE("ofi: a gap that does not close breaks the connection", "[ofi]") {
   const char* provider = "tcp;ofi_rxm";  // the only one with this property on every system
   Pair pair(provider);
   pair.join();

@@ -1,4 +1,4 @@
-// The places of a segment that neighbours have claimed, from when they are seen until they are free again.
+// The places of a segment that local peers have claimed, from when they are seen until they are free again.
 #include "link/shm/incoming_places.hpp"
 
 #include <cstdint>
@@ -24,11 +24,11 @@ OwnSegment segment_with(std::uint32_t places) {
   return std::move(*made);
 }
 
-// Ours, and a neighbour that receives in a segment of its own.
+// Ours, and a local peer that receives in a segment of its own.
 struct Pair {
   Pair() {
     AddressWriter writer({{1, 2}, {}, 4});
-    writer.add("shm", std::as_bytes(std::span(&neighbour.name(), 1)));
+    writer.add("shm", std::as_bytes(std::span(&local_peer.name(), 1)));
     address = std::move(writer).finish();
   }
   std::optional<RemotePlace> claim(std::span<const std::byte> as) {
@@ -53,7 +53,7 @@ struct Pair {
     return places.segment().claim(place).state == PlaceState::free;
   }
 
-  OwnSegment neighbour = segment_with(1);
+  OwnSegment local_peer = segment_with(1);
   IncomingPlaces places{segment_with(4)};
   std::vector<std::byte> address;
 };

@@ -114,7 +114,7 @@ TEST_CASE("tcp: close delivers what was sent, and a peer can come back", "[tcp]"
   const bool tiny = GENERATE(false, true);
   Node a(0, tiny ? tiny_buffers() : loopback());
   Node b(1, tiny ? tiny_buffers() : loopback());
-  a.keeping = GENERATE(Keep::no, Keep::turn);
+  a.keeping = GENERATE(Batch::no, Batch::turn);
   int expected = 0;
   for (int round = 0; round < 5; ++round) {
     const PeerId ab = a.connect(b);
@@ -149,7 +149,7 @@ TEST_CASE("tcp: an orderly end of the process is no loss", "[tcp]") {
 TEST_CASE("tcp: what is still unwritten at the end of the process goes out", "[tcp]") {
   Node a(0);
   auto b = std::make_unique<Node>(1, tiny_buffers());
-  b->keeping = GENERATE(Keep::no, Keep::turn);
+  b->keeping = GENERATE(Batch::no, Batch::turn);
   const PeerId ba = b->connect(a);
   send_all({&a, b.get()}, *b, ba, {FrameType::message}, Bytes(8));
   int sent = 1;
@@ -220,7 +220,7 @@ TEST_CASE("tcp: a sender and a poller in two threads", "[tcp]") {
   Node a(0);
   Node b(1);
   a.keep = b.keep = false;
-  a.keeping = GENERATE(Keep::no, Keep::watched);
+  a.keeping = GENERATE(Batch::no, Batch::watched);
   const PeerId ab = a.connect(b);
   send_all({&a, &b}, a, ab, {FrameType::message}, Bytes(8));
   Bytes theirs(300'000);

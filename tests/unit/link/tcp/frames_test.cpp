@@ -66,7 +66,7 @@ TEST_CASE("tcp: random frames in random slices arrive whole and in order", "[tcp
     }
     const Meta meta{random() % 5 == 0 ? FrameType::credit : FrameType::message,
                     static_cast<std::uint8_t>(random()), static_cast<std::uint8_t>(random())};
-    if (keeps) nodes[side]->keeping = random() % 8 == 0 ? Keep::watched : Keep::turn;
+    if (keeps) nodes[side]->keeping = random() % 8 == 0 ? Batch::watched : Batch::turn;
     SendStatus status = SendStatus::again;
     pump({}, [&] {
       status = nodes[side]->link->send(peer_of[side], meta, slices.data(),

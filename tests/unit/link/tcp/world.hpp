@@ -110,7 +110,7 @@ struct Node final : FrameSink {
   void on_broken(PeerId peer, Link&, std::string_view why) override {
     broken.emplace_back(peer, why);
   }
-  Keep may_keep(bool) noexcept override {
+  Batch may_batch(bool) noexcept override {
     ++asked;
     return keeping;
   }
@@ -135,7 +135,7 @@ struct Node final : FrameSink {
   int misaligned = 0;
   bool keep = true;
   bool refuse = false;
-  std::atomic<Keep> keeping = Keep::no;
+  std::atomic<Batch> keeping = Batch::no;
   Bytes blob;
   std::unique_ptr<Link> link;  // last: it goes first
 };

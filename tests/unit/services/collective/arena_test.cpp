@@ -14,9 +14,9 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
   std::string why_not;
   const auto own = OwnArena::create(why_not, 2);
   REQUIRE(own != nullptr);
-  NeighbourArena first(own->name());
-  NeighbourArena second(own->name());
-  const auto refused = [&](NeighbourArena& arena, std::uint64_t key) {
+  PeerArena first(own->name());
+  PeerArena second(own->name());
+  const auto refused = [&](PeerArena& arena, std::uint64_t key) {
     bool is_refused = false;
     REQUIRE(arena.find(key, kLanes, is_refused) == nullptr);
     return is_refused;
@@ -50,7 +50,7 @@ TEST_CASE("boards that nobody uses leave room for those of communicators of anot
   std::string why_not;
   const auto own = OwnArena::create(why_not, kMost);
   REQUIRE(own != nullptr);
-  NeighbourArena neighbour(own->name());
+  PeerArena local_peer(own->name());
   std::uint64_t key = 0;
   for (int round = 0; round < 3; ++round)
     for (const std::uint32_t lanes : {2u, 3u, 5u}) {
@@ -60,14 +60,14 @@ TEST_CASE("boards that nobody uses leave room for those of communicators of anot
         made.push_back(own->make(++key, lanes, lanes));
         REQUIRE(made.back() != nullptr);
         bool refused = false;
-        std::byte* const found = neighbour.find(key, lanes, refused);
+        std::byte* const found = local_peer.find(key, lanes, refused);
         REQUIRE(found != nullptr);
         Board(made.back(), lanes, 0).publish(lanes - 1, i, {});
         CHECK(Board(found, lanes, 1).ready(lanes - 1, i));
       }
       CHECK(own->make(++key, lanes, lanes) == nullptr);
       bool refused = false;
-      CHECK(neighbour.find(key, lanes, refused) == nullptr);
+      CHECK(local_peer.find(key, lanes, refused) == nullptr);
       CHECK(refused);
       for (std::byte* const board : made)
         for (std::uint32_t lane = 0; lane < lanes; ++lane) Board(board, lanes, lane).detach();
@@ -119,7 +119,7 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
   std::string why_not;
   const auto own = OwnArena::create(why_not);
   REQUIRE(own != nullptr);
-  NeighbourArena neighbour(own->name());
+  PeerArena local_peer(own->name());
   CommunicatorNames names;
   CommunicatorNames names_there;
   bool refused = false;
@@ -128,10 +128,10 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
     REQUIRE(memory != nullptr);
     Board board(memory, kLanes, 0);
     board.publish(0, round, {});
-    std::byte* const found = neighbour.find(names_there.next(7), kLanes, refused);
+    std::byte* const found = local_peer.find(names_there.next(7), kLanes, refused);
     REQUIRE(found != nullptr);
     REQUIRE(Board(found, kLanes, 1).ready(0, round));
-    board.detach();  // the neighbour's thread is busy
+    board.detach();  // the local peer's thread is busy
   }
 }
 

@@ -296,14 +296,14 @@ TEST_CASE("packets of a message follow each other through the tree", "[multicast
   }
 }
 
-TEST_CASE("a recovery ends when a child on the channel is lost", "[multicast][recovery]") {
+TEST_CASE("a recovery ends when a child on the escape is lost", "[multicast][recovery]") {
   Chain chain(5, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate});
   chain.shape = TreeShape::chain;
   chain.send(0);  // sets up the connections
   REQUIRE(chain.world.settle());
   for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
   chain.drive_all_but(4, 2000);
-  // 4 takes no packets, so a packet on a channel has come to 3, and the channels are not free.
+  // 4 takes no packets, so a packet on an escape buffer has come to 3, and the escape buffers are not free.
   REQUIRE(!chain.services[0]->recovered());
   REQUIRE(!chain.services[1]->recovered());
   REQUIRE(chain.arrived(3) >= 3);
@@ -339,7 +339,7 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
   send();
   REQUIRE(chain.world.settle());
   for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
-  chain.drive_all_but(3, 2000);  // a packet on 0's channel has come to 2, and cannot go on
+  chain.drive_all_but(3, 2000);  // a packet on 0's escape buffer has come to 2, and cannot go on
   REQUIRE(!chain.services[0]->recovered());
   chain.world.fabric().kill(1);
   chain.drive_all_but(3, 2000);
@@ -361,7 +361,7 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
   for (std::uint32_t self = 0; self < 3; ++self) chain.services[nodes[self]]->leave(groups[self]);
 }
 
-TEST_CASE("packets on a channel may come before their group, too", "[multicast][recovery]") {
+TEST_CASE("packets on a escape may come before their group, too", "[multicast][recovery]") {
   Chain chain(4, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate},
               false);
   chain.shape = TreeShape::chain;
@@ -387,7 +387,7 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.recovery = Suspicion::timer});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(1) == 1; }));
-  // It fits into a frame, but not with the name of a channel.
+  // It fits into a frame, but not with the name of an escape buffer.
   MulticastHeader header;
   header.group = 9;
   const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
@@ -453,7 +453,7 @@ TEST_CASE("a packet that its receivers refuse ends the group and no connection",
   REQUIRE(chain.world.credit_fault() == "");
 }
 
-TEST_CASE("trees with one head on each node", "[multicast]") {
+TEST_CASE("trees with one leader on each node", "[multicast]") {
   // Processes 0..8 on three nodes, dealt in turn: node i has i, i + 3, i + 6.
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> places;

@@ -1,5 +1,5 @@
 // The buffers of packets that wait or are kept, and the account of what is stored.
-#include "services/multicast/packets.hpp"
+#include "services/multicast/protocol/packets.hpp"
 
 #include <array>
 #include <cstddef>

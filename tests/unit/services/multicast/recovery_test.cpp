@@ -1,5 +1,5 @@
 // Deadlock recovery's state machine, one NI's part. Whole recoveries among many NIs: lfc_sim --multicast.
-#include "services/multicast/recovery.hpp"
+#include "services/multicast/protocol/recovery.hpp"
 
 #include <utility>
 #include <vector>
@@ -9,24 +9,24 @@
 namespace lfc {
 namespace {
 
-constexpr Recovery::Channel kOwn{7, 0};
-constexpr Recovery::Channel kOne{1, 0};
-constexpr Recovery::Channel kTwo{2, 0};
-constexpr Recovery::Channel kThree{3, 0};
+constexpr Recovery::EscapeBuffer kOwn{7, 0};
+constexpr Recovery::EscapeBuffer kOne{1, 0};
+constexpr Recovery::EscapeBuffer kTwo{2, 0};
+constexpr Recovery::EscapeBuffer kThree{3, 0};
 constexpr TreeId kTree{1, 0, TreeShape::binary, 2};
 constexpr TreeId kOther{1, 1, TreeShape::binary, 2};
 constexpr PeerId kParent = 10;
 
 struct Cleared final : Recovery::Out {
-  void channel_clear(Recovery::Channel channel, PeerId parent) override {
-    all.push_back({channel, parent});
+  void escape_clear(Recovery::EscapeBuffer escape, PeerId parent) override {
+    all.push_back({escape, parent});
   }
-  std::vector<std::pair<Recovery::Channel, PeerId>> all;
+  std::vector<std::pair<Recovery::EscapeBuffer, PeerId>> all;
 };
 
 }  // namespace
 
-TEST_CASE("a recovery of ours lasts until the child has cleared the channel", "[recovery]") {
+TEST_CASE("a recovery of ours lasts until the child has cleared the escape", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(!recovery.recovering());
@@ -41,7 +41,7 @@ TEST_CASE("a recovery of ours lasts until the child has cleared the channel", "[
   REQUIRE(!recovery.clear(kOwn, 3));  // once
 }
 
-TEST_CASE("a channel is cleared when the buffer is free and all children have cleared it",
+TEST_CASE("a escape is cleared when the buffer is free and all children have cleared it",
           "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
@@ -67,7 +67,7 @@ TEST_CASE("a channel is cleared when the buffer is free and all children have cl
   REQUIRE(recovery.enter(kOne, kTree, kParent));  // free again
 }
 
-TEST_CASE("channels of one tree get buffers, and ways, in the order they came", "[recovery]") {
+TEST_CASE("escapes of one tree get buffers, and ways, in the order they came", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(recovery.enter(kOne, kTree, kParent));
@@ -77,16 +77,16 @@ TEST_CASE("channels of one tree get buffers, and ways, in the order they came", 
   recovery.extend(kOne, 5);
   REQUIRE(recovery.way(kTree, 5) == kTwo);
   REQUIRE(recovery.way(kTree, 6) == kOne);
-  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first channel has it
+  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first escape buffer has it
   REQUIRE(recovery.way(kTree, 6) == kTwo);
   REQUIRE(recovery.clear(kOne, 5));
   REQUIRE(recovery.release(kTree));
   REQUIRE(recovery.release(kOther));
-  REQUIRE(out.all == std::vector<std::pair<Recovery::Channel, PeerId>>{
+  REQUIRE(out.all == std::vector<std::pair<Recovery::EscapeBuffer, PeerId>>{
                          {kOne, kParent}, {kTwo, kParent}, {kThree, 11}});
 }
 
-TEST_CASE("a lost peer clears all its channels, and is told of none", "[recovery]") {
+TEST_CASE("a lost peer clears all its escapes, and is told of none", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   recovery.start(3);
@@ -105,7 +105,7 @@ TEST_CASE("a lost peer clears all its channels, and is told of none", "[recovery
   REQUIRE(recovery.idle());
 }
 
-TEST_CASE("the next recovery has a channel of its own", "[recovery]") {
+TEST_CASE("the next recovery has a escape of its own", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(recovery.own() == kOwn);
@@ -113,17 +113,17 @@ TEST_CASE("the next recovery has a channel of its own", "[recovery]") {
   REQUIRE(recovery.own() == kOwn);
   recovery.lose(3);
   REQUIRE(!recovery.recovering());
-  REQUIRE(recovery.own() == Recovery::Channel{kOwn.owner, 1});
+  REQUIRE(recovery.own() == Recovery::EscapeBuffer{kOwn.owner, 1});
   REQUIRE(!recovery.enter(kOwn, kTree, kParent));
   REQUIRE(!recovery.clear(kOwn, 3));
   // What others have left here: a bound for each.
-  for (std::uint64_t number = 0; number < Recovery::kChannelsOfOne; ++number)
+  for (std::uint64_t number = 0; number < Recovery::kEscapesOfOne; ++number)
     REQUIRE(recovery.enter({1, number}, kTree, kParent));
-  REQUIRE(!recovery.enter({1, Recovery::kChannelsOfOne}, kTree, kParent));
+  REQUIRE(!recovery.enter({1, Recovery::kEscapesOfOne}, kTree, kParent));
   REQUIRE(recovery.enter(kTwo, kTree, kParent));
   recovery.lose(kParent);
   REQUIRE(recovery.release(kTree));
-  REQUIRE(recovery.enter({1, Recovery::kChannelsOfOne}, kTree, kParent));
+  REQUIRE(recovery.enter({1, Recovery::kEscapesOfOne}, kTree, kParent));
 }
 
 }  // namespace lfc

@@ -1,5 +1,5 @@
 // Trees: every shape spans its group, and monotone trees cannot wait in a circle.
-#include "services/multicast/tree.hpp"
+#include "services/multicast/protocol/tree.hpp"
 
 #include <algorithm>
 #include <map>

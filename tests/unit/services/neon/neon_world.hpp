@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/neon/neon.hpp"
+#include "services/neon/protocol/neon.hpp"
 
 namespace lfc::neon {
 

@@ -1,5 +1,5 @@
 // The message that a member is broadcasting, cut into packets.
-#include "services/ordered/outgoing.hpp"
+#include "services/ordered/protocol/outgoing.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/ordered/fault.hpp"
+#include "services/ordered/protocol/fault.hpp"
 
 using namespace lfc;
 

@@ -1,6 +1,6 @@
 // Which receive a send is for: in any order of offers, with receives that are freed, and for a program that never uses
 // a tag twice.
-#include "services/partitioned/pairing.hpp"
+#include "services/partitioned/protocol/pairing.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 // The protocol of partitioned communication: all interleavings of small programs, each rule, and what those who lie
 // get.
-#include "services/partitioned/protocol.hpp"
+#include "services/partitioned/protocol/protocol.hpp"
 
 #include <algorithm>
 #include <functional>

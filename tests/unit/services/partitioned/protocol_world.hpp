@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/partitioned/protocol.hpp"
+#include "services/partitioned/protocol/protocol.hpp"
 
 namespace lfc::partitioned {
 

@@ -74,7 +74,7 @@ TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
     for (int i = 0; i < 6; ++i) {
       const std::size_t size = 1 + random.below(std::min<std::size_t>(limits::kPushMessage, 3000));
       std::uint64_t number = 0;
-      if (random.chance(300)) {  // the announcement overtakes all of it
+      if (random.chance(300)) {  // the RTS overtakes all of it
         number = setting.sender.offer(setting.to, size);
         REQUIRE(number != 0);
         REQUIRE(setting.fetch(number, size));

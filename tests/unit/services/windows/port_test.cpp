@@ -9,7 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "catch.hpp"
-#include "services/windows/windows.hpp"
+#include "services/windows/window_service.hpp"
 #include "unit/services/fake_port.hpp"
 
 using namespace lfc;
@@ -17,7 +17,7 @@ using namespace lfc;
 namespace {
 
 std::vector<std::pair<void*, WindowStatus>> told;
-const WindowsHost kHost{
+const WindowHost kHost{
     [] {}, [](void* request, WindowStatus status) { told.emplace_back(request, status); }};
 constexpr std::uint32_t kThere = 77;         // the name of rank 1's window
 constexpr std::uint64_t kAddress = 1 << 20;  // of its memory
@@ -37,8 +37,8 @@ struct Member {
     facts[1].id = kThere;
     facts[1].base = kAddress;
     const std::array<PeerId, 2> peers{kNoPeer, 1};
-    const std::array<bool, 2> neighbours{};
-    window->connect(facts, peers, neighbours);
+    const std::array<bool, 2> local_peers{};
+    window->connect(facts, peers, local_peers);
   }
   // A lock that nobody is asked for.
   Member& locks() {
@@ -72,7 +72,7 @@ struct Member {
   FakeMemory links;
   FakeHost host;
   std::vector<std::uint64_t> memory = std::vector<std::uint64_t>(limits::kWindowNative / 8 + 64, 5);
-  Windows windows{port, links, host, kHost};
+  WindowService windows{port, links, host, kHost};
   std::unique_ptr<Window> window;
 };
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/windows/protocol.hpp"
-#include "services/windows/reply.hpp"
+#include "services/windows/protocol/protocol.hpp"
+#include "services/windows/protocol/reply.hpp"
 
 namespace lfc::rma {
 

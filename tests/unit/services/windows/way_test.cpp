@@ -1,5 +1,5 @@
 // The way an operation takes, for all that can be known of a target, an operation and the moment.
-#include "services/windows/way.hpp"
+#include "services/windows/protocol/way.hpp"
 
 #include "catch.hpp"
 

@@ -24,8 +24,8 @@ TEST_CASE("a window is freed while posts of another one wait", "[windows]") {
   const std::unique_ptr<Window> alone = at.services[1]->create(std::move(shape));
   const WindowFacts facts = alone->facts();
   const PeerId self = kNoPeer;
-  const bool neighbour = false;
-  REQUIRE(alone->connect({&facts, 1}, {&self, 1}, {&neighbour, 1}));
+  const bool local_peer = false;
+  REQUIRE(alone->connect({&facts, 1}, {&self, 1}, {&local_peer, 1}));
   REQUIRE(alone->drain() == WindowStatus::ok);
   CHECK(at.at(0).protocol().origin.peer(1).posts + 2 < kEpochs);  // most of them still wait
   REQUIRE(at.at(1).drain() == WindowStatus::ok);

@@ -34,7 +34,7 @@ TEST_CASE("lock, put, flush, get, unlock", "[windows]") {
   REQUIRE(back == 107);
 }
 
-TEST_CASE("neighbours take the locks of created windows without a frame", "[windows]") {
+TEST_CASE("local peers take the locks of created windows without a frame", "[windows]") {
   Setting at(3, {.initial_window = 1, .maximum_window = 2}, Flavor::create, {.seed = 3}, 2);
   std::uint64_t value = 7;
   std::uint64_t late = 8;
@@ -327,7 +327,7 @@ TEST_CASE("a target refuses what is outside of what it has attached", "[windows]
 
 TEST_CASE("where nothing can lie nothing is attached", "[windows]") {
   WindowControl control;
-  WindowMemory memory(Flavor::dynamic, nullptr, 0, &control);
+  ExposedMemory memory(Flavor::dynamic, nullptr, 0, &control);
   CHECK(memory.attach(nullptr, 64) == WindowStatus::range);
   CHECK(memory.attach(reinterpret_cast<void*>(UINT64_MAX - 63), 128) == WindowStatus::range);
   CHECK(memory.attach(nullptr, 0) == WindowStatus::ok);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/windows/windows.hpp"
+#include "services/windows/window_service.hpp"
 #include "sim/world.hpp"
 
 namespace lfc {
@@ -38,9 +38,9 @@ struct Setting {
     std::vector<WindowFacts> facts;
     for (Node node = 0; node < nodes; ++node) {
       Ni& ni = world.ni(node);
-      services.push_back(std::make_unique<Windows>(
+      services.push_back(std::make_unique<WindowService>(
           ni.services(), ni.remote(), ni.host(),
-          WindowsHost{
+          WindowHost{
               [] { world_of_host->step(); },
               [](void* request, WindowStatus status) { finished.emplace_back(request, status); }}));
       memory[node].assign(kWords + 2, 0x5151515151515151);
@@ -59,9 +59,9 @@ struct Setting {
       std::vector<PeerId> peers;
       for (Node other = 0; other < nodes; ++other)
         peers.push_back(other == node ? kNoPeer : world.peer(node, other));
-      std::array<bool, 8> neighbours{};
-      if (node < on_one_host) std::fill_n(neighbours.begin(), on_one_host, true);
-      windows[node]->connect(facts, peers, {neighbours.data(), nodes});
+      std::array<bool, 8> local_peers{};
+      if (node < on_one_host) std::fill_n(local_peers.begin(), on_one_host, true);
+      windows[node]->connect(facts, peers, {local_peers.data(), nodes});
     }
   }
   ~Setting() {
@@ -107,7 +107,7 @@ struct Setting {
 
   World world;
   std::vector<std::vector<std::uint64_t>> memory;
-  std::vector<std::unique_ptr<Windows>> services;
+  std::vector<std::unique_ptr<WindowService>> services;
   std::vector<std::unique_ptr<Window>> windows;
 };
 

@@ -1,0 +1,242 @@
+// The rows of the tables of parameters, and what is done with them.
+#include "lfc/parameters.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <forward_list>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "base/choice.hpp"
+#include "base/limits.hpp"
+#include "base/nearest.hpp"
+#include "engine/open.hpp"
+#include "link/ring.hpp"
+#include "services/multicast/multicast.hpp"
+#include "services/multicast/protocol/tree.hpp"
+
+namespace lfc {
+namespace {
+
+// In the order of enum lfc_cache of the BTL.
+constexpr std::array kCacheNames{"auto", "always", "never"};
+// The second is `host_forwarding`.
+constexpr std::array kForwardingNames{"ni", "host"};
+// In the order of enum lfc_persistent_choice of coll lfc.
+constexpr std::array kPersistentNames{"off", "bind", "record:FILE"};
+
+struct Accepted {
+  std::uint64_t smallest = 0;
+  std::uint64_t largest = UINT64_MAX;
+  bool power_of_two = false;
+  std::span<const lfc_text> words{};
+};
+constexpr Accepted any;
+constexpr Accepted from(std::uint64_t smallest, std::uint64_t largest) {
+  return {smallest, largest};
+}
+constexpr Accepted at_least(std::uint64_t smallest) { return {smallest}; }
+constexpr Accepted powers_of_two(std::uint64_t smallest, std::uint64_t largest) {
+  return {smallest, largest, true};
+}
+constexpr Accepted one_of(std::span<const lfc_text> words) { return {.words = words}; }
+
+// A text that lives as long as the library.
+const char* lasting(std::string text) {
+  static std::forward_list<std::string> texts;
+  return texts.emplace_front(std::move(text)).c_str();
+}
+
+template <class T>
+constexpr lfc_parameter_type type_of() {
+  if (std::is_same_v<T, bool>) return LFC_FLAG;
+  if (std::is_same_v<T, lfc_text>) return LFC_TEXT;
+  return std::is_same_v<T, unsigned> ? LFC_UNSIGNED : LFC_SIZE;
+}
+
+template <class T>
+lfc_parameter row(const char* name, std::size_t offset, T standard, const Accepted& accepted,
+                  int level, const char* help) {
+  lfc_parameter made{};
+  made.name = name;
+  made.help = help;
+  made.level = level;
+  made.type = type_of<T>();
+  made.offset = offset;
+  if constexpr (std::is_same_v<T, lfc_text>) {
+    made.text = standard;
+  } else {
+    made.number = standard;
+  }
+  made.words = accepted.words.data();
+  made.word_count = accepted.words.size();
+  made.smallest = accepted.smallest;
+  made.largest = accepted.largest;
+  made.power_of_two = accepted.power_of_two;
+  return made;
+}
+
+const lfc_parameter& row_of(const lfc_parameter_table& table, const void* values,
+                            const void* member) noexcept {
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const char*>(member) - static_cast<const char*>(values));
+  std::size_t which = 0;
+  while (table.rows[which].offset != offset) ++which;
+  return table.rows[which];
+}
+
+const void* member_of(const lfc_parameter& row, const void* values) noexcept {
+  return static_cast<const char*>(values) + row.offset;
+}
+
+std::uint64_t number_of(const lfc_parameter& row, const void* values) noexcept {
+  const void* const member = member_of(row, values);
+  switch (row.type) {
+    case LFC_UNSIGNED: return *static_cast<const unsigned*>(member);
+    case LFC_SIZE: return *static_cast<const std::size_t*>(member);
+    case LFC_FLAG: return *static_cast<const bool*>(member) ? 1 : 0;
+    case LFC_TEXT: break;
+  }
+  return 0;
+}
+
+// A word like record:FILE stands for all texts that begin like that up to its colon, and go on.
+bool fits(std::string_view word, std::string_view text) noexcept {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos) return text == word;
+  return text.size() > colon + 1 && text.starts_with(word.substr(0, colon + 1));
+}
+
+// The place of the text among the words; their number: it is none of them.
+std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
+  const std::string_view sought = text == nullptr ? "" : text;
+  std::size_t place = 0;
+  while (place < row.word_count && !fits(row.words[place], sought)) ++place;
+  return place;
+}
+
+// In words; empty: everything.
+std::string accepted_of(const lfc_parameter& row) {
+  if (row.type == LFC_FLAG) return "0 or 1";
+  if (row.type == LFC_TEXT) return list_choices({row.words, row.word_count});
+  if (row.smallest == 0 && row.largest == UINT64_MAX) return {};
+  return (row.power_of_two ? "powers of two from " : "") + std::to_string(row.smallest) +
+         (row.largest == UINT64_MAX ? " or more" : " to " + std::to_string(row.largest));
+}
+
+// What is wrong with the value; empty: nothing.
+std::string fault_of(const lfc_parameter& row, const void* values) {
+  std::string value;
+  if (row.type == LFC_TEXT) {
+    const lfc_text text = *static_cast<const lfc_text*>(member_of(row, values));
+    if (row.word_count == 0 || place_of(row, text) < row.word_count) return {};
+    value = "'" + std::string(text == nullptr ? "" : text) + "'";
+  } else {
+    const std::uint64_t number = number_of(row, values);
+    if (number >= row.smallest && number <= row.largest &&
+        (!row.power_of_two || std::has_single_bit(number)))
+      return {};
+    value = std::to_string(number);
+  }
+  return std::string(row.name) + ": " + value + " (accepted: " + accepted_of(row) + ")";
+}
+
+}  // namespace
+}  // namespace lfc
+
+#define LFC_PARAMETER(type, name, standard, accepted, level, help) \
+  row<type>(#name, offsetof(Values, name), standard, accepted, level, help),
+const lfc_parameter_table* lfc_btl_parameter_table() {
+  using namespace lfc;
+  using Values = lfc_btl_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/btl_lfc.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
+const lfc_parameter_table* lfc_coll_parameter_table() {
+  using namespace lfc;
+  using Values = lfc_coll_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/coll_lfc.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
+const lfc_parameter_table* lfc_osc_parameter_table() {
+  using namespace lfc;
+  using Values = lfc_osc_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/osc_neon.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
+const lfc_parameter_table* lfc_part_parameter_table() {
+  using namespace lfc;
+  using Values = lfc_part_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/part_lfc.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
+
+#undef LFC_PARAMETER
+
+void lfc_parameters_reset(const lfc_parameter_table* table, void* values) {
+  for (const lfc_parameter& row : std::span(table->rows, table->count)) {
+    void* const member = static_cast<char*>(values) + row.offset;
+    switch (row.type) {
+      case LFC_UNSIGNED: *static_cast<unsigned*>(member) = static_cast<unsigned>(row.number); break;
+      case LFC_SIZE: *static_cast<std::size_t*>(member) = row.number; break;
+      case LFC_FLAG: *static_cast<bool*>(member) = row.number != 0; break;
+      case LFC_TEXT: *static_cast<lfc_text*>(member) = row.text; break;
+    }
+  }
+}
+
+bool lfc_parameters_check(const lfc_parameter_table* table, const void* values, char* text,
+                          std::size_t text_size) try {
+  for (const lfc_parameter& row : std::span(table->rows, table->count)) {
+    const std::string fault = lfc::fault_of(row, values);
+    if (fault.empty()) continue;
+    std::snprintf(text, text_size, "%s", fault.c_str());
+    return false;
+  }
+  return true;
+} catch (const std::exception& failure) {
+  std::snprintf(text, text_size, "%s", failure.what());
+  return false;
+}
+
+std::size_t lfc_parameter_choice(const lfc_parameter_table* table, const void* values,
+                                 const lfc_text* member) {
+  return lfc::place_of(lfc::row_of(*table, values, member), *member);
+}
+
+void lfc_parameter_accepted(const lfc_parameter* row, char* text, std::size_t text_size) try {
+  std::snprintf(text, text_size, "%s", lfc::accepted_of(*row).c_str());
+} catch (const std::exception& failure) {
+  std::snprintf(text, text_size, "%s", failure.what());
+}
+
+std::size_t lfc_nearest_name(const char* const* names, std::size_t count, const char* written) try {
+  return lfc::nearest({names, count}, written);
+} catch (const std::exception&) {
+  return count;  // no memory left to compare them
+}
+
+const char* lfc_parameter_name(const lfc_parameter_table* table, const void* values,
+                               const void* member) {
+  return lfc::row_of(*table, values, member).name;
+}

@@ -1,0 +1,74 @@
+// Links: the kinds of links there are, one row each: name, what it reaches, whether it is used when none is named,
+// which options it heeds, how it is opened, and where that is worth trying. A new kind of link is its folder and a row
+// here.
+//
+//   LinkOpening opening{options, policy, *ni};
+//   if (!find_link_kind("shm")->open(opening)) complain(*opening.option_at_fault, opening.why_not);
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/ni.hpp"
+#include "engine/open.hpp"
+#include "engine/trace.hpp"
+#include "link/interfaces.hpp"
+#include "link/ring.hpp"
+
+namespace lfc {
+
+// What one NI opens its links with, and what has come of it so far.
+struct LinkOpening {
+  const NiOptions& options;
+  Policy policy;
+  Ni& ni;
+  std::vector<std::string> open{};  // the links added so far, in words
+  const lfc_text* option_at_fault = &options.links;
+  std::string why_not{};
+  std::string notes{};   // how the links were opened, for the user
+  std::string memory{};  // what bounds their memory
+
+  std::shared_ptr<Trace> trace{};  // of all links, if that is asked for
+
+  // Where links deliver.
+  FrameSink& sink();
+  // Adds the link to the NI, unless it is null: then why_not says why. `parts`: what it is made of.
+  bool add(std::unique_ptr<Link> link, const std::string& parts = {});
+  bool full() const noexcept { return open.size() == kMaxLinks; }
+};
+
+struct LinkKind {
+  std::string_view name;
+  std::string_view reaches;
+  bool by_default;
+  bool heeds_interfaces;
+  bool heeds_provider;
+  // Opens a link, or several as one, and adds it. False: impossible, the opening says why.
+  bool (*open)(LinkOpening& opening);
+  // Of one that few nodes have: whether to try, if it was not named. It is left out silently then. Null: always.
+  bool (*is_worth_trying)(const NiOptions& options) = nullptr;
+};
+
+// In order of preference.
+std::span<const LinkKind> link_kinds() noexcept;
+const LinkKind* find_link_kind(std::string_view name) noexcept;
+// The names of those for which `which` holds, joined: "tcp or ofi".
+std::string link_kind_names(std::string_view joint, bool (*which)(const LinkKind&));
+
+// One of the rails that tcp opens: the first connection of an interface, or a further one.
+struct TcpRail {
+  Interface interface;
+  unsigned strand = 0;
+
+  std::string label() const;
+};
+// The interfaces in order, then their further connections in turn, while there is room. `connections` is the parameter.
+std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections);
+
+// The ring of one local sender.
+RingShape ring_shape(const NiOptions& options) noexcept;
+
+}  // namespace lfc

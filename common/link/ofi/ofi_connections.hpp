@@ -1,0 +1,126 @@
+// OfiConnections: the connections of a libfabric link, from their making to their end.
+//
+//   OfiConnection* connection = connections.make(peer, address, why_not);
+//   connections.attend(*connection);                       // something is due: it is pending
+//   connections.break_off(*connection, "why");
+//
+// A connection's life:  greeting (hello sent, or to be sent) -> open -> closed or broken.
+// Whatever is to happen later to a connection (a handshake frame to send or repeat, a sender that
+// found no room, a failure to report) makes it pending; poll() attends to those that are.
+// Threads: as Link.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "link/ofi/ofi_buffers.hpp"
+#include "link/ofi/ofi_fabric.hpp"
+#include "link/ofi/ofi_link.hpp"
+#include "link/ofi/ofi_transfers.hpp"
+#include "link/ofi/peer_probe.hpp"
+
+namespace lfc {
+
+struct OfiConnection {
+  using Clock = std::chrono::steady_clock;
+  enum class State : std::uint8_t { greeting, open, failing, closing, closed, broken };
+  static constexpr std::uint32_t kUnknown = 0xffffffffu;
+
+  // What a send touches.
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  std::uint32_t key = 0;
+  std::uint32_t remote_slot = kUnknown;
+  std::uint32_t next_send = 1;
+  std::uint32_t next_receive = 1;
+  State state = State::greeting;
+  bool answer_due = false;  // a hello_ack
+  bool stalled = false;     // the provider refused the last frame
+  bool greeted = false;     // a hello has left
+  bool pending = false;     // on the list
+  std::uint32_t slot = 0;
+  PeerId peer = kNoPeer;
+
+  // What only set-up and trouble touch.
+  Identity target;
+  Key nonce;                       // of our hello
+  Key peer_nonce;                  // of the peer's
+  Clock::time_point next_try{};    // of a handshake frame
+  Clock::duration pause{};         // between tries that find no room
+  Clock::duration repeat_after{};  // of a hello that nobody answers
+  Clock::time_point quiet_since{};
+  std::map<std::uint32_t, std::vector<std::byte>> early;  // frames that overtook others
+  Clock::time_point gap_since{};
+  std::vector<SendBuffer*> held;  // control frames that the provider has no room for
+  PeerProbe probe;
+  std::string raw_address;  // libfabric's
+  std::string failure;
+};
+
+// What the parts of one link share: this process's end of all its connections.
+struct OfiShared {
+  Link& link;
+  const OfiOptions options;
+  const Identity identity;
+  FrameSink& sink;
+  Counters& counters;
+  const std::unique_ptr<OfiFabric> fabric;
+  SendPool sends = {};
+  ReceivePool receives = {};
+  OfiTransfers transfers = {};
+};
+
+class OfiConnections {
+ public:
+  using Clock = OfiConnection::Clock;
+  using State = OfiConnection::State;
+
+  explicit OfiConnections(OfiShared& shared) noexcept : shared_(shared) {}
+
+  OfiConnection* of(PeerId peer) const noexcept {
+    return peer < by_peer_.size() ? by_peer_[peer] : nullptr;
+  }
+  OfiConnection& at(std::uint32_t slot) const noexcept { return *connections_[slot]; }
+  const std::vector<std::unique_ptr<OfiConnection>>& all() const noexcept { return connections_; }
+  OfiConnection* make(PeerId peer, const Address& address, std::string& why_not);
+  // The peer has none any more.
+  void detach(PeerId peer) noexcept { by_peer_[peer] = nullptr; }
+
+  void attend(OfiConnection& connection) noexcept;
+  const std::vector<OfiConnection*>& pending() const noexcept { return pending_; }
+  // each(connection), one step; false when the connection needs no more attention.
+  template <class Each>
+  void attend_pending(Each each) {
+    attending_.swap(pending_);
+    for (OfiConnection* connection : attending_) {
+      connection->pending = false;
+      if (each(*connection)) attend(*connection);
+    }
+    attending_.clear();
+  }
+
+  // Remembers a failure, for poll() to report.
+  void fail(OfiConnection& connection, std::string why) noexcept;
+  void break_off(OfiConnection& connection, std::string_view why) noexcept;
+  void break_all(std::string_view why) noexcept;
+  void drop_held(OfiConnection& connection) noexcept;
+
+ private:
+  bool find_address(std::string_view raw, fi_addr_t& out, std::string& why_not);
+
+  OfiShared& shared_;
+  std::vector<std::unique_ptr<OfiConnection>> connections_;  // by slot; never shrinks
+  std::vector<OfiConnection*> by_peer_;
+  std::vector<OfiConnection*> pending_;
+  std::vector<OfiConnection*> attending_;
+  std::unordered_map<std::string, fi_addr_t> addresses_;
+};
+
+}  // namespace lfc

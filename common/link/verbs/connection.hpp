@@ -1,0 +1,98 @@
+// Connection: the connection with one peer.
+//
+//   setting_up -> open -> closing -> closed        failing: to be reported by poll();  broken: has been
+//
+// Windows: a peer is promised kWindow frames, and kUncounted beside, which need no credit: the frame that opens the
+// connection, the goodbye, and notes that return credits. Of notes no more than two can be unread: each returns at
+// least half a window, and there are no more credits than one window.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "link/verbs/device.hpp"
+#include "link/verbs/door.hpp"
+#include "link/verbs/hello.hpp"
+#include "link/verbs/send_queue.hpp"
+#include "wire/address.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc::verbs {
+
+inline constexpr std::uint32_t kUncounted = 4;
+// Of a window, for control frames alone.
+inline constexpr std::uint32_t kControlFrames = 8;
+
+// What a process publishes.
+struct Endpoint {
+  std::uint64_t node = 0;
+  RawGid gid{};
+  std::uint32_t greeter = 0;  // queue pair of its datagrams
+  std::uint32_t key = 0;      // theirs
+  std::uint16_t piece = 0;    // bytes of its receive buffers
+  std::uint16_t door = 0;     // port of its door, on Ethernet
+  std::uint16_t lid = 0;
+  std::uint8_t ethernet = 0;
+  std::uint8_t unused = 0;
+};
+static_assert(sizeof(Endpoint) == 40);
+
+// What goes with each piece of a frame, in its immediate data.
+struct Word {
+  std::uint8_t type = 0;  // of the frame; kMore: its next piece follows
+  std::uint8_t tag = 0;
+  std::uint8_t credits = 0;   // the engine's
+  std::uint8_t returned = 0;  // the link's
+};
+static_assert(sizeof(Word) == 4);
+inline constexpr std::uint8_t kMore = 0x80;
+// Frames of the link's own, which have no bytes and take no credit.
+inline constexpr std::uint8_t kNote = 0x7d;
+inline constexpr std::uint8_t kOpen = 0x7e;
+inline constexpr std::uint8_t kGoodbye = 0x7f;
+
+struct Connection {
+  using Clock = std::chrono::steady_clock;
+  enum class State : std::uint8_t { setting_up, open, failing, closing, closed, broken };
+
+  // What a send touches.
+  Handle<ibv_qp> pair;
+  SendQueue queue;
+  std::uint32_t credits = 0;  // frames that the peer can take
+  std::uint32_t owed = 0;     // to the peer
+  std::uint32_t slot = 0;
+  PeerId peer = kNoPeer;
+  State state = State::setting_up;
+  bool due = false;               // on the list of those that owe
+  bool pending = false;           // on the list of those that need attention
+  std::vector<std::byte> pieces;  // of a frame that has not yet come whole
+
+  // What only set-up, trouble and the end touch.
+  bool connected = false;  // the queue pair knows the peer's
+  bool wanted = false;     // by connect()
+  bool asks = false;       // the ask is repeated
+  bool answers = false;    // the answer is repeated
+  bool sent_goodbye = false;
+  bool goodbye_left = false;
+  bool heard_goodbye = false;
+  Identity identity;  // the peer's; its key, if we ask
+  Endpoint there;
+  Offer ours;
+  Offer theirs;
+  Key our_nonce;    // of our ask
+  Key their_nonce;  // of the peer's
+  Handle<ibv_ah> way;
+  Clock::time_point next_try{};
+  Clock::duration repeat_after{};
+  Clock::time_point silent_from{};  // when no answer is long enough to do something about it
+  Knock knock;
+  Clock::time_point give_up{};  // of a closing one
+  std::string failure;
+
+  bool has_pair() const noexcept { return pair != nullptr; }
+};
+
+}  // namespace lfc::verbs

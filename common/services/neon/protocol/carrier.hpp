@@ -1,0 +1,65 @@
+// Carrier: what moves the frames of one window: an NI service, MPI messages, or a test.
+// Outlet: what the two halves of the protocol, origin and target, have of the engine around them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/neon/protocol/operation.hpp"
+
+namespace lfc::neon {
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // Sends one frame; the bytes may be reused on return. False: not now; Neon::pump() follows when it
+  // is worth trying again. Must not call back into the engine.
+  virtual bool send(Rank to, const Header& header, const void* payload, std::size_t size) = 0;
+
+  // --- Writing straight into the target's memory. Optional. ---
+
+  virtual bool can_write(Rank) const { return false; }
+  // Lets origins write to announced memory, until conceal(). Called once per announcement object.
+  virtual Token expose(const Announcement&) { return {}; }
+  virtual void conceal(const Announcement&) {}
+  // Writes operation.data to `offset` behind what `token` names. False: not now. When the target's
+  // memory has changed, Neon::written(operation, status) follows, possibly inside the call.
+  virtual bool write(Rank, const Token&, std::uint64_t /*offset*/, Operation&) { return false; }
+
+  // --- The window at large, for put_notify and get_notify ---
+
+  // This process's memory at a displacement of its window; null: not all of it is in the window.
+  virtual std::byte* window(std::uint64_t /*displacement*/, std::uint64_t /*within*/,
+                            std::uint64_t /*size*/) {
+    return nullptr;
+  }
+  // The slot with this index; null: there is none.
+  virtual Slot* slot(std::uint32_t /*index*/) { return nullptr; }
+};
+
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  // As Carrier::send(). On false the half will be pumped for this peer.
+  virtual bool send(Rank to, Header& header, const void* payload, std::size_t size) = 0;
+  // The carrier refused a direct write: pump the half for this peer.
+  virtual void no_room(Rank to) = 0;
+  // A frame without data that must go; it is kept if it cannot go now.
+  virtual void control(Rank to, const Header& header, const Token* token = nullptr) = 0;
+};
+
+// What happened, for those who look.
+struct Statistics {
+  std::uint64_t frames = 0;       // sent, of all kinds
+  std::uint64_t early = 0;        // frames received before their announcement
+  std::uint64_t hybrid = 0;       // generations that had arrived in part when announced
+  std::uint64_t parked = 0;       // bytes of early data now, kOverhead included
+  std::uint64_t parked_most = 0;  // ... and at most
+  std::uint64_t deferred = 0;     // times that a put had to wait for its announcement
+  std::uint64_t grants = 0;       // sent
+  std::uint64_t written = 0;      // puts that went straight into memory
+  std::uint64_t late = 0;         // frames for an announcement that has been withdrawn
+  std::uint64_t overruns = 0;     // frames that did not fit and were discarded
+};
+
+}  // namespace lfc::neon

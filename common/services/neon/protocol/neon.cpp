@@ -1,0 +1,110 @@
+#include "services/neon/protocol/neon.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lfc::neon {
+namespace {
+
+// More frames without data waiting for room than an honest peer can bring about: one per tag and one
+// per frame that its budget pays.
+constexpr std::size_t kMaxControls = 1 << 18;
+
+}  // namespace
+
+Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
+    : limits_(limits),
+      carrier_(carrier),
+      peers_(ranks),
+      origin_(ranks, limits, *this, carrier, statistics_),
+      target_(ranks, limits, *this, carrier, statistics_) {}
+
+bool Neon::send(Rank to, Header& header, const void* payload, std::size_t size) {
+  Peer& peer = peers_[to];
+  if (peer.lost) return true;  // nobody misses it
+  header.refund = target_.collect(to);
+  if (carrier_.send(to, header, payload, size)) {
+    ++statistics_.frames;
+    return true;
+  }
+  target_.put_back(to, std::exchange(header.refund, 0u));
+  no_room(to);
+  return false;
+}
+
+void Neon::no_room(Rank to) {
+  if (std::exchange(peers_[to].stalled, true)) return;
+  stalled_.push_back(to);
+}
+
+void Neon::control(Rank to, const Header& header, const Token* token) {
+  Peer& peer = peers_[to];
+  Control item{header, token != nullptr ? *token : Token{}};
+  if (peer.controls.empty() && send(to, item.header, item.token.bytes, item.token.size)) return;
+  // What is owed waits by itself.
+  if (header.kind == Kind::refund && !peer.controls.empty() &&
+      peer.controls.back().header.kind == Kind::refund)
+    return;
+  peer.controls.push_back(item);
+}
+
+bool Neon::pump(Rank to) {
+  Peer& peer = peers_[to];
+  while (!peer.controls.empty()) {
+    Control& first = peer.controls.front();
+    if (!send(to, first.header, first.token.bytes, first.token.size)) return false;
+    peer.controls.pop_front();
+  }
+  return target_.pump(to) && origin_.pump(to);
+}
+
+bool Neon::pump() {
+  std::vector<Rank> stalled = std::exchange(stalled_, {});
+  for (const Rank rank : stalled) {
+    peers_[rank].stalled = false;
+    pump(rank);
+  }
+  return !stalled_.empty();
+}
+
+bool Neon::on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
+  if (from >= peers_.size() || size > std::max<std::size_t>(limits_.frame, Token::kRoom))
+    return false;
+  if (peers_[from].lost) return true;
+  if (peers_[from].controls.size() > kMaxControls) return false;
+  if (header.refund != 0 && !origin_.on_refund(from, header.refund)) return false;
+  return dispatch(from, header, payload, size);
+}
+
+bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
+  switch (header.kind) {
+    case Kind::data: return target_.on_data(from, header, payload, size);
+    case Kind::get: return size == 0 && target_.on_get(from, header);
+    case Kind::answer: return origin_.on_answer(from, header, payload, size);
+    case Kind::want: return size == 0 && target_.on_want(from, header);
+    case Kind::grant: {
+      Token token;
+      if (size > Token::kRoom) return false;
+      token.size = static_cast<std::uint32_t>(size);
+      if (size > 0) std::memcpy(token.bytes, payload, size);
+      return origin_.on_grant(from, header, token);
+    }
+    case Kind::refund: return size == 0;
+    case Kind::heard: return size == 0 && target_.on_heard(from, header);
+    case Kind::delivered: return size == 0 && origin_.on_delivered(from, header);
+    case Kind::put_notify: return target_.on_put_notify(from, header, payload, size);
+    case Kind::get_notify: return size == 0 && target_.on_get_notify(from, header);
+  }
+  return false;
+}
+
+void Neon::on_lost(Rank peer) {
+  if (peer >= peers_.size() || peers_[peer].lost) return;
+  peers_[peer].lost = true;
+  peers_[peer].controls.clear();
+  origin_.on_lost(peer);
+  target_.on_lost(peer);
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,73 @@
+// Neon: announce, put, notify and complete for the ranks of one window, as a pure state machine: frames go
+// out through a Carrier, frames that come in are handed to on_frame().
+//
+//   Neon neon(ranks, limits, carrier);
+//   neon.target().announce(buffer);                          // at the target
+//   neon.origin().put(op, target, tag, 0, data, n, true, false);    // at the origin; op.done follows
+//   if (!neon.on_frame(from, header, payload, size)) ...     // the peer breaks the protocol
+//   neon.pump();                                             // the carrier has room again
+//
+// Threads: none of its own; the caller serialises. `done` callbacks run inside these calls and must
+// not call back.
+// Source: NEON thesis 5.2; what it leaves open is decided as the page mca/libraries/mpix_neon/README.md says.
+// Tests: tests/unit/services/neon/neon_test.cpp (each rule), neon_random_test.cpp (delay and reordering).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "services/neon/protocol/carrier.hpp"
+#include "services/neon/protocol/origin.hpp"
+#include "services/neon/protocol/target.hpp"
+
+namespace lfc::neon {
+
+class Neon final : private Outlet {
+ public:
+  Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier);
+
+  Origin& origin() noexcept { return origin_; }
+  Target& target() noexcept { return target_; }
+  const Origin& origin() const noexcept { return origin_; }
+  const Target& target() const noexcept { return target_; }
+  const Statistics& statistics() const noexcept { return statistics_; }
+  const Limits& limits() const noexcept { return limits_; }
+
+  // The payload is valid during the call. False: malformed, the peer should be given up (on_lost).
+  bool on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  void on_lost(Rank peer);
+  // Tries again what found no room. True: something still waits for room.
+  bool pump();
+  bool stalled() const noexcept { return !stalled_.empty(); }
+  // Carrier::write has ended.
+  void written(Operation& op, Status status) { origin_.written(op, status); }
+
+ private:
+  struct Control {
+    Header header;
+    Token token;
+  };
+  struct Peer {
+    std::deque<Control> controls;  // found no room
+    bool stalled = false;
+    bool lost = false;
+  };
+
+  bool send(Rank to, Header& header, const void* payload, std::size_t size) override;
+  void no_room(Rank to) override;
+  void control(Rank to, const Header& header, const Token* token) override;
+  bool pump(Rank peer);
+  bool dispatch(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+
+  const Limits limits_;
+  Carrier& carrier_;
+  Statistics statistics_;
+  std::vector<Peer> peers_;
+  std::vector<Rank> stalled_;
+  Origin origin_;
+  Target target_;
+};
+
+}  // namespace lfc::neon

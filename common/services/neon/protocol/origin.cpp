@@ -1,0 +1,465 @@
+#include "services/neon/protocol/origin.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lfc::neon {
+namespace {
+
+bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
+  return offset <= room && size <= room - offset;
+}
+
+}  // namespace
+
+bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
+  const auto is_past = [&](std::uint32_t& told) {
+    if (told != 0 && !reached(told, generation)) told = 0;
+    return told == 0;
+  };
+  if (!is_past(stream.failed)) return true;
+  return !is_past(stream.granted) && stream.granted != generation;
+}
+
+Origin::Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
+               Statistics& statistics)
+    : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    peers_[rank].window.target = rank;
+    peers_[rank].window.open = true;
+  }
+}
+
+Stream& Origin::stream(Rank target, std::uint32_t tag) {
+  Stream& found = peers_[target].streams.make(tag);
+  found.target = target;
+  found.tag = tag;
+  return found;
+}
+
+Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size) {
+  if (target >= peers_.size()) return Status::rank;
+  if (peers_[target].lost) return Status::unreachable;
+  const Stream& to = stream(target, tag);
+  return to.granted != to.generation || fits(offset, size, to.size) ? Status::ok : Status::range;
+}
+
+Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset,
+                   const void* data, std::uint64_t size, bool final, bool strong) {
+  if (target >= peers_.size()) return Status::rank;
+  if (peers_[target].lost) return Status::unreachable;
+  Stream& to = stream(target, tag);
+  if (to.granted == to.generation && !fits(offset, size, to.size)) return Status::range;
+  op.type = Operation::Type::put;
+  op.data = static_cast<std::byte*>(const_cast<void*>(data));
+  op.size = size;
+  op.offset = offset;
+  op.final = final;
+  op.strong = strong;
+  begin(to, op);
+  return Status::ok;
+}
+
+Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
+                   std::uint64_t size) {
+  if (target >= peers_.size()) return Status::rank;
+  if (peers_[target].lost) return Status::unreachable;
+  Stream& from = stream(target, tag);
+  if (from.granted == from.generation && !fits(offset, size, from.size)) return Status::range;
+  op.type = Operation::Type::get;
+  op.data = static_cast<std::byte*>(data);
+  op.size = size;
+  op.offset = offset;
+  op.final = false;
+  op.strong = false;
+  begin(from, op);
+  return Status::ok;
+}
+
+bool Origin::merge_notification(Rank target, std::uint32_t tag) {
+  if (target >= peers_.size()) return false;
+  Stream* to = peers_[target].streams.find(tag);
+  if (to == nullptr || to->queue.empty()) return false;
+  Operation& last = *to->queue.back();
+  if (last.type != Operation::Type::put || last.final || last.generation != to->generation)
+    return false;
+  last.final = true;
+  to->generation = next_generation(to->generation);
+  return true;
+}
+
+Status Origin::put_notify(Operation* const* pieces, std::size_t count, Rank target,
+                          std::uint64_t displacement, std::uint32_t index, bool strong) {
+  if (target >= peers_.size()) return Status::rank;
+  Peer& peer = peers_[target];
+  if (peer.lost) return Status::unreachable;
+  std::uint64_t frames = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    frames += std::max<std::uint64_t>(1, (pieces[i]->size + limits_.frame - 1) / limits_.frame);
+  if (frames > 0xffffffffu) return Status::range;
+  ++peer.window.generation;  // what tells one operation's frames from another's
+  for (std::size_t i = 0; i < count; ++i) {
+    Operation& op = *pieces[i];
+    op.type = Operation::Type::put_notify;
+    op.offset = displacement;
+    op.index = index;
+    op.final = false;
+    op.strong = strong;
+    op.frames = static_cast<std::uint32_t>(frames);
+    begin(peer.window, op);
+  }
+  return Status::ok;
+}
+
+Status Origin::get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
+                          std::uint64_t size, std::uint32_t index) {
+  if (target >= peers_.size()) return Status::rank;
+  if (peers_[target].lost) return Status::unreachable;
+  op.type = Operation::Type::get_notify;
+  op.data = static_cast<std::byte*>(data);
+  op.size = size;
+  op.offset = displacement;
+  op.index = index;
+  op.final = false;
+  op.strong = false;
+  begin(peers_[target].window, op);
+  return Status::ok;
+}
+
+std::uint64_t Origin::waiting(Rank target) const noexcept {
+  std::uint64_t count = 0;
+  for (const Stream& each : peers_[target].streams)
+    for (const Operation* op = each.queue.front(); op != nullptr; op = op->next) ++count;
+  return count;
+}
+
+void Origin::begin(Stream& to, Operation& op) {
+  op.stream = &to;
+  op.writing = op.issued = false;
+  op.status = Status::ok;
+  op.unconfirmed = 0;
+  op.id = 0;
+  op.moved = 0;
+  op.generation = to.generation;
+  if (op.final) to.generation = next_generation(to.generation);
+  ++peers_[to.target].open;
+  const bool first = to.queue.empty();
+  to.queue.push(&op);
+  if (first && !to.running) run(to);
+}
+
+// Issues what can go of the stream.
+Origin::Step Origin::run(Stream& to) {
+  if (to.running) return Step::done;
+  to.running = true;
+  Step step = Step::done;
+  while (Operation* op = to.queue.front()) {
+    step = issue(to, *op);
+    if (step != Step::done) break;
+    to.queue.pop();
+    op->issued = true;
+    settle(*op);
+  }
+  to.running = false;
+  if ((step == Step::room || step == Step::budget) && !to.listed) {
+    to.listed = true;
+    peers_[to.target].listed.push_back(&to);
+  }
+  return step;
+}
+
+Origin::Step Origin::issue(Stream& to, Operation& op) {
+  switch (op.type) {
+    case Operation::Type::put: return issue_put(to, op);
+    case Operation::Type::get: return issue_get(to, op);
+    default: return issue_notified(to, op);
+  }
+}
+
+Origin::Step Origin::issue_put(Stream& to, Operation& op) {
+  if (is_withdrawn(to, op.generation)) {
+    op.status = Status::withdrawn;
+    if (op.final) to.sent = 0;
+    return Step::done;
+  }
+  const bool overrun = to.granted == op.generation && !fits(op.offset, op.size, to.size);
+  if (overrun) op.status = Status::range;
+  const bool large = op.size > limits_.eager;
+  if (large && !overrun && op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
+      carrier_.can_write(to.target)) {
+    const Step step = start_write(to, op);
+    if (step != Step::done) return step;
+  }
+  const bool direct = large && op.moved == op.size;
+  if (direct && !op.final) return Step::done;
+  if (to.writing > 0) return Step::writes;  // frames stay behind them
+  do {
+    const std::uint64_t left = overrun ? 0 : op.size - op.moved;
+    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, limits_.frame));
+    const bool granted = to.granted == op.generation;
+    if (!granted) {
+      if (large) return ask(to, op, true);
+      if (!charge(to.target, bytes)) return ask(to, op, false);
+    }
+    Header header;
+    header.kind = Kind::data;
+    header.tag = to.tag;
+    header.generation = op.generation;
+    header.offset = op.offset + op.moved;
+    if (overrun) header.flags |= kOverrun;
+    if (!granted) header.flags |= kCharged;
+    if (op.strong) {
+      header.flags |= kStrong;
+      header.id = await(op);
+    }
+    const bool last = bytes == left;
+    if (last && op.final) {
+      header.flags |= kFinal;
+      header.count = to.sent + 1;
+    }
+    if (!outlet_.send(to.target, header, op.data + op.moved, bytes)) {
+      if (!granted) peers_[to.target].charged -= bytes + kOverhead;
+      return Step::room;
+    }
+    ++to.sent;
+    if (op.strong) ++op.unconfirmed;
+    op.moved += bytes;
+    if (last) break;
+  } while (true);
+  if (op.final) to.sent = 0;
+  return Step::done;
+}
+
+Origin::Step Origin::start_write(Stream& to, Operation& op) {
+  ++to.writing;
+  op.writing = true;
+  op.moved = op.size;
+  ++statistics_.written;
+  if (carrier_.write(to.target, to.token, op.offset, op)) return Step::done;
+  --statistics_.written;
+  --to.writing;
+  op.writing = false;
+  op.moved = 0;
+  outlet_.no_room(to.target);
+  return Step::room;
+}
+
+Origin::Step Origin::issue_get(Stream& from, Operation& op) {
+  if (is_withdrawn(from, op.generation)) {
+    op.status = Status::withdrawn;
+    return Step::done;
+  }
+  if (from.writing > 0) return Step::writes;
+  const bool granted = from.granted == op.generation;
+  if (!granted && !charge(from.target, 0)) return ask(from, op, false);
+  Header header;
+  header.kind = Kind::get;
+  header.flags = granted ? 0 : kCharged;
+  header.tag = from.tag;
+  header.generation = op.generation;
+  header.offset = op.offset;
+  header.extra = op.size;
+  header.id = await(op);
+  if (!outlet_.send(from.target, header, nullptr, 0)) {
+    if (!granted) peers_[from.target].charged -= kOverhead;
+    stop_awaiting(op);  // what nobody has asked for nobody answers
+    return Step::room;
+  }
+  ++from.sent;
+  return Step::done;
+}
+
+Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
+  Header header;
+  header.tag = op.index;
+  header.generation = op.generation;
+  header.offset = op.offset;
+  if (op.type == Operation::Type::get_notify) {
+    header.kind = Kind::get_notify;
+    header.extra = op.size;
+    header.id = await(op);
+    if (outlet_.send(to.target, header, nullptr, 0)) return Step::done;
+    stop_awaiting(op);
+    return Step::room;
+  }
+  header.kind = Kind::put_notify;
+  header.count = op.frames;
+  do {
+    const auto bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(op.size - op.moved, limits_.frame));
+    header.extra = op.within + op.moved;
+    if (op.strong) {
+      header.flags = kStrong;
+      header.id = await(op);
+    }
+    if (!outlet_.send(to.target, header, op.data + op.moved, bytes)) return Step::room;
+    if (op.strong) ++op.unconfirmed;
+    op.moved += bytes;
+  } while (op.moved < op.size);
+  return Step::done;
+}
+
+// Asks for the announcement that the operation waits for, once.
+Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
+  const bool asked = (to.asked != 0 && to.asked == op.generation) || to.asked_always;
+  if (!asked || (always && !to.asked_always)) {
+    Header header;
+    header.kind = Kind::want;
+    header.flags = always ? kAlways : 0;
+    header.tag = to.tag;
+    header.generation = op.generation;
+    to.asked = op.generation;
+    to.asked_always = to.asked_always || always;
+    ++statistics_.deferred;
+    outlet_.control(to.target, header);
+  }
+  return always ? Step::grant : Step::budget;
+}
+
+bool Origin::charge(Rank target, std::uint64_t bytes) {
+  Peer& peer = peers_[target];
+  if (peer.charged + bytes + kOverhead > limits_.budget) return false;
+  peer.charged += static_cast<std::uint32_t>(bytes) + kOverhead;
+  return true;
+}
+
+// Completes the operation if nothing of it is left to wait for.
+void Origin::settle(Operation& op) {
+  if (!op.issued || op.writing || op.unconfirmed > 0) return;
+  const bool reads = op.type == Operation::Type::get || op.type == Operation::Type::get_notify;
+  if (reads && op.id != 0) return;  // completed by its answer
+  finish(op);
+}
+
+void Origin::finish(Operation& op) {
+  stop_awaiting(op);
+  --peers_[op.stream->target].open;
+  op.done(&op, op.status);
+}
+
+std::uint64_t Origin::await(Operation& op) {
+  if (op.id == 0) op.id = awaited_.enter(op);
+  return op.id;
+}
+
+Operation* Origin::awaited(Rank from, std::uint64_t id) {
+  Operation* const op = awaited_.find(id);
+  return op != nullptr && op->stream->target == from ? op : nullptr;
+}
+
+void Origin::stop_awaiting(Operation& op) {
+  if (op.id != 0) awaited_.leave(op.id);
+  op.id = 0;
+}
+
+bool Origin::on_answer(Rank from, const Header& header, const std::byte* payload,
+                       std::size_t size) {
+  Operation* op = awaited(from, header.id);
+  if (op == nullptr) return false;
+  if (op->type != Operation::Type::get && op->type != Operation::Type::get_notify) return false;
+  if ((header.flags & kFailed) != 0) {
+    op->status = (header.flags & kOverrun) != 0 ? Status::range : Status::withdrawn;
+    finish(*op);
+    return true;
+  }
+  if (!fits(header.offset, size, op->size) || size > op->size - op->moved) return false;
+  if (size > 0) std::memcpy(op->data + header.offset, payload, size);
+  op->moved += size;
+  if (op->moved == op->size) finish(*op);
+  return true;
+}
+
+bool Origin::on_delivered(Rank from, const Header& header) {
+  Operation* op = awaited(from, header.id);
+  if (op == nullptr || !op->strong || op->unconfirmed == 0) return false;
+  if ((header.flags & kFailed) != 0)
+    op->status = (header.flags & kOverrun) != 0 ? Status::range : Status::withdrawn;
+  --op->unconfirmed;
+  settle(*op);
+  return true;
+}
+
+bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
+  Stream* to = peers_[from].streams.find(header.tag);
+  if (to == nullptr || to->asked == 0) return false;
+  if ((header.flags & kFailed) != 0) {
+    if (to->failed == 0 || reached(header.generation, to->failed)) to->failed = header.generation;
+    if ((header.flags & kRecalled) != 0) to->recalled = header.generation;
+    answer_recall(*to);
+  } else if (to->granted == 0 || reached(header.generation, to->granted)) {
+    to->granted = header.generation;
+    to->size = header.extra;
+    to->token = token;
+  }
+  run(*to);
+  return true;
+}
+
+// Of what has been withdrawn nothing is written any more from the time on at which none is under way.
+void Origin::answer_recall(Stream& to) {
+  if (to.recalled == 0 || to.writing > 0) return;
+  Header header;
+  header.kind = Kind::heard;
+  header.tag = to.tag;
+  header.generation = std::exchange(to.recalled, 0u);
+  outlet_.control(to.target, header);
+}
+
+bool Origin::on_refund(Rank from, std::uint32_t bytes) {
+  Peer& peer = peers_[from];
+  if (bytes > peer.charged) return false;
+  peer.charged -= bytes;
+  pump(from);
+  return true;
+}
+
+bool Origin::pump(Rank target) {
+  Peer& peer = peers_[target];
+  std::vector<Stream*> listed = std::exchange(peer.listed, {});
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    listed[i]->listed = false;
+    if (run(*listed[i]) != Step::room) continue;
+    for (++i; i < listed.size(); ++i) peer.listed.push_back(listed[i]);
+    return false;
+  }
+  return true;
+}
+
+void Origin::written(Operation& op, Status status) {
+  Stream& to = *op.stream;
+  --to.writing;
+  op.writing = false;
+  if (status != Status::ok) op.status = status;
+  answer_recall(to);
+  if (op.issued) settle(op);
+  if (!to.running) run(to);
+}
+
+void Origin::on_lost(Rank target) {
+  Peer& peer = peers_[target];
+  peer.lost = true;
+  peer.listed.clear();
+  const auto drop = [&](Stream& to) {
+    to.listed = false;
+    // What is being written is completed by written().
+    Fifo<Operation> rest;
+    while (Operation* op = to.queue.pop()) rest.push(op);
+    while (Operation* op = rest.pop()) {
+      op->status = Status::unreachable;
+      op->issued = true;
+      op->unconfirmed = 0;
+      if (!op->writing) finish(*op);
+    }
+  };
+  for (Stream& each : peer.streams) drop(each);
+  drop(peer.window);
+  awaited_.for_each([&](Operation& op) {
+    if (op.stream->target != target) return;
+    op.status = Status::unreachable;
+    op.unconfirmed = 0;
+    if (!op.writing) finish(op);
+  });
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,136 @@
+// Origin: the half of NEON that puts, gets and notifies. Per target and tag it keeps a stream, in
+// the order of the calls: what cannot go yet waits there, and no call blocks.
+//
+// A put of up to Limits::eager bytes goes at once. If its announcement is not known to be made, it
+// is *charged* to the budget at the target, which gives the bytes back when it has put them in place; when
+// the budget is used up, and for larger puts, the origin *wants* the announcement and waits for
+// its *grant*. With a grant nothing is charged, and a large put goes straight into the target's
+// memory where the carrier can do that; its final frame leaves when that has happened.
+//
+// Why nothing waits for ever: a stream waits for room in the carrier (pumped), for a grant (asked
+// for, and the target answers every `want`: now, when it announces, or with kFailed), or for its own
+// direct writes. A target that withdraws what we can write to waits for our answer, which waits for those alone.
+// Streams do not wait for each other, and wants, grants and refunds are never charged.
+// Source: NEON thesis 5.2.5 (put), 4.4.2.2 (waiting is not shown), 7 (early sender).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/name_table.hpp"
+#include "services/neon/protocol/carrier.hpp"
+#include "services/neon/protocol/frame.hpp"
+#include "services/neon/protocol/operation.hpp"
+#include "services/neon/protocol/tag_table.hpp"
+
+namespace lfc::neon {
+
+// After 2^32 - 1 of them generations begin anew; 0 is none.
+constexpr std::uint32_t next_generation(std::uint32_t generation) noexcept {
+  return generation + 1 == 0 ? 1 : generation + 1;
+}
+// True when `now` has come to generation `then`.
+constexpr bool reached(std::uint32_t now, std::uint32_t then) noexcept {
+  return static_cast<std::int32_t>(now - then) >= 0;
+}
+
+// The puts and gets of this process to one target and tag.
+struct Stream {
+  Rank target = 0;
+  std::uint32_t tag = 0;
+  bool open = false;             // the window at large: needs no announcement
+  std::uint32_t generation = 1;  // of the next put
+  std::uint32_t sent = 0;        // frames of the generation that is on its way
+  std::uint32_t granted = 0;     // the last generation known to be announced,
+  std::uint64_t size = 0;        // its buffer,
+  Token token;                   // and how to write there
+  std::uint32_t failed = 0;      // the last generation known to have been withdrawn
+  std::uint32_t asked = 0;       // the last generation that was asked for
+  bool asked_always = false;
+  std::uint32_t writing = 0;  // direct writes under way
+  std::uint32_t recalled =
+      0;  // the generation whose target asks to be told when they are over; 0: none
+  bool running = false;
+  bool listed = false;  // waits for room or budget
+  Fifo<Operation> queue;
+};
+
+// Whether what has not been sent of a generation never will be: a later one is announced, or this one's announcement
+// was refused. Forgets what it was told of earlier generations, which would be later ones some 2^31 generations on.
+bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept;
+
+class Origin {
+ public:
+  Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
+         Statistics& statistics);
+
+  // What a put or get of the current round would be refused for, as far as is known here.
+  Status check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size);
+  // Each begins one operation, of which the caller has set `done`; false statuses: nothing has begun.
+  Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
+             std::uint64_t size, bool final, bool strong);
+  Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
+             std::uint64_t size);
+  // Makes the last put to (target, tag) final if that is still waiting here: a notification that
+  // needs no frame. False: put 0 bytes, final.
+  bool merge_notification(Rank target, std::uint32_t tag);
+  // `pieces` make up one operation, whose notification is counted when all are in place.
+  // Operation::data, size and within of each are set by the caller.
+  Status put_notify(Operation* const* pieces, std::size_t count, Rank target,
+                    std::uint64_t displacement, std::uint32_t index, bool strong);
+  Status get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
+                    std::uint64_t size, std::uint32_t index);
+
+  // Operations to the target that have not been completed.
+  std::uint64_t open(Rank target) const noexcept { return peers_[target].open; }
+  // Operations that no byte has left of yet (diagnosis).
+  std::uint64_t waiting(Rank target) const noexcept;
+
+  bool on_answer(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  bool on_delivered(Rank from, const Header& header);
+  bool on_grant(Rank from, const Header& header, const Token& token);
+  bool on_refund(Rank from, std::uint32_t bytes);
+  void on_lost(Rank peer);
+  // The carrier has room again. False: not enough.
+  bool pump(Rank peer);
+  // Carrier::write has ended.
+  void written(Operation& op, Status status);
+
+ private:
+  struct Peer {
+    TagTable<Stream> streams;
+    Stream window;  // for the window at large
+    std::vector<Stream*> listed;
+    std::uint64_t open = 0;
+    std::uint32_t charged = 0;
+    bool lost = false;
+  };
+  enum class Step : std::uint8_t { done, grant, budget, room, writes };
+
+  Stream& stream(Rank target, std::uint32_t tag);
+  void begin(Stream& stream, Operation& op);
+  Step run(Stream& stream);
+  Step issue(Stream& stream, Operation& op);
+  Step issue_put(Stream& stream, Operation& op);
+  Step issue_get(Stream& stream, Operation& op);
+  Step issue_notified(Stream& stream, Operation& op);
+  Step start_write(Stream& stream, Operation& op);
+  void answer_recall(Stream& stream);
+  Step ask(Stream& stream, const Operation& op, bool always);
+  bool charge(Rank target, std::uint64_t bytes);
+  void settle(Operation& op);
+  void finish(Operation& op);
+  std::uint64_t await(Operation& op);
+  Operation* awaited(Rank from, std::uint64_t id);
+  void stop_awaiting(Operation& op);
+
+  const Limits limits_;
+  Outlet& outlet_;
+  Carrier& carrier_;
+  Statistics& statistics_;
+  std::vector<Peer> peers_;
+  NameTable<Operation, std::uint64_t> awaited_{32};
+};
+
+}  // namespace lfc::neon

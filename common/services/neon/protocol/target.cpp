@@ -1,0 +1,459 @@
+#include "services/neon/protocol/target.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "services/neon/protocol/origin.hpp"
+
+namespace lfc::neon {
+namespace {
+
+bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
+  return offset <= room && size <= room - offset;
+}
+
+// Copies; an aligned word in one store, so that nobody who looks without waiting sees half of it.
+void store(std::byte* to, const std::byte* from, std::size_t size) noexcept {
+  const auto word = [&]<class Word>(Word value) {
+    std::memcpy(&value, from, sizeof value);
+    std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(value, std::memory_order_relaxed);
+  };
+  const bool aligned = reinterpret_cast<std::uintptr_t>(to) % 8 == 0;
+  if (size == 8 && aligned) {
+    word(std::uint64_t{});
+  } else if (size == 4 && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
+    word(std::uint32_t{});
+  } else if (size > 0) {
+    std::memcpy(to, from, size);
+  }
+}
+
+std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
+  return (header.flags & kCharged) != 0 ? static_cast<std::uint32_t>(size) + kOverhead : 0;
+}
+
+}  // namespace
+
+Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
+               Statistics& statistics)
+    : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {}
+
+Target::~Target() {
+  for (Peer& peer : peers_) {
+    for (Record& each : peer.records) drop_early(peer, each);
+    while (Answer* each = peer.answers.pop()) delete each;
+  }
+}
+
+// --- Announcements ---
+
+Status Target::announce(Announcement& buffer) {
+  if (buffer.live) return Status::busy;
+  Status status = Status::ok;
+  for (std::size_t i = 0; i < buffer.origins.size(); ++i) {
+    const Rank origin = buffer.origins[i];
+    if (origin >= peers_.size()) return Status::rank;
+    if (std::find(buffer.origins.begin(), buffer.origins.begin() + static_cast<std::ptrdiff_t>(i),
+                  origin) != buffer.origins.begin() + static_cast<std::ptrdiff_t>(i))
+      return Status::rank;
+    const Record* known = peers_[origin].records.find(buffer.tag);
+    if (known != nullptr && (known->live != nullptr || known->recalled != nullptr))
+      return Status::busy;
+    if (peers_[origin].lost) status = Status::unreachable;
+  }
+  if (status != Status::ok) return status;
+  buffer.live = true;
+  buffer.status = Status::ok;
+  buffer.notified.clear();
+  buffer.notified.reserve(buffer.origins.size());
+  buffer.due = buffer.notifications.value() + buffer.origins.size();
+  for (const Rank origin : buffer.origins) {
+    Peer& peer = peers_[origin];
+    const Record* const named = peer.records.find(buffer.tag);
+    if (named != nullptr && named->announced == 0) --peer.unknown;
+    Record& each = peer.records.make(buffer.tag);
+    each.origin = origin;
+    each.tag = buffer.tag;
+    open(each, buffer);
+  }
+  if (buffer.persistent) {
+    buffer.done(&buffer, Status::ok);
+  } else if (buffer.origins.empty()) {
+    complete_if_due(buffer);
+  }
+  return Status::ok;
+}
+
+void Target::open(Record& each, Announcement& buffer) {
+  each.announced = next_generation(each.announced);
+  each.live = &buffer;
+  each.received = each.expected = 0;
+  if (each.wanted_always || (each.wanted && reached(each.announced, each.want))) grant(each);
+  each.wanted = each.wanted && !reached(each.announced, each.want);
+  Generation* first = each.early;
+  if (first == nullptr || first->number != each.announced) return;
+  each.early = first->next;
+  adopt(each, *first);
+  delete first;
+}
+
+// Puts in place what came before its announcement.
+void Target::adopt(Record& each, Generation& early) {
+  Peer& peer = peers_[each.origin];
+  const std::uint32_t generation = early.number;
+  while (Piece* piece = early.pieces.pop()) {
+    const std::uint32_t cost = cost_of(piece->header, piece->size);
+    peer.held -= cost;
+    statistics_.parked -= cost;
+    // A hostile origin has sent more than its final frame counts: the generation is over before they are.
+    if (each.live != nullptr && each.announced == generation) {
+      accept(each, piece->header, piece->bytes.get(), piece->size);
+    } else {
+      ++statistics_.late;
+    }
+    refund(each.origin, cost);
+    delete piece;
+  }
+  if (each.live != nullptr && each.announced == generation) ++statistics_.hybrid;
+}
+
+void Target::grant(Record& each) {
+  each.granted = each.announced;
+  Header header;
+  header.kind = Kind::grant;
+  header.tag = each.tag;
+  header.generation = each.announced;
+  header.extra = each.live->size;
+  ++statistics_.grants;
+  outlet_.control(each.origin, header, &each.live->token);
+}
+
+// Asks the origin, which has been told of the announcement that is withdrawn now, to forget it.
+void Target::take_back(Record& each) {
+  if (peers_[each.origin].lost) return;
+  each.recalled = each.live;
+  ++each.recalled->unheard;
+  refuse_grant(each, each.announced, kFailed | kRecalled);
+}
+
+bool Target::on_heard(Rank from, const Header& header) {
+  Record* each = peers_[from].records.find(header.tag);
+  if (each == nullptr || each->recalled == nullptr || each->withdrawn != header.generation)
+    return false;
+  each->heard();
+  return true;
+}
+
+void Target::refuse_grant(const Record& each, std::uint32_t generation, std::uint8_t flags) {
+  Header refusal;
+  refusal.kind = Kind::grant;
+  refusal.flags = flags;
+  refusal.tag = each.tag;
+  refusal.generation = generation;
+  const Token none;
+  outlet_.control(each.origin, refusal, &none);
+}
+
+bool Target::withdraw(Announcement& buffer) {
+  const bool was_live = buffer.live;
+  for (const Rank origin : buffer.origins) {
+    if (origin >= peers_.size()) continue;
+    Record* each = peers_[origin].records.find(buffer.tag);
+    if (each == nullptr || each->live != &buffer) continue;
+    each->withdrawn = each->announced;
+    if (each->granted == each->announced) take_back(*each);
+    each->live = nullptr;
+    each->received = each->expected = 0;
+    // Gets that are being answered from the buffer: it may be gone after this call.
+    Fifo<Answer> rest;
+    while (Answer* one = peers_[origin].answers.pop()) {
+      if (one->buffer == &buffer) {
+        refuse(origin, one->header, kFailed);
+        delete one;
+      } else {
+        rest.push(one);
+      }
+    }
+    peers_[origin].answers = rest;
+  }
+  buffer.live = false;
+  return was_live;
+}
+
+// The notification of the record's generation has been received, data and all.
+void Target::fire(Record& each) {
+  Announcement& buffer = *each.live;
+  buffer.notifications.add(1);
+  if (buffer.persistent) {
+    open(each, buffer);
+    return;
+  }
+  each.live = nullptr;
+  each.received = each.expected = 0;
+  buffer.notified.push_back(each.origin);
+  complete_if_due(buffer);
+}
+
+void Target::complete_if_due(Announcement& buffer) {
+  if (buffer.notifications.value() != buffer.due) return;
+  buffer.live = false;
+  buffer.done(&buffer, buffer.status);
+}
+
+// --- Frames ---
+
+Target::Record* Target::record(Rank from, std::uint32_t tag) {
+  Peer& peer = peers_[from];
+  Record* known = peer.records.find(tag);
+  if (known != nullptr || peer.unknown >= kMaxTags) return known;
+  ++peer.unknown;
+  known = &peer.records.make(tag);
+  known->origin = from;
+  known->tag = tag;
+  return known;
+}
+
+Target::Fate Target::judge(Peer& peer, const Record& each, const Header& header,
+                           std::size_t size) const {
+  const std::uint64_t cost = cost_of(header, size);
+  if (peer.held + peer.owed + cost > limits_.budget) return Fate::malformed;
+  const auto ahead = static_cast<std::int32_t>(header.generation - each.announced);
+  if (ahead == 0 && each.live != nullptr) return Fate::now;
+  if (ahead > 0) return cost > 0 ? Fate::later : Fate::malformed;
+  const bool discarded = each.withdrawn != 0 && reached(each.withdrawn, header.generation);
+  return discarded ? Fate::late : Fate::malformed;
+}
+
+bool Target::on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
+  Peer& peer = peers_[from];
+  Record* each = record(from, header.tag);
+  if (each == nullptr) return false;
+  switch (judge(peer, *each, header, size)) {
+    case Fate::malformed: return false;
+    case Fate::later: park(peer, *each, header, payload, size); return true;
+    case Fate::late:
+      ++statistics_.late;
+      if ((header.flags & kStrong) != 0) confirm(from, header, kFailed);
+      break;
+    case Fate::now:
+      if (!accept(*each, header, payload, size)) return false;
+      break;
+  }
+  refund(from, cost_of(header, size));
+  return true;
+}
+
+bool Target::on_get(Rank from, const Header& header) {
+  Peer& peer = peers_[from];
+  Record* each = record(from, header.tag);
+  if (each == nullptr) return false;
+  switch (judge(peer, *each, header, 0)) {
+    case Fate::malformed: return false;
+    case Fate::later: park(peer, *each, header, nullptr, 0); return true;
+    case Fate::late:
+      ++statistics_.late;
+      refuse(from, header, kFailed);
+      break;
+    case Fate::now:
+      if (!accept(*each, header, nullptr, 0)) return false;
+      break;
+  }
+  refund(from, cost_of(header, 0));
+  return true;
+}
+
+void Target::park(Peer& peer, Record& each, const Header& header, const std::byte* payload,
+                  std::size_t size) {
+  Generation** place = &each.early;
+  while (*place != nullptr && !reached((*place)->number, header.generation))
+    place = &(*place)->next;
+  if (*place == nullptr || (*place)->number != header.generation) {
+    auto* made = new Generation;
+    made->number = header.generation;
+    made->next = *place;
+    *place = made;
+  }
+  auto* piece = new Piece;
+  piece->header = header;
+  piece->size = static_cast<std::uint32_t>(size);
+  if (size > 0) {
+    piece->bytes = std::make_unique<std::byte[]>(size);
+    std::memcpy(piece->bytes.get(), payload, size);
+  }
+  (*place)->pieces.push(piece);
+  ++(*place)->frames;
+  const std::uint32_t cost = cost_of(header, size);
+  peer.held += cost;
+  ++statistics_.early;
+  statistics_.parked += cost;
+  statistics_.parked_most = std::max(statistics_.parked_most, statistics_.parked);
+}
+
+// A frame of the generation that is announced. False: it cannot be one.
+bool Target::accept(Record& each, const Header& header, const std::byte* payload,
+                    std::size_t size) {
+  if (header.kind == Kind::data) {
+    accept_data(each, header, payload, size);
+    return count(each, header);
+  }
+  Announcement& buffer = *each.live;
+  if (!fits(header.offset, header.extra, buffer.size)) {
+    ++statistics_.overruns;
+    refuse(each.origin, header, kFailed | kOverrun);
+    return count(each, header);
+  }
+  // It counts when the bytes have been read: no notification lets the buffer change before.
+  answer(each.origin, header, buffer.address + header.offset, &each, &buffer, nullptr);
+  return true;
+}
+
+void Target::accept_data(Record& each, const Header& header, const std::byte* payload,
+                         std::size_t size) {
+  Announcement& buffer = *each.live;
+  const bool good = (header.flags & kOverrun) == 0 && fits(header.offset, size, buffer.size);
+  if (good) {
+    store(buffer.address + header.offset, payload, size);
+  } else {
+    ++statistics_.overruns;
+    buffer.status = Status::range;
+  }
+  if ((header.flags & kStrong) != 0) confirm(each.origin, header, good ? 0 : kFailed | kOverrun);
+}
+
+bool Target::count(Record& each, const Header& header) {
+  ++each.received;
+  if ((header.flags & kFinal) != 0) {
+    if (each.expected != 0 || header.count == 0) return false;
+    each.expected = header.count;
+  }
+  if (each.expected == 0 || each.received < each.expected) return true;
+  if (each.received > each.expected) return false;
+  fire(each);
+  return true;
+}
+
+bool Target::on_want(Rank from, const Header& header) {
+  Record* each = record(from, header.tag);
+  if (each == nullptr) return false;
+  each->wanted_always = each->wanted_always || (header.flags & kAlways) != 0;
+  if (!reached(each->announced, header.generation)) {
+    each->wanted = true;
+    each->want = header.generation;
+  } else if (each->live != nullptr) {
+    grant(*each);
+  } else if (each->withdrawn != 0 && reached(each->withdrawn, header.generation)) {
+    refuse_grant(*each, header.generation, kFailed);
+  } else {
+    // Fired: only a `want` that other frames have overtaken. The origin no longer waits.
+  }
+  return true;
+}
+
+// --- Budget ---
+
+void Target::refund(Rank origin, std::uint32_t bytes) {
+  if (bytes == 0) return;
+  Peer& peer = peers_[origin];
+  peer.owed += bytes;
+  // Half of what is not parked: early enough that a busy origin does not run dry.
+  if (peer.owed < (limits_.budget - std::min(limits_.budget, peer.held)) / 2) return;
+  Header header;
+  header.kind = Kind::refund;
+  outlet_.control(origin, header);
+}
+
+std::uint32_t Target::collect(Rank origin) noexcept {
+  return std::exchange(peers_[origin].owed, 0u);
+}
+
+// --- Notified access to the window at large ---
+
+bool Target::on_put_notify(Rank from, const Header& header, const std::byte* payload,
+                           std::size_t size) {
+  Slot* slot = carrier_.slot(header.tag);
+  std::byte* place = carrier_.window(header.offset, header.extra, size);
+  const bool good = slot != nullptr && (place != nullptr || size == 0);
+  if (good) {
+    store(place, payload, size);
+  } else {
+    ++statistics_.overruns;
+  }
+  if ((header.flags & kStrong) != 0) confirm(from, header, good ? 0 : kFailed | kOverrun);
+  if (header.count <= 1) {
+    if (good) slot->add(1);
+    return header.count == 1;
+  }
+  std::vector<Assembly>& under_way = peers_[from].assemblies;
+  auto found = std::find_if(under_way.begin(), under_way.end(), [&](const Assembly& each) {
+    return each.sequence == header.generation;
+  });
+  if (found == under_way.end()) {
+    if (under_way.size() >= kMaxAssemblies) return false;
+    under_way.push_back({header.generation, 0, false});
+    found = under_way.end() - 1;
+  }
+  ++found->received;
+  found->failed = found->failed || !good;
+  if (found->received < header.count) return true;
+  if (!found->failed && slot != nullptr) slot->add(1);
+  *found = under_way.back();
+  under_way.pop_back();
+  return true;
+}
+
+bool Target::on_get_notify(Rank from, const Header& header) {
+  Slot* slot = carrier_.slot(header.tag);
+  const std::byte* place = carrier_.window(header.offset, 0, header.extra);
+  if (slot == nullptr || (place == nullptr && header.extra > 0)) {
+    ++statistics_.overruns;
+    refuse(from, header, kFailed | kOverrun);
+    return true;
+  }
+  answer(from, header, place, nullptr, nullptr, slot);
+  return true;
+}
+
+// --- Ends ---
+
+void Target::drop_early(Peer& peer, Record& each) {
+  while (Generation* first = each.early) {
+    each.early = first->next;
+    while (Piece* piece = first->pieces.pop()) {
+      const std::uint32_t cost = cost_of(piece->header, piece->size);
+      peer.held -= cost;
+      statistics_.parked -= cost;
+      delete piece;
+    }
+    delete first;
+  }
+}
+
+void Target::on_lost(Rank lost) {
+  Peer& peer = peers_[lost];
+  peer.lost = true;
+  while (Answer* each = peer.answers.pop()) delete each;
+  peer.assemblies.clear();
+  for (Record& each : peer.records) {
+    drop_early(peer, each);
+    if (each.recalled != nullptr) each.heard();
+    Announcement* buffer = each.live;
+    if (buffer == nullptr) continue;
+    each.live = nullptr;
+    buffer->status = Status::unreachable;
+    if (buffer->persistent) continue;
+    buffer->notifications.add(1);
+    complete_if_due(*buffer);
+  }
+}
+
+std::vector<Target::Early> Target::early() const {
+  std::vector<Early> all;
+  for (const Peer& peer : peers_)
+    for (const Record& each : peer.records)
+      for (const Generation* one = each.early; one != nullptr; one = one->next)
+        all.push_back({each.origin, each.tag, one->number, one->frames});
+  return all;
+}
+
+}  // namespace lfc::neon

@@ -1,0 +1,150 @@
+// Target: the half of NEON that announces buffers and receives what origins put there.
+//
+// Per origin and tag a record counts announcements. Frames of the announced generation go to the
+// buffer; those of later ones are parked until their announcement is made; and a generation has
+// fired, that is, the origin has notified, when as many frames are in place as its final one says.
+//
+// Memory: an origin parks at most Limits::budget bytes here, kOverhead included, which is checked; one
+// that sends more, or names more than kMaxTags tags that have not been announced to it yet, breaks the protocol.
+// Source: NEON thesis 5.2.3 and 5.2.4 (announcement, completion), 4.3.3.3 (the three cases of
+// arrival: all, some, nothing is there when the announcement is made).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/neon/protocol/carrier.hpp"
+#include "services/neon/protocol/frame.hpp"
+#include "services/neon/protocol/operation.hpp"
+#include "services/neon/protocol/tag_table.hpp"
+
+namespace lfc::neon {
+
+inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin, that nobody has announced
+inline constexpr std::size_t kMaxAssemblies = 1 << 12;  // notified puts of one origin under way
+
+class Target {
+ public:
+  Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
+         Statistics& statistics);
+  ~Target();
+
+  // Makes the buffer available to each of its origins once more. busy: to one of them this tag is
+  // announced now; nothing has changed then.
+  Status announce(Announcement& buffer);
+  // Takes it back; what still comes for it is discarded. True: it was live. Origins that can write to it by
+  // themselves are asked to stop: it has to be kept, and its tag is busy, while Announcement::unheard is not 0.
+  bool withdraw(Announcement& buffer);
+
+  bool on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  bool on_get(Rank from, const Header& header);
+  bool on_want(Rank from, const Header& header);
+  bool on_heard(Rank from, const Header& header);
+  bool on_put_notify(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  bool on_get_notify(Rank from, const Header& header);
+  void on_lost(Rank peer);
+  // The carrier has room again. False: not enough.
+  bool pump(Rank peer);
+
+  // Budget owed to the origin, for the next frame to it; put_back() if that did not go.
+  std::uint32_t collect(Rank origin) noexcept;
+  void put_back(Rank origin, std::uint32_t bytes) noexcept { peers_[origin].owed += bytes; }
+
+  // Early data that no announcement has taken: (origin, tag, generation, frames).
+  struct Early {
+    Rank origin;
+    std::uint32_t tag, generation, frames;
+  };
+  std::vector<Early> early() const;
+
+ private:
+  struct Piece {  // a parked frame
+    Piece* next = nullptr;
+    Header header;
+    std::unique_ptr<std::byte[]> bytes;
+    std::uint32_t size = 0;
+  };
+  struct Generation {  // one that is not announced yet
+    Generation* next = nullptr;
+    std::uint32_t number = 0;
+    std::uint32_t frames = 0;
+    Fifo<Piece> pieces;
+  };
+  struct Record {
+    Rank origin = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t announced = 0;  // how often; the generation that `live` is for
+    std::uint32_t withdrawn = 0;  // the last generation that was withdrawn,
+    std::uint32_t granted = 0;    // and that the origin was told of
+    Announcement* live = nullptr;
+    Announcement* recalled = nullptr;  // withdrawn, and the origin has not said that it has heard
+    std::uint32_t received = 0;        // frames of that generation,
+    std::uint32_t expected = 0;        // of so many; 0: not known yet
+    Generation* early = nullptr;       // in order
+    bool wanted = false;               // the origin waits for generation `want`
+    bool wanted_always = false;
+    std::uint32_t want = 0;
+
+    void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
+  };
+  struct Answer {  // a get that is being answered
+    Answer* next = nullptr;
+    Header header;
+    const std::byte* from = nullptr;
+    std::uint64_t size = 0;
+    std::uint64_t moved = 0;
+    Record* record = nullptr;  // where it counts when it has been read
+    Announcement* buffer = nullptr;
+    Slot* slot = nullptr;  // who is told then
+  };
+  struct Assembly {  // a notified put of several frames
+    std::uint32_t sequence;
+    std::uint32_t received;
+    bool failed;
+  };
+  struct Peer {
+    TagTable<Record> records;
+    std::size_t unknown = 0;  // of them: tags that the origin alone has named
+    Fifo<Answer> answers;
+    std::vector<Assembly> assemblies;
+    std::uint32_t held = 0;  // budget that parked data takes
+    std::uint32_t owed = 0;  // budget to be given back
+    bool lost = false;
+  };
+  // What became of a frame.
+  enum class Fate : std::uint8_t { now, later, late, malformed };
+
+  Record* record(Rank from, std::uint32_t tag);
+  Fate judge(Peer& peer, const Record& record, const Header& header, std::size_t size) const;
+  void park(Peer& peer, Record& record, const Header& header, const std::byte* payload,
+            std::size_t size);
+  bool accept(Record& record, const Header& header, const std::byte* payload, std::size_t size);
+  void accept_data(Record& record, const Header& header, const std::byte* payload,
+                   std::size_t size);
+  bool count(Record& record, const Header& header);
+  void fire(Record& record);
+  void complete_if_due(Announcement& buffer);
+  void open(Record& record, Announcement& buffer);
+  void adopt(Record& record, Generation& early);
+  void grant(Record& record);
+  void refuse_grant(const Record& record, std::uint32_t generation, std::uint8_t flags);
+  void take_back(Record& record);
+  void refund(Rank origin, std::uint32_t bytes);
+  void answer(Rank to, const Header& request, const std::byte* from, Record* record,
+              Announcement* buffer, Slot* slot);
+  bool send_answer(Rank to, Answer& answer);
+  void refuse(Rank to, const Header& request, std::uint8_t why);
+  void confirm(Rank to, const Header& header, std::uint8_t flags);
+  void drop_early(Peer& peer, Record& record);
+
+  const Limits limits_;
+  Outlet& outlet_;
+  Carrier& carrier_;
+  Statistics& statistics_;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace lfc::neon

@@ -1,0 +1,132 @@
+// Protocol: MPI's partitioned communication between two processes, without MPI, links or threads: requests that are
+// made once and started again and again, whose parts become ready in any order.
+//
+//   Protocol protocol(carrier);
+//   Sending& send = protocol.offer(key, owner, data, partitions, bytes_of_each);      // the sender, once
+//   Receiving& receive = protocol.expect(key, owner, place, partitions, bytes);       // the receiver, once
+//   protocol.start(send); protocol.start(receive);
+//   protocol.ready(send, 3, 3, now);                                                  // in any order
+//   if (protocol.arrived(receive, 0, 1)) use_them();
+//   ... carrier.ended(receive, Status::ok, bytes) ...
+//   protocol.drop(send);                                                              // when it is not active
+//
+// The k-th offer of a key is for the k-th receive of it. The sender of an epoch waits until the receiver has started
+// it, or has room for it: `kEarly` bytes for each request. Small partitions that become ready within `kGather` of each
+// other leave together: in the next pass of work(), or when enough of them, or the last one, are ready.
+// The proof that no byte goes to the wrong epoch, and that nobody waits for ever, is in README.md.
+// *Held by* tests/unit/services/partitioned/protocol_test.cpp. Threads: the caller serialises.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/name_table.hpp"
+#include "services/partitioned/protocol/frames.hpp"
+#include "services/partitioned/protocol/pairing.hpp"
+#include "services/partitioned/protocol/requests.hpp"
+
+namespace lfc::partitioned {
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // Sends a frame that must go, now or later; the payload is copied.
+  virtual void control(PeerId to, const Head& head, const void* payload, std::size_t size) = 0;
+  // Sends a frame with the program's bytes. True: they may be reused. False: they are kept until Protocol::left().
+  virtual bool data(Sending& of, const Head& head, const void* bytes, std::size_t size) = 0;
+  // Bytes that a frame of data holds.
+  virtual std::size_t room() const = 0;
+  // Has Protocol::work() called soon.
+  virtual void wake() = 0;
+  virtual bool is_lost(PeerId peer) const = 0;
+  // Wants begin_direct() called, by whoever can write to the receive's memory.
+  virtual void direct(Sending& of) = 0;
+  // An epoch has ended; of a receive with so many bytes. The request is not active any more.
+  virtual void ended(Request& request, Status status, std::uint64_t bytes) = 0;
+};
+
+struct Totals {
+  std::uint64_t sends = 0, receives = 0;               // requests made
+  std::uint64_t sent_epochs = 0, received_epochs = 0;  // that have ended well
+  std::uint64_t frames = 0, bytes = 0;                 // of data, sent
+  std::uint64_t early = 0;                             // frames that came before their epoch
+  std::uint64_t direct_bytes = 0;  // written to the receive's memory; not in frames
+};
+
+class Protocol {
+ public:
+  explicit Protocol(Carrier& carrier, const Direct& direct = {}) noexcept
+      : carrier_(carrier), direct_(direct) {}
+  Protocol(const Protocol&) = delete;
+  Protocol& operator=(const Protocol&) = delete;
+
+  Sending& offer(const Key& key, void* owner, const std::byte* data, std::uint64_t partitions,
+                 std::uint64_t each);
+  // `token`: with it the sender can write to all of the place.
+  Receiving& expect(const Key& key, void* owner, std::byte* place, std::uint64_t partitions,
+                    std::uint64_t each, std::span<const std::byte> token = {});
+  // Of a request that is not active.
+  void start(Sending& send);
+  void start(Receiving& receive);
+  void drop(Sending& send);
+  void drop(Receiving& receive);
+
+  // Partitions first to last become ready. False: they are not there, or were ready before, or the send is not active.
+  bool ready(Sending& send, std::uint64_t first, std::uint64_t last, std::uint64_t now);
+  // The same in steps, of which the first two are Sending's own and for any thread: mark() and is_worth_it(). What is
+  // marked goes with the next send_ready(), which has to follow at once if it is the last of its epoch or worth it,
+  // else soon: in work(), after postpone().
+  void send_ready(Sending& send, std::uint64_t now);
+  void postpone(Sending& send);
+  // Whether these partitions, which it has, have come in an epoch that has not ended.
+  bool arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) const noexcept;
+
+  // --- The carrier ---
+
+  // False: the peer breaks the protocol.
+  bool on_frame(PeerId peer, std::span<const std::byte> frame);
+  void on_lost(PeerId peer);
+  // The frame of this send that was kept has left.
+  void left(Sending& send);
+  void work();
+  // The bytes of `send` that are to be written to the receive's memory now, at `out.offset`; false: none. While they
+  // are being written the send may be lost, and it stays where it is. end_direct() follows; not ok: nothing was
+  // written.
+  bool begin_direct(Sending& send, Bytes& out);
+  void end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok);
+
+  const Totals& totals() const noexcept { return totals_; }
+
+ private:
+  void finish(Sending& send, Status status);
+  void flush(Sending& send);
+  void pair(Receiving& receive, const Pairing::Offered& offer);
+  void tell_open(Receiving& receive);
+  void take_early(Receiving& receive);
+  // False: somebody lies.
+  bool keep_early(Receiving& receive, const Head& head, std::span<const std::byte> bytes);
+  void finish_if_whole(Receiving& receive);
+  bool on_offer(PeerId peer, std::span<const std::byte> payload);
+  bool on_accept(PeerId peer, const Head& head, std::span<const std::byte> payload);
+  bool on_open(PeerId peer, const Head& head);
+  bool on_data(PeerId peer, const Head& head, std::span<const std::byte> bytes);
+  bool on_placed(PeerId peer, const Head& head, std::span<const std::byte> payload);
+
+  static constexpr unsigned kIndexBits = 28;  // of names
+
+  Carrier& carrier_;
+  const Direct direct_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Sending>> sends_;  // by name
+  std::unordered_map<std::uint64_t, std::unique_ptr<Receiving>> receives_;
+  NameTable<Sending, std::uint64_t> send_names_{kIndexBits};
+  NameTable<Receiving, std::uint64_t> receive_names_{kIndexBits};
+  Pairing pairing_;
+  std::vector<Sending*> due_;
+  Totals totals_;
+};
+
+}  // namespace lfc::partitioned

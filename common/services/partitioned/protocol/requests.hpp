@@ -1,0 +1,121 @@
+// Requests: the two ends of partitioned communication, as the protocol sees them. Made and destroyed by Protocol.
+//
+// Threads: the caller of the protocol serialises, but for what is atomic.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lfc/numbers.h"
+#include "link/region.hpp"
+#include "services/partitioned/protocol/arrivals.hpp"
+#include "services/partitioned/protocol/readiness.hpp"
+#include "wire/frame.hpp"
+
+namespace lfc::partitioned {
+
+inline constexpr std::uint64_t kEarly = 64 * 1024;   // bytes ahead of a receive
+inline constexpr std::uint64_t kMostAhead = 8;       // epochs
+inline constexpr std::uint64_t kGather = 20'000;     // ns
+inline constexpr std::uint64_t kEnough = 16 * 1024;  // bytes that are worth a frame, or a write
+inline constexpr std::uint64_t kEnoughDirect = 128 * 1024;
+
+// From how many bytes on memory is written directly, where it can be: of an epoch, and of local peers that are ready.
+struct Direct {
+  std::uint64_t total = 16 * 1024;
+  std::uint64_t run = 8 * 1024;
+  std::size_t token = sizeof(RegionHandle);  // bytes of what the sender needs for it
+};
+
+enum class Status : std::uint8_t {
+  ok = LFC_PART_OK,
+  truncated = LFC_PART_TRUNCATED,
+  lost = LFC_PART_LOST
+};
+
+// Whom it is with: the k-th send of a key is for the k-th receive of it.
+struct Key {
+  PeerId peer = kNoPeer;
+  std::uint64_t comm = 0;
+  std::int32_t tag = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct Request {
+  Request(const Key& key_, void* owner_, bool sends_) : key(key_), owner(owner_), sends(sends_) {}
+
+  const Key key;
+  void* const owner;        // what the host calls it
+  const bool sends;         // a Sending, else a Receiving
+  std::uint64_t name = 0;   // what the peer calls it
+  std::uint64_t other = 0;  // the peer's own; 0: it is not there yet
+  std::uint64_t epoch = 0;  // how often it has been started
+  std::atomic<bool> active = false;
+  std::atomic<bool> lost = false;  // the peer is gone
+  // The service's:
+  std::uint32_t untold = 0;  // epochs that have ended, which the host has not been told to the end
+  bool released = false;     // the host has no use for it any more
+};
+
+struct Sending : Request {
+  Sending(const Key& key_, void* owner_, const std::byte* bytes, std::uint64_t partitions,
+          std::uint64_t each)
+      : Request(key_, owner_, true), data(bytes), readiness(partitions, each) {}
+
+  Marked mark(std::uint64_t first, std::uint64_t last) noexcept {
+    // It has ended with an error; whoever is ready now is not to blame.
+    if (!active) return lost ? Marked::some : Marked::refused;
+    return readiness.mark(first, last);
+  }
+  bool is_worth_it(std::uint64_t now) const noexcept {
+    return readiness.pending() >= enough || now - last_sent >= kGather;
+  }
+  bool may_send() const noexcept { return other != 0 && !kept && epoch <= opened + ahead; }
+
+  const std::byte* const data;
+  Readiness readiness;
+  std::uint64_t opened =
+      0;                    // the last epoch that the receiver has started, as far as is known here
+  std::uint64_t ahead = 0;  // epochs beyond it that the receiver has room for
+  std::atomic<std::uint64_t> enough = kEnough;
+  std::atomic<std::uint64_t> last_sent = 0;  // ns: when bytes were last sent
+  bool kept = false;                         // a frame waits in the carrier
+  bool due = false;                          // what is ready goes in the next pass
+  bool told = false;                         // of an epoch without bytes: its frame has gone
+  std::vector<std::byte> token;              // of the receive's memory; empty: it cannot be written
+  std::uint64_t by_frames = 0;               // an epoch in which it could not
+  bool listed = false;                       // the carrier has been asked to write
+  // The service's: threads that are in the middle of making it ready, and its place among those that somebody else is
+  // to send of, for the lock was held.
+  std::atomic<std::uint32_t> inside = 0;
+  std::atomic<bool> stacked = false;
+  Sending* below = nullptr;
+};
+
+struct Receiving : Request {
+  // Frames that came before their epoch, one behind the other: {offset, length}, bytes.
+  struct Early {
+    std::vector<std::byte> frames;
+    std::uint64_t bytes = 0;
+    bool any = false;
+  };
+
+  Receiving(const Key& key_, void* owner_, std::byte* bytes, std::uint64_t partitions,
+            std::uint64_t each)
+      : Request(key_, owner_, false), place(bytes), arrivals(partitions, each) {}
+
+  std::byte* const place;
+  Arrivals arrivals;
+  std::uint64_t total = 0;       // bytes of an epoch, as the sender says
+  std::uint64_t arrived = 0;     // of this one
+  std::uint64_t told = 0;        // the last epoch that the sender knows to be open
+  std::vector<Early> early;      // by epoch, in turn
+  std::vector<std::byte> token;  // of its memory; empty: the sender cannot write there
+  // The service's: its memory, if the sender can write there.
+  bool exposed = false;
+  RegionHandle region;
+};
+
+}  // namespace lfc::partitioned

@@ -1,0 +1,47 @@
+#include "services/windows/engine_carrier.hpp"
+
+#include <utility>
+
+#include "services/windows/window_service.hpp"
+
+namespace lfc {
+
+std::size_t EngineCarrier::frame_bytes() const noexcept { return windows_.frame_bytes_; }
+
+bool EngineCarrier::send(rma::Rank to, WindowHead head, std::span<const Run> runs,
+                         std::span<const std::byte> data) {
+  head.window = routes_[to].id;
+  head.rank = rank_;
+  const Slice slices[] = {
+      {&head, sizeof head}, {runs.data(), runs.size_bytes()}, {data.data(), data.size()}};
+  if (!runs.empty()) return windows_.send(window_, to, slices, data.empty() ? 2 : 3);
+  const Slice plain[] = {slices[0], slices[2]};
+  return windows_.send(window_, to, plain, data.empty() ? 1 : 2);
+}
+
+void EngineCarrier::signal(rma::Rank to, WindowHead head) {
+  head.window = routes_[to].id;
+  head.rank = rank_;
+  windows_.signal(window_, routes_[to].peer, head);
+}
+
+void EngineCarrier::answer(rma::Rank to, WindowAck ack) {
+  if (ack.kind != static_cast<std::uint8_t>(AckKind::result)) {
+    ack.window = routes_[to].id;
+    ack.rank = rank_;
+  }
+  windows_.answer(routes_[to].peer, ack);
+}
+
+void EngineCarrier::reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
+                          std::vector<std::byte> values) {
+  windows_.reply(window_, routes_[to].peer, head, runs, std::move(values));
+}
+
+void EngineCarrier::wake() { windows_.wake(window_); }
+
+bool EngineCarrier::copy_at_once(const PlainCall& call) noexcept {
+  return windows_.copy_at_once(routes_[call.target], call);
+}
+
+}  // namespace lfc

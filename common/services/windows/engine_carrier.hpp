@@ -1,0 +1,69 @@
+// EngineCarrier: what the protocol of one window has of the world (carrier.hpp), by the service: it knows the way to
+// each member, and fills in who a frame is from and for.
+//
+//   EngineCarrier carrier(windows, rank, ranks);
+//   carrier.route(2).peer = id;                             // what connect() has learned
+//
+// Threads: as the protocol's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "link/region.hpp"
+#include "look/records.hpp"
+#include "machine/shared_memory.hpp"
+#include "services/windows/protocol/carrier.hpp"
+#include "sync/published.hpp"
+
+namespace lfc {
+
+class Window;
+class WindowService;
+
+// Where frames and copies for a member go.
+struct WindowRoute {
+  PeerId peer = kNoPeer;
+  std::uint32_t id = 0;  // the window's name there
+  std::uint64_t base = 0;
+  RegionHandle region;
+  std::optional<SharedMemory> segment;
+  Published<bool> link_known{
+      false};  // what the link to it can do: Reach, of which only that changes
+};
+
+class EngineCarrier final : public rma::Carrier {
+ public:
+  EngineCarrier(WindowService& windows, Window& window, rma::Rank self, std::uint32_t ranks)
+      : windows_(windows), window_(window), rank_(self), routes_(ranks) {}
+
+  rma::Rank self() const noexcept { return rank_; }
+  WindowRoute& route(rma::Rank rank) noexcept { return routes_[rank]; }
+  const WindowRoute& route(rma::Rank rank) const noexcept { return routes_[rank]; }
+  const std::vector<WindowRoute>& routes() const noexcept { return routes_; }
+
+  PeerId peer_of(rma::Rank rank) const noexcept override { return routes_[rank].peer; }
+  std::size_t frame_bytes() const noexcept override;
+  bool send(rma::Rank to, WindowHead head, std::span<const Run> runs,
+            std::span<const std::byte> data) override;
+  void signal(rma::Rank to, WindowHead head) override;
+  void answer(rma::Rank to, WindowAck ack) override;
+  void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
+             std::vector<std::byte> values) override;
+  void wake() override;
+  bool copy_at_once(const PlainCall& call) noexcept override;
+
+ private:
+  template <class>
+  friend struct Insight;  // lfc-look
+
+  WindowService& windows_;
+  Window& window_;
+  const rma::Rank rank_;
+  std::vector<WindowRoute> routes_;
+};
+
+}  // namespace lfc

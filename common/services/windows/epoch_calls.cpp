@@ -1,0 +1,294 @@
+#include "services/windows/epoch_calls.hpp"
+
+#include <algorithm>
+
+#include "machine/process_watch.hpp"
+#include "services/windows/window_service.hpp"
+
+namespace lfc {
+namespace {
+
+// Passes until somebody who waits asks the kernel whether the local peers still live: whom we reach by loads and stores
+// alone no link watches. Some milliseconds.
+constexpr unsigned kWatchPasses = 1 << 15;
+
+// Of so many passes of a wait all but the last are the NI's alone: what is waited for comes through it, and is seen the
+// sooner the shorter a pass is.
+constexpr unsigned kPassesPerDrive = 4;
+
+// The wait of a flush may have made the stores of operations that waited.
+WindowStatus flushed(StoreOrder& order, WindowStatus status) noexcept {
+  order.all();
+  return status;
+}
+
+}  // namespace
+
+EpochCalls::EpochCalls(WindowService& windows, const Placement& placement, rma::Carrier& carrier)
+    : windows_(windows),
+      protocol_(placement.rank, placement.ranks, placement.flavor, placement.memory, placement.size,
+                placement.control != nullptr ? placement.control : &own_control_,
+                windows.operations(), carrier),
+      order_(windows.store_order_) {
+  if (placement.threads) protocol_.memory.control().singles.shut_out();
+}
+
+bool EpochCalls::local_peer_died() const noexcept {
+  return std::any_of(local_peers_.begin(), local_peers_.end(),
+                     [](std::uint32_t process) { return ProcessWatch(process).dead(); });
+}
+
+// Everything else of the process goes on.
+void EpochCalls::drive() {
+  quiet_calls_.reset();
+  windows_.host().progress();
+}
+
+// Waits with everything else of the process going on. `ready` is called with the lock held. What a target has told
+// meanwhile is told, or kept for a later call.
+template <class Ready>
+WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
+  rma::Origin& origin = protocol_.origin;
+  drive_if_quiet();
+  for (unsigned pass = 0;; ++pass) {
+    const bool dead = pass % kWatchPasses == kWatchPasses - 1 && local_peer_died();
+    WindowStatus status = WindowStatus::ok;
+    const bool over = windows_.locked([&] {
+      if (dead) origin.trouble().lost = true;
+      const bool is_ready = ready();
+      if (origin.trouble().lost) {
+        status = WindowStatus::lost;
+      } else if (is_ready && errors == Errors::told) {
+        status = origin.trouble().take_error();
+      }
+      return origin.trouble().lost || is_ready;
+    });
+    if (over) return status;
+    if (windows_.operations().host_wanted()) windows_.serve_host();
+    if (pass % kPassesPerDrive == kPassesPerDrive - 1) {
+      drive();
+    } else {
+      windows_.engine_.progress();
+    }
+  }
+}
+
+// Nobody waits for a post to one who puts nothing: it is gone before we are. Held by "posts have left when a window is
+// freed".
+WindowStatus EpochCalls::drain() {
+  return wait_until([&] { return protocol_.origin.all_remotely_complete() && signals_ == 0; });
+}
+
+// --- Fence ---
+
+WindowStatus EpochCalls::fence_leave(std::span<std::uint32_t> sent) {
+  const WindowStatus status = wait_until([&] { return protocol_.origin.all_locally_complete(); });
+  windows_.locked([&] { protocol_.epochs.fence_leave(sent); });
+  order_.all();
+  return status;
+}
+
+WindowStatus EpochCalls::fence_arrived(std::uint32_t count) {
+  protocol_.epochs.fence_expect(count);
+  const WindowStatus status = wait_until([&] { return protocol_.epochs.fence_arrived(); });
+  protocol_.epochs.fence_next();
+  order_.all();
+  return status;
+}
+
+void EpochCalls::fence_enter(bool open) noexcept {
+  protocol_.epochs.fence_enter(open);
+  order_.all();
+}
+
+// --- Post, start, complete, wait ---
+
+WindowStatus EpochCalls::start(std::span<const std::uint32_t> group, bool no_check) {
+  return windows_.locked([&] { return protocol_.epochs.start(group, no_check); });
+}
+
+WindowStatus EpochCalls::complete() {
+  if (!protocol_.epochs.started()) return WindowStatus::sync;
+  order_.all();
+  const WindowStatus status = wait_until([&] { return protocol_.epochs.complete_step(); });
+  windows_.locked([&] { protocol_.epochs.end_access(); });
+  return status;
+}
+
+WindowStatus EpochCalls::post(std::span<const std::uint32_t> group, bool no_check) {
+  order_.all();
+  return windows_.locked([&] { return protocol_.epochs.post(group, no_check); });
+}
+
+WindowStatus EpochCalls::wait() {
+  if (!protocol_.epochs.exposed()) return WindowStatus::sync;
+  const WindowStatus status = wait_until([&] { return protocol_.epochs.exposure_ended(); });
+  protocol_.epochs.end_exposure();
+  order_.all();
+  return status;
+}
+
+WindowStatus EpochCalls::test(bool& flag) {
+  flag = false;
+  if (!protocol_.epochs.exposed()) return WindowStatus::sync;
+  windows_.engine_.progress();
+  windows_.serve_host();
+  WindowStatus status = WindowStatus::ok;
+  windows_.locked([&] {
+    flag = protocol_.epochs.exposure_ended();
+    if (protocol_.origin.trouble().lost) {
+      status = WindowStatus::lost;
+    } else if (flag) {
+      status = protocol_.origin.trouble().take_error();
+    }
+  });
+  if (status == WindowStatus::lost || !flag) return status;
+  protocol_.epochs.end_exposure();
+  order_.all();
+  return status;
+}
+
+// --- Lock ---
+
+// Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an
+// error here would leave open who has the lock.
+WindowStatus EpochCalls::acquire(rma::OriginPeer& peer) {
+  const std::uint32_t ticket = peer.past ? 0 : peer.control->lock.draw();
+  const bool at_once = windows_.locked(
+      [&] { return !protocol_.origin.trouble().lost && rma::Epochs::try_lock(peer, ticket); });
+  if (at_once) return WindowStatus::ok;  // the unlock drives, if need be
+  const WindowStatus status =
+      wait_until([&] { return rma::Epochs::try_lock(peer, ticket); }, Errors::kept);
+  // A member is lost; the lock may have become ours all the same.
+  if (status != WindowStatus::ok) windows_.locked([&] { rma::Epochs::end_lock(peer); });
+  return status;
+}
+
+// Locks that were begun before are ours before the next is asked for.
+WindowStatus EpochCalls::settle_locks() {
+  if (windows_.lock_order().settled()) return WindowStatus::ok;
+  return wait_until([&] { return windows_.lock_order().settle(); }, Errors::kept);
+}
+
+WindowStatus EpochCalls::lock(std::uint32_t target, bool exclusive, bool no_check) {
+  rma::OriginPeer& peer = protocol_.origin.peer(target);
+  const WindowStatus settled = settle_locks();
+  if (settled != WindowStatus::ok) return settled;
+  const WindowStatus begun = windows_.locked([&] {
+    LockOrder& order = windows_.lock_order();
+    protocol_.origin.access().beside = order.any();
+    peer.beside = order.others();
+    const WindowStatus status = protocol_.epochs.begin_lock(target, exclusive, no_check);
+    if (status == WindowStatus::ok) order.opened(protocol_.origin, peer);
+    return status;
+  });
+  if (begun != WindowStatus::ok) return begun;
+  if (no_check || !peer.lock_is_mapped()) {
+    order_.all();
+    return WindowStatus::ok;
+  }
+  const WindowStatus status = acquire(peer);
+  if (status != WindowStatus::ok) end_one_lock(peer);
+  return status;
+}
+
+// Another thread may begin one.
+void EpochCalls::end_one_lock(const rma::OriginPeer& peer) {
+  windows_.locked([&] {
+    protocol_.epochs.end_one_lock();
+    windows_.lock_order().closed(peer);
+  });
+}
+
+// Everything has got there; then the lock is free again.
+WindowStatus EpochCalls::release(rma::OriginPeer& peer) {
+  order_.all();
+  // Another thread's next lock may ask for this one meanwhile, so its state is looked at under the service's lock only.
+  const WindowStatus status = wait_until([&] {
+    const bool over = protocol_.epochs.unlock_step(peer);
+    if (over) rma::Epochs::end_lock(peer);
+    return over;
+  });
+  if (peer.lock != rma::OriginPeer::Lock::none)
+    windows_.locked([&] { rma::Epochs::end_lock(peer); });
+  return status;
+}
+
+WindowStatus EpochCalls::unlock(std::uint32_t target) {
+  rma::OriginPeer& peer = protocol_.origin.peer(target);
+  if (protocol_.origin.access().lock_all || peer.lock == rma::OriginPeer::Lock::none)
+    return WindowStatus::sync;
+  WindowStatus status = WindowStatus::ok;
+  if (peer.lock != rma::OriginPeer::Lock::held || !peer.lock_is_mapped()) {
+    windows_.locked([&] { rma::Epochs::let_unlock_ride(peer); });
+    status = flush_local(target);  // the lock has been granted if anything needs it
+  }
+  const WindowStatus released = release(peer);
+  end_one_lock(peer);
+  return status != WindowStatus::ok ? status : released;
+}
+
+WindowStatus EpochCalls::lock_all(bool no_check) {
+  const WindowStatus settled = settle_locks();
+  if (settled != WindowStatus::ok) return settled;
+  const WindowStatus begun = windows_.locked([&] {
+    const WindowStatus status = protocol_.epochs.begin_lock_all(no_check);
+    if (status != WindowStatus::ok) return status;
+    protocol_.epochs.prepare_lock_all(windows_.lock_order().others());
+    windows_.lock_order().opened();
+    return status;
+  });
+  if (begun != WindowStatus::ok) return begun;
+  order_.all();
+  if (no_check) return WindowStatus::ok;
+  std::size_t next = 0;
+  const bool at_once = windows_.locked(
+      [&] { return !protocol_.origin.trouble().lost && protocol_.epochs.try_lock_all(next); });
+  if (at_once) return WindowStatus::ok;  // the unlock drives, if need be
+  const WindowStatus status =
+      wait_until([&] { return protocol_.epochs.try_lock_all(next); }, Errors::kept);
+  if (status != WindowStatus::ok) (void)unlock_all();
+  return status;
+}
+
+WindowStatus EpochCalls::unlock_all() {
+  if (!protocol_.origin.access().lock_all) return WindowStatus::sync;
+  windows_.locked([&] {
+    for (rma::OriginPeer& peer : protocol_.origin.peers()) rma::Epochs::let_unlock_ride(peer);
+  });
+  WindowStatus status = flush_local_all();
+  for (rma::OriginPeer& peer : protocol_.origin.peers()) {
+    if (peer.lock == rma::OriginPeer::Lock::none) continue;
+    const WindowStatus released = release(peer);
+    if (status == WindowStatus::ok) status = released;
+  }
+  windows_.locked([&] {
+    protocol_.epochs.end_lock_all();
+    windows_.lock_order().closed();
+  });
+  return status;
+}
+
+// --- Flush ---
+
+WindowStatus EpochCalls::flush(std::uint32_t target) {
+  if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
+  return flushed(order_, wait_until([&] { return peer(target).remotely_complete(); }));
+}
+
+WindowStatus EpochCalls::flush_local(std::uint32_t target) {
+  if (!protocol_.origin.passive(peer(target))) return WindowStatus::sync;
+  return flushed(order_, wait_until([&] { return peer(target).locally_complete(); }));
+}
+
+WindowStatus EpochCalls::flush_all() {
+  if (!protocol_.epochs.any_lock()) return WindowStatus::sync;
+  return flushed(order_, wait_until([&] { return protocol_.origin.all_remotely_complete(); }));
+}
+
+WindowStatus EpochCalls::flush_local_all() {
+  if (!protocol_.epochs.any_lock()) return WindowStatus::sync;
+  return flushed(order_, wait_until([&] { return protocol_.origin.all_locally_complete(); }));
+}
+
+}  // namespace lfc

@@ -1,0 +1,100 @@
+// What windows say to each other: the payloads of the frames of ServiceId::windows.
+//
+// | frame        | payload                              | kinds                                        |
+// |--------------|--------------------------------------|----------------------------------------------|
+// | service      | WindowHead, runs, operands           | all of WindowKind                            |
+// | service_ack  | WindowAck                            | AckKind: operations counted, a small result  |
+// | service_data | WindowReply, bytes                   | a larger result of get, fetch                |
+//
+// An operation larger than a frame goes in fragments. Each carries the runs of the memory that it is
+// for, so a target keeps no state of an operation. The usual small one, a whole operation on one piece, has none, and
+// goes in one cache line. Put and accumulate fragments are counted by
+// origin and target; what must not overtake them (complete, unlock, the end of a fence) names the
+// count that has to be reached first, so it holds whatever way the frames take.
+//
+// Little-endian, naturally aligned. Every field may be a lie, and is checked where it is used.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/frame.hpp"
+
+namespace lfc {
+
+enum class WindowKind : std::uint8_t {
+  put = 1,
+  accumulate,
+  get,           // answered by service_data
+  fetch,         // get_accumulate, fetch_and_op: the old values come back
+  compare_swap,  // operands: compare, value
+  lock,
+  granted,
+  unlock,
+  post,
+  complete,
+};
+
+enum WindowFlags : std::uint8_t {
+  kWantAck = 1,    // the origin waits for remote completion: count back
+  kExclusive = 2,  // lock
+  kInFence = 4,    // counted for the fence epoch
+  kOddFence = 8,   // of odd number
+  kWhole = 16,     // the fragment is the whole operation
+  kComplete = 32,  // the last fragment of an access epoch: `complete` rides in it
+  kUnlock = 64,    // of a lock: `unlock` rides in it
+  kPast = 128,     // lock: shared, past writers that wait
+};
+
+struct WindowHead {
+  std::uint32_t window;  // the receiver's name for it
+  std::uint32_t rank;    // the sender's in the window
+  std::uint8_t kind;
+  std::uint8_t flags;
+  std::uint8_t operation;  // enum Accumulate
+  std::uint8_t element;    // enum Element
+  std::uint32_t runs;      // that follow; 0: the whole operation is one piece, at `offset`
+  union {
+    std::uint64_t reply;  // the origin's name for the operation that waits for a result
+    std::uint64_t count;  // complete, unlock: put and accumulate fragments sent, this one included
+  };
+  std::uint64_t bytes;  // packed bytes that the runs cover
+  std::uint64_t
+      offset;  // of them in the packed bytes of the whole operation; without runs: in the target's memory
+};
+static_assert(sizeof(WindowHead) == 40);
+
+inline WindowHead head_of(WindowKind kind, std::uint8_t flags, std::uint64_t count = 0) noexcept {
+  WindowHead head{};
+  head.kind = static_cast<std::uint8_t>(kind);
+  head.flags = flags;
+  head.count = count;
+  return head;
+}
+
+enum class AckKind : std::uint8_t { counted = 1, unlocked, result };
+
+struct WindowAck {
+  std::uint8_t kind;
+  std::uint8_t status;   // enum WindowStatus
+  std::uint16_t size;    // result: bytes used
+  std::uint32_t window;  // counted, unlocked: the receiver's
+  union {
+    std::uint64_t count;  // counted, unlocked: fragments dealt with so far
+    std::uint64_t reply;  // result: the receiver's operation
+  };
+  union {
+    std::uint32_t rank;  // counted, unlocked: the sender's in the window
+    unsigned char result[16];
+  };
+};
+static_assert(sizeof(WindowAck) == kServiceAckRoom);
+
+struct WindowReply {
+  std::uint64_t reply;
+  std::uint64_t status;
+  // In the packed bytes of the operation; when it failed, how many of them there will not be.
+  std::uint64_t offset;
+};
+static_assert(sizeof(WindowReply) == 24);
+
+}  // namespace lfc

@@ -1,0 +1,216 @@
+#include "services/windows/protocol/origin.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lfc::rma {
+
+namespace {
+
+void enqueue(OriginPeer& peer, WindowOp& op) {
+  op.next = nullptr;
+  if (peer.first == nullptr) {
+    peer.first = &op;
+  } else {
+    peer.last->next = &op;
+  }
+  peer.last = &op;
+}
+
+}  // namespace
+
+Origin::Origin(std::uint32_t ranks, const ExposedMemory& memory, Operations& operations,
+               Carrier& carrier)
+    : OriginPeers(ranks, carrier), memory_(memory), operations_(operations) {}
+
+WindowStatus Origin::check(const WindowCall& call) const noexcept {
+  if (!call.fits()) return WindowStatus::truncated;
+  if (call.bytes == 0) return WindowStatus::ok;
+  const OriginPeer& peer = peers_[call.target];
+  const View& there = call.there;
+  Bounds bounds;
+  if (!there.bounds(bounds) || bounds.low < 0) return WindowStatus::range;
+  if (!memory_.dynamic())
+    return static_cast<std::uint64_t>(bounds.high) <= peer.size ? WindowStatus::ok
+                                                                : WindowStatus::range;
+  if (!peer.reach.mapped) return WindowStatus::ok;
+  std::int64_t base = 0;
+  for (std::uint64_t i = 0; i < there.count; ++i)
+    for (Run run : there.runs) {
+      run.offset += there.offset + there.extent * static_cast<std::int64_t>(i);
+      if (memory_.resolve({&run, 1}, base) == nullptr) return WindowStatus::range;
+    }
+  return WindowStatus::ok;
+}
+
+Issued Origin::issue(const WindowCall& call) {
+  OriginPeer& peer = peers_[call.target];
+  if (!passive(peer) && !peer.in_access && !access_.fence_open)
+    return {WindowStatus::sync, Way::frames};
+  if (trouble_.lost) return {WindowStatus::lost, Way::frames};
+  if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
+  const Moment now = moment(peer);
+  const Shape shape = call.shape();
+  Way way = choose(peer.reach, shape, now);
+  if (way == Way::at_once) {
+    const bool puts = call.kind == WindowCall::Kind::put;
+    const View& here = puts ? call.origin : call.result;
+    std::byte* const bytes = here.base + here.begin();
+    const auto offset = static_cast<std::uint64_t>(call.there.begin());
+    if (carrier_.copy_at_once(
+            {call.kind, call.what, call.target, bytes, bytes, offset, call.bytes}))
+      return {WindowStatus::ok, way};
+    way = Way::link;
+  }
+  if (way == Way::link) ++peer.natives;
+  if (way == Way::frames && !send_whole(peer, call)) way = Way::later;
+  if (way == Way::later) {
+    WindowOp& op = operations_.take(call);
+    op.owner = this;
+    op.way = lasting_way(peer.reach, shape, now);
+    if (op.has_result()) ++peer.replies;
+    enqueue(peer, op);
+    pump(peer);
+  }
+  return {WindowStatus::ok, way};
+}
+
+bool Origin::issue_plain(const PlainCall& call) {
+  OriginPeer& peer = peers_[call.target];
+  const bool inside = call.offset <= peer.size && call.bytes <= peer.size - call.offset;
+  const bool open = passive(peer) || peer.in_access || access_.fence_open;
+  if (!inside || memory_.dynamic() || !open || trouble_.lost || call.bytes == 0 ||
+      peer.ending != OriginPeer::End::none)
+    return false;
+  switch (choose(peer.reach, call.shape(), moment(peer))) {
+    case Way::at_once: return carrier_.copy_at_once(call);
+    case Way::frames: return send_plain(peer, call);
+    default: return false;
+  }
+}
+
+// Runs in the calls and in the control program.
+void Origin::pump(OriginPeer& peer) {
+  if (peer.pumping) return;  // a fragment that went at once
+  peer.pumping = true;
+  while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
+    WindowOp& op = *peer.first;
+    if (op.way != Way::frames) {  // the host's to do
+      host_work_ = true;
+      operations_.want_host();
+      break;
+    }
+    send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
+    if (trouble_.lost) break;  // while it was being sent: the queue is gone
+    if (!op.all_sent()) continue;
+    peer.first = op.next;
+    if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
+  }
+  peer.pumping = false;
+}
+
+WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
+  WindowOp* const op = peer.first;
+  if (op == nullptr || op->executing || op->way == Way::frames || peer.carrying || !permitted(peer))
+    return nullptr;
+  op->executing = true;
+  if (op->way == Way::link) {
+    peer.first = op->next;
+    ++peer.natives;
+    if (op->has_result()) --peer.replies;
+  }
+  // Else it stays the first: no other thread takes it for done, or a later one for the next, before its stores are
+  // made. Held by "an operation on mapped memory is not done before its stores are".
+  return op;
+}
+
+void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
+  OriginPeer& peer = peers_[op.target];
+  op.executing = false;
+  if (op.way == Way::link) {
+    operations_.give_back(op);  // native_done() follows, or has come
+  } else {
+    if (op.has_result()) --peer.replies;
+    if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
+    operations_.finish(op, status);
+  }
+  pump(peer);
+}
+
+void Origin::native_done(Rank target, WindowStatus status) noexcept {
+  --peers_[target].natives;
+  if (status != WindowStatus::ok) trouble_.error = status;
+}
+
+// --- What others tell ---
+
+Verdict Origin::on_granted(OriginPeer& peer) {
+  if (peer.lock != OriginPeer::Lock::requested) return Verdict::malformed;
+  peer.lock = OriginPeer::Lock::held;
+  pump(peer);
+  return Verdict::release;
+}
+
+void Origin::on_post(OriginPeer& peer) {
+  ++peer.posts;
+  pump(peer);
+}
+
+void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept {
+  if (status != WindowStatus::ok) trouble_.error = status;
+  // Answers may overtake each other: the count only grows.
+  peer.counted = std::max(peer.counted, ack.count);
+  if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
+}
+
+Verdict Origin::on_result(WindowOp& op, const WindowAck& ack, WindowStatus status) {
+  if (ack.size > sizeof ack.result || ack.size != op.bytes || op.walk.received != 0 ||
+      !op.all_sent())
+    return Verdict::malformed;
+  if (status == WindowStatus::ok) {
+    scatter(op.walk.in, op.result.base, reinterpret_cast<const std::byte*>(ack.result), ack.size);
+  } else {
+    op.status = status;
+  }
+  received(op, ack.size);
+  return Verdict::release;
+}
+
+Verdict Origin::on_reply(WindowOp& op, const WindowReply& reply, std::span<const std::byte> bytes) {
+  Walk& walk = op.walk;
+  const std::uint64_t due = walk.sent - walk.received;
+  if (reply.status != static_cast<std::uint64_t>(WindowStatus::ok)) {
+    if (reply.offset == 0 || reply.offset > due) return Verdict::malformed;
+    op.status = WindowStatus::range;
+    received(op, reply.offset);
+    return Verdict::release;
+  }
+  if (bytes.empty() || bytes.size() > due || reply.offset > op.bytes - bytes.size())
+    return Verdict::malformed;
+  // The replies to several fragments take turns, also over one rail.
+  if (reply.offset != walk.in_place) walk.in.seek(reply.offset);
+  scatter(walk.in, op.result.base, bytes.data(), bytes.size());
+  walk.in_place = reply.offset + bytes.size();
+  received(op, bytes.size());
+  return Verdict::release;
+}
+
+// More of a result is here, or will never be.
+void Origin::received(WindowOp& op, std::uint64_t bytes) {
+  op.walk.received += bytes;
+  if (op.walk.received != op.bytes) return;
+  --peers_[op.target].replies;
+  operations_.finish(op, op.status);
+}
+
+void Origin::carried(Rank to, bool sent) {
+  peers_[to].carrying = false;
+  if (sent) pump(peers_[to]);
+}
+
+void Origin::on_lost(Rank rank) noexcept {
+  peers_[rank].first = peers_[rank].last = nullptr;
+  trouble_.lost = true;
+}
+
+}  // namespace lfc::rma

@@ -1,0 +1,150 @@
+// The origin's part: what goes in frames, cut to their size.
+#include <algorithm>
+
+#include "services/windows/protocol/origin.hpp"
+
+namespace lfc::rma {
+namespace {
+
+WindowKind kind_of(WindowCall::Kind kind) noexcept {
+  switch (kind) {
+    case WindowCall::Kind::put: return WindowKind::put;
+    case WindowCall::Kind::accumulate: return WindowKind::accumulate;
+    case WindowCall::Kind::get: return WindowKind::get;
+    case WindowCall::Kind::fetch: return WindowKind::fetch;
+    case WindowCall::Kind::compare_swap: break;
+  }
+  return WindowKind::compare_swap;
+}
+
+// Fills `runs` with the next pieces of `to`, as many as one fragment takes of at most `limit`
+// bytes and `room` for all; returns the packed bytes they cover, a multiple of `unit`.
+std::uint64_t cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool with_data,
+                       std::uint64_t room, std::vector<Run>& runs) {
+  const Cursor start = to;
+  for (;;) {
+    std::uint64_t covered = 0;
+    runs.clear();
+    while (covered < limit) {
+      const std::uint64_t used = sizeof(Run) * (runs.size() + 1) + (with_data ? covered : 0);
+      if (used >= room) break;
+      const std::uint64_t free = with_data ? room - used : limit;
+      Piece piece;
+      if (!to.next(std::min(limit - covered, free), piece)) break;
+      append_piece(runs, piece);
+      covered += piece.length;
+    }
+    if (covered % unit == 0) return covered;
+    limit = covered - covered % unit;
+    to = start;
+  }
+}
+
+// Whoever has called complete or unlock waits only for this fragment to leave: it tells the target as well.
+void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
+  if (peer.ending == OriginPeer::End::none || peer.replies != 0 || peer.natives != 0) return;
+  head.flags =
+      peer.ending == OriginPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
+  head.count = peer.sent;
+  peer.end_told = true;
+}
+
+}  // namespace
+
+// Sends an operation on one piece of memory that one frame can carry, there and back: without runs. False: it is
+// another one, and nothing was sent.
+bool Origin::send_plain(OriginPeer& peer, const PlainCall& call) {
+  const std::uint64_t operands = call.operand_bytes();
+  if (sizeof(WindowHead) + std::max(call.bytes, operands) > carrier_.frame_bytes()) return false;
+  WindowHead head = head_of(kind_of(call.kind), 0);
+  head.operation = static_cast<std::uint8_t>(call.what.operation);
+  head.element = static_cast<std::uint8_t>(call.what.element);
+  head.bytes = call.bytes;
+  head.offset = call.offset;
+  if (call.has_result()) {
+    WindowOp& op = operations_.take(call);
+    op.owner = this;
+    ++peer.replies;
+    head.reply = op.name;
+    head.flags = kWhole;
+  } else {
+    head.flags = count_fragment(peer);
+  }
+  peer.carrying = true;
+  if (carrier_.send(call.target, head, {}, {call.origin, operands})) peer.carrying = false;
+  return true;
+}
+
+// Sends an operation that one frame can carry and that gets no result. False: it is another one, and nothing was sent.
+bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
+  if (call.has_result() || call.bytes > carrier_.frame_bytes()) return false;
+  Walk walk(call);
+  if (cut(call, walk) != call.bytes) return false;
+  send_fragment(peer, call, walk, call.bytes, nullptr);
+  return true;
+}
+
+// How many bytes of an operation its next fragment takes; their runs are in operations_.runs then. Nothing else says
+// what fits into a frame. Held by "strided operations around the size of a frame".
+std::uint64_t Origin::cut(const WindowCall& call, Walk& walk) {
+  std::uint64_t limit = call.bytes - walk.sent;
+  // The old values that a fetch without operands asks for come back in one frame.
+  if (call.kind == WindowCall::Kind::fetch)
+    limit = std::min(limit, carrier_.frame_bytes() - sizeof(WindowReply));
+  return cut_runs(walk.to, limit, call.unit(), call.sends_operands(),
+                  carrier_.frame_bytes() - sizeof(WindowHead), operations_.runs);
+}
+
+// Sends what cut() has cut. `op`: the operation that waits, of which it is a part.
+void Origin::send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk,
+                           std::uint64_t bytes, const WindowOp* op) {
+  WindowHead head = head_of(kind_of(call.kind), 0);
+  head.offset = walk.sent;
+  head.bytes = bytes;
+  head.runs = static_cast<std::uint32_t>(operations_.runs.size());
+  head.operation = static_cast<std::uint8_t>(call.what.operation);
+  head.element = static_cast<std::uint8_t>(call.what.element);
+  walk.sent += bytes;
+  if (call.has_result()) {
+    head.reply = op->name;
+    head.flags = bytes == call.bytes ? kWhole : 0;
+  } else {
+    head.flags = count_fragment(peer);
+    const bool last = walk.sent == call.bytes && (op == nullptr || op->next == nullptr);
+    if (last) let_end_ride(peer, head);
+  }
+  const std::span<const std::byte> data = operands(call, walk, bytes);
+  peer.carrying = true;
+  if (carrier_.send(rank_of(peer), head, operations_.runs, data)) peer.carrying = false;
+}
+
+// The next packed operands, where they lie if they are packed there.
+std::span<const std::byte> Origin::operands(const WindowCall& call, Walk& walk,
+                                            std::uint64_t bytes) {
+  if (call.kind == WindowCall::Kind::compare_swap) return {call.operands.data(), 2 * bytes};
+  if (!call.sends_operands()) return {};
+  Cursor ahead = walk.out;
+  Piece piece;
+  ahead.next(bytes, piece);
+  if (piece.length == bytes) {
+    walk.out = ahead;
+    return {call.origin.base + piece.offset, bytes};
+  }
+  operations_.bytes.resize(bytes);
+  gather(walk.out, call.origin.base, operations_.bytes.data(), bytes);
+  return operations_.bytes;
+}
+
+// Counts a put or accumulate fragment; returns the flags that say for what.
+std::uint8_t Origin::count_fragment(OriginPeer& peer) noexcept {
+  ++peer.sent;
+  if (passive(peer)) {
+    peer.wanted = peer.sent;
+    return kWantAck;
+  }
+  if (peer.in_access) return 0;
+  ++peer.fence_sent;
+  return static_cast<std::uint8_t>(kInFence | (access_.odd_fence ? kOddFence : 0));
+}
+
+}  // namespace lfc::rma

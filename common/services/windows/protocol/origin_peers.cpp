@@ -1,0 +1,45 @@
+#include "services/windows/protocol/origin_peers.hpp"
+
+#include <algorithm>
+
+namespace lfc::rma {
+
+bool OriginPeers::permitted(OriginPeer& peer) {
+  if (passive(peer)) {
+    if (peer.lock == OriginPeer::Lock::none) {
+      peer.lock = access_.lock_all_assumed ? OriginPeer::Lock::assumed : OriginPeer::Lock::wanted;
+      peer.exclusive = false;
+    }
+    if (peer.lock == OriginPeer::Lock::wanted) {
+      peer.lock = OriginPeer::Lock::requested;
+      peer.past = !peer.exclusive && several_locks();
+      const std::uint8_t how = peer.exclusive ? kExclusive : peer.past ? kPast : 0;
+      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, how));
+    }
+    return peer.lock != OriginPeer::Lock::requested;
+  }
+  if (peer.in_access)
+    return peer.access_granted || static_cast<std::int32_t>(peer.posts - peer.posts_used) >= 0;
+  return true;
+}
+
+Moment OriginPeers::moment(OriginPeer& peer) {
+  Moment now;
+  now.ready = peer.first == nullptr && !peer.carrying && permitted(peer);
+  now.passive = passive(peer);
+  now.held = peer.lock >= OriginPeer::Lock::held;
+  now.frames_under_way = peer.frames_under_way();
+  return now;
+}
+
+bool OriginPeers::all_locally_complete() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const OriginPeer& peer) { return peer.locally_complete(); });
+}
+
+bool OriginPeers::all_remotely_complete() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const OriginPeer& peer) { return peer.remotely_complete(); });
+}
+
+}  // namespace lfc::rma

@@ -1,0 +1,136 @@
+// OriginPeers: what an origin knows of its targets, which epochs it has opened towards them, and whether an operation
+// may reach one now. Origin (origin.hpp) issues them.
+//
+//   OriginPeer& peer = peers.peer(target);
+//   if (peers.passive(peer)) ...                          // by a lock
+//   const Way way = choose(peer.reach, shape, peers.moment(peer));
+//
+// Threads: the caller serialises, but for what is Published.
+// Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "look/records.hpp"
+#include "services/windows/protocol/carrier.hpp"
+#include "services/windows/protocol/exposed_memory.hpp"
+#include "services/windows/protocol/pending_operations.hpp"
+#include "sync/published.hpp"
+
+namespace lfc::rma {
+
+// What an origin knows of one target.
+struct OriginPeer {
+  enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
+  enum class End : std::uint8_t { none, complete, unlock };
+
+  // What an access by loads and stores needs to know.
+  std::byte* mapped = nullptr;       // its memory, in this process
+  WindowControl* control = nullptr;  // likewise, of any flavour; null: not mapped
+  std::uint64_t size = 0;
+  Published<WindowOp*> first{nullptr};  // operations that wait, in order
+  Published<Lock> lock{Lock::none};
+  bool in_access = false;  // in the group of the access epoch
+  Reach reach;
+  std::uint32_t displacement_unit = 1;
+
+  WindowOp* last = nullptr;
+  bool carrying = false;  // a fragment waits in the carrier for a credit
+  bool pumping = false;
+  bool exclusive = false;
+  bool past = false;             // shared, past writers that wait
+  bool yields = false;           // but not past one that waits for those inside
+  bool beside = false;           // the process had other locks when it began
+  bool access_granted = false;   // no post is needed (nocheck)
+  End ending = End::none;        // what the last fragment of those that wait shall tell the target
+  bool end_told = false;         // complete or unlock
+  bool unlocked = false;         // the answer to our unlock
+  std::uint64_t sent = 0;        // put and accumulate fragments
+  std::uint64_t wanted = 0;      // of which an ack will count
+  std::uint64_t counted = 0;     // acknowledged
+  std::uint32_t fence_sent = 0;  // in the fence epoch that is open
+  std::uint32_t replies = 0;     // results that are due
+  std::uint32_t natives = 0;     // operations in the link
+  std::uint32_t posts = 0, posts_used = 0;
+
+  // Its lock is mapped: we take it ourselves.
+  bool lock_is_mapped() const noexcept { return control != nullptr; }
+  // Origins and results of all operations towards the target are the caller's again.
+  bool locally_complete() const noexcept {
+    return first == nullptr && replies == 0 && natives == 0;
+  }
+  // And the target's memory has changed.
+  bool remotely_complete() const noexcept {
+    return locally_complete() && !carrying && counted >= wanted;
+  }
+  // Whether something that goes in frames has not been dealt with yet.
+  bool frames_under_way() const noexcept {
+    return replies != 0 || carrying || counted < wanted ||
+           (first != nullptr && last->way != Way::link);
+  }
+};
+
+// What epoch this process has opened, as an origin.
+struct AccessState {
+  bool fence_open = false;
+  bool odd_fence = false;
+  bool started = false;  // start, not complete
+  bool lock_all = false;
+  bool lock_all_assumed = false;
+  std::uint32_t locks = 0;  // by lock(), not lock_all()
+  bool beside = false;      // the newest of them began beside locks of any window
+};
+
+class OriginPeers {
+ public:
+  OriginPeer& peer(Rank rank) noexcept { return peers_[rank]; }
+  const OriginPeer& peer(Rank rank) const noexcept { return peers_[rank]; }
+  std::vector<OriginPeer>& peers() noexcept { return peers_; }
+  AccessState& access() noexcept { return access_; }
+  const AccessState& access() const noexcept { return access_; }
+  Carrier& carrier() const noexcept { return carrier_; }
+  Rank rank_of(const OriginPeer& peer) const noexcept {
+    return static_cast<Rank>(&peer - peers_.data());
+  }
+
+  Moment moment(OriginPeer& peer);
+  // Whether an access by loads and stores is permitted now, which is all that it takes. Without the lock.
+  bool open_for_stores(const OriginPeer& peer) const noexcept {
+    return peer.lock >= OriginPeer::Lock::held ||
+           (peer.lock == OriginPeer::Lock::none && !access_.lock_all && !peer.in_access &&
+            access_.fence_open);
+  }
+  bool passive(const OriginPeer& peer) const noexcept {
+    return peer.lock != OriginPeer::Lock::none || access_.lock_all;
+  }
+
+  // Whether one of the locks that are open may wait while another is held.
+  bool several_locks() const noexcept {
+    return access_.lock_all || access_.locks > 1 || access_.beside;
+  }
+  // Asks for the target's lock, which has been begun, if nothing has asked for it yet.
+  void ask(OriginPeer& peer) { (void)permitted(peer); }
+
+  // What calls wait for.
+  bool all_locally_complete() const noexcept;
+  bool all_remotely_complete() const noexcept;
+
+ protected:
+  OriginPeers(std::uint32_t ranks, Carrier& carrier) : carrier_(carrier), peers_(ranks) {}
+  ~OriginPeers() = default;
+
+  // Whether an operation may reach the target now. Asks for the lock when it is the first to need it.
+  bool permitted(OriginPeer& peer);
+
+  Carrier& carrier_;
+  std::vector<OriginPeer> peers_;
+  AccessState access_;
+
+ private:
+  template <class>
+  friend struct lfc::Insight;  // lfc-look
+};
+
+}  // namespace lfc::rma

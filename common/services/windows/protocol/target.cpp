@@ -1,0 +1,244 @@
+#include "services/windows/protocol/target.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace lfc::rma {
+
+namespace {
+
+// The runs at the beginning of a fragment's payload, or the one piece of a whole operation. False: a lie.
+bool read_runs(WindowHead& head, std::span<const std::byte>& rest, std::vector<Run>& runs) {
+  if (head.runs == 0) {
+    runs.assign(1, {static_cast<std::int64_t>(head.offset), head.bytes, 0, 1});
+    head.offset = 0;
+    return head.bytes != 0;
+  }
+  if (head.runs > rest.size() / sizeof(Run)) return false;
+  runs.resize(head.runs);
+  std::memcpy(runs.data(), rest.data(), sizeof(Run) * head.runs);
+  rest = rest.subspan(sizeof(Run) * head.runs);
+  std::uint64_t total = 0;
+  for (const Run& run : runs) {
+    std::uint64_t bytes = 0;
+    if (run.length == 0 || run.repeat == 0 ||
+        __builtin_mul_overflow(run.length, run.repeat, &bytes) ||
+        __builtin_add_overflow(total, bytes, &total))
+      return false;
+  }
+  return total == head.bytes;
+}
+
+}  // namespace
+
+Target::Target(std::uint32_t ranks, ExposedMemory& memory, Carrier& carrier)
+    : memory_(memory), carrier_(carrier), peers_(ranks) {}
+
+Verdict Target::serve(Rank from, WindowHead head, std::span<const std::byte> rest) {
+  if (!read_runs(head, rest, runs_)) return Verdict::malformed;
+  std::int64_t base = 0;
+  std::byte* const memory = memory_.resolve(runs_, base);
+  switch (static_cast<WindowKind>(head.kind)) {
+    case WindowKind::put: {
+      if (rest.size() != head.bytes) return Verdict::malformed;
+      Cursor to(runs_, 0, 1, base);
+      if (memory != nullptr) scatter(to, memory, rest.data(), head.bytes);
+      return count(from, head, memory == nullptr ? WindowStatus::range : WindowStatus::ok);
+    }
+    case WindowKind::get:
+      if (!rest.empty()) return Verdict::malformed;
+      carrier_.reply(from, head, runs_, {});
+      return Verdict::hold;
+    case WindowKind::compare_swap: return serve_swap(from, head, rest, memory, base);
+    default: return serve_accumulate(from, head, rest, memory, base);
+  }
+}
+
+Verdict Target::serve_swap(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+                           std::byte* memory, std::int64_t base) {
+  if (head.bytes > 8 || rest.size() != 2 * head.bytes || runs_.size() != 1 || runs_[0].repeat != 1)
+    return Verdict::malformed;
+  std::array<std::byte, 8> old{};
+  if (memory != nullptr)
+    compare_and_swap(memory + (base + runs_[0].offset), rest.data(), rest.data() + head.bytes,
+                     old.data(), head.bytes, {memory_.control().elements, memory_.hold(1)});
+  answer_result(from, head, memory == nullptr ? WindowStatus::range : WindowStatus::ok,
+                {old.data(), head.bytes});
+  return Verdict::hold;
+}
+
+// Accumulate and fetch.
+Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+                                 std::byte* memory, std::int64_t base) {
+  const Accumulation what{static_cast<Accumulate>(head.operation),
+                          static_cast<Element>(head.element)};
+  if (!is_valid(what.operation, what.element) || head.bytes % size_of(what.element) != 0)
+    return Verdict::malformed;
+  // Also without operands: what one frame asks for is what one frame could carry.
+  if (head.bytes > carrier_.frame_bytes()) return Verdict::malformed;
+  const bool operands = what.operation != Accumulate::no_op;
+  if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
+  const WindowStatus status = memory == nullptr ? WindowStatus::range : WindowStatus::ok;
+  const bool fetches = static_cast<WindowKind>(head.kind) == WindowKind::fetch;
+  if (!fetches) {
+    if (memory != nullptr)
+      combine(what, memory, base, operands ? rest.data() : nullptr, nullptr, head.bytes);
+    return count(from, head, status);
+  }
+  std::array<std::byte, sizeof WindowAck::result> few{};
+  const bool small = head.bytes <= few.size();
+  std::vector<std::byte> many(small ? 0 : head.bytes);
+  std::byte* const old = small ? few.data() : many.data();
+  if (memory != nullptr)
+    combine(what, memory, base, operands ? rest.data() : nullptr, old, head.bytes);
+  if (small && head.offset == 0 && (head.flags & kWhole) != 0) {
+    answer_result(from, head, status, {old, head.bytes});
+  } else {
+    if (small) many.assign(old, old + head.bytes);
+    carrier_.reply(from, head, {}, std::move(many));
+  }
+  return Verdict::hold;
+}
+
+// What the runs cover.
+void Target::combine(Accumulation what, std::byte* memory, std::int64_t base,
+                     const std::byte* operands, std::byte* old, std::uint64_t bytes) {
+  const std::uint64_t count = bytes / size_of(what.element);
+  const ElementGuard guard{memory_.control().elements, memory_.hold(count)};
+  if (runs_.size() == 1 && runs_[0].repeat == 1) {
+    lfc::accumulate(what, memory + (base + runs_[0].offset), operands, old, count, guard);
+    return;
+  }
+  Cursor to(runs_, 0, 1, base);
+  lfc::accumulate(what, to, memory, operands, old, bytes, guard);
+}
+
+void Target::answer_result(Rank from, const WindowHead& head, WindowStatus status,
+                           std::span<const std::byte> bytes) {
+  WindowAck ack{};
+  ack.kind = static_cast<std::uint8_t>(AckKind::result);
+  ack.status = static_cast<std::uint8_t>(status);
+  ack.size = static_cast<std::uint16_t>(bytes.size());
+  ack.reply = head.reply;
+  std::memcpy(ack.result, bytes.data(), bytes.size());
+  carrier_.answer(from, ack);
+}
+
+// Says what has arrived from a member, and what went wrong with it.
+void Target::answer_counted(Rank from, AckKind kind) {
+  TargetPeer& peer = peers_[from];
+  WindowAck ack{};
+  ack.kind = static_cast<std::uint8_t>(kind);
+  ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
+  ack.count = peer.received;
+  carrier_.answer(from, ack);
+}
+
+// --- Counting ---
+
+Verdict Target::count(Rank from, const WindowHead& head, WindowStatus status) {
+  TargetPeer& peer = peers_[from];
+  ++peer.received;
+  if ((head.flags & kInFence) != 0) ++fence_received_[(head.flags & kOddFence) != 0 ? 1 : 0];
+  if (status != WindowStatus::ok) peer.ack_status = status;
+  if ((head.flags & kUnlock) != 0) return end_lock(from, head);
+  if ((head.flags & kComplete) != 0) {
+    if (end_access(from, head) == Verdict::malformed) return Verdict::malformed;
+  } else if (!pending_completes_.empty()) {
+    check_completes(from);
+  }
+  // One answer for all that arrives in a pass: the last of them keeps its buffer until then. What
+  // went wrong is always told.
+  const bool answered = (head.flags & kWantAck) != 0 || status != WindowStatus::ok;
+  const bool first = answered && !peer.ack_due;
+  if (first) {
+    peer.ack_due = true;
+    acks_due_.push_back(from);
+    carrier_.wake();
+  }
+  unlock_if_due(from);
+  return first ? Verdict::hold : Verdict::release;
+}
+
+Verdict Target::end_access(Rank from, const WindowHead& head) {
+  pending_completes_.push_back({from, head.count});
+  if (pending_completes_.size() > 4 * peers_.size()) return Verdict::malformed;
+  check_completes(from);
+  return Verdict::release;
+}
+
+// unlock_if_due() answers.
+Verdict Target::end_lock(Rank from, const WindowHead& head) {
+  TargetPeer& peer = peers_[from];
+  if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
+  peer.unlock_pending = true;
+  peer.unlock_count = head.count;
+  unlock_if_due(from);
+  return Verdict::hold;
+}
+
+// Frees the lock that a member held when all has arrived, and says so.
+void Target::unlock_if_due(Rank from) {
+  TargetPeer& peer = peers_[from];
+  if (!peer.unlock_pending || peer.received < peer.unlock_count) return;
+  peer.unlock_pending = peer.holds = false;
+  TicketLock& lock = memory_.control().lock;
+  peer.holds_past ? lock.leave_past() : lock.leave(peer.holds_exclusive);
+  answer_counted(from, AckKind::unlocked);
+  grant_locks();
+}
+
+// A member's access epoch has ended here when all that it sent in it has arrived.
+void Target::check_completes(Rank from) {
+  TargetPeer& peer = peers_[from];
+  std::erase_if(pending_completes_, [&](const PendingComplete& item) {
+    if (item.rank != from || peer.received < item.count) return false;
+    ++peer.completes;
+    return true;
+  });
+}
+
+void Target::work() {
+  for (const Rank from : std::exchange(acks_due_, {})) {
+    peers_[from].ack_due = false;
+    answer_counted(from, AckKind::counted);
+  }
+  grant_locks();
+}
+
+// --- Locks of members that do not map them ---
+
+Verdict Target::on_lock(Rank from, const WindowHead& head) {
+  // A member has one lock of a window at a time; many are a hostile one's.
+  const bool exclusive = (head.flags & kExclusive) != 0, past = (head.flags & kPast) != 0;
+  if (tickets_.size() >= peers_.size() || (exclusive && past)) return Verdict::malformed;
+  tickets_.push_back({from, past ? 0 : memory_.control().lock.draw(), exclusive, past});
+  grant_locks();
+  return Verdict::release;
+}
+
+void Target::grant_locks() {
+  TicketLock& lock = memory_.control().lock;
+  bool granted = true;
+  while (granted) {  // a reader that enters lets the next one in
+    granted = false;
+    for (std::size_t i = 0; i < tickets_.size(); ++i) {
+      const Ticket ticket = tickets_[i];
+      if (!(ticket.past ? lock.enter_past(false) : lock.enter(ticket.ticket, ticket.exclusive)))
+        continue;
+      tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
+      peers_[ticket.rank].holds = true;
+      peers_[ticket.rank].holds_exclusive = ticket.exclusive;
+      peers_[ticket.rank].holds_past = ticket.past;
+      carrier_.signal(ticket.rank, head_of(WindowKind::granted, 0));
+      granted = true;
+      break;
+    }
+  }
+  // Someone who maps it may give it free without telling.
+  if (!tickets_.empty()) carrier_.wake();
+}
+
+}  // namespace lfc::rma

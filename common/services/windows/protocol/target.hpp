@@ -1,0 +1,105 @@
+// Target: the half of a window's protocol that serves other members' frames, in the control program: operations, their
+// counting, the ends of access epochs, and the lock for members that do not map it.
+//
+//   Verdict verdict = target.serve(from, head, rest);     // put, accumulate, get, fetch, compare_swap
+//   if (target.work()) carrier.wake();                    // once a pass: answers, grants
+//
+// Threads: the caller serialises. Every field of a frame may be a lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "look/records.hpp"
+#include "services/windows/protocol/carrier.hpp"
+#include "services/windows/protocol/exposed_memory.hpp"
+#include "wire/verdict.hpp"
+
+namespace lfc::rma {
+
+// What a target knows of one origin.
+struct TargetPeer {
+  std::uint64_t received = 0;  // put and accumulate fragments
+  std::uint32_t completes = 0, completes_used = 0;
+  bool ack_due = false;
+  bool holds = false;  // the lock, which we took for it
+  bool holds_exclusive = false;
+  bool holds_past = false;
+  bool unlock_pending = false;  // until `unlock_count` fragments have arrived
+  std::uint64_t unlock_count = 0;
+  WindowStatus ack_status = WindowStatus::ok;
+};
+
+class Target {
+ public:
+  Target(std::uint32_t ranks, ExposedMemory& memory, Carrier& carrier);
+
+  TargetPeer& peer(Rank rank) noexcept { return peers_[rank]; }
+
+  Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
+  Verdict on_lock(Rank from, const WindowHead& head);
+  // The member's lock ends with the count-th of its fragments.
+  Verdict end_lock(Rank from, const WindowHead& head);
+  // And its access epoch.
+  Verdict end_access(Rank from, const WindowHead& head);
+  // Answers what has arrived in this pass, grants what locks it can.
+  void work();
+
+  // --- Exposure ---
+
+  // Our own access epoch towards ourselves has ended.
+  void completed(Rank self) noexcept { ++peers_[self].completes; }
+  void expect_complete(Rank from) noexcept { ++peers_[from].completes_used; }
+  bool has_completed(Rank from) const noexcept {
+    return static_cast<std::int32_t>(peers_[from].completes - peers_[from].completes_used) >= 0;
+  }
+  // Fragments of a fence epoch: so many more are to come in all; whether they have.
+  void expect_in_fence(bool odd, std::uint32_t count) noexcept {
+    fence_expected_[odd ? 1 : 0] += count;
+  }
+  bool all_in_fence(bool odd) const noexcept {
+    return fence_received_[odd ? 1 : 0] == fence_expected_[odd ? 1 : 0];
+  }
+
+ private:
+  template <class>
+  friend struct lfc::Insight;  // lfc-look
+  struct PendingComplete {
+    Rank rank;
+    std::uint64_t count;
+  };
+  struct Ticket {
+    Rank rank;
+    std::uint32_t ticket;
+    bool exclusive;
+    bool past;  // has no ticket
+  };
+
+  Verdict serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+                           std::byte* memory, std::int64_t base);
+  void combine(Accumulation what, std::byte* memory, std::int64_t base, const std::byte* operands,
+               std::byte* old, std::uint64_t bytes);
+  Verdict serve_swap(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+                     std::byte* memory, std::int64_t base);
+  Verdict count(Rank from, const WindowHead& head, WindowStatus status);
+  void answer_result(Rank from, const WindowHead& head, WindowStatus status,
+                     std::span<const std::byte> bytes);
+  void answer_counted(Rank from, AckKind kind);
+  void unlock_if_due(Rank from);
+  void check_completes(Rank from);
+  void grant_locks();
+
+  ExposedMemory& memory_;
+  Carrier& carrier_;
+  std::vector<TargetPeer> peers_;
+  std::vector<Run> runs_;  // of the frame that is being served
+  std::uint32_t fence_received_[2] = {0, 0};
+  std::uint32_t fence_expected_[2] = {0, 0};
+  std::vector<PendingComplete> pending_completes_;
+  std::vector<Ticket> tickets_;
+  std::vector<Rank> acks_due_;
+};
+
+}  // namespace lfc::rma

@@ -1,0 +1,116 @@
+// WindowService: the service that serves all windows of the process. It alone holds the engine's ports, and takes its
+// lock.
+//
+//   WindowService windows(ni.services(), ni.remote(), ni.host(), host);     // one for each process
+//   std::unique_ptr<Window> window = windows.create(std::move(shape));
+//   while (...) windows.serve_host();                       // now and then, while something is deferred
+//
+// The target's part of every operation runs in the NI; the origin's runs in the calls, and in the NI where something
+// had to wait (for a lock, a post, a credit). What the frames mean is the protocol's, protocol.hpp; README.md beside
+// this file has the frames, the states and why nothing waits in a circle.
+//
+// Threads: any, when the NI has threads. The state is under the NI's lock; nothing waits but the
+// calls that say so, and each of them gives up with `lost` when a member of the window is lost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "base/name_table.hpp"
+#include "base/spares.hpp"
+#include "engine/host_port.hpp"
+#include "engine/memory_port.hpp"
+#include "engine/service_port.hpp"
+#include "services/windows/protocol/lock_order.hpp"
+#include "services/windows/store_order.hpp"
+#include "services/windows/window.hpp"
+
+namespace lfc {
+
+// What a component gives: how to let everything else of the process go on, and whom to tell.
+struct WindowHost {
+  void (*progress)() = nullptr;                                    // one pass; may yield
+  void (*finished)(void* request, WindowStatus status) = nullptr;  // of r... operations
+};
+
+class WindowService final : public Service {
+ public:
+  WindowService(ServicePort& port, MemoryPort& memory, HostPort& engine, const WindowHost& host);
+  ~WindowService() override;
+  WindowService(const WindowService&) = delete;
+  WindowService& operator=(const WindowService&) = delete;
+
+  const WindowHost& host() const noexcept { return host_; }
+  // Of all windows.
+  Operations& operations() noexcept { return operations_; }
+  LockOrder& lock_order() noexcept { return lock_order_; }
+  // Throws std::bad_alloc.
+  std::unique_ptr<Window> create(WindowShape shape);
+  // To be called now and then while r... operations or windows with deferred ones exist: tells the
+  // host what has finished, starts what the NI cannot start alone. The number of events.
+  int serve_host();
+
+  // Service
+  Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_lost(PeerId peer) override;
+  bool work() override;
+
+ private:
+  friend class Window;
+  friend class EngineCarrier;
+  friend class EpochCalls;
+  struct ReplyMessage;
+  struct Fragment;
+  struct Signal;
+  struct Native;
+
+  template <class Call>
+  decltype(auto) locked(Call call) {
+    const ServicePort::Access access(port_);
+    return call();
+  }
+
+  // Of windows' lives.
+  void enter(Window& window);
+  void leave(Window& window) noexcept;
+  void learn_link(WindowRoute& route, Reach& reach);
+  // The host changes its elements without their lock; only the host looks.
+  void settle_later(Window& window) { singles_.push_back(&window); }
+
+  // For their carriers.
+  bool send(const Window& window, rma::Rank to, const Slice* slices, int count);
+  void signal(Window& window, PeerId to, const WindowHead& head);
+  void answer(PeerId to, const WindowAck& ack);
+  void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
+             std::vector<std::byte> values);
+  void wake(Window& window);
+  bool copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept;
+  // Without the lock; the operation is counted already.
+  void start_native(const Window& window, const WindowRoute& route, const WindowCall& call);
+
+  Verdict accept_head(PeerId peer, std::span<const std::byte> payload);
+  Verdict accept_ack(PeerId peer, std::span<const std::byte> payload);
+  Verdict accept_reply(PeerId peer, std::span<const std::byte> payload);
+  void continue_reply(ReplyMessage& message);
+
+  ServicePort& port_;
+  MemoryPort& memory_;
+  HostPort& engine_;
+  const WindowHost host_;
+  const std::size_t frame_bytes_;  // the largest payload that we send
+  Operations operations_;
+  LockOrder lock_order_;
+  StoreOrder store_order_;
+  NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
+  Spares<ReplyMessage> spare_replies_;
+  Spares<Fragment> spare_fragments_;
+  Spares<Native> spare_natives_;
+  std::vector<Window*> working_;  // with acks or tickets to see to
+  std::vector<Window*> singles_;
+};
+
+}  // namespace lfc

@@ -1,0 +1,85 @@
+/* Persistent requests on channels: Open MPI's part of it (common/services/channels/README.md has the argument).
+ *
+ * persistent_channels.c           the calls of the PML and the arrivals of its messages that LFC looks at first; how
+ * the two sides
+ *                      of a channel find each other
+ * persistent_requests.c  persistent requests: ob1's own, of which start, free and cancel are ours
+ *
+ *   lfc_persistent_install();     at init_query: two calls of the PML are ours
+ *   lfc_persistent_remove();      at the end
+ *
+ * Only over ob1, in programs with one thread. The first persistent receive that could have a channel makes the rest
+ * ours; programs without have no other instruction in their way.
+ */
+#ifndef LFC_PERSISTENT_CHANNELS_H
+#define LFC_PERSISTENT_CHANNELS_H
+
+#include "coll_lfc.h"
+
+#include "ompi/mca/pml/pml.h"
+
+/* The words of coll_lfc_persistent. */
+enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
+
+/* The two sides of a channel, one for each key of a sender. */
+struct lfc_persistent_sender {
+  struct lfc_persistent_sender* next;
+  ompi_communicator_t* comm;
+  uint64_t comm_key;
+  int destination, tag;
+  uint32_t peer;
+  uint32_t wish;    /* the last one told the receiver */
+  uint32_t channel; /* 0: none */
+};
+
+enum lfc_persistent_kind { LFC_PERSISTENT_SEND, LFC_PERSISTENT_RECEIVE, LFC_PERSISTENT_OTHER };
+
+/* A persistent request. */
+struct lfc_persistent {
+  struct lfc_persistent *next, **link; /* of all; what points to it */
+  ompi_request_t* request;
+  enum lfc_persistent_kind kind;
+  ompi_request_start_fn_t start; /* ob1's */
+  ompi_request_free_fn_t release;
+  ompi_request_cancel_fn_t cancel;
+  ompi_communicator_t* comm;
+  void* address;
+  size_t bytes;
+  int peer, tag;     /* as the program says; may be any */
+  uint32_t lfc_peer; /* of a receive */
+  struct lfc_persistent_sender* sender;
+  lfc_channel_receive* receive;
+};
+
+/* --- persistent_channels.c --- */
+
+bool lfc_persistent_install(bool threads);
+void lfc_persistent_remove(void);
+extern mca_pml_base_module_t lfc_persistent_below; /* the PML's own calls */
+/* The LFC peer with this rank, if it may have channels with us; else LFC_NO_PEER. */
+uint32_t lfc_persistent_peer(ompi_communicator_t* comm, int rank);
+struct lfc_persistent_sender* lfc_persistent_sender_of(ompi_communicator_t* comm, int destination,
+                                                       int tag);
+/* From now on receives and arrivals are looked at. False: ob1 is not as it should be. */
+bool lfc_persistent_watch(void);
+bool lfc_persistent_send(const struct lfc_persistent_sender* sender, const void* data, size_t size);
+/* Tells the sender that there is a channel for its messages. */
+void lfc_persistent_offer(void* request, uint32_t channel);
+
+/* --- persistent_requests.c --- */
+
+/* From now on they are waited for by looking at what LFC brings first. */
+void lfc_persistent_requests_watch(void);
+void lfc_persistent_requests_close(void);
+int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
+                              int destination, int tag, mca_pml_base_send_mode_t mode,
+                              ompi_communicator_t* comm, ompi_request_t** request);
+int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                              int tag, ompi_communicator_t* comm, ompi_request_t** request);
+int lfc_persistent_start(size_t count, ompi_request_t** requests);
+/* What lfc_channel_host asks of requests. */
+void lfc_persistent_post(void* request);
+enum lfc_channel_outcome lfc_persistent_outcome(void* request);
+void lfc_persistent_done(void* request, const void* bytes, size_t size);
+
+#endif

@@ -1,0 +1,295 @@
+/* Persistent requests on channels: ob1's own requests, which ob1 does not see started while a channel serves them. */
+#include "persistent_channels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/pml/base/pml_base_request.h"
+
+#if LFC_HAS_CHANNELS
+
+/* Of longer messages the matching is no longer what costs. */
+enum { kLongest = 4096 };
+
+/* How often LFC alone is driven for a request before all of Open MPI is, which may give up the processor; and one in so
+ * many waits begins with the latter, so that nothing else waits for ever. */
+enum { kLooks = 32, kUsual = 16 };
+
+static struct {
+  struct lfc_persistent* all;
+  ompi_request_fns_t below; /* how requests are waited for; empty: as usual */
+  unsigned waits;
+} own_requests;
+
+static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status);
+static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses);
+
+void lfc_persistent_requests_watch(void) {
+  own_requests.below = ompi_request_functions;
+  ompi_request_functions.req_wait = wait_for_one;
+  ompi_request_functions.req_wait_all = wait_for_all;
+}
+
+void lfc_persistent_requests_close(void) {
+  if (own_requests.below.req_wait != NULL) ompi_request_functions = own_requests.below;
+  while (own_requests.all != NULL) {
+    struct lfc_persistent* next = own_requests.all->next;
+    free(own_requests.all);
+    own_requests.all = next;
+  }
+  memset(&own_requests, 0, sizeof own_requests);
+}
+
+static bool is_ours(const ompi_request_t* request) {
+  return request->req_start == lfc_persistent_start;
+}
+
+/* Nobody calls back when a persistent request of the program completes: the room for what he would be told is ours. */
+static struct lfc_persistent* of(const ompi_request_t* request) {
+  return request->req_complete_cb_data;
+}
+
+/* --- What ob1 is asked --- */
+
+static int release(ompi_request_t** request);
+static int cancel(ompi_request_t* request, int flag);
+
+static void take_over(struct lfc_persistent* persistent, ompi_request_t* request) {
+  persistent->request = request;
+  persistent->start = request->req_start;
+  persistent->release = request->req_free;
+  persistent->cancel = request->req_cancel;
+  request->req_start = lfc_persistent_start;
+  request->req_free = release;
+  request->req_cancel = cancel;
+  request->req_complete_cb_data = persistent;
+}
+
+/* ob1 uses its requests again. */
+static void give_back(struct lfc_persistent* persistent) {
+  persistent->request->req_start = persistent->start;
+  persistent->request->req_free = persistent->release;
+  persistent->request->req_cancel = persistent->cancel;
+  persistent->request->req_complete_cb_data = NULL;
+}
+
+/* ob1 takes another request where it is not done with the last message of this one. */
+static int start_below(struct lfc_persistent* persistent, ompi_request_t** request) {
+  ompi_request_t* const before = *request;
+  const int status = persistent->start(1, request);
+  if (*request != before) {
+    give_back(persistent);
+    take_over(persistent, *request);
+  }
+  return status;
+}
+
+/* Whoever waits for it waits on. */
+void lfc_persistent_post(void* request) {
+  struct lfc_persistent* persistent = request;
+  ompi_request_t* own = persistent->request;
+  volatile void* const waiting = own->req_complete;
+  const bool active = own->req_state == OMPI_REQUEST_ACTIVE;
+  own->req_state = OMPI_REQUEST_INACTIVE;
+  (void)start_below(persistent, &own);
+  if (!active || waiting == REQUEST_PENDING || waiting == REQUEST_COMPLETED) return;
+  const bool complete = REQUEST_COMPLETE(own);
+  own->req_complete = waiting;
+  if (complete) (void)ompi_request_complete(own, true);
+}
+
+enum lfc_channel_outcome lfc_persistent_outcome(void* request) {
+  const ompi_request_t* own = ((const struct lfc_persistent*)request)->request;
+  if (!REQUEST_COMPLETE(own)) return LFC_CHANNEL_PENDING;
+  return own->req_status._cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
+}
+
+/* --- What the program asks --- */
+
+/* A waiter that is asleep, which another thread could be, or one that waits for any of several has left its mark. */
+static void complete(ompi_request_t* request, int source, int tag, size_t bytes) {
+  request->req_status.MPI_SOURCE = source;
+  request->req_status.MPI_TAG = tag;
+  request->req_status.MPI_ERROR = MPI_SUCCESS;
+  request->req_status._ucount = bytes;
+  request->req_status._cancelled = false;
+  if (request->req_complete == REQUEST_PENDING && request->req_complete_cb == NULL)
+    request->req_complete = REQUEST_COMPLETED;
+  else
+    (void)ompi_request_complete(request, true);
+}
+
+static void activate(ompi_request_t* request) {
+  request->req_state = OMPI_REQUEST_ACTIVE;
+  request->req_complete = REQUEST_PENDING;
+  request->req_status._cancelled = false;
+}
+
+/* Of a request that waits, or that is being started and finds its message there. */
+void lfc_persistent_done(void* request, const void* bytes, size_t size) {
+  const struct lfc_persistent* persistent = request;
+  if (size != 0) memcpy(persistent->address, bytes, size);
+  if (persistent->request->req_state != OMPI_REQUEST_ACTIVE) activate(persistent->request);
+  complete(persistent->request, persistent->peer, persistent->tag, size);
+}
+
+static int start_one(ompi_request_t** request) {
+  ompi_request_t* const own = *request;
+  if (!is_ours(own)) return lfc_persistent_below.pml_start(1, request);
+  struct lfc_persistent* const persistent = of(own);
+  const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
+                    ((const mca_pml_base_request_t*)own)->req_pml_complete;
+  if (persistent->kind == LFC_PERSISTENT_SEND) {
+    if (!idle || persistent->sender->channel == 0 ||
+        !lfc_persistent_send(persistent->sender, persistent->address, persistent->bytes))
+      return start_below(persistent, request);
+    activate(own);
+    complete(own, ompi_comm_rank(persistent->comm), persistent->tag, persistent->bytes);
+    return OMPI_SUCCESS;
+  }
+  if (persistent->kind == LFC_PERSISTENT_OTHER || !idle) {
+    lfc_channels_other(lfc_communicator_index(persistent->comm), persistent->peer, persistent->tag);
+    return start_below(persistent, request);
+  }
+  if (lfc_channel_start(persistent->receive)) activate(own);
+  return OMPI_SUCCESS;
+}
+
+int lfc_persistent_start(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML) continue;
+    const int status = start_one(&requests[i]);
+    if (status != OMPI_SUCCESS) return status;
+  }
+  return OMPI_SUCCESS;
+}
+
+static void drive(const ompi_request_t* request, int* looks) {
+  while (!REQUEST_COMPLETE(request) && (*looks)-- > 0) lfc_channels_progress();
+}
+
+/* Of whose end nothing needs to be told. */
+static bool is_done(const ompi_request_t* request) {
+  return REQUEST_COMPLETE(request) && request->req_state == OMPI_REQUEST_ACTIVE &&
+         request->req_status.MPI_ERROR == MPI_SUCCESS;
+}
+
+static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
+  ompi_request_t* const own = *request;
+  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
+  if (is_ours(own)) drive(own, &looks);
+  if (status != MPI_STATUS_IGNORE || !is_ours(own) || !is_done(own))
+    return own_requests.below.req_wait(request, status);
+  own->req_state = OMPI_REQUEST_INACTIVE;
+  return OMPI_SUCCESS;
+}
+
+static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
+  bool all_done = statuses == MPI_STATUSES_IGNORE;
+  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
+  for (size_t i = 0; all_done && i < count; ++i) {
+    all_done = is_ours(requests[i]);
+    if (all_done) drive(requests[i], &looks);
+    all_done = all_done && is_done(requests[i]);
+  }
+  if (!all_done) return own_requests.below.req_wait_all(count, requests, statuses);
+  for (size_t i = 0; i < count; ++i) requests[i]->req_state = OMPI_REQUEST_INACTIVE;
+  return OMPI_SUCCESS;
+}
+
+static void forget(struct lfc_persistent* persistent) {
+  *persistent->link = persistent->next;
+  if (persistent->next != NULL) persistent->next->link = persistent->link;
+  free(persistent);
+}
+
+static int release(ompi_request_t** request) {
+  struct lfc_persistent* const persistent = of(*request);
+  if (persistent->receive != NULL) {
+    lfc_channel_yield(persistent->receive);
+    lfc_channel_drop(persistent->receive);
+  }
+  const ompi_request_free_fn_t below = persistent->release;
+  give_back(persistent);
+  forget(persistent);
+  return below(request);
+}
+
+static int cancel(ompi_request_t* request, int flag) {
+  const struct lfc_persistent* const persistent = of(request);
+  if (persistent->receive != NULL) lfc_channel_yield(persistent->receive);
+  return persistent->cancel == NULL ? OMPI_SUCCESS : persistent->cancel(request, flag);
+}
+
+/* NULL: no memory; ob1 keeps the request. */
+static struct lfc_persistent* made(enum lfc_persistent_kind kind, ompi_communicator_t* comm,
+                                   int peer, int tag) {
+  struct lfc_persistent* persistent = calloc(1, sizeof *persistent);
+  if (persistent == NULL) return NULL;
+  persistent->kind = kind;
+  persistent->comm = comm;
+  persistent->peer = peer;
+  persistent->tag = tag;
+  persistent->lfc_peer = LFC_NO_PEER;
+  persistent->next = own_requests.all;
+  if (persistent->next != NULL) persistent->next->link = &persistent->next;
+  persistent->link = &own_requests.all;
+  own_requests.all = persistent;
+  return persistent;
+}
+
+/* Whether it lies in one piece; where, and how long it is. */
+static bool in_one_piece(const void* buffer, size_t count, const ompi_datatype_t* type,
+                         struct lfc_persistent* persistent) {
+  persistent->address = (char*)(uintptr_t)buffer + type->super.true_lb;
+  if (!opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count)) return false;
+  size_t each = 0;
+  if (opal_datatype_type_size(&type->super, &each) != OPAL_SUCCESS) return false;
+  persistent->bytes = count * each;
+  return true;
+}
+
+int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
+                              int destination, int tag, mca_pml_base_send_mode_t mode,
+                              ompi_communicator_t* comm, ompi_request_t** request) {
+  const int status = lfc_persistent_below.pml_isend_init(buffer, count, type, destination, tag,
+                                                         mode, comm, request);
+  if (status != OMPI_SUCCESS || tag < 0 ||
+      (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
+      lfc_persistent_peer(comm, destination) == LFC_NO_PEER)
+    return status;
+  struct lfc_persistent* persistent = made(LFC_PERSISTENT_SEND, comm, destination, tag);
+  if (persistent == NULL) return status;
+  if (!in_one_piece(buffer, count, type, persistent) || persistent->bytes > kLongest ||
+      (persistent->sender = lfc_persistent_sender_of(comm, destination, tag)) == NULL)
+    forget(persistent);
+  else
+    take_over(persistent, *request);
+  return status;
+}
+
+int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                              int tag, ompi_communicator_t* comm, ompi_request_t** request) {
+  const int status =
+      lfc_persistent_below.pml_irecv_init(buffer, count, type, source, tag, comm, request);
+  if (status != OMPI_SUCCESS || tag < MPI_ANY_TAG || source < MPI_ANY_SOURCE) return status;
+  const uint32_t peer = source >= 0 && tag >= 0 ? lfc_persistent_peer(comm, source) : LFC_NO_PEER;
+  const bool exact = peer != LFC_NO_PEER && lfc_persistent_watch();
+  struct lfc_persistent* persistent =
+      made(exact ? LFC_PERSISTENT_RECEIVE : LFC_PERSISTENT_OTHER, comm, source, tag);
+  if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* nobody would see it started */
+  persistent->lfc_peer = peer;
+  if (exact) {
+    const struct lfc_channel_name name = {lfc_communicator_index(comm), source, tag};
+    const bool direct = in_one_piece(buffer, count, type, persistent);
+    persistent->receive = lfc_channel_expect(&name, persistent->bytes, direct, persistent);
+    if (persistent->receive == NULL) {
+      forget(persistent);
+      return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+  }
+  take_over(persistent, *request);
+  return status;
+}
+
+#endif

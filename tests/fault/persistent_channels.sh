@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Persistent requests go through channels when they are asked to, and only where that is permitted: what each rank says
+# of it at its end.
+. "$(dirname "${BASH_SOURCE[0]}")/job.bash"
+
+of_channels() { # of_channels RANK KEY: what it counted; nothing where it has no channels
+  sed -n "s/^lfc-channels rank=$1 .*\\b$2=\\([0-9]*\\).*/\\1/p" "$output"
+}
+
+said=(--mca btl lfc --mca coll_lfc_stats 1)
+bind=("${said[@]}" --mca coll_lfc_persistent bind)
+run_job 100 2 "${bind[@]}" mpi_persistent_channels
+job_is_ok "random programs on channels"
+for rank in 0 1; do
+  (($(of_channels "$rank" sent) > 1000)) || fail "rank $rank sent next to nothing on channels"
+  (($(of_channels "$rank" here) > 1000)) || fail "the requests of rank $rank took next to nothing from channels"
+  (($(of_channels "$rank" given) > 100)) || fail "ob1 was given next to nothing at rank $rank"
+  (($(of_channels "$rank" here) + $(of_channels "$rank" given) == $(of_channels $((1 - rank)) sent))) ||
+    fail "rank $rank received another number of messages than were sent to it"
+done
+run_job 100 2 "${said[@]}" mpi_persistent_channels --programs 2
+job_is_ok "the same without"
+[[ -z $(of_channels 0 sent) ]] || fail "there are channels that nobody asked for"
+run_job 100 2 "${bind[@]}" mpi_threads
+job_is_ok "several threads"
+[[ -z $(of_channels 0 sent) ]] || fail "there are channels in a program with several threads"
+run_job 100 2 "${bind[@]}" --mca btl_lfc_links loop,tcp mpi_persistent_channels --programs 2
+job_is_ok "the same over tcp"
+[[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel over tcp"
+# Messages by vader and frames of channels would overtake each other.
+run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_persistent bind \
+  --mca btl lfc,vader,self --mca osc neon mpi_persistent_channels --window --programs 8
+job_is_ok "the same over another BTL, among processes whose windows are LFC's"
+[[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel beside messages of another BTL"
+nothing_left
+echo ok
