@@ -173,14 +173,14 @@ components=$tree/build/default/components
 if [[ -f $components/mca_btl_lfc.so ]]; then
   expect 0 '^btl lfc: [0-9]+ parameters' scripts/checks/parameters "$components"
   wrong_page() { # wrong_page PATTERN SED-SCRIPT: with btl lfc's page changed so, the check complains
-    cp btl_lfc/README.md before
-    sed -i "$2" btl_lfc/README.md
+    cp btl_lfc/PARAMETERS.md before
+    sed -i "$2" btl_lfc/PARAMETERS.md
     expect 1 "$1" scripts/checks/parameters "$components"
-    mv before btl_lfc/README.md
+    mv before btl_lfc/PARAMETERS.md
   }
-  wrong_page '^btl_lfc_links is not in btl_lfc/README.md' 's/btl_lfc_links/btl_lfc link s/g'
-  wrong_page '^btl_lfc_nothing is in btl_lfc/README.md, but it is no parameter' '$a btl_lfc_nothing'
-  wrong_page '^btl_lfc_rail_timeout: its default is [0-9]+, but btl_lfc/README.md says 7' 's/^\(| `btl_lfc_rail_timeout` | \)[^|]*/\17 /'
+  wrong_page '^btl_lfc_links is not in btl_lfc/PARAMETERS.md' 's/btl_lfc_links/btl_lfc link s/g'
+  wrong_page '^btl_lfc_nothing is in btl_lfc/PARAMETERS.md, but it is no parameter' '$a btl_lfc_nothing'
+  wrong_page '^btl_lfc_rail_timeout: its default is [0-9]+, but btl_lfc/PARAMETERS.md says 7' 's/^\(| `btl_lfc_rail_timeout` | \)[^|]*/\17 /'
 fi
 
 long() { printf 'int long_one(int x) {\n'; printf '  x += %d;\n' {1..61}; printf '  return x;\n}\n'; }
