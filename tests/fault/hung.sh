@@ -35,7 +35,7 @@ shm=(--mca btl_lfc_links "loop,shm")
 
 # shellcheck disable=SC2317  # each is called by its name
 {
-  hangs_receive() { explains receive 2 'ranks 0 and 1 wait inside MPI for what nobody has sent: a send or a receive is missing in the program'; }
+  hangs_receive() { explains receive 2 'ranks 0 and 1 wait inside MPI for a message that no rank has sent: a send or a receive is missing in the program'; }
   hangs_credit() {
     explains credit 2 "rank 0 waits for a credit of rank 1( \(.* wait\))?; rank 1 $asleep.*" "${shm[@]}" --mca btl_lfc_policy single \
       --mca btl_lfc_initial_window 4 --mca btl_lfc_max_window 4
@@ -56,7 +56,10 @@ shm=(--mca btl_lfc_links "loop,shm")
     explains thread 2 "rank 0 waits for LFC in rank 1 to answer .*; rank 1 $asleep, and LFC has no thread there \(policy single\)" \
       --mca btl_lfc_links "loop,tcp" --mca btl_lfc_policy single
   }
-  hangs_collective() { explains collective 3 "ranks 0 and 1 wait for rank 2 to call the allreduce or barrier .*; rank 2 $asleep"; }
+  hangs_collective() {
+    explains collective 3 "ranks 0 and 1 wait for rank 2 to call the allreduce or barrier .*; rank 2 $asleep"
+    grep -qE '^  communicator .*, kind allreduce or barrier, ' "$scratch/seen" || fail "the collective is not named: $(cat "$scratch/seen")"
+  }
   hangs_buffer() { explains buffer 2 "rank 0 waits for rank 1 to fill the buffer announced to it with tag 7; rank 1 $asleep"; }
   hangs_ordered() { explains ordered 3 "ranks 0 and 1 wait for rank 2 to take ordered broadcasts, of which it has taken [0-9]+; rank 2 $asleep"; }
 }

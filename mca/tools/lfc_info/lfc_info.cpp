@@ -39,16 +39,18 @@ using lfc::row;
 constexpr const char* kHelp =
     "lfc-info [--ranks N]: what LFC would do on this node; no job is started\n"
     "\n"
-    "  --ranks N    the policy for N ranks of a job on this node (shown anyway: 1 to twice the "
+    "  --ranks N     policy for N ranks of a job on this node (default: 1 to twice the "
     "processors)\n"
-    "  --parameters all parameters: name, default, what is accepted, what it is for\n"
-    "  --version    LFC's version; build, an id of liblfc's contents; and layout, which is the "
-    "same\n"
-    "               on all nodes whose ranks can connect to each other\n"
+    "  --parameters  all parameters: name, default, accepted values, meaning\n"
+    "  --version     LFC's version; build, an id of liblfc's contents; and layout, which must be "
+    "the\n"
+    "                same on all nodes whose ranks connect to each other\n"
     "\n"
-    "Parameters count as in a job: those of Open MPI's openmpi-mca-params-override.conf, of the\n"
-    "environment (OMPI_MCA_btl_lfc_...), of ~/.openmpi/mca-params.conf and of Open MPI's\n"
-    "openmpi-mca-params.conf, in this order.\n";
+    "Parameters count as in a job. The first of these that sets a parameter wins: Open MPI's\n"
+    "openmpi-mca-params-override.conf, the environment (OMPI_MCA_btl_lfc_...),\n"
+    "~/.openmpi/mca-params.conf, Open MPI's openmpi-mca-params.conf.\n"
+    "\n"
+    "Exit status: 0: success; 2: invalid argument.\n";
 
 std::string first_line_of(const char* file) {
   std::string line;

@@ -15,37 +15,36 @@
 namespace {
 
 constexpr const char* kHelp =
-    "lfc-look PID ... | --job [NUMBER]: what ranks that use LFC are doing, and who holds up the "
+    "lfc-look PID ... | --job [NUMBER]: what ranks that use LFC do, and which rank holds up the "
     "job\n"
     "\n"
     "  PID ...         the ranks that are these processes\n"
     "  --job           all ranks on this node, job by job\n"
-    "  --job NUMBER    those of one job\n"
-    "  --verdict       only the verdict: who waits for what, and whose turn it is\n"
-    "  --wait SECONDS  how long to watch whether something moves (0.3)\n"
+    "  --job NUMBER    the ranks of one job\n"
+    "  --verdict       only the verdict: which rank waits for what, and which rank has to act\n"
+    "  --wait SECONDS  how long to watch for progress (default: 0.3)\n"
     "  --version       LFC's version\n"
     "\n"
-    "Nothing is stopped, and no debugger is needed: the ranks may be running, hung or stopped. It "
-    "reads their\n"
-    "memory, which the job's user may, and root; where kernel.yama.ptrace_scope is 1 or more, "
-    "perhaps only root.\n"
-    "The verdict regards all ranks of a job on this node; those on other nodes are seen by "
-    "lfc-look there.\n"
+    "The ranks may be running, hung or stopped. Nothing is stopped, and no debugger is needed.\n"
+    "lfc-look reads the memory of the ranks, which the job's user and root may do; if the "
+    "kernel's\n"
+    "kernel.yama.ptrace_scope is 1 or more, perhaps only root. The verdict covers the ranks of a "
+    "job\n"
+    "on this node; lfc-look on another node covers the ranks there.\n"
     "\n"
-    "Of each rank it prints what it does; LFC's counters; of each peer that it has talked to the "
-    "link, credits\n"
-    "(messages that it may send), window (how many the peer may), owed (credits to be returned) "
-    "and what waits;\n"
-    "windows, collectives, announced buffers and ordered broadcasts; connections with bytes on the "
-    "way. The\n"
-    "verdict says in sentences what holds up whom: \"rank 3 waits for a credit of rank 5; rank 5 "
-    "has not called\n"
-    "MPI for 12 s: it computes\". The page 'When a program hangs' (docs of LFC) has an example of "
-    "each kind.\n"
+    "For each rank it prints what the rank does; LFC's counters; each peer with its transport,\n"
+    "credits (messages that the rank may send), window (messages that the peer may send), owed\n"
+    "(credits to be returned) and waiting messages; windows, collectives, announced buffers and\n"
+    "ordered broadcasts; connections with bytes on the way.\n"
     "\n"
-    "Exit status: 0; 1 when no rank was seen; 2 for a wrong word.\n";
+    "The verdict says in sentences which rank holds up which: \"rank 3 waits for a credit of rank "
+    "5;\n"
+    "rank 5 has not called MPI for 12 s: it computes\". LFC's page 'When a program hangs' has an\n"
+    "example of each kind.\n"
+    "\n"
+    "Exit status: 0: success; 1: no rank was seen; 2: invalid argument.\n";
 
-// Where nothing was seen, that many processes that may not be seen are told.
+// If no rank was seen, at most so many processes that may not be read are reported.
 constexpr std::size_t kMostRefusals = 3;
 
 struct Wish {

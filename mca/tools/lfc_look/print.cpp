@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lfc/collective_call.h"
 #include "verdict.hpp"
 
 namespace look {
@@ -40,7 +41,7 @@ void print_engine(const Rank& rank, const Row& ni) {
   text += number(ni, "masks", "masks") +
           number(ni, "host_queue", "messages received for the rank") +
           (ni["left_over"] != 0 ? ", something is left to be tried again" : "") +
-          (ni["used"] == 0 ? ", nobody has talked yet" : "");
+          (ni["used"] == 0 ? ", no communication yet" : "");
   line("engine", text);
   std::string counters;
   bool counts = false;
@@ -77,13 +78,18 @@ std::string in_words(const Row::Value& value) {
   return value.number < kAddresses ? std::to_string(value.number) : hexadecimal;
 }
 
-// What no function here knows better: all that is not 0. Routes only say who the others are.
+// Rows that have no function of their own: all values that are not 0. Rows of routes are left out, because they only name
+// the other members.
 void print_other(const Row& row) {
   if (row.kind == "window_route" || row.kind == "neon_route") return;
+  const bool has_collective = row.kind == "communicator" && row["operation"] != 0;
   std::string text;
-  for (const Row::Value& value : row.values)
-    if (value.number != 0 || !value.text.empty())
-      text += (text.empty() ? "" : ", ") + value.name + " " + in_words(value);
+  for (const Row::Value& value : row.values) {
+    const bool is_kind = has_collective && value.name == "kind";
+    if (is_kind || value.number != 0 || !value.text.empty())
+      text += (text.empty() ? "" : ", ") + value.name + " " +
+              (is_kind ? lfc_coll_name(value.number) : in_words(value));
+  }
   const bool of_member = row.kind == "window_target" || row.kind == "window_origin";
   if (!text.empty())
     line((row.kind + (of_member ? " " + std::to_string(row.index) : "")).c_str(), text);

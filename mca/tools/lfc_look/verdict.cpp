@@ -160,7 +160,7 @@ class Sentences {
     if (!inside.empty()) {
       lines_.push_back(
           names(inside) + (inside.size() == 1 ? " waits" : " wait") +
-          " inside MPI for what nobody has sent" +
+          " inside MPI for a message that no rank has sent" +
           (inside.size() == job_.size() ? ": a send or a receive is missing in the program" : ""));
     }
     tell_alike(outside);
@@ -179,7 +179,7 @@ std::string doing(const Rank& rank) {
   if (rank.state == 'T') return halt_of(rank) + since + " (by a signal; SIGCONT lets it go on)";
   if (rank.state == 't') return halt_of(rank) + since;
   if (is_halted(rank)) return halt_of(rank);
-  if (rank.polled) return "waits inside MPI for what nobody has sent";
+  if (rank.polled) return "waits inside MPI for a message that no rank has sent";
   std::string text = "has not called MPI";
   if (!rank.silent) {
     text += " while it was watched (" + seconds(rank.looked) + ")";

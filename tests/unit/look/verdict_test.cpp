@@ -66,7 +66,8 @@ TEST_CASE("verdict: a stopped rank whose own operation is under way is told firs
   const Row asked = peer(0, {{"outstanding", 1}});
   const std::string stopped = "rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)";
   const Rank halted = away(rank(1, {asked}), 1, 'T');
-  check({rank(0), halted}, {stopped, "rank 0 waits inside MPI for what nobody has sent"});
+  check({rank(0), halted},
+        {stopped, "rank 0 waits inside MPI for a message that no rank has sent"});
   // Other ranks wait for something else, or have begun something outside MPI.
   const Row elsewhere = peer(3, {{"waiting", 1}});
   CHECK(verdict({rank(0, {elsewhere}), halted, away(rank(3))})[0] == stopped);
@@ -82,8 +83,8 @@ TEST_CASE("verdict: a rank that was stopped inside MPI, and one that has ended t
         std::pair('t', "is held by a debugger"), std::pair('Z', "has ended")}) {
     Rank halted = rank(1, {peer(0, {{"waiting", 1}})});
     halted.state = state;
-    check({rank(0), halted},
-          {std::string("rank 1 ") + halt, "rank 0 waits inside MPI for what nobody has sent"});
+    check({rank(0), halted}, {std::string("rank 1 ") + halt,
+                              "rank 0 waits inside MPI for a message that no rank has sent"});
   }
 }
 TEST_CASE("verdict: ranks that are stopped together are told together") {
@@ -94,7 +95,7 @@ TEST_CASE("verdict: what a stopped rank has begun is not what it waits for") {
   const Row full = peer(0, {{"waiting", 1}, {"credits", 3}, {"to_retry", 1}});
   const Job job{rank(0), away(rank(1, {full}), 1, 'T')};
   check(job, {"rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)",
-              "rank 0 waits inside MPI for what nobody has sent"});
+              "rank 0 waits inside MPI for a message that no rank has sent"});
 }
 TEST_CASE("verdict: nobody serves a rank that has no thread") {
   const Job job{rank(0, {peer(1, {{"outstanding", 2}})}), away(rank(1, {}, kSingle))};
@@ -132,20 +133,22 @@ TEST_CASE("verdict: a circle ends") {
               "closes the circle"});
 }
 TEST_CASE("verdict: nobody owes anything") {
-  check({rank(0), rank(1), rank(2)}, {"ranks 0 to 2 wait inside MPI for what nobody has sent: a "
-                                      "send or a receive is missing in the program"});
+  check({rank(0), rank(1), rank(2)},
+        {"ranks 0 to 2 wait inside MPI for a message that no rank has sent: a "
+         "send or a receive is missing in the program"});
 }
 TEST_CASE("verdict: a rank that is busy with something else than MPI") {
   Rank other = away(rank(2), 12, 'R');
-  check({rank(0), rank(1), other}, {"ranks 0 and 1 wait inside MPI for what nobody has sent",
-                                    "rank 2 has not called MPI for 12 s: it computes"});
+  check({rank(0), rank(1), other},
+        {"ranks 0 and 1 wait inside MPI for a message that no rank has sent",
+         "rank 2 has not called MPI for 12 s: it computes"});
   other.silent.reset();
   CHECK(doing(other) == "has not called MPI while it was watched (0.3 s): it computes");
 }
 TEST_CASE("verdict: who is waited for is inside MPI, and waits for nobody") {
   check({rank(0, {peer(1, {{"outstanding", 1}})}), rank(1)},
         {"rank 0 waits for LFC in rank 1 to answer 1 put, get or atomic operation; rank 1 waits "
-         "inside MPI for what nobody has sent"});
+         "inside MPI for a message that no rank has sent"});
 }
 TEST_CASE("verdict: a rank elsewhere") {
   check({rank(0, {peer(7, {{"waiting", 1}})})}, {"rank 0 waits for a credit of rank 7; rank 7 is "
@@ -184,7 +187,7 @@ TEST_CASE("verdict: a lock that another rank holds") {
       {rank(0, with(window(0), wants)), away(rank(1, with(window(1), holds))), rank(2, window(2))},
       {"rank 0 waits for the lock of a window at rank 2, which rank 1 holds; rank 1" +
            std::string(kAsleep),
-       "rank 2 waits inside MPI for what nobody has sent"});
+       "rank 2 waits inside MPI for a message that no rank has sent"});
 }
 TEST_CASE("verdict: a lock that was asked for in a frame, and who holds another one") {
   const Row wants{"window_target", {{"lock", 2}, {"waiting", 4096}}, 500, 2};
