@@ -23,6 +23,48 @@ printf '#pragma once\ninline std::string bad() { return {}; }\n' >common/bad.hpp
 expect 1 '^common/bad.hpp does not compile alone' scripts/checks/headers build
 rm common/bad.hpp
 
+# Each kind of hit, in a comment, a page or a text.
+rm scripts/checks/words.table
+expect 0 ' 0 counts differ' scripts/checks/words --update
+unwanted() { # unwanted AREA KIND FILE LINE: with LINE at the end of FILE the check finds a hit more than is permitted
+  cp "$3" before
+  printf '%s\n' "$4" >>"$3"
+  expect 1 "^$1: [0-9]+ hits of $2, more than the" scripts/checks/words
+  expect 1 "^$1: [0-9]+ hits of $2, more than the" scripts/checks/words --update # raises nothing
+  expect 0 "^$3:[0-9]+: $2: " scripts/checks/words --list "$1" "$2"
+  mv before "$3"
+}
+echo '# A page' | tee README.md >common/README.md
+unwanted common what common/good.cpp '// It sends of what has come.'
+unwanted common who common/good.cpp '/* Who has waited sends a frame. */'
+unwanted common speech common/good.cpp 'int x;  // the link says how many'
+unwanted common body common/good.cpp '// Nobody waits.'
+unwanted common fragment common/good.cpp '// Of the links that of the peer.'
+unwanted common private common/good.cpp '// A cable has broken.'
+unwanted texts speech common/good.cpp 'auto text = "the peer has told nothing";'
+unwanted user_pages private README.md 'The host runs.'
+unwanted developer_pages what common/README.md '| here | what the link sends |'
+printf '// Returns what it has read. The page says so. What does it read? `nobody` is a name.\n' >>common/good.cpp
+expect 0 ' 0 counts differ' scripts/checks/words
+sed -i 's/^\(common .*\)0$/\13/' scripts/checks/words.table
+expect 1 '^common: 0 hits of private, less than 3: lower the ceiling' scripts/checks/words
+expect 0 ' 0 counts differ' scripts/checks/words --update
+sed -i '$d' common/good.cpp
+rm README.md common/README.md
+
+message() { # message STATUS PATTERN TEXT: the hook for commit messages
+  printf '%b' "$3" >message
+  expect "$1" "$2" scripts/hooks/commit-msg message
+}
+message 0 '' 'coll, btl: let ranks start in any order\n\nBecause it failed.\n# A comment of git, longer than a line of a body may be, which is no part of the text.\n'
+message 0 '' 'Merge branch x\n'
+message 0 '' "area: text\n\nhttps://$(printf 'x%.0s' {1..80})\n"
+message 1 "is not 'area: text'" 'Collectives start in any order\n'
+message 1 "is not 'area: text'" ''
+message 1 'has 78 columns' "area: $(printf 'x%.0s' {1..72})\n"
+message 1 'below the subject is not empty' 'area: text\nmore\n'
+message 1 '83 columns, more than 72' "area: text\n\nword $(printf 'x%.0s' {1..78})\n"
+
 if command -v clang-format-14 >/dev/null; then
   expect 0 '' scripts/format --check
   printf 'int   x=1;\n' >common/bad.cpp
