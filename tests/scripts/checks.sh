@@ -172,6 +172,8 @@ mistake layers 'common/engine/ni.cpp includes mpi.h' common/engine/ni.cpp '#incl
 mistake layers 'common/engine/ni.cpp includes opal_config.h' common/engine/ni.cpp '#include "opal_config.h"'
 mistake layers 'services/ordered/.*includes common/services/windows' common/services/ordered/ordered_broadcast.cpp '#include "services/windows/window_service.hpp"'
 mistake layers 'which does not exist' common/wire/frame.cpp '#include "wire/nothing.hpp"'
+mistake layers 'frame.cpp includes ../engine/ni.hpp, which has a part that' common/wire/frame.cpp '#include "../engine/ni.hpp"'
+mistake layers 'common/wire/frame.cpp includes common/engine/ni.hpp' common/wire/frame.cpp '#include"engine/ni.hpp"'
 # What a row permits to one file, and one file to a row, it permits to no other.
 mistake layers 'common/engine/ni.cpp includes common/link/tcp/tcp_link.hpp' common/engine/ni.cpp '#include "link/tcp/tcp_link.hpp"'
 mistake layers 'lfc_look.cpp includes common/lfc/lfc.h: mca/tools/lfc_look/ may not' mca/tools/lfc_look/lfc_look.cpp '#include "lfc/lfc.h"'
@@ -186,6 +188,10 @@ mistake pages 'README.md:.* there is no test rma/nothing' README.md '*Held by* `
 mistake pages 'README.md:.* leads nowhere' README.md '[a page](common/NOTHING.md)'
 mistake pages 'README.md:.* has no heading for #nothing' README.md '[a page](CONTRIBUTING.md#nothing)'
 mistake pages 'README.md:.* columns, more than 120' README.md "$(printf 'word %.0s' {1..30})"
+for path in build/default/nothing/at_all build/default/ordered/ordered_replicated build/defaults/bin; do
+  mistake pages "README.md:.* no build makes $path" README.md "\`$path\`"
+  mistake pages "frame.cpp:.* no build makes $path" common/wire/frame.cpp "// See $path."
+done
 mistake pages 'has no such_function' README.md '`btl_lfc/send.c:such_function`'
 mistake pages 'there is no tests/unit/nothing_test.cpp' common/wire/frame.cpp '// Held by tests/unit/nothing_test.cpp.'
 mistake pages 'no file is named nothing_test.cpp' common/wire/frame.cpp '// Held by nothing_test.cpp.'
@@ -193,6 +199,11 @@ mistake pages 'cites what is not in the tree' common/wire/frame.cpp '// Source: 
 program=tests/rma/p$RANDOM.c # a name that stands nowhere, not even here
 echo 'int main(void) { return 0; }' >$program
 expect 1 "$program: no test runs rma_" scripts/checks/pages
+mistake pages "$program: no test runs rma_" tests/fault/flood.sh "# Like $(basename $program .c)."
+mistake pages "$program: no test runs rma_" tests/suite.table "# Like rma_$(basename $program .c)."
+echo "rma_$(basename $program .c)" >>tests/fault/flood.sh
+expect 0 ' 0 complaints' scripts/checks/pages
+cp "$tree/tests/fault/flood.sh" tests/fault
 rm $program
 echo true >btl_lfc/dead_test.sh
 expect 1 'btl_lfc/dead_test.sh is named as a test' scripts/checks/pages
