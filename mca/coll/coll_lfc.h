@@ -52,9 +52,11 @@ extern lfc_coll_component mca_coll_lfc_component;
                       each(neighbor_alltoallw_init)
 
 struct lfc_coll_below {
+/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name */
 #define LFC_COLL_MEMBERS(call)                                      \
   __typeof__(((mca_coll_base_comm_coll_t*)NULL)->coll_##call) call; \
   mca_coll_base_module_t* call##_module;
+  /* NOLINTEND(bugprone-macro-parentheses) */
   LFC_COLL_BELOW(LFC_COLL_MEMBERS)
   LFC_COLL_BELOW_PERSISTENT(LFC_COLL_MEMBERS)
 #undef LFC_COLL_MEMBERS

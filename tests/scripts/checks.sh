@@ -13,10 +13,15 @@ mkdir -p "$scratch"/{common,build,components}
 cd "$scratch"
 printf '#pragma once\n#include <string>\ninline int length(const std::string& s) { return static_cast<int>(s.size()); }\n' >common/good.hpp
 printf '#include "good.hpp"\nint use();\nint use() { return length("x"); }\n' >common/good.cpp
-cat >build/compile_commands.json <<J
-[{"directory": "$scratch/build", "command": "g++ -std=c++20 -fno-gnu-unique -I$scratch/common -o good.o -c $scratch/common/good.cpp",
-  "file": "$scratch/common/good.cpp"}]
-J
+commands() { # commands FILE...: the commands of a build that compiles them
+  local file entries=()
+  for file; do
+    entries+=("{\"directory\": \"$scratch/build\", \"file\": \"$scratch/$file\", \"command\":
+      \"$([[ $file == *.c ]] && echo gcc || echo g++ -std=c++20 -fno-gnu-unique) -I$scratch/common -o x.o -c $scratch/$file\"}")
+  done
+  (IFS=, && echo "[${entries[*]}]") >build/compile_commands.json
+}
+commands common/good.cpp
 
 expect 0 '^1 headers, 0 do not' scripts/checks/headers build
 printf '#pragma once\ninline std::string bad() { return {}; }\n' >common/bad.hpp
@@ -85,10 +90,17 @@ if command -v clang-tidy >/dev/null; then
   for folder in mca btl_lfc osc_neon; do # no folder is left out
     mkdir -p "$folder/below"
     mv common/good.cpp "$folder/below/bad.cpp"
+    commands "$folder/below/bad.cpp"
     expect 1 "$folder/below/bad.cpp:.*bugprone-use-after-move" scripts/checks/tidy build
     mv "$folder/below/bad.cpp" common/good.cpp
+    printf 'int f(int x) {\n  if (x) return sizeof("a" + 1);\n  return 0;\n}\n' >"$folder/below/bad.c"
+    commands "$folder/below/bad.c"
+    expect 1 "$folder/below/bad.c:.*bugprone-sizeof-expression" scripts/checks/tidy build
+    mv "$folder/below/bad.c" "$folder/below/other.c"
+    expect 1 "^.$folder/below/other.c: the build leaves it out" scripts/checks/tidy build
     rm -r "$folder"
   done
+  commands common/good.cpp
 fi
 
 # Which files are new git knows, and not their times. In a folder of its own: below a clone others would take themselves for
@@ -130,8 +142,8 @@ for ((i = 0; i < 10; i++)); do commit --allow-empty -m "$i"; done
 expect 0 '^0 headers, 0 do not' scripts/checks/headers build --newest 9
 if command -v clang-tidy >/dev/null; then
   expect 0 '^0 file\(s\) clean: none was changed' scripts/checks/tidy --newest 9 build
-  printf '#include <memory>\nint f(std::unique_ptr<int> p) {\n  const auto q = std::move(p);\n  return *p;\n}\n' >common/bad.cpp
-  expect 1 'common/bad.cpp:.*bugprone-use-after-move' scripts/checks/tidy --newest 9 build
+  printf '#include <memory>\nint f(std::unique_ptr<int> p) {\n  const auto q = std::move(p);\n  return *p;\n}\n' >common/new.cpp
+  expect 1 'common/new.cpp:.*bugprone-use-after-move' scripts/checks/tidy --newest 9 build
 fi
 unset GIT_CEILING_DIRECTORIES
 cd "$scratch"
