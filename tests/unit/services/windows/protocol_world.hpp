@@ -77,7 +77,7 @@ class ProtocolWorld {
         std::memcpy(&head, frame.bytes.data(), sizeof head);
         const std::span<const std::byte> rest(frame.bytes);
         expect(to.on_head(frame.from, head, rest.subspan(sizeof head)) !=
-               Service::Verdict::malformed);
+               Verdict::malformed);
         break;
       }
       case FrameType::service_ack: {
@@ -86,7 +86,7 @@ class ProtocolWorld {
         if (ack.kind == static_cast<std::uint8_t>(AckKind::result)) {
           WindowOp* const op = operations_.find(ack.reply, frame.from);
           expect(op != nullptr && op->owner == &to.origin);
-          expect(op->owner->on_result(*op, ack, status_of(ack)) == Service::Verdict::release);
+          expect(op->owner->on_result(*op, ack, status_of(ack)) == Verdict::release);
         } else {
           to.origin.on_counted(to.origin.peer(frame.from), ack, status_of(ack));
         }
@@ -99,7 +99,7 @@ class ProtocolWorld {
         expect(op != nullptr && op->owner == &to.origin);
         const std::span<const std::byte> rest(frame.bytes);
         expect(op->owner->on_reply(*op, reply, rest.subspan(sizeof reply)) ==
-               Service::Verdict::release);
+               Verdict::release);
       }
     }
     if (frame.credit) give_credit(frame.from);
