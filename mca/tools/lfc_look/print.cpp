@@ -78,8 +78,8 @@ std::string in_words(const Row::Value& value) {
   return value.number < kAddresses ? std::to_string(value.number) : hexadecimal;
 }
 
-// Rows that have no function of their own: all values that are not 0. Rows of routes are left out, because they only name
-// the other members.
+// Prints a row that has no function of its own: all values that are not 0. Leaves out rows of routes, because they only
+// name the other members.
 void print_other(const Row& row) {
   if (row.kind == "window_route" || row.kind == "neon_route") return;
   const bool has_collective = row.kind == "communicator" && row["operation"] != 0;
