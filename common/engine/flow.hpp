@@ -1,4 +1,4 @@
-// Flow: flow control between this NI and one peer: the rule of credits (engine/credits.hpp) applied to frames. Whatever
+// Flow: flow control between this NI and one peer: the rule of credits (flow/credits.hpp) applied to frames. Whatever
 // way a frame takes, its departure, its arrival and the return of its receive buffer come through here.
 //
 //   Flow flow(theirs, ours);                                          // initial windows
@@ -10,7 +10,7 @@
 //   if (flow.release(budget, counters)) send_credit_frame();          // its receive buffer is free
 //
 // Nothing changes before a frame has left, so one that could not leave needs no undoing.
-// Held by tests/unit/engine/credits_test.cpp, which drives pairs of these by random schedules, and tests/sim.
+// Held by tests/unit/flow/credits_test.cpp, which drives pairs of these by random schedules, and tests/sim.
 // Threads: none of its own; the NI serialises.
 #pragma once
 
@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "base/limits.hpp"
-#include "engine/credits.hpp"
+#include "flow/credits.hpp"
 #include "stats/counters.hpp"
 #include "wire/frame.hpp"
 

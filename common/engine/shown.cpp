@@ -26,7 +26,7 @@ const look::Field Insight<Peer>::kFields[] = {
     number<void*>("ring", {offsetof(Peer, ring)}),
     number<std::uint32_t>("credits", {offsetof(Peer, flow.credits_.available_)}),
     number<std::uint32_t>("window", {offsetof(Peer, flow.window_.window_)}),
-    number<std::uint32_t>("owed", {offsetof(Peer, flow.window_.owed_)}),
+    number<std::uint32_t>("owed", {offsetof(Peer, flow.window_.owed_.count_)}),
     number<std::uint32_t>("promised", {offsetof(Peer, flow.window_.promised_)}),
     number<std::size_t>("waiting", {offsetof(Peer, waiting.size_)}),
     number<Waiting::Kind>("head", {offsetof(Peer, waiting.head_), offsetof(Waiting, kind)}),

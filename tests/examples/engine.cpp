@@ -1,5 +1,5 @@
-// Settings for the examples at the top of the headers in common/engine (scripts/checks/examples): what their variables
-// are. Nothing here is ever run.
+// Settings for the examples at the top of the headers in common/engine and common/flow (scripts/checks/examples): what
+// their variables are. Nothing here is ever run.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -7,7 +7,6 @@
 
 #include "engine/activity.hpp"
 #include "engine/config.hpp"
-#include "engine/credits.hpp"
 #include "engine/flow.hpp"
 #include "engine/host_call.hpp"
 #include "engine/host_port.hpp"
@@ -32,6 +31,7 @@
 #include "engine/turn.hpp"
 #include "engine/waiting.hpp"
 #include "engine/way_chooser.hpp"
+#include "flow/credits.hpp"
 
 namespace lfc {
 
@@ -42,7 +42,7 @@ void release(PeerId peer);
 
 void credits(const Address& peer, Meta meta, std::uint32_t initial, void (*transmit)(),
              void (*queue)(), std::uint32_t count, void (*send_credit_frame)(std::uint32_t)) {
-#include "common/engine/credits.hpp.example"
+#include "common/flow/credits.hpp.example"
 }
 
 void host_queue(PeerId peer, void* peer_context, std::uint8_t tag,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "flow/credits.hpp"
 #include "link/verbs/device.hpp"
 #include "link/verbs/door.hpp"
 #include "link/verbs/hello.hpp"
@@ -62,7 +63,7 @@ struct Connection {
   Handle<ibv_qp> pair;
   SendQueue queue;
   std::uint32_t credits = 0;  // frames that the peer can take
-  std::uint32_t owed = 0;     // to the peer
+  OwedCredits owed;           // to the peer
   std::uint32_t slot = 0;
   PeerId peer = kNoPeer;
   State state = State::setting_up;

@@ -79,8 +79,8 @@ SendStatus Frames::send(PeerId peer, Meta meta, const Slice* slices, int count) 
 }
 
 std::uint8_t Frames::collect(Connection& connection) noexcept {
-  const std::uint32_t count = std::min(connection.owed, 255u);
-  connection.owed -= count;
+  const std::uint32_t count = std::min(connection.owed.count(), 255u);
+  connection.owed.collect(count);
   return static_cast<std::uint8_t>(count);
 }
 
@@ -188,7 +188,8 @@ void Frames::on_receive(const ibv_wc& ended, std::uint32_t index) noexcept {
   if (!ok) broken = shared_.device->reason_of(ended.status);
   if (broken != nullptr) return connections_.break_off(*connection, broken);
   if (!counted || connection->state != State::open) return;
-  if (++connection->owed < limits::kVerbsWindow / 2 || std::exchange(connection->due, true)) return;
+  connection->owed.add(1);
+  if (!connection->owed.due(limits::kVerbsWindow) || std::exchange(connection->due, true)) return;
   due_.push_back(connection);
 }
 
@@ -232,7 +233,7 @@ void Frames::return_credits() noexcept {
   std::vector<Connection*> still;
   for (Connection* connection : due_) {
     connection->due = false;
-    if (connection->state != State::open || connection->owed < limits::kVerbsWindow / 2) continue;
+    if (connection->state != State::open || !connection->owed.due(limits::kVerbsWindow)) continue;
     if (send_note(*connection, kNote)) continue;
     if (connection->state != State::open) continue;
     connection->due = true;

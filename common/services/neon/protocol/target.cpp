@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "services/neon/protocol/origin.hpp"
 
@@ -217,7 +216,7 @@ Target::Record* Target::record(Rank from, std::uint32_t tag) {
 Target::Fate Target::judge(Peer& peer, const Record& each, const Header& header,
                            std::size_t size) const {
   const std::uint64_t cost = cost_of(header, size);
-  if (peer.held + peer.owed + cost > limits_.budget) return Fate::malformed;
+  if (peer.held + peer.owed.count() + cost > limits_.budget) return Fate::malformed;
   const auto ahead = static_cast<std::int32_t>(header.generation - each.announced);
   if (ahead == 0 && each.live != nullptr) return Fate::now;
   if (ahead > 0) return cost > 0 ? Fate::later : Fate::malformed;
@@ -355,16 +354,19 @@ bool Target::on_want(Rank from, const Header& header) {
 void Target::refund(Rank origin, std::uint32_t bytes) {
   if (bytes == 0) return;
   Peer& peer = peers_[origin];
-  peer.owed += bytes;
-  // Half of what is not parked: early enough that a busy origin does not run dry.
-  if (peer.owed < (limits_.budget - std::min(limits_.budget, peer.held)) / 2) return;
+  peer.owed.add(bytes);
+  // The window is the budget that is not parked; half of it is early enough that a busy origin does not run dry.
+  if (!peer.owed.due(limits_.budget - std::min(limits_.budget, peer.held))) return;
   Header header;
   header.kind = Kind::refund;
   outlet_.control(origin, header);
 }
 
 std::uint32_t Target::collect(Rank origin) noexcept {
-  return std::exchange(peers_[origin].owed, 0u);
+  OwedCredits& owed = peers_[origin].owed;
+  const std::uint32_t bytes = owed.count();
+  owed.collect(bytes);
+  return bytes;
 }
 
 // --- Notified access to the window at large ---

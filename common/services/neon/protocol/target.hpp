@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "flow/credits.hpp"
 #include "services/neon/protocol/carrier.hpp"
 #include "services/neon/protocol/frame.hpp"
 #include "services/neon/protocol/operation.hpp"
@@ -51,7 +52,7 @@ class Target {
 
   // Budget owed to the origin, for the next frame to it; put_back() if that did not go.
   std::uint32_t collect(Rank origin) noexcept;
-  void put_back(Rank origin, std::uint32_t bytes) noexcept { peers_[origin].owed += bytes; }
+  void put_back(Rank origin, std::uint32_t bytes) noexcept { peers_[origin].owed.add(bytes); }
 
   // Early data that no announcement has taken: (origin, tag, generation, frames).
   struct Early {
@@ -111,7 +112,7 @@ class Target {
     Fifo<Answer> answers;
     std::vector<Assembly> assemblies;
     std::uint32_t held = 0;  // budget that parked data takes
-    std::uint32_t owed = 0;  // budget to be given back
+    OwedCredits owed;        // budget to be given back, bytes
     bool lost = false;
   };
   // What became of a frame.

@@ -1,6 +1,6 @@
 // Credits and their application to frames (Flow): the conservation law, checked after every event of randomised
 // schedules.
-#include "engine/credits.hpp"
+#include "flow/credits.hpp"
 
 #include <array>
 #include <cstdint>

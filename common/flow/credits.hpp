@@ -1,9 +1,9 @@
 // Credits: flow control of one ordered pair of NIs, as two halves of a pure state machine.
 //
-// The sender holds one credit for each receive buffer that the receiver keeps for it. A data frame
-// takes a credit; the receiver owes it back once the buffer is free again, and returns what it
-// owes on every frame that goes the other way, or in a `credit` frame of its own when it owes half
-// a window. Control frames use no credit. So no buffer is ever overrun and nothing is dropped.
+// The sender holds one credit for each receive buffer that the receiver keeps for it. A data frame takes a credit. The
+// receiver owes it back once the buffer is free again. It returns the credits that it owes with every frame that goes
+// the other way, or in a `credit` frame of its own when it owes half a window. Control frames use no credit. So no
+// buffer is ever overrun and nothing is dropped.
 //
 //   SendCredits out{peer.identity().initial_window};
 //   if (out.available() == 0) queue(); else { transmit(); out.take(); }
@@ -14,14 +14,14 @@
 //   if (in.release()) send_credit_frame(in.owed());          // half a window owed
 //   in.collect(count);                                       // when a frame has left with them
 //
-// The NI applies it to its frames in one place, engine/flow.hpp.
+// The NI applies it to its frames in one place, engine/flow.hpp. The link verbs and NEON have credits of their own and
+// share the rule of half a window, OwedCredits.
 //
-// Invariant, checked after every event by tests/unit/engine/credits_test.cpp and tests/sim: for each
-// ordered pair, credits held + data frames in flight + buffers held + credits owed + credits in
-// flight back = window.
-// Growth is the receiver's alone: it owes more credits than it received frames. The sender never
-// knows its window. Source: LFC thesis 4.1, 8.2.1; window growth is ours.
-// Threads: none of its own; the NI serialises.
+// Invariant, checked after every event by tests/unit/flow/credits_test.cpp and tests/sim: for each ordered pair,
+// credits held + data frames in flight + buffers held + credits owed + credits in flight back = window.
+// Only the receiver enlarges the window: it owes more credits than it received frames. The sender never knows its
+// window. Source: LFC thesis 4.1, 8.2.1; window growth is ours.
+// Threads: none of its own; the caller serialises.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,31 @@ namespace lfc {
 // More credits than any window can have: a peer that returns them is broken or hostile.
 inline constexpr std::uint32_t kMaxCredits = 1u << 20;
 
+// OwedCredits: credits that a receiver has to return to one sender, in the caller's unit (buffers, or bytes in NEON).
+class OwedCredits {
+ public:
+  // How many are returned in a frame of their own: half a window, and at least one.
+  static constexpr std::uint32_t refresh(std::uint32_t window) noexcept {
+    return std::max(1u, window / 2);
+  }
+  void add(std::uint32_t count) noexcept { count_ += count; }
+  // A frame has left that returns so many. The reply that frees a buffer counts it before add() does.
+  void collect(std::uint32_t count) noexcept { count_ -= count; }
+  std::uint32_t count() const noexcept { return count_; }
+  bool due(std::uint32_t window) const noexcept { return count_ >= refresh(window); }
+
+ private:
+  template <class>
+  friend struct Insight;  // lfc-look
+  std::uint32_t count_ = 0;
+};
+
 class SendCredits {
  public:
   explicit SendCredits(std::uint32_t initial = 0) noexcept : available_(initial) {}
-  // For a frame that has left; there was one.
+  // Takes the credit of a frame that has left; there was one.
   void take() noexcept { --available_; }
-  // Credits that the peer returns. False, and nothing is added: no window has so many.
+  // Adds credits that the peer returns. False, and nothing is added: no window has so many.
   bool add(std::uint32_t count) noexcept {
     if (count > kMaxCredits || available_ > kMaxCredits - count) return false;
     available_ += count;
@@ -62,17 +81,17 @@ class ReceiveWindow {
     --promised_;
     return true;
   }
-  // A receive buffer of this peer is free again. True when half a window is owed and must be
-  // returned explicitly unless a frame goes that way at once.
+  // A receive buffer of this peer is free again. True: half a window is owed, and a frame of its own has to return it
+  // unless another frame goes that way at once.
   bool release() noexcept {
-    ++owed_;
+    owed_.add(1);
     until_growth_ -= until_growth_ != 0 ? 1 : 0;
     return due();
   }
-  bool due() const noexcept { return owed_ >= refresh(); }
+  bool due() const noexcept { return owed_.due(window_); }
   // A frame has left that returns so many of the credits owed.
   void collect(std::uint32_t count) noexcept {
-    owed_ -= count;
+    owed_.collect(count);
     promised_ += count;
   }
 
@@ -81,16 +100,16 @@ class ReceiveWindow {
   // Enlarges the window by `extra` buffers, which the caller has already provided.
   void grow(std::uint32_t extra) noexcept {
     window_ += extra;
-    owed_ += extra;
+    owed_.add(extra);
     until_growth_ = window_;
   }
   void stop_growing() noexcept { until_growth_ = ~0u; }
 
   std::uint32_t window() const noexcept { return window_; }
-  std::uint32_t owed() const noexcept { return owed_; }
+  std::uint32_t owed() const noexcept { return owed_.count(); }
   // Receive buffers in use.
-  std::uint32_t held() const noexcept { return window_ - owed_ - promised_; }
-  std::uint32_t refresh() const noexcept { return std::max(1u, window_ / 2); }
+  std::uint32_t held() const noexcept { return window_ - owed() - promised_; }
+  std::uint32_t refresh() const noexcept { return OwedCredits::refresh(window_); }
 
  private:
   template <class>
@@ -99,21 +118,21 @@ class ReceiveWindow {
   std::uint32_t until_growth_;  // buffers still to be released
   std::uint32_t promised_;      // credits at the peer, in its frames under way, or on the way back
   std::uint32_t window_;
-  std::uint32_t owed_ = 0;
+  OwedCredits owed_;
 };
 
-// What one NI has promised to all its peers together, kept under a cap.
+// WindowBudget: the sum of the windows that one NI has promised to its peers, kept under a cap.
 class WindowBudget {
  public:
   WindowBudget(std::uint32_t maximum_window, std::uint64_t cap) noexcept
       : maximum_window_(maximum_window), cap_(cap) {}
 
-  // A new peer gets its initial window unconditionally: without it, it could never talk.
+  // A new peer gets its initial window unconditionally: without it, it could never send.
   void admit(std::uint32_t initial) noexcept { granted_ += initial; }
   void dismiss(std::uint32_t window) noexcept {
     granted_ -= std::min<std::uint64_t>(granted_, window);
   }
-  // How many buffers a window may grow by now: doubling, within the peer's maximum and the cap.
+  // Returns by how many buffers a window may grow now: it doubles, within the peer's maximum and the cap.
   std::uint32_t growth(std::uint32_t window) const noexcept {
     if (window >= maximum_window_ || granted_ >= cap_) return 0;
     const std::uint64_t room = std::min<std::uint64_t>(maximum_window_ - window, cap_ - granted_);
