@@ -152,7 +152,7 @@ bool in_guest() { return std::getenv("LFC_RDMA_SHARE") != nullptr; }
 
 }  // namespace
 
-TEST_CASE("verbs: one that dies before it answers is lost once, and one that computes is not",
+TEST_CASE("verbs: a process that ends before its reply is lost once, one that computes is not",
           "[verbs][device]") {
   if (!has_device()) return;
   Process dead(1, false);
@@ -169,7 +169,7 @@ TEST_CASE("verbs: one that dies before it answers is lost once, and one that com
   REQUIRE_FALSE(poll_until(*end, 1s, [&] { return end->broken.count(2) != 0; }));
 }
 
-TEST_CASE("verbs: one that does not answer is left to another link, and may come by itself later",
+TEST_CASE("verbs: a peer that does not reply is left to another link, and may connect later",
           "[verbs][device]") {
   if (!has_device()) return;
   // When the other one wants to talk, too: before it hears that it was asked, after that, or not at all.
@@ -202,8 +202,7 @@ TEST_CASE("verbs: one that does not answer is left to another link, and may come
   REQUIRE(other->broken.empty());
 }
 
-TEST_CASE("verbs: one that is killed is lost once when something is sent to it",
-          "[verbs][device]") {
+TEST_CASE("verbs: a killed peer is lost once when something is sent to it", "[verbs][device]") {
   if (!has_device()) return;
   Process other(1, true);
   Process living(2, true);
@@ -270,7 +269,7 @@ TEST_CASE("verbs: a port that is down is the reason, also if the device has give
   REQUIRE(why.ends_with(": the port is down"));
 }
 
-TEST_CASE("verbs: no receiver is ever found not ready, whoever floods whom", "[verbs][device]") {
+TEST_CASE("verbs: no receiver is ever found not ready in a flood", "[verbs][device]") {
   if (!has_device()) return;
   const long before = not_ready();
   std::vector<std::byte> blob;

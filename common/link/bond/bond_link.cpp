@@ -22,13 +22,13 @@ BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counte
       transfers_(rails_, sessions_, losses_, counters),
       connector_(*this, rails_, sessions_, losses_, transfers_, options_, sink),
       watch_(rails_, sessions_, losses_, frames_, options_),
-      errands_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
+      deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
 
 // Says goodbye to all; each rail then does what it can for what is still on its way.
 BondLink::~BondLink() {
   for (const auto& session : sessions_.all()) {
     if (session == nullptr || session->plain || session->state != Session::State::open) continue;
-    static_cast<void>(frames_.say_goodbye(*session));
+    static_cast<void>(frames_.send_goodbye(*session));
   }
 }
 
@@ -54,10 +54,10 @@ void BondLink::close(PeerId peer) noexcept {
   session->state = Session::State::closing;
   const bool hurry = session->chunks != 0;  // the caller takes its memory back now
   transfers_.abandon(*session);
-  const bool said = frames_.say_goodbye(*session);
+  const bool sent = frames_.send_goodbye(*session);
   if (hurry) {
     connector_.finish(*session, Session::State::over);
-  } else if (!said) {
+  } else if (!sent) {
     sessions_.stir(*session);
   }
 }
@@ -72,7 +72,7 @@ SendStatus BondLink::send(PeerId peer, Meta meta, const Slice* slices, int count
 
 int BondLink::poll() noexcept {
   int events = rails_.poll();
-  if (sessions_.restless()) events += errands_.attend();
+  if (sessions_.restless()) events += deferred_calls_.attend();
   if (transfers_.cancelled()) events += transfers_.complete_cancelled();
   if (rails_.polls() % kTimePeriod == 0) watch_.check();
   if (sessions_.to_bury()) sessions_.bury();

@@ -5,7 +5,7 @@
 //   numbered_frames.hpp  frames out, and delivery.hpp: frames in
 //   transfers.hpp        puts and gets in chunks
 //   losses.hpp           rails that are lost, and rail_watch.hpp: how silence is noticed
-//   errands.hpp          what is to be done outside of any rail's poll()
+//   deferred_calls.hpp          what is to be done outside of any rail's poll()
 // Calls from rails (frames, ends of chunks, broken connections) only note what is to be done where it
 // would mean to close a rail or give up a peer; the errands do it.
 #pragma once
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "link/bond/bond_link.hpp"
+#include "link/bond/deferred_calls.hpp"
 #include "link/bond/delivery.hpp"
-#include "link/bond/errands.hpp"
 #include "link/bond/rail_watch.hpp"
 
 namespace lfc::bond {
@@ -75,7 +75,7 @@ class BondLink final : public Bond {
   Transfers transfers_;
   Connector connector_;
   RailWatch watch_;
-  Errands errands_;
+  DeferredCalls deferred_calls_;
 };
 
 }  // namespace lfc::bond

@@ -31,7 +31,7 @@ struct Head {
 };
 static_assert(sizeof(Head) == 8);  // the payload behind it stays aligned to 8
 
-enum class NoteKind : std::uint8_t { arrived = 1, probe, answer, leave, goodbye };
+enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye };
 
 struct Note {
   NoteKind kind;

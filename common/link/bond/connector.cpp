@@ -53,7 +53,7 @@ Session& Connector::begin(const Address& address, PeerId peer) {
     }
   }
   for (const RailLeftOut& each : pairing.left_out)
-    if (choice_.is_news(each.ours, each.why)) losses_.tell_user(session, each.ours, each.why);
+    if (choice_.is_news(each.ours, each.why)) losses_.report_to_user(session, each.ours, each.why);
   return session;
 }
 
@@ -93,7 +93,7 @@ bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
   rail.state = RailState::State::lost;
   if (session.for_frames(i)) --session.live;
   why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
-  losses_.tell_user(session, i, why);
+  losses_.report_to_user(session, i, why);
   return false;
 }
 

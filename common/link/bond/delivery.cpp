@@ -31,12 +31,12 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
   }
 
   if (payload.size() >= limits::kBondSpread) ++session.rails[rail].received;
-  session.untold_bytes += payload.size();
+  session.bytes_since_ack += payload.size();
   Arrivals& arrivals = session.arrivals;
   switch (arrivals.judge(head.number)) {
     case Arrivals::Order::had:
       counters_.add(Counter::rail_duplicates);
-      frames_.tell(session, rail);
+      frames_.acknowledge(session, rail);
       return;
     case Arrivals::Order::early:
       if (!arrivals.keep(head.number, meta, payload))
@@ -52,9 +52,9 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
       }
       break;
   }
-  if (session.untold_bytes >= limits::kBondTellBytes ||
-      distance(session.told, arrivals.complete()) >= limits::kBondTellFrames)
-    frames_.tell(session, rail);
+  if (session.bytes_since_ack >= limits::kBondTellBytes ||
+      distance(session.acknowledged_to_peer, arrivals.complete()) >= limits::kBondTellFrames)
+    frames_.acknowledge(session, rail);
 }
 
 void Delivery::deliver(Session& session, Meta meta, std::span<const std::byte> payload) {
@@ -76,14 +76,14 @@ void Delivery::on_note(Session& session, std::uint8_t rail, const Note& note) {
   switch (note.kind) {
     case NoteKind::arrived: return state.arrive(note.value);
     case NoteKind::probe:
-      state.answer_due = note.value;
+      state.reply_due = note.value;
       if (state.usable() &&
-          frames_.send_note(session, rail, {NoteKind::answer, rail, 0, note.value}) ==
+          frames_.send_note(session, rail, {NoteKind::reply, rail, 0, note.value}) ==
               SendStatus::sent)
-        state.answer_due = 0;
-      if (state.answer_due != 0) sessions_.stir(session);
+        state.reply_due = 0;
+      if (state.reply_due != 0) sessions_.stir(session);
       return;
-    case NoteKind::answer:
+    case NoteKind::reply:
       if (distance(session.witnessed, note.value) > 0 && distance(note.value, session.round) >= 0)
         session.witnessed = note.value;
       return;

@@ -5,7 +5,7 @@
 //
 // Invariants: frames of a session are handed on in the order of their numbers, each once; a peer without a bond passes
 // unchanged (tests/unit/link/bond/bond_test.cpp). Only notes what would mean to close a rail or give up a peer: that is
-// an errand (errands.hpp). Threads: as the link's.
+// an errand (deferred_calls.hpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ void Losses::leave(Session& session, std::uint8_t rail) {
   if (session.lead == rail) session.lead = session.best_usable();
   if (session.state != Session::State::open || session.usable == 0) return;
   counters_.add(Counter::rails_lost);
-  tell_user(session, rail, state.why);
+  report_to_user(session, rail, state.why);
 }
 
 void Losses::peer_left(Session& session, std::uint8_t rail) {
@@ -51,7 +51,7 @@ void Losses::life(Session& session, std::uint8_t rail) noexcept {
   if (state.state == RailState::State::joining) session.came_up(rail);
 }
 
-void Losses::tell_user(const Session& session, std::uint8_t rail, std::string_view why) const {
+void Losses::report_to_user(const Session& session, std::uint8_t rail, std::string_view why) const {
   if (options_.notice == nullptr) return;
   const std::string rank = "rank " + std::to_string(session.address.identity().name.rank);
   const std::string node = node_name(session.address);

@@ -34,7 +34,7 @@ class Losses {
   void peer_left(Session& session, std::uint8_t rail);
   // A sign of life from the rail.
   void life(Session& session, std::uint8_t rail) noexcept;
-  void tell_user(const Session& session, std::uint8_t rail, std::string_view why) const;
+  void report_to_user(const Session& session, std::uint8_t rail, std::string_view why) const;
 
  private:
   Rails& rails_;

@@ -83,8 +83,8 @@ SendStatus NumberedFrames::transmit(Session& session, std::uint8_t rail, std::ui
   if (status != SendStatus::sent) return status;
   if (state.state != RailState::State::up) [[unlikely]]
     session.came_up(rail);
-  session.told = head.acknowledged;
-  session.untold_bytes = 0;
+  session.acknowledged_to_peer = head.acknowledged;
+  session.bytes_since_ack = 0;
   counters_.add(rail_bytes(rail), size);
   if (size >= limits::kBondSpread) {
     state.in_flight.push_back(static_cast<std::uint32_t>(size));
@@ -101,8 +101,8 @@ SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
   const SendStatus status = rails_[rail].link->send(session.id, {FrameType::rail}, slices, 2);
   if (status == SendStatus::broken) losses_.suspect(session, rail, "closed by the peer");
   if (status == SendStatus::sent) {
-    session.told = head.acknowledged;
-    session.untold_bytes = 0;
+    session.acknowledged_to_peer = head.acknowledged;
+    session.bytes_since_ack = 0;
   }
   return status;
 }
@@ -126,15 +126,15 @@ bool NumberedFrames::send_unsent(Session& session) noexcept {
   return true;
 }
 
-void NumberedFrames::tell(Session& session, std::uint8_t rail) noexcept {
+void NumberedFrames::acknowledge(Session& session, std::uint8_t rail) noexcept {
   const Note note{NoteKind::arrived, rail, 0, session.rails[rail].received};
-  session.tell_due =
+  session.ack_due =
       session.state != Session::State::over &&
       (!session.rails[rail].usable() || send_note(session, rail, note) != SendStatus::sent);
-  if (session.tell_due) sessions_.stir(session);
+  if (session.ack_due) sessions_.stir(session);
 }
 
-bool NumberedFrames::say_goodbye(Session& session) noexcept {
+bool NumberedFrames::send_goodbye(Session& session) noexcept {
   if (session.goodbye_sent) return true;
   session.goodbye_due = true;
   if (session.retained.unsent() != 0) return false;

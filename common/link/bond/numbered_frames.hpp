@@ -28,9 +28,9 @@ class NumberedFrames {
   // Sends again what lost rails carried. False: some of it still waits.
   bool send_unsent(Session& session) noexcept;
   // Tells the peer what has arrived; if the rail has no room, the session's errands try again.
-  void tell(Session& session, std::uint8_t rail) noexcept;
+  void acknowledge(Session& session, std::uint8_t rail) noexcept;
   // False: not yet.
-  bool say_goodbye(Session& session) noexcept;
+  bool send_goodbye(Session& session) noexcept;
 
  private:
   std::uint8_t rail_for(Session& session, std::size_t size) const noexcept;

@@ -3,7 +3,7 @@
 //   RailChoice choice(options.pair);
 //   choice.set_own(address);
 //   for (const RailPair& pair : choice.pairs_with(peer, rails).pairs) connect(pair.ours);
-//   if (choice.is_news(rail, why)) tell_user(rail, why);   // once for each reason, not once for each peer
+//   if (choice.is_news(rail, why)) report_to_user(rail, why);   // once for each reason, not once for each peer
 #pragma once
 
 #include <algorithm>

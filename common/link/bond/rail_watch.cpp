@@ -23,18 +23,18 @@ void RailWatch::check(Session& session, Clock::time_point now) {
     if (rail.progress != rail.progress_seen || !has_work(session, i)) {
       rail.progress_seen = rail.progress;
       rail.since = now;
-      rail.asked = 0;
+      rail.awaited_round = 0;
       continue;
     }
-    if (rail.asked == 0) {
+    if (rail.awaited_round == 0) {
       if (now - rail.since < patience) continue;
       if (session.witnessed == session.round) ++session.round;
-      rail.asked = session.round;
+      rail.awaited_round = session.round;
       rail.limit = Clock::time_point::max();
       continue;
     }
     // Its own answer would have been progress.
-    const bool witnessed = distance(rail.asked, session.witnessed) >= 0;
+    const bool witnessed = distance(rail.awaited_round, session.witnessed) >= 0;
     if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
     const bool needed = session.for_frames(i) && session.live == 1;
     if (now >= rail.limit && !needed)

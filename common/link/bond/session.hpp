@@ -70,14 +70,14 @@ struct RailState {
   // Whether it still works: see rail_watch.hpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
-  Clock::time_point since{};      // that number was seen first, or there was nothing to do
-  std::uint32_t asked = 0;        // the round in which it has to answer; 0: none
-  Clock::time_point limit{};      // to make progress, since another rail has answered that round
-  std::uint32_t probed = 0;       // the last round whose probe was sent on it
-  std::uint32_t answer_due = 0;   // the round of the peer's probe that we owe an answer
-  std::string why;                // it was lost
-  std::uint8_t theirs = kNoRail;  // what the peer calls this rail
-  std::uint8_t rank = kNoRail;    // among those for frames: 0 is the best
+  Clock::time_point since{};        // that number was seen first, or there was nothing to do
+  std::uint32_t awaited_round = 0;  // the round in which it has to answer; 0: none
+  Clock::time_point limit{};        // to make progress, since another rail has answered that round
+  std::uint32_t probed = 0;         // the last round whose probe was sent on it
+  std::uint32_t reply_due = 0;      // the round of the peer's probe that we owe an answer
+  std::string why;                  // it was lost
+  std::uint8_t theirs = kNoRail;    // what the peer calls this rail
+  std::uint8_t rank = kNoRail;      // among those for frames: 0 is the best
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
@@ -99,7 +99,7 @@ struct Session {
   bool restless = false;   // in the bond's list of sessions that want something done
   bool goodbye_due = false;
   bool goodbye_sent = false;
-  bool tell_due = false;     // what has arrived is to be acknowledged
+  bool ack_due = false;      // what has arrived is to be acknowledged
   bool connect_due = false;  // waits for the end of an older session with the same process
   bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
@@ -113,8 +113,8 @@ struct Session {
   std::uint32_t next_number = 1;
   Retained retained;
   Arrivals arrivals;
-  std::uint32_t told = 0;        // the last number acknowledged to the peer
-  std::size_t untold_bytes = 0;  // received since
+  std::uint32_t acknowledged_to_peer = 0;  // the last number acknowledged to the peer
+  std::size_t bytes_since_ack = 0;         // received since
 
   std::deque<Transfer*> waiting;     // transfers of which some bytes are not cut into chunks
   std::size_t waiting_bytes = 0;     // these

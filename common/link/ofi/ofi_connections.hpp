@@ -4,7 +4,7 @@
 //   connections.attend(*connection);                       // something is due: it is pending
 //   connections.break_off(*connection, "why");
 //
-// A connection's life:  greeting (hello sent, or to be sent) -> open -> closed or broken.
+// A connection's life:  handshake (hello sent, or to be sent) -> open -> closed or broken.
 // Whatever is to happen later to a connection (a handshake frame to send or repeat, a sender that
 // found no room, a failure to report) makes it pending; poll() attends to those that are.
 // Threads: as Link.
@@ -31,7 +31,7 @@ namespace lfc {
 
 struct OfiConnection {
   using Clock = std::chrono::steady_clock;
-  enum class State : std::uint8_t { greeting, open, failing, closing, closed, broken };
+  enum class State : std::uint8_t { handshake, open, failing, closing, closed, broken };
   static constexpr std::uint32_t kUnknown = 0xffffffffu;
 
   // What a send touches.
@@ -40,10 +40,10 @@ struct OfiConnection {
   std::uint32_t remote_slot = kUnknown;
   std::uint32_t next_send = 1;
   std::uint32_t next_receive = 1;
-  State state = State::greeting;
-  bool answer_due = false;  // a hello_ack
+  State state = State::handshake;
+  bool ack_due = false;     // a hello_ack
   bool stalled = false;     // the provider refused the last frame
-  bool greeted = false;     // a hello has left
+  bool sent_hello = false;  // a hello has left
   bool pending = false;     // on the list
   std::uint32_t slot = 0;
   PeerId peer = kNoPeer;

@@ -44,8 +44,8 @@ std::size_t OfiFrames::fill(std::byte* out, const OfiConnection& connection, std
 SendStatus OfiFrames::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
   OfiConnection* connection = connections_.of(peer);
   if (connection == nullptr) return SendStatus::broken;
-  if (connection->state != State::open || connection->answer_due) [[unlikely]]
-    return connection->state == State::greeting || connection->state == State::open
+  if (connection->state != State::open || connection->ack_due) [[unlikely]]
+    return connection->state == State::handshake || connection->state == State::open
                ? SendStatus::again
                : SendStatus::broken;
   std::size_t payload = 0;
@@ -134,7 +134,7 @@ std::span<const std::byte> OfiFrames::without_padding(std::span<const std::byte>
 
 void OfiFrames::arrived(OfiConnection& connection, std::uint32_t sequence,
                         std::span<const std::byte> frame) noexcept {
-  if (connection.state != State::open && connection.state != State::greeting) return;  // too late
+  if (connection.state != State::open && connection.state != State::handshake) return;  // too late
   if (sequence != connection.next_receive) [[unlikely]]
     return keep(connection, sequence, frame);
   accept(connection, frame);
@@ -155,7 +155,7 @@ void OfiFrames::accept(OfiConnection& connection, std::span<const std::byte> fra
     connections_.drop_held(connection);
     return shared_.transfers.fail_connection(connection.slot);
   }
-  if (connection.state != State::open && connection.state != State::greeting) return;
+  if (connection.state != State::open && connection.state != State::handshake) return;
   shared_.sink.on_frame(connection.peer, {type, header.tag, header.credits},
                         frame.subspan(sizeof header));
 }

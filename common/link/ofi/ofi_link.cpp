@@ -96,7 +96,7 @@ bool OfiLink::reach(const Address& peer, std::string& why_not) {
 
 bool OfiLink::connect(PeerId peer, const Address& address, std::string& why_not) {
   if (const OfiConnection* connection = connections_.of(peer)) {
-    if (connection->state == State::greeting || connection->state == State::open) return true;
+    if (connection->state == State::handshake || connection->state == State::open) return true;
     if (connection->state != State::closed) {
       why_not = "the connection to the peer is broken";
       return false;
@@ -113,7 +113,7 @@ void OfiLink::close(PeerId peer) noexcept {
   if (connection == nullptr) return;
   connections_.detach(peer);
   const bool tell = connection->state == State::open ||
-                    (connection->state == State::greeting && connection->greeted);
+                    (connection->state == State::handshake && connection->sent_hello);
   connection->state = tell ? State::closing : State::closed;
   connection->next_try = {};
   connection->quiet_since = Clock::now();
@@ -196,7 +196,7 @@ void OfiLink::on_error() noexcept {
           buffer.handshake && connection.next_send == 1 && shared_.fabric->traits().listens_tcp;
       shared_.sends.give_back(buffer);
       if (!again) return connections_.break_off(connection, why);
-      greeter_.repeat(connection);
+      handshake_.repeat(connection);
       break;
     }
     case OfiContext::Kind::transfer: {
@@ -218,11 +218,11 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
     return shared_.counters.add(Counter::frames_dropped);
   const std::span<const std::byte> payload = frame.subspan(sizeof header);
   const auto type = static_cast<FrameType>(header.type);
-  if (type == FrameType::hello) return greeter_.on_hello(payload);
+  if (type == FrameType::hello) return handshake_.on_hello(payload);
   if (header.source >= connections_.all().size())
     return shared_.counters.add(Counter::frames_dropped);
   OfiConnection& connection = connections_.at(header.source);
-  if (type == FrameType::hello_ack) return greeter_.on_hello_ack(connection, payload);
+  if (type == FrameType::hello_ack) return handshake_.on_hello_ack(connection, payload);
   frames_.arrived(connection, header.sequence, frame);
 }
 
@@ -232,7 +232,7 @@ bool OfiLink::attend_to(OfiConnection& connection, Clock::time_point now) noexce
 
   if (!connection.held.empty() && !frames_.send_held(connection)) return false;
   const bool closing = connection.state == State::closing;
-  if (!greeter_.attend(connection, now)) return false;
+  if (!handshake_.attend(connection, now)) return false;
   if (closing && now - connection.quiet_since > kGiveUpClosing) {
     connection.state = State::closed;
     connections_.drop_held(connection);
@@ -245,7 +245,7 @@ bool OfiLink::attend_to(OfiConnection& connection, Clock::time_point now) noexce
     return false;
   }
   const bool unreachable =
-      connection.state == State::greeting || connection.answer_due || connection.stalled;
+      connection.state == State::handshake || connection.ack_due || connection.stalled;
   if (unreachable && !closing) watch(connection, now);
   return closing || ((unreachable || gap) && connection.state != State::broken);
 }
@@ -263,8 +263,8 @@ void OfiLink::watch(OfiConnection& connection, Clock::time_point now) {
 
 bool OfiLink::drained() const noexcept {
   const auto leaving = [](const OfiConnection* connection) {
-    return connection->answer_due || (connection->state == State::closing &&
-                                      connection->remote_slot != OfiConnection::kUnknown);
+    return connection->ack_due || (connection->state == State::closing &&
+                                   connection->remote_slot != OfiConnection::kUnknown);
   };
   return shared_.sends.idle() &&
          std::none_of(connections_.pending().begin(), connections_.pending().end(), leaving);
@@ -286,7 +286,7 @@ Link::Start OfiLink::transfer(bool put, PeerId peer, std::byte* local,
                               Operation* operation) noexcept {
   const OfiConnection* connection = connections_.of(peer);
   if (!traits_.remote_memory || connection == nullptr) return Start::failed;
-  if (connection->state == State::greeting) return Start::again;
+  if (connection->state == State::handshake) return Start::again;
   if (connection->state != State::open) return Start::failed;
   return shared_.transfers.start({put, connection->slot, connection->address, local, local_region,
                                   address, remote_region, size},

@@ -3,7 +3,7 @@
 //   ofi_fabric.hpp      the provider and its objects
 //   ofi_connections.hpp    connections, from their making to their end
 //   ofi_frames.hpp      frames out and in
-//   ofi_greeter.hpp     handshakes
+//   ofi_handshake.hpp     handshakes
 //   ofi_transfers.hpp   puts and gets
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "link/ofi/ofi_connections.hpp"
 #include "link/ofi/ofi_frames.hpp"
-#include "link/ofi/ofi_greeter.hpp"
+#include "link/ofi/ofi_handshake.hpp"
 #include "link/ofi/ofi_link.hpp"
 
 namespace lfc {
@@ -30,7 +30,7 @@ class OfiLink final : public Link {
   }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override {
-    greeter_.set_own_address(address);
+    handshake_.set_own_address(address);
   }
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
@@ -69,7 +69,7 @@ class OfiLink final : public Link {
   const std::uint64_t node_tag_;
   OfiConnections connections_{shared_};
   OfiFrames frames_{shared_, connections_};
-  OfiGreeter greeter_{shared_, connections_, frames_};
+  OfiHandshake handshake_{shared_, connections_, frames_};
 };
 
 }  // namespace lfc

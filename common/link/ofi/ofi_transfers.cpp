@@ -31,8 +31,8 @@ bool OfiTransfers::register_memory(void* data, std::size_t size, LinkRegion& out
   int error = 0;
   FidPtr<fid_mr> mr = fabric_->register_memory(data, size, kAccess, error);
   if (!mr) {
-    static bool told = false;
-    if (!std::exchange(told, true))
+    static bool reported = false;
+    if (!std::exchange(reported, true))
       std::fprintf(stderr, "lfc: registering %zu bytes with libfabric: %s\n", size,
                    fi_strerror(-error));
     return false;

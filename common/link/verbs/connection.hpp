@@ -15,8 +15,8 @@
 #include "base/limits.hpp"
 #include "flow/credits.hpp"
 #include "link/verbs/device.hpp"
-#include "link/verbs/door.hpp"
 #include "link/verbs/hello.hpp"
+#include "link/verbs/liveness.hpp"
 #include "link/verbs/send_queue.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
@@ -31,10 +31,10 @@ inline constexpr std::uint32_t kControlFrames = 8;
 struct Endpoint {
   std::uint64_t node = 0;
   RawGid gid{};
-  std::uint32_t greeter = 0;  // queue pair of its datagrams
-  std::uint32_t key = 0;      // theirs
-  std::uint16_t piece = 0;    // bytes of its receive buffers
-  std::uint16_t door = 0;     // port of its door, on Ethernet
+  std::uint32_t datagram_pair = 0;  // number of the queue pair of its datagrams
+  std::uint32_t key = 0;            // theirs
+  std::uint16_t piece = 0;          // bytes of its receive buffers
+  std::uint16_t liveness_port = 0;  // port of its door, on Ethernet
   std::uint16_t lid = 0;
   std::uint8_t ethernet = 0;
   std::uint8_t unused = 0;
@@ -72,13 +72,13 @@ struct Connection {
   std::vector<std::byte> pieces;  // of a frame that has not yet come whole
 
   // What only set-up, trouble and the end touch.
-  bool connected = false;  // the queue pair knows the peer's
-  bool wanted = false;     // by connect()
-  bool asks = false;       // the ask is repeated
-  bool answers = false;    // the answer is repeated
+  bool connected = false;        // the queue pair knows the peer's
+  bool wanted = false;           // by connect()
+  bool repeats_request = false;  // the ask is repeated
+  bool repeats_reply = false;    // the answer is repeated
   bool sent_goodbye = false;
   bool goodbye_left = false;
-  bool heard_goodbye = false;
+  bool received_goodbye = false;
   Identity identity;  // the peer's; its key, if we ask
   Endpoint there;
   Offer ours;
@@ -89,7 +89,7 @@ struct Connection {
   Clock::time_point next_try{};
   Clock::duration repeat_after{};
   Clock::time_point silent_from{};  // when no answer is long enough to do something about it
-  Knock knock;
+  LivenessProbe probe;
   Clock::time_point give_up{};  // of a closing one
   std::string failure;
 

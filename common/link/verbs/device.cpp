@@ -103,7 +103,7 @@ std::unique_ptr<Device> Device::open(const Api& api, const Choice& choice, int c
   never_wait(device->context_->async_fd);
   if (api.query_device(device->context(), &device->limits_) != 0 ||
       !query_port(api, device->context(), choice.port.number, device->port_))
-    return failed("asking the device");
+    return failed("querying the device");
   device->domain_ = own(api.alloc_pd(device->context()), api.dealloc_pd);
   if (!device->domain_) return failed("a protection domain");
   const int entries = std::min(completions, device->limits_.max_cqe);

@@ -179,7 +179,7 @@ void Frames::on_receive(const ibv_wc& ended, std::uint32_t index) noexcept {
     if (connection->state == State::open || connection->state == State::closing) {
       connection->credits += word.returned;
       if (connection->credits > connection->theirs.window)
-        broken = "the peer returns more than it was sent";
+        broken = "the peer returns more credits than its window has";
       counted = accept(*connection, word, {shared_.receives.data(index), ended.byte_len});
     }
   }
@@ -221,7 +221,7 @@ bool Frames::accept(Connection& connection, Word word, std::span<const std::byte
 
 void Frames::on_note(Connection& connection, std::uint8_t type) noexcept {
   if (type != kGoodbye) return;
-  connection.heard_goodbye = true;
+  connection.received_goodbye = true;
   if (connection.state == State::open) {
     connection.state = State::closing;
     connection.give_up = Connection::Clock::now() + std::chrono::seconds(1);
@@ -242,7 +242,7 @@ void Frames::return_credits() noexcept {
   due_.swap(still);
 }
 
-void Frames::ask_for_ends() noexcept {
+void Frames::request_completions() noexcept {
   for (const auto& connection : connections_.all()) {
     if (!connection->has_pair() || !connection->queue.is_silent() || connection->queue.room() == 0)
       continue;

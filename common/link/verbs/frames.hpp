@@ -37,7 +37,7 @@ class Frames {
   bool owes() const noexcept { return !due_.empty(); }
   void return_credits() noexcept;
   // Sees to completions for what has left without.
-  void ask_for_ends() noexcept;
+  void request_completions() noexcept;
 
  private:
   bool post(Connection& connection, Word word, ibv_sge* pieces, int count, const Work& work,

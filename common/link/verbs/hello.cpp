@@ -9,13 +9,13 @@
 
 namespace lfc::verbs {
 
-Key proof_of(const HelloPart& head, const Identity& asked, std::string_view link,
+Key proof_of(const HelloPart& head, const Identity& responder, std::string_view link,
              std::span<const std::byte> address) {
-  std::vector<std::byte> said(1 + sizeof head.offer + address.size());
-  said[0] = static_cast<std::byte>(head.kind);
-  std::memcpy(said.data() + 1, &head.offer, sizeof head.offer);
-  std::copy(address.begin(), address.end(), said.begin() + 1 + sizeof head.offer);
-  return hello_proof(asked, link, head.nonce, said);
+  std::vector<std::byte> proven(1 + sizeof head.offer + address.size());
+  proven[0] = static_cast<std::byte>(head.kind);
+  std::memcpy(proven.data() + 1, &head.offer, sizeof head.offer);
+  std::copy(address.begin(), address.end(), proven.begin() + 1 + sizeof head.offer);
+  return hello_proof(responder, link, head.nonce, proven);
 }
 
 std::vector<std::vector<std::byte>> encode(const HelloPart& head,

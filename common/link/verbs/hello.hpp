@@ -41,10 +41,10 @@ struct Offer {
 static_assert(sizeof(Offer) == 12);
 
 struct HelloPart {
-  enum class Kind : std::uint8_t { ask = 1, answer, gone, refused };
+  enum class Kind : std::uint8_t { request = 1, reply, gone, refused };
   std::uint32_t tag = 0;  // tag_of() the receiver's key
   std::uint8_t version = 0;
-  Kind kind = Kind::ask;
+  Kind kind = Kind::request;
   std::uint16_t size = 0;  // of the whole address
   std::uint16_t at = 0;    // what of it follows
   std::uint16_t unused = 0;
@@ -60,7 +60,7 @@ struct Hello {
 };
 
 // Under the key of `asked`.
-Key proof_of(const HelloPart& head, const Identity& asked, std::string_view link,
+Key proof_of(const HelloPart& head, const Identity& responder, std::string_view link,
              std::span<const std::byte> address);
 
 std::vector<std::vector<std::byte>> encode(const HelloPart& head,

@@ -33,7 +33,7 @@ struct Shared {
   const std::unique_ptr<Device> device;
   Endpoint here;
   std::uint32_t outstanding = 0;  // work requests of all connections
-  bool is_mute = false;  // one was given up because it did not answer, and nobody has since
+  bool is_unresponsive = false;  // one was given up because it did not answer, and nobody has since
   ReceivePool receives;
   SendPool sends;
   Transfers transfers;

@@ -38,8 +38,8 @@ void Transfers::register_memory(void* data, std::size_t size, LinkRegion& out) {
   Handle<ibv_mr> region = device_.register_memory(data, size, kWritable);
   if (!region) region = device_.register_memory(data, size, kReadable);  // constants
   if (!region) {
-    static bool told = false;
-    if (!std::exchange(told, true))
+    static bool reported = false;
+    if (!std::exchange(reported, true))
       std::fprintf(
           stderr, "lfc: registering %zu bytes with %s: %s; they go in frames (is ulimit -l low?)\n",
           size, device_.choice().port.name().c_str(), std::strerror(errno));

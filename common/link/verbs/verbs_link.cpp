@@ -71,7 +71,7 @@ VerbsLink::VerbsLink(const VerbsOptions& options, const Identity& identity, Fram
       health_(*shared_.device, repeat_time(options.timeout) * (options.retries + 1)) {}
 
 bool VerbsLink::open(std::string& why_not) {
-  if (!frames_.open(why_not) || !greeter_.open(why_not) || !connections_.open(why_not))
+  if (!frames_.open(why_not) || !handshake_.open(why_not) || !connections_.open(why_not))
     return false;
   const Device& device = *shared_.device;
   traits_.remote_memory =
@@ -86,12 +86,12 @@ bool VerbsLink::open(std::string& why_not) {
 
 // Says goodbye to all, and gives what is on its way a moment to arrive.
 VerbsLink::~VerbsLink() {
-  greeter_.end();
+  handshake_.end();
   shared_.transfers.forget_callers();
   for (PeerId peer = 0; peer < connections_.peers(); ++peer) close(peer);
   const auto leaves = [](const auto& connection) {
     return connection->state == State::closing && !connection->goodbye_left &&
-           !connection->heard_goodbye;
+           !connection->received_goodbye;
   };
   const auto deadline = Clock::now() + kFarewell;
   while (std::any_of(connections_.all().begin(), connections_.all().end(), leaves) &&
@@ -136,14 +136,14 @@ bool VerbsLink::connect(PeerId peer, const Address& address, std::string& why_no
       return false;
     }
   }
-  if (!address.has_key() || !greeter_.knows_own_address()) {
+  if (!address.has_key() || !handshake_.knows_own_address()) {
     why_not = !address.has_key() ? "the peer's key is not known"
                                  : "the link does not know its own process's address yet";
     return false;
   }
   Connection* connection = connections_.make(peer, address, why_not);
   if (connection == nullptr) return false;
-  greeter_.ask(*connection);
+  handshake_.request(*connection);
   return true;
 }
 
@@ -177,13 +177,13 @@ int VerbsLink::poll() noexcept {
     shared_.receives.post();
     shared_.transfers.retry();
   }
-  if (events == 0 && health_.is_due()) heed_events();
+  if (events == 0 && health_.is_due()) handle_events();
   if (frames_.owes()) frames_.return_credits();
   if (!connections_.pending().empty()) {
     const Clock::time_point now = Clock::now();
     connections_.attend_pending([&](Connection& connection) { return attend_to(connection, now); });
   }
-  if (std::exchange(asked_to_drain_, false)) frames_.ask_for_ends();
+  if (std::exchange(drain_requested_, false)) frames_.request_completions();
   return events;
 }
 
@@ -195,15 +195,15 @@ void VerbsLink::on_completion(const ibv_wc& ended) noexcept {
       if (ended.qp_num != kNoQueuePair && connections_.at(id.slot).has_pair())
         frames_.on_sent(connections_.at(id.slot), id.number, ended.status);
       return;
-    case WorkId::Kind::datagram_out: return greeter_.datagrams().sent(id.number);
+    case WorkId::Kind::datagram_out: return handshake_.datagrams().sent(id.number);
     case WorkId::Kind::datagram_in:
       if (ended.status == IBV_WC_SUCCESS)
-        greeter_.on_datagram(greeter_.datagrams().received(id.number, ended.byte_len));
-      return greeter_.datagrams().give_back(id.number);
+        handshake_.on_datagram(handshake_.datagrams().received(id.number, ended.byte_len));
+      return handshake_.datagrams().give_back(id.number);
   }
 }
 
-void VerbsLink::heed_events() noexcept {
+void VerbsLink::handle_events() noexcept {
   while (const std::optional<Health::Loss> loss = health_.next(Clock::now()))
     for (const auto& connection : connections_.all()) {
       const bool its = loss->queue_pair == kNoQueuePair ||
@@ -216,8 +216,8 @@ void VerbsLink::heed_events() noexcept {
 bool VerbsLink::attend_to(Connection& connection, Clock::time_point now) noexcept {
   switch (connection.state) {
     case State::failing: connections_.break_off(connection, connection.failure); return false;
-    case State::setting_up: return greeter_.greet(connection, now);
-    case State::open: return greeter_.repeat_answer(connection);
+    case State::setting_up: return handshake_.proceed(connection, now);
+    case State::open: return handshake_.repeat_reply(connection);
     case State::closing:
       if (!connection.sent_goodbye)
         connection.sent_goodbye = frames_.send_note(connection, kGoodbye);
@@ -243,7 +243,7 @@ void VerbsLink::wait_fds(std::vector<int>& out) const {
 Link::Armed VerbsLink::arm() noexcept {
   Completions& completions = shared_.device->completions();
   const bool armed = completions.arm();
-  heed_events();
+  handle_events();
   if (completions.any()) return Armed::busy;
   const bool clock =
       !connections_.pending().empty() || frames_.owes() || !armed || health_.is_timed();
@@ -253,16 +253,16 @@ Link::Armed VerbsLink::arm() noexcept {
 void VerbsLink::disarm() noexcept { shared_.device->completions().disarm(); }
 
 bool VerbsLink::drained() const noexcept {
-  if (shared_.outstanding != 0) asked_to_drain_ = true;
+  if (shared_.outstanding != 0) drain_requested_ = true;
   const auto leaving = [](const Connection* connection) {
-    return connection->state == State::closing && !connection->heard_goodbye;
+    return connection->state == State::closing && !connection->received_goodbye;
   };
   return shared_.outstanding == 0 &&
          std::none_of(connections_.pending().begin(), connections_.pending().end(), leaving);
 }
 
 std::size_t VerbsLink::memory() const noexcept {
-  return shared_.receives.memory() + shared_.sends.memory() + greeter_.datagrams().memory();
+  return shared_.receives.memory() + shared_.sends.memory() + handshake_.datagrams().memory();
 }
 
 // --- Remote memory ---

@@ -1,14 +1,14 @@
 // The class behind make_verbs_link(): the interface of links, over its parts
 //   connections.hpp   queue pairs with peers, from their making to their end
 //   frames.hpp     frames out and in, and the credits of the link
-//   greeter.hpp    how two processes come to a connection
+//   handshake.hpp    how two processes come to a connection
 //   transfers.hpp  puts and gets
 //   health.hpp     what befalls the device and its port
 #pragma once
 
 #include "link/verbs/connections.hpp"
 #include "link/verbs/frames.hpp"
-#include "link/verbs/greeter.hpp"
+#include "link/verbs/handshake.hpp"
 #include "link/verbs/health.hpp"
 #include "link/verbs/shared.hpp"
 #include "link/verbs/verbs_link.hpp"
@@ -25,7 +25,7 @@ class VerbsLink final : public Link {
   std::size_t max_payload() const noexcept override { return frames_.payload(); }
   void publish(AddressWriter& writer) const override;
   void set_own_address(std::span<const std::byte> address) override {
-    greeter_.set_own_address(address);
+    handshake_.set_own_address(address);
   }
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
@@ -54,7 +54,7 @@ class VerbsLink final : public Link {
 
   void on_completion(const ibv_wc& ended) noexcept;
   // What the device and its port have to tell; what follows is pending.
-  void heed_events() noexcept;
+  void handle_events() noexcept;
   // False: it needs no more.
   bool attend_to(Connection& connection, Clock::time_point now) noexcept;
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
@@ -64,9 +64,9 @@ class VerbsLink final : public Link {
   Shared shared_;
   Connections connections_{shared_};
   Frames frames_{shared_, connections_};
-  Greeter greeter_{shared_, connections_, frames_};
+  Handshake handshake_{shared_, connections_, frames_};
   Health health_;
-  mutable bool asked_to_drain_ = false;
+  mutable bool drain_requested_ = false;
 };
 
 }  // namespace lfc::verbs

@@ -160,7 +160,7 @@ TEST_CASE("credits are conserved in random schedules", "[credits][exhaustive]") 
   }
 }
 
-TEST_CASE("a one-way stream is answered by one credit frame per half window", "[credits]") {
+TEST_CASE("a one-way stream is returned one credit frame per half window", "[credits]") {
   const std::uint32_t window = GENERATE(1u, 2u, 3u, 4u, 7u, 8u, 64u, 600u);
   const int messages = 5000;
   Pair pair(window, window, window);

@@ -225,28 +225,28 @@ constexpr int kPolls = 100;  // without a pause: far less than the patience with
 
 }  // namespace
 
-TEST_CASE("verbs: who asks for a connection that cannot be made is refused", "[verbs]") {
+TEST_CASE("verbs: a request for a connection that cannot be made is refused", "[verbs]") {
   const bool has_room = GENERATE(true, false);
   const bool has_other_link = GENERATE(true, false);
-  Process asked(1, has_room ? kBuffersForOne : kBuffersForOne / 2);
-  Process asks(2, kBuffersForOne);
-  asks.sink.has_other_link = has_other_link;
+  Process responder(1, has_room ? kBuffersForOne : kBuffersForOne / 2);
+  Process requester(2, kBuffersForOne);
+  requester.sink.has_other_link = has_other_link;
   std::string why_not;
-  REQUIRE(asks.link->connect(0, asked.address(), why_not));
+  REQUIRE(requester.link->connect(0, responder.address(), why_not));
   bool is_open = false;
   for (int i = 0; i < kPolls; ++i) {
-    asks.link->poll();
-    asked.link->poll();
-    is_open = is_open || asks.sends();
+    requester.link->poll();
+    responder.link->poll();
+    is_open = is_open || requester.sends();
   }
   CHECK(is_open == has_room);
-  REQUIRE(asks.sink.unanswered.size() == (has_room ? 0 : 1));
-  CHECK(asks.sink.broken.size() == (has_room || has_other_link ? 0 : 1));
-  CHECK(asked.sink.broken.empty());
+  REQUIRE(requester.sink.unanswered.size() == (has_room ? 0 : 1));
+  CHECK(requester.sink.broken.size() == (has_room || has_other_link ? 0 : 1));
+  CHECK(responder.sink.broken.empty());
   if (has_room) return;
-  CHECK(asks.sink.unanswered.front().find("the peer has no room for a connection") !=
+  CHECK(requester.sink.unanswered.front().find("the peer has no room for a connection") !=
         std::string::npos);
-  CHECK(asked.counters.get(Counter::frames_dropped) != 0);
+  CHECK(responder.counters.get(Counter::frames_dropped) != 0);
 }
 
 }  // namespace lfc::verbs

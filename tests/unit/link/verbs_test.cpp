@@ -77,11 +77,10 @@ TEST_CASE("verbs: there are always as many buffers in the queue as peers may sen
   }
 }
 
-TEST_CASE("verbs: every work request is heard of while others follow, each exactly once",
-          "[verbs]") {
+TEST_CASE("verbs: every work request ends exactly once while others follow", "[verbs]") {
   SendQueue queue;
   Random random(6);
-  std::vector<std::uint32_t> told;  // numbers that ask for a completion
+  std::vector<std::uint32_t> signalled;  // numbers that ask for a completion
   std::uint32_t pushed = 0;
   std::uint32_t ended = 0;
   std::uint32_t buffers = 0;
@@ -93,14 +92,14 @@ TEST_CASE("verbs: every work request is heard of while others follow, each exact
       REQUIRE(place.number == pushed++);
       if (holds) REQUIRE(place.signalled);
       buffers += holds ? 1 : 0;
-      if (place.signalled) told.push_back(place.number);
-    } else if (!told.empty()) {
-      queue.end(told.front(), [&](const Work& work) {
+      if (place.signalled) signalled.push_back(place.number);
+    } else if (!signalled.empty()) {
+      queue.end(signalled.front(), [&](const Work& work) {
         ++ended;
         buffers -= work.what == Work::What::buffer ? 1 : 0;
       });
-      REQUIRE(ended == told.front() + 1);
-      told.erase(told.begin());
+      REQUIRE(ended == signalled.front() + 1);
+      signalled.erase(signalled.begin());
     } else {
       REQUIRE(queue.outstanding() < SendQueue::kEvery);  // or nobody would ever hear of them
     }
@@ -110,8 +109,7 @@ TEST_CASE("verbs: every work request is heard of while others follow, each exact
   CHECK(queue.outstanding() == 0);
 }
 
-TEST_CASE("verbs: where the device refuses who asks, those before it are still to be asked for",
-          "[verbs]") {
+TEST_CASE("verbs: requests before one that the device refused still need a completion", "[verbs]") {
   SendQueue queue;
   queue.push({}, false);
   REQUIRE(queue.is_silent());
@@ -125,16 +123,16 @@ TEST_CASE("verbs: where the device refuses who asks, those before it are still t
   CHECK(queue.outstanding() == 0);
 }
 
-TEST_CASE("verbs: a hello in parts is put together in any order, and only for whom it is",
+TEST_CASE("verbs: a hello in parts is put together in any order, and only by its receiver",
           "[verbs]") {
   HelloPart head;
   head.tag = 0x4711;
-  head.kind = HelloPart::Kind::ask;
+  head.kind = HelloPart::Kind::request;
   head.nonce = Key{1, 2};
   head.offer.queue_pair = 17;
   const std::vector<std::byte> address = some_bytes(700);
-  const Identity asked{{1, 2}, Key{3, 4}, 8};
-  head.proof = proof_of(head, asked, "verbs", address);
+  const Identity responder{{1, 2}, Key{3, 4}, 8};
+  head.proof = proof_of(head, responder, "verbs", address);
   auto parts = encode(head, address, 256);
   REQUIRE(parts.size() == 4);
   std::reverse(parts.begin(), parts.end());
@@ -151,16 +149,15 @@ TEST_CASE("verbs: a hello in parts is put together in any order, and only for wh
   REQUIRE(whole != nullptr);
   CHECK(whole->address == address);
   CHECK(whole->head.offer.queue_pair == 17);
-  CHECK(whole->head.proof == proof_of(whole->head, asked, "verbs", whole->address));
+  CHECK(whole->head.proof == proof_of(whole->head, responder, "verbs", whole->address));
   HelloPart forged = whole->head;
   forged.offer.queue_pair = 18;
-  CHECK_FALSE(forged.proof == proof_of(forged, asked, "verbs", whole->address));
+  CHECK_FALSE(forged.proof == proof_of(forged, responder, "verbs", whole->address));
   for (std::size_t size = 0; size < sizeof head; ++size)
     CHECK(inbox.accept(std::span(parts[0]).first(size)) == nullptr);
 }
 
-TEST_CASE("verbs: it is worth trying where the kernel has an active port, and nowhere else",
-          "[verbs]") {
+TEST_CASE("verbs: the link is tried only where the kernel has an active port", "[verbs]") {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("lfc-ports-" + std::to_string(::getpid()));
   const auto is_active = [&] { return has_active_rdma_port(folder.c_str()); };

@@ -175,7 +175,7 @@ bool survive(std::uint64_t seed, bool some_for_chunks_only) {
 
 }  // namespace
 
-TEST_CASE("nothing is lost or doubled when rails die", "[bond][exhaustive]") {
+TEST_CASE("nothing is lost or doubled when rails break", "[bond][exhaustive]") {
   int again = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed, false) ? 1 : 0;
   REQUIRE(again > 200);  // in that many runs frames went again
@@ -228,8 +228,7 @@ TEST_CASE("rails for chunks only are connected at the first large transfer, and 
   for (std::size_t rail = 1; rail < 4; ++rail) CHECK(world.fabrics[rail]->totals().frames <= 2);
 }
 
-TEST_CASE("a rail for chunks only that dies costs no peer; the last one for frames does",
-          "[bond]") {
+TEST_CASE("a lost rail for chunks only costs no peer; the last one for frames does", "[bond]") {
   for (const bool silent : {false, true}) {
     World world(9, 3, {}, 1);
     REQUIRE(world.connect(0));
@@ -256,7 +255,7 @@ TEST_CASE("a rail for chunks only that dies costs no peer; the last one for fram
   }
 }
 
-TEST_CASE("the last rail for frames is not given up because one for chunks answers", "[bond]") {
+TEST_CASE("the last rail for frames is not given up because one for chunks replies", "[bond]") {
   World world(10, 2, {}, 1);
   REQUIRE(world.connect(0));
   Exposed memory(world, 4 << 20);

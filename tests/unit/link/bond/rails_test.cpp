@@ -81,7 +81,7 @@ struct Both final : RailEvents {
 
 }  // namespace
 
-TEST_CASE("what comes on a rail is told with the rail's number", "[bond]") {
+TEST_CASE("frames and losses are reported with the number of their rail", "[bond]") {
   Both both;
   both.rails_below[1]->sink.on_frame(5, {FrameType::message}, {});
   CHECK(both.came == std::pair<int, PeerId>{1, 5});
@@ -147,7 +147,7 @@ TEST_CASE("rails have drained when all have, and keep back since the first of th
   CHECK(both.rails.memory() == 20);
 }
 
-TEST_CASE("what a rail says of its end is told rather than what was seen of it before", "[bond]") {
+TEST_CASE("the reason that a rail reports replaces a reason that the bond derived", "[bond]") {
   Both both;
   Sessions sessions;
   Counters counters;

@@ -19,7 +19,7 @@
 
 namespace lfc::ofi_world {
 
-TEST_CASE("ofi: a peer that dies is noticed, once", "[ofi]") {
+TEST_CASE("ofi: the end of a peer is detected once", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     if (!candidate.over_tcp) return;  // the provider's own timers, or none
     {
@@ -71,7 +71,7 @@ TEST_CASE("ofi: a peer that dies is noticed, once", "[ofi]") {
   });
 }
 
-TEST_CASE("ofi: what cannot be opened is explained in one line", "[ofi]") {
+TEST_CASE("ofi: a link that cannot be opened has a reason of one line", "[ofi]") {
   Node node(1);
   CHECK_FALSE(node.open("no_such_provider"));
   CHECK(node.why_not.find("no_such_provider") != std::string::npos);
@@ -102,7 +102,7 @@ TEST_CASE("ofi: a peer that does not fit is not reached", "[ofi]") {
   CHECK_FALSE(a.link().reach(other.address(), why));
 }
 
-TEST_CASE("ofi: by default no provider that stays on the host or is meant for tests", "[ofi]") {
+TEST_CASE("ofi: by default no provider that stays on the node or is meant for tests", "[ofi]") {
   OfiOptions options;
   options.interface = "127.0.0.1";
   std::string why;
@@ -113,7 +113,7 @@ TEST_CASE("ofi: by default no provider that stays on the host or is meant for te
   CHECK(never.count(std::string(fabric->provider())) == 0);
 }
 
-TEST_CASE("ofi: a probe tells a listening process from none", "[ofi]") {
+TEST_CASE("ofi: a probe distinguishes a listening process from none", "[ofi]") {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   REQUIRE(listener >= 0);
   sockaddr_in where{};

@@ -17,7 +17,7 @@
 
 namespace lfc::ofi_world {
 
-TEST_CASE("ofi: a stranger's frames are counted and dropped", "[ofi]") {
+TEST_CASE("ofi: frames of an unknown sender are counted and dropped", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     Pair pair(candidate.provider);
     Identity wrong = pair.b.identity();
@@ -141,9 +141,7 @@ Bytes made_up(const Identity& to, FrameType type, std::uint32_t slot, const Hell
 
 }  // namespace
 
-TEST_CASE(
-    "ofi: who does not know a process's key is not believed nor is who repeats another's words",
-    "[ofi]") {
+TEST_CASE("ofi: a hello needs the receiver's key, and a recorded hello is rejected", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     Pair pair(candidate.provider);
     Node third(3);

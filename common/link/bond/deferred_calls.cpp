@@ -1,4 +1,4 @@
-#include "link/bond/errands.hpp"
+#include "link/bond/deferred_calls.hpp"
 
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 
 namespace lfc::bond {
 
-int Errands::attend() {
+int DeferredCalls::attend() {
   int events = 0;
   for (Session* session : sessions_.take_restless()) {
     session->restless = false;
@@ -20,18 +20,18 @@ int Errands::attend() {
 }
 
 // Does what can be done now; true: something is left.
-bool Errands::settle(Session& session) {
+bool DeferredCalls::settle(Session& session) {
   if (session.state == Session::State::over || session.state == Session::State::broken)
     return false;
   if (session.connect_due) return connect(session);
   if (!leave_lost_rails(session)) return false;
   bool rest = !frames_.send_unsent(session) || !connector_.widen(session);
   rest |= send_notes(session);
-  if (session.tell_due) {
-    frames_.tell(session, session.best_usable());
-    rest |= session.tell_due;
+  if (session.ack_due) {
+    frames_.acknowledge(session, session.best_usable());
+    rest |= session.ack_due;
   }
-  if (session.goodbye_due) rest |= !frames_.say_goodbye(session);
+  if (session.goodbye_due) rest |= !frames_.send_goodbye(session);
   // With puts and gets under way there is no waiting: their memory goes back to the caller.
   if (session.state == Session::State::ending && (session.goodbye_sent || session.chunks != 0)) {
     connector_.finish(session, Session::State::over);
@@ -43,7 +43,7 @@ bool Errands::settle(Session& session) {
 }
 
 // Once the older session with the same process has ended. True: it has not.
-bool Errands::connect(Session& session) {
+bool DeferredCalls::connect(Session& session) {
   if (connector_.awaits_end(session)) return true;
   std::string why;
   if (!connector_.connect_rails(session, why)) {
@@ -55,7 +55,7 @@ bool Errands::connect(Session& session) {
 }
 
 // False: none is left, and the session has ended.
-bool Errands::leave_lost_rails(Session& session) {
+bool DeferredCalls::leave_lost_rails(Session& session) {
   std::string why;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
     if (!session.rails[rail].close_due) continue;
@@ -76,14 +76,14 @@ bool Errands::leave_lost_rails(Session& session) {
 }
 
 // Answers to probes, and which rails we have left. True: some of it still waits.
-bool Errands::send_notes(Session& session) {
+bool DeferredCalls::send_notes(Session& session) {
   bool rest = false;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
     RailState& state = session.rails[rail];
-    if (state.answer_due != 0 && state.usable()) {
-      const Note note{NoteKind::answer, rail, 0, state.answer_due};
-      if (frames_.send_note(session, rail, note) == SendStatus::sent) state.answer_due = 0;
-      rest |= state.answer_due != 0;
+    if (state.reply_due != 0 && state.usable()) {
+      const Note note{NoteKind::reply, rail, 0, state.reply_due};
+      if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;
+      rest |= state.reply_due != 0;
     }
     if (state.leave_due) {
       const Note note{NoteKind::leave, state.theirs, 0, 0};

@@ -1,9 +1,9 @@
-// Errands: what sessions want done outside of any rail's poll(): to connect, to leave rails, to give a peer up, to send
-// what waits, to end.
+// DeferredCalls: the calls to rails and to the engine that a session may not make inside a rail's poll(): to connect, to
+// leave rails, to give up a peer, to send waiting frames, to end.
 //
-//   if (sessions.restless()) events += errands.attend();
+//   if (sessions.restless()) events += deferred_calls.attend();
 //
-// Invariant: a session that cannot do all of it now stays restless, and is tried again at the next poll
+// Invariant: a session that cannot make all of them now stays restless, and the next poll tries again
 // (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
@@ -12,10 +12,11 @@
 
 namespace lfc::bond {
 
-class Errands {
+class DeferredCalls {
  public:
-  Errands(Link& link, Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
-          Transfers& transfers, Connector& connector, FrameSink& sink) noexcept
+  DeferredCalls(Link& link, Rails& rails, Sessions& sessions, Losses& losses,
+                NumberedFrames& frames, Transfers& transfers, Connector& connector,
+                FrameSink& sink) noexcept
       : link_(link),
         rails_(rails),
         sessions_(sessions),

@@ -1,4 +1,4 @@
-#include "link/verbs/door.hpp"
+#include "link/verbs/liveness.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,11 +12,11 @@ constexpr int kKind = SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 }  // namespace
 
-Door::~Door() {
+LivenessPort::~LivenessPort() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-void Door::open(const IpAddress& address) noexcept {
+void LivenessPort::open(const IpAddress& address) noexcept {
   socket_ = ::socket(address.family, kKind, 0);
   if (socket_ < 0) return;
   const int least = 1;  // the kernel makes it what it must be
@@ -29,7 +29,7 @@ void Door::open(const IpAddress& address) noexcept {
                                          : reinterpret_cast<sockaddr_in6*>(&own)->sin6_port);
 }
 
-bool Knock::refused(const IpAddress& address, std::uint16_t port) noexcept {
+bool LivenessProbe::refused(const IpAddress& address, std::uint16_t port) noexcept {
   if (socket_ < 0) {
     socket_ = ::socket(address.family, kKind, 0);
     sockaddr_storage there{};
@@ -42,7 +42,7 @@ bool Knock::refused(const IpAddress& address, std::uint16_t port) noexcept {
   return ::send(socket_, nullptr, 0, 0) < 0 && errno == ECONNREFUSED;
 }
 
-void Knock::stop() noexcept {
+void LivenessProbe::stop() noexcept {
   if (socket_ >= 0) ::close(socket_);
   socket_ = -1;
 }

@@ -1,4 +1,4 @@
-#include "link/ofi/ofi_greeter.hpp"
+#include "link/ofi/ofi_handshake.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -20,46 +20,47 @@ constexpr auto kLongestRepeat = 2s;  // of a hello
 
 // The payload of a hello_ack; that of a hello has the sender's address behind it. What a hello proves begins with the
 // slot.
-struct Handshake {
+struct HandshakeFrame {
   HelloHead head;
   std::uint32_t slot;  // under which the sender knows the receiver
   std::uint32_t reserved;
 };
 
 // The sender's address, if the hello was made for us, `own`, by who knows our key.
-std::optional<Address> believe(const Identity& own, std::string_view link,
-                               std::span<const std::byte> payload) {
-  if (payload.size() <= sizeof(Handshake)) return std::nullopt;
+std::optional<Address> authenticate(const Identity& own, std::string_view link,
+                                    std::span<const std::byte> payload) {
+  if (payload.size() <= sizeof(HandshakeFrame)) return std::nullopt;
   const auto head = load_pod<HelloHead>(payload.data());
   if (!head.nonce ||
       !(head.proof == hello_proof(own, link, head.nonce, payload.subspan(sizeof head))))
     return std::nullopt;
-  std::optional<Address> from = Address::parse(payload.subspan(sizeof(Handshake)));
+  std::optional<Address> from = Address::parse(payload.subspan(sizeof(HandshakeFrame)));
   return from && !from->has_key() ? std::move(from) : std::nullopt;
 }
 
 // Of the payload behind its head, all of which the proof is about.
-std::vector<std::byte> proven_part(const Handshake& said, std::span<const std::byte> address) {
-  std::vector<std::byte> bytes(sizeof said - sizeof said.head);
-  std::memcpy(bytes.data(), &said.slot, bytes.size());
+std::vector<std::byte> proven_part(const HandshakeFrame& frame,
+                                   std::span<const std::byte> address) {
+  std::vector<std::byte> bytes(sizeof frame - sizeof frame.head);
+  std::memcpy(bytes.data(), &frame.slot, bytes.size());
   bytes.insert(bytes.end(), address.begin(), address.end());
   return bytes;
 }
 
 }  // namespace
 
-void OfiGreeter::set_own_address(std::span<const std::byte> address) {
+void OfiHandshake::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
 }
 
-void OfiGreeter::on_hello(std::span<const std::byte> payload) {
-  const std::optional<Address> from = believe(shared_.identity, shared_.link.name(), payload);
+void OfiHandshake::on_hello(std::span<const std::byte> payload) {
+  const std::optional<Address> from = authenticate(shared_.identity, shared_.link.name(), payload);
   if (!from) return shared_.counters.add(Counter::frames_dropped);
-  const auto said = load_pod<Handshake>(payload.data());
-  const auto heard =
+  const auto frame = load_pod<HandshakeFrame>(payload.data());
+  const auto known =
       std::find_if(connections_.all().begin(), connections_.all().end(),
-                   [&](const auto& each) { return each->peer_nonce == said.head.nonce; });
-  OfiConnection* connection = heard == connections_.all().end() ? nullptr : heard->get();
+                   [&](const auto& each) { return each->peer_nonce == frame.head.nonce; });
+  OfiConnection* connection = known == connections_.all().end() ? nullptr : known->get();
   if (connection != nullptr) {
     // A hello is repeated until it is answered; that of a connection that has ended was recorded by somebody.
     if (connection->state != State::open) return shared_.counters.add(Counter::frames_dropped);
@@ -73,47 +74,48 @@ void OfiGreeter::on_hello(std::span<const std::byte> payload) {
       if (connection == nullptr) return shared_.counters.add(Counter::frames_dropped);
     } else if (connection->state == State::open) {
       return connections_.break_off(*connection, "the peer opened a second connection");
-    } else if (connection->state != State::greeting) {  // else the hellos crossed
+    } else if (connection->state != State::handshake) {  // else the hellos crossed
       return;
     }
     connection->state = State::open;
-    connection->remote_slot = said.slot;
-    connection->peer_nonce = said.head.nonce;
+    connection->remote_slot = frame.slot;
+    connection->peer_nonce = frame.head.nonce;
   }
-  connection->answer_due = true;
+  connection->ack_due = true;
   connection->next_try = {};
   connections_.attend(*connection);
 }
 
-void OfiGreeter::on_hello_ack(OfiConnection& connection,
-                              std::span<const std::byte> payload) noexcept {
-  if (payload.size() != sizeof(Handshake)) return shared_.counters.add(Counter::frames_dropped);
-  const auto said = load_pod<Handshake>(payload.data());
+void OfiHandshake::on_hello_ack(OfiConnection& connection,
+                                std::span<const std::byte> payload) noexcept {
+  if (payload.size() != sizeof(HandshakeFrame))
+    return shared_.counters.add(Counter::frames_dropped);
+  const auto frame = load_pod<HandshakeFrame>(payload.data());
   const bool proven =
       connection.nonce &&
-      said.head.proof == ack_proof(connection.target, shared_.link.name(), connection.nonce);
+      frame.head.proof == ack_proof(connection.target, shared_.link.name(), connection.nonce);
   if (!proven) return shared_.counters.add(Counter::frames_dropped);
-  if (connection.state != State::greeting && connection.state != State::closing) return;
-  connection.remote_slot = said.slot;
+  if (connection.state != State::handshake && connection.state != State::closing) return;
+  connection.remote_slot = frame.slot;
   connection.next_try = {};
-  if (connection.state == State::greeting) connection.state = State::open;
+  if (connection.state == State::handshake) connection.state = State::open;
 }
 
-OfiGreeter::Sent OfiGreeter::send(OfiConnection& connection, FrameType type,
-                                  std::uint32_t sequence) noexcept {
+OfiHandshake::Sent OfiHandshake::send(OfiConnection& connection, FrameType type,
+                                      std::uint32_t sequence) noexcept {
   SendBuffer* buffer = shared_.sends.take(false);
   if (buffer == nullptr) return Sent::no_room;
   buffer->handshake = true;
-  Handshake said{.head = {}, .slot = connection.slot, .reserved = 0};
+  HandshakeFrame frame{.head = {}, .slot = connection.slot, .reserved = 0};
   if (type == FrameType::hello) {
     if (!connection.nonce) connection.nonce = random_key();
-    said.head.nonce = connection.nonce;
-    said.head.proof = hello_proof(connection.target, shared_.link.name(), connection.nonce,
-                                  proven_part(said, own_address_));
+    frame.head.nonce = connection.nonce;
+    frame.head.proof = hello_proof(connection.target, shared_.link.name(), connection.nonce,
+                                   proven_part(frame, own_address_));
   } else if (type == FrameType::hello_ack) {
-    said.head.proof = ack_proof(shared_.identity, shared_.link.name(), connection.peer_nonce);
+    frame.head.proof = ack_proof(shared_.identity, shared_.link.name(), connection.peer_nonce);
   }
-  const Slice slices[] = {{&said, sizeof said}, {own_address_.data(), own_address_.size()}};
+  const Slice slices[] = {{&frame, sizeof frame}, {own_address_.data(), own_address_.size()}};
   const int count = type == FrameType::hello ? 2 : type == FrameType::hello_ack ? 1 : 0;
   std::size_t payload = 0;
   for (int i = 0; i < count; ++i) payload += slices[i].size;
@@ -127,21 +129,21 @@ OfiGreeter::Sent OfiGreeter::send(OfiConnection& connection, FrameType type,
   return Sent::failed;
 }
 
-void OfiGreeter::repeat(OfiConnection& connection) noexcept {
-  if (connection.state == State::open) connection.answer_due = true;
+void OfiHandshake::repeat(OfiConnection& connection) noexcept {
+  if (connection.state == State::open) connection.ack_due = true;
   connection.next_try = Clock::now() + kLongestPause;
   connections_.attend(connection);
 }
 
-bool OfiGreeter::attend(OfiConnection& connection, Clock::time_point now) noexcept {
+bool OfiHandshake::attend(OfiConnection& connection, Clock::time_point now) noexcept {
   const bool knows_slot = connection.remote_slot != OfiConnection::kUnknown;
   const bool closing = connection.state == State::closing;
   const bool frame_due =
-      connection.state == State::greeting || connection.answer_due || (closing && knows_slot);
+      connection.state == State::handshake || connection.ack_due || (closing && knows_slot);
   if (frame_due && now >= connection.next_try) {
-    const FrameType type = closing                               ? FrameType::goodbye
-                           : connection.state == State::greeting ? FrameType::hello
-                                                                 : FrameType::hello_ack;
+    const FrameType type = closing                                ? FrameType::goodbye
+                           : connection.state == State::handshake ? FrameType::hello
+                                                                  : FrameType::hello_ack;
     switch (send(connection, type, closing ? connection.next_send : 0)) {
       case Sent::yes:
         if (closing) {
@@ -149,8 +151,8 @@ bool OfiGreeter::attend(OfiConnection& connection, Clock::time_point now) noexce
           return false;
         }
         connection.pause = {};
-        connection.answer_due = false;
-        connection.greeted = true;
+        connection.ack_due = false;
+        connection.sent_hello = true;
         connection.next_try = now + connection.repeat_after;
         connection.repeat_after =
             std::min<Clock::duration>(connection.repeat_after * 2, kLongestRepeat);

@@ -1,4 +1,4 @@
-#include "link/verbs/greeter.hpp"
+#include "link/verbs/handshake.hpp"
 
 #include <algorithm>
 #include <string>
@@ -14,64 +14,64 @@ constexpr auto kNoRoom = 1ms;
 
 }  // namespace
 
-bool Greeter::open(std::string& why_not) {
+bool Handshake::open(std::string& why_not) {
   if (!datagrams_.open(*shared_.device, why_not)) return false;
   const Choice& choice = shared_.device->choice();
-  if (choice.interface) door_.open(choice.interface->address);
-  shared_.here.greeter = datagrams_.own().queue_pair;
+  if (choice.interface) liveness_port_.open(choice.interface->address);
+  shared_.here.datagram_pair = datagrams_.own().queue_pair;
   shared_.here.key = datagrams_.own().key;
-  shared_.here.door = door_.port();
+  shared_.here.liveness_port = liveness_port_.port();
   return true;
 }
 
-void Greeter::set_own_address(std::span<const std::byte> address) {
+void Handshake::set_own_address(std::span<const std::byte> address) {
   own_address_.assign(address.begin(), address.end());
 }
 
-void Greeter::ask(Connection& connection) {
+void Handshake::request(Connection& connection) {
   connection.our_nonce = random_key();
-  connection.wanted = connection.asks = true;
+  connection.wanted = connection.repeats_request = true;
   connections_.attend(connection);
 }
 
-bool Greeter::say(Connection& connection, HelloPart::Kind kind) noexcept {
-  const bool answer = kind == HelloPart::Kind::answer;
+bool Handshake::send_hello(Connection& connection, HelloPart::Kind kind) noexcept {
+  const bool is_reply = kind == HelloPart::Kind::reply;
   HelloPart head;
   head.tag = connection.identity.tag;
   head.kind = kind;
   head.offer = connection.ours;
-  head.nonce = answer ? connection.their_nonce : connection.our_nonce;
+  head.nonce = is_reply ? connection.their_nonce : connection.our_nonce;
   std::span<const std::byte> address;
-  if (kind == HelloPart::Kind::ask) address = own_address_;
-  head.proof =
-      proof_of(head, answer ? shared_.identity : connection.identity, shared_.link.name(), address);
+  if (kind == HelloPart::Kind::request) address = own_address_;
+  head.proof = proof_of(head, is_reply ? shared_.identity : connection.identity,
+                        shared_.link.name(), address);
   bool all = true;
   for (const auto& part : encode(head, address, datagrams_.room()))
-    all = datagrams_.send(connection.way.get(), {connection.there.greeter, connection.there.key},
-                          part) &&
+    all = datagrams_.send(connection.way.get(),
+                          {connection.there.datagram_pair, connection.there.key}, part) &&
           all;
   return all;
 }
 
-void Greeter::on_datagram(std::span<const std::byte> bytes) noexcept {
+void Handshake::on_datagram(std::span<const std::byte> bytes) noexcept {
   const Hello* hello = ending_ ? nullptr : inbox_.accept(bytes);
   if (hello == nullptr) return;
-  shared_.is_mute = false;
+  shared_.is_unresponsive = false;
   switch (hello->head.kind) {
-    case HelloPart::Kind::ask: return on_ask(*hello);
-    case HelloPart::Kind::answer: return on_answer(*hello);
+    case HelloPart::Kind::request: return on_request(*hello);
+    case HelloPart::Kind::reply: return on_reply(*hello);
     case HelloPart::Kind::gone: return on_gone(*hello);
     case HelloPart::Kind::refused: return on_refused(*hello);
   }
 }
 
-void Greeter::on_ask(const Hello& hello) {
+void Handshake::on_request(const Hello& hello) {
   const Key& nonce = hello.head.nonce;
   for (const auto& known : connections_.all()) {
     if (!(known->their_nonce == nonce)) continue;
     // Our answer got lost, or is on its way.
-    known->answers = known->state == State::setting_up || known->state == State::open;
-    if (known->answers) connections_.attend(*known);
+    known->repeats_reply = known->state == State::setting_up || known->state == State::open;
+    if (known->repeats_reply) connections_.attend(*known);
     return;
   }
   const std::optional<Address> from = Address::parse(hello.address);
@@ -97,18 +97,18 @@ void Greeter::on_ask(const Hello& hello) {
     if (!connections_.connect(*connection, why_not))
       return connections_.break_off(*connection, why_not);
   }
-  connection->answers = true;
+  connection->repeats_reply = true;
   connection->next_try = {};
   connections_.attend(*connection);
 }
 
-void Greeter::on_answer(const Hello& hello) {
+void Handshake::on_reply(const Hello& hello) {
   for (const auto& connection : connections_.all()) {
     if (!connection->our_nonce || !(connection->our_nonce == hello.head.nonce)) continue;
     if (!(hello.head.proof == proof_of(hello.head, connection->identity, shared_.link.name(), {})))
       return shared_.counters.add(Counter::frames_dropped);
     if (connection->state == State::closed || connection->state == State::broken) {
-      static_cast<void>(say(*connection, HelloPart::Kind::gone));
+      static_cast<void>(send_hello(*connection, HelloPart::Kind::gone));
       return;
     }
     if (connection->state != State::setting_up) return;
@@ -125,7 +125,7 @@ void Greeter::on_answer(const Hello& hello) {
   }
 }
 
-void Greeter::on_gone(const Hello& hello) {
+void Handshake::on_gone(const Hello& hello) {
   for (const auto& connection : connections_.all()) {
     if (connection->state != State::setting_up || !(connection->their_nonce == hello.head.nonce))
       continue;
@@ -136,7 +136,7 @@ void Greeter::on_gone(const Hello& hello) {
   }
 }
 
-void Greeter::refuse(const Hello& ask, const Address& from) noexcept {
+void Handshake::refuse(const Hello& request, const Address& from) noexcept {
   shared_.counters.add(Counter::frames_dropped);
   const std::optional<Endpoint> there = endpoint_of(from, shared_.link.name());
   ibv_ah* const way = there ? way_back(*there) : nullptr;
@@ -144,14 +144,14 @@ void Greeter::refuse(const Hello& ask, const Address& from) noexcept {
   HelloPart head;
   head.tag = from.identity().tag;
   head.kind = HelloPart::Kind::refused;
-  head.nonce = ask.head.nonce;
+  head.nonce = request.head.nonce;
   head.proof = proof_of(head, shared_.identity, shared_.link.name(), {});
   // If it gets lost, the ask comes again.
   for (const auto& part : encode(head, {}, datagrams_.room()))
-    static_cast<void>(datagrams_.send(way, {there->greeter, there->key}, part));
+    static_cast<void>(datagrams_.send(way, {there->datagram_pair, there->key}, part));
 }
 
-ibv_ah* Greeter::way_back(const Endpoint& there) noexcept {
+ibv_ah* Handshake::way_back(const Endpoint& there) noexcept {
   const Device& device = *shared_.device;
   ibv_ah_attr way = device.way_to(there.gid, there.lid);
   Handle<ibv_ah> made = own(device.api().create_ah(device.domain(), &way), device.api().destroy_ah);
@@ -161,7 +161,7 @@ ibv_ah* Greeter::way_back(const Endpoint& there) noexcept {
   return ways_back_.emplace_back(std::move(made)).get();
 }
 
-void Greeter::on_refused(const Hello& hello) {
+void Handshake::on_refused(const Hello& hello) {
   for (const auto& connection : connections_.all()) {
     if (!connection->our_nonce || !(connection->our_nonce == hello.head.nonce)) continue;
     if (connection->state != State::setting_up || connection->their_nonce) return;
@@ -175,18 +175,18 @@ void Greeter::on_refused(const Hello& hello) {
   }
 }
 
-void Greeter::start_over(Connection& connection) {
+void Handshake::start_over(Connection& connection) {
   std::string why_not;
-  if (Connection* next = connections_.replace(connection, why_not)) return ask(*next);
+  if (Connection* next = connections_.replace(connection, why_not)) return request(*next);
   shared_.sink.on_broken(connection.peer, shared_.link,
                          connections_.ends_of(connection) + ": " + why_not);
 }
 
-bool Greeter::greet(Connection& connection, Clock::time_point now) noexcept {
+bool Handshake::proceed(Connection& connection, Clock::time_point now) noexcept {
   if (now < connection.next_try) return true;
   if (now >= connection.silent_from) {
     if (is_gone(connection)) {
-      connections_.break_off(connection, "no process answers there any more");
+      connections_.break_off(connection, "the peer process has ended");
       return false;
     }
     if (is_in_vain(connection)) {
@@ -195,8 +195,8 @@ bool Greeter::greet(Connection& connection, Clock::time_point now) noexcept {
     }
   }
   bool all = true;
-  if (connection.answers) all = say(connection, HelloPart::Kind::answer);
-  if (connection.asks) all = say(connection, HelloPart::Kind::ask) && all;
+  if (connection.repeats_reply) all = send_hello(connection, HelloPart::Kind::reply);
+  if (connection.repeats_request) all = send_hello(connection, HelloPart::Kind::request) && all;
   connection.next_try = now + (all ? connection.repeat_after : Clock::duration(kNoRoom));
   if (all)
     connection.repeat_after =
@@ -204,28 +204,30 @@ bool Greeter::greet(Connection& connection, Clock::time_point now) noexcept {
   return true;
 }
 
-bool Greeter::is_gone(Connection& connection) noexcept {
-  if (connection.there.door == 0) return false;
+bool Handshake::is_gone(Connection& connection) noexcept {
+  if (connection.there.liveness_port == 0) return false;
   Gid gid;
   gid.raw = connection.there.gid;
   IpAddress address = gid.ip();
   address.scope = shared_.device->choice().interface->address.scope;
-  return connection.knock.refused(address, connection.there.door);
+  return connection.probe.refused(address, connection.there.liveness_port);
 }
 
 // A peer that has been answered may have opened the connection, and sent on it.
-bool Greeter::is_in_vain(const Connection& connection) noexcept {
-  if (!connection.asks || connection.their_nonce) return false;
+bool Handshake::is_in_vain(const Connection& connection) noexcept {
+  if (!connection.repeats_request || connection.their_nonce) return false;
   const bool in_vain = shared_.sink.on_unanswered(
-      connection.peer, shared_.link, "nobody answers (" + connections_.ends_of(connection) + ")");
+      connection.peer, shared_.link,
+      "no reply from the peer (" + connections_.ends_of(connection) + ")");
   // A network that does not carry this is not waited for again and again.
-  if (in_vain) shared_.is_mute = true;
+  if (in_vain) shared_.is_unresponsive = true;
   return in_vain;
 }
 
-bool Greeter::repeat_answer(Connection& connection) noexcept {
-  if (connection.answers && say(connection, HelloPart::Kind::answer)) connection.answers = false;
-  return connection.answers;
+bool Handshake::repeat_reply(Connection& connection) noexcept {
+  if (connection.repeats_reply && send_hello(connection, HelloPart::Kind::reply))
+    connection.repeats_reply = false;
+  return connection.repeats_reply;
 }
 
 }  // namespace lfc::verbs

@@ -1,9 +1,9 @@
-// OfiGreeter: the handshake frames of a libfabric link: a hello, repeated until it is answered, the answer, and the
+// OfiHandshake: the handshake frames of a libfabric link: a hello, repeated until it is answered, the answer, and the
 // goodbye. Each of both proves that it knows the key of who was asked.
 //
-//   greeter.on_hello(payload);
-//   greeter.on_hello_ack(connection, payload);
-//   bool goes_on = greeter.attend(connection, now);      // sends what is due; false: the connection has ended
+//   handshake.on_hello(payload);
+//   handshake.on_hello_ack(connection, payload);
+//   bool goes_on = handshake.attend(connection, now);      // sends what is due; false: the connection has ended
 //
 // Threads: as Link.
 #pragma once
@@ -17,12 +17,12 @@
 
 namespace lfc {
 
-class OfiGreeter {
+class OfiHandshake {
  public:
   using Clock = OfiConnection::Clock;
   using State = OfiConnection::State;
 
-  OfiGreeter(OfiShared& shared, OfiConnections& connections, OfiFrames& frames) noexcept
+  OfiHandshake(OfiShared& shared, OfiConnections& connections, OfiFrames& frames) noexcept
       : shared_(shared), connections_(connections), frames_(frames) {}
   void set_own_address(std::span<const std::byte> address);
 

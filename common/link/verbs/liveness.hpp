@@ -1,8 +1,8 @@
-// Door: whether a process that does not answer is still there. The kernel of its node knows.
+// LivenessPort: whether a process that does not answer is still there. The kernel of its node knows.
 //
-//   Door door;
+//   LivenessPort door;
 //   door.open(our_ip);                                  // its port() goes into our address
-//   Knock knock;                                        // at another process's
+//   LivenessProbe probe;                                        // at another process's
 //   if (knock.refused(ip, port)) give_up();             // asked now and then
 //
 // A door is a socket for datagrams that nobody reads. What is sent to it vanishes while its process lives, whatever
@@ -17,12 +17,12 @@
 
 namespace lfc::verbs {
 
-class Door {
+class LivenessPort {
  public:
-  Door() = default;
-  ~Door();
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  LivenessPort() = default;
+  ~LivenessPort();
+  LivenessPort(const LivenessPort&) = delete;
+  LivenessPort& operator=(const LivenessPort&) = delete;
   // Without one, which is no error, port() is 0.
   void open(const IpAddress& address) noexcept;
   std::uint16_t port() const noexcept { return port_; }
@@ -32,12 +32,12 @@ class Door {
   std::uint16_t port_ = 0;
 };
 
-class Knock {
+class LivenessProbe {
  public:
-  Knock() = default;
-  ~Knock() { stop(); }
-  Knock(const Knock&) = delete;
-  Knock& operator=(const Knock&) = delete;
+  LivenessProbe() = default;
+  ~LivenessProbe() { stop(); }
+  LivenessProbe(const LivenessProbe&) = delete;
+  LivenessProbe& operator=(const LivenessProbe&) = delete;
   // Knocks; true: an earlier knock was refused.
   bool refused(const IpAddress& address, std::uint16_t port) noexcept;
   void stop() noexcept;
