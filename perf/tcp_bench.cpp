@@ -129,7 +129,6 @@ class Cable final : FrameSink {
   explicit Cable(const Side& side) : side_(side) {
     TcpOptions options;
     options.interface = side.interface;
-    options.threads = false;
     const Identity identity{{1, side.first ? 0u : 1u}, 77, 8};
     std::string why;
     link_ = make_tcp_link(options, identity, *this, counters_, why);

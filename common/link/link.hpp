@@ -24,7 +24,8 @@
 //  - A peer that dies or breaks the protocol gives on_broken() once; after that send() to it
 //    answers `broken`, and its unfinished operations have been completed with `unreachable`.
 //    close() completes them likewise.
-// Threads: none of its own that call the sink; the NI lets one thread at a time into its links.
+// Threads: a link has no lock. The engine calls it with its lock held (engine/ni.hpp), so one thread at a time is inside;
+// batched_since() alone may be called by any thread at any time. A link has no thread that calls the sink.
 #pragma once
 
 #include <algorithm>

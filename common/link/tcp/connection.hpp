@@ -5,13 +5,10 @@
 //   established -> closing -> dead                 we closed the peer; goodbye is on its way
 //
 // `waiting` ends at once unless an older connection to the same process has not ended yet.
-// Which thread touches what: `out`, `burst`, `error`, `operations` and `gets` are guarded by the link's
-// lock; `state` is written under that lock and read anywhere; the rest is the poller's, once the
-// connection is in the epoll set.
+// Threads: as Link.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -69,10 +66,10 @@ struct Connection {
     const std::string name = address ? node_name(*address) : std::string();
     return to + (name.empty() ? "" : " of " + name) + " from " + from;
   }
-  bool is(State which) const noexcept { return state.load(std::memory_order_acquire) == which; }
+  bool is(State which) const noexcept { return state == which; }
 
   Socket socket;
-  std::atomic<State> state;        // release on writing, pairs with the acquire in is()
+  State state;
   PeerId peer = kNoPeer;           // set before `established`
   std::optional<Address> address;  // the peer's, once known
   std::string link;                // the peer's link that listens, if we connect

@@ -48,7 +48,7 @@ void Connections::fail(Connection& connection, int error) noexcept {
 }
 
 void Connections::kill(Connection& connection) noexcept {
-  connection.state.store(State::dead, std::memory_order_release);
+  connection.state = State::dead;
   call_attention();
 }
 
@@ -66,25 +66,20 @@ void Connections::note_deadlines(bool others) noexcept {
   const bool slots = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
     return slot.status == Slot::Status::crossed;
   });
-  timed_.store(connections || slots || others, std::memory_order_relaxed);
+  timed_ = connections || slots || others;
 }
 
 void Connections::end(Connection& connection, std::string_view why) {
-  std::vector<Operation*> lost;
-  bool reported = false;
-  {
-    const SendLock::Guard guard(lock_);
-    if (connection.is(State::dead)) return;
-    kill(connection);
-    const PeerId peer = connection.peer;
-    if (peer < slots_.size() && slots_[peer].connection == &connection) {
-      reported = !why.empty();
-      slots_[peer] = {reported ? Slot::Status::broken : Slot::Status::closed, nullptr, {}};
-      operations_.take_all(peer, lost);
-    }
-  }
-  for (Operation* operation : lost) operation->done(operation, Result::unreachable);
-  if (reported) report_broken(connection.peer, why);
+  if (connection.is(State::dead)) return;
+  kill(connection);
+  const PeerId peer = connection.peer;
+  if (peer >= slots_.size() || slots_[peer].connection != &connection) return;
+  const bool lost = !why.empty();
+  slots_[peer] = {lost ? Slot::Status::broken : Slot::Status::closed, nullptr, {}};
+  std::vector<Operation*> unfinished;
+  operations_.take_all(peer, unfinished);
+  for (Operation* operation : unfinished) operation->done(operation, Result::unreachable);
+  if (lost) report_broken(peer, why);
 }
 
 // The kernel noticed by itself: its keep-alive watches connections on which nothing is on its way.

@@ -3,15 +3,13 @@
 //
 //   Connection& made = connections.adopt(std::move(socket), State::connecting);
 //   connections.slot(peer) = {Slot::Status::live, &made, {}};
-//   { const SendLock::Guard guard(connections.lock()); if (Connection* own = connections.established(peer)) ...; }
-//   connections.end(made, "the peer ended without a goodbye");           // calls the sink; without the lock
+//   if (Connection* own = connections.established(peer)) ...;
+//   connections.end(made, "the peer ended without a goodbye");           // calls the sink
 //   connections.bury(...);                                              // in poll(), where nobody holds a pointer
 //
-// Threads: senders and the poller. The lock guards the slots, the list, the operations, and what connection.hpp says of
-// each connection; each function says whether it wants the lock held or takes it.
+// Threads: as Link.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string_view>
@@ -21,7 +19,6 @@
 #include "link/tcp/connection.hpp"
 #include "link/tcp/epoll_set.hpp"
 #include "link/tcp/operations.hpp"
-#include "sync/send_lock.hpp"
 
 namespace lfc::tcp {
 
@@ -37,20 +34,15 @@ struct Slot {
 class Connections {
  public:
   struct Options {
-    bool threads;
     std::chrono::milliseconds connect_timeout;
     std::chrono::milliseconds peer_timeout;
   };
   Connections(Link& link, FrameSink& sink, const Options& given)
-      : options(given), memory(given.threads), lock_(given.threads), link_(link), sink_(sink) {}
+      : options(given), link_(link), sink_(sink) {}
 
   const Options options;
   RegisteredMemory memory;
   EpollSet waiting;  // connections that are not read directly, listeners, and a timer
-
-  SendLock& lock() const noexcept { return lock_; }
-
-  // --- With the lock ---
 
   Slot& slot(PeerId peer);
   const std::vector<Slot>& slots() const noexcept { return slots_; }
@@ -74,7 +66,7 @@ class Connections {
   // The peers of those whose time is up are broken, and appended.
   void note_missing(Clock::time_point now, std::vector<PeerId>& missing);
   // Something has a deadline from now on; or whether anything has, but for strangers who wait to be accepted.
-  void note_deadline() noexcept { timed_.store(true, std::memory_order_relaxed); }
+  void note_deadline() noexcept { timed_ = true; }
   void note_deadlines(bool others) noexcept;
   static bool has_deadline(const Connection& connection) noexcept {
     return connection.deadline != Clock::time_point::max() && !connection.is(State::dead);
@@ -91,30 +83,27 @@ class Connections {
     std::erase_if(connections_, dead);
   }
 
-  // --- The poller, without the lock ---
-
   // Ends a connection. With a reason its peer is broken, without one it has closed.
   void end(Connection& connection, std::string_view why);
   void end_with_errno(Connection& connection, int error);
   void report_broken(PeerId peer, std::string_view why) { sink_.on_broken(peer, link_, why); }
 
-  // --- Hints for poll(), which are read without the lock; it is taken before anything is believed. ---
+  // --- Work that is left to poll() ---
 
-  bool need_attention() const noexcept { return attention_.load(std::memory_order_relaxed); }
-  void call_attention() noexcept { attention_.store(true, std::memory_order_relaxed); }
-  void attended() noexcept { attention_.store(false, std::memory_order_relaxed); }
-  bool timed() const noexcept { return timed_.load(std::memory_order_relaxed); }
+  bool need_attention() const noexcept { return attention_; }
+  void call_attention() noexcept { attention_ = true; }
+  void attended() noexcept { attention_ = false; }
+  bool timed() const noexcept { return timed_; }
 
  private:
-  mutable SendLock lock_;
   Link& link_;
   FrameSink& sink_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Slot> slots_;
   OperationTable operations_;
-  std::vector<Operation*> cancelled_;    // to be completed by poll(): their peer was closed
-  std::atomic<bool> attention_ = false;  // a failed send, a closed peer, a dead connection
-  std::atomic<bool> timed_ = false;      // something has a deadline
+  std::vector<Operation*> cancelled_;  // to be completed by poll(): their peer was closed
+  bool attention_ = false;             // a failed send, a closed peer, a dead connection
+  bool timed_ = false;                 // something has a deadline
 };
 
 }  // namespace lfc::tcp

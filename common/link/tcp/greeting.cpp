@@ -27,7 +27,6 @@ bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
 
 }  // namespace
 
-// The lock is held.
 void Greeting::queue_header(Connection& connection, FrameType type, std::uint32_t key,
                             std::span<const std::byte> payload) {
   Header header;
@@ -37,18 +36,16 @@ void Greeting::queue_header(Connection& connection, FrameType type, std::uint32_
   it_.sending.flush_new(connection);
 }
 
-// The lock is held.
 void Greeting::establish(Connection& connection) noexcept {
   connection.deadline = Clock::time_point::max();
   connection.in.grow(Inbox::kEstablished);
   it_.strangers.welcome(connection);
-  connection.state.store(State::established, std::memory_order_release);
+  connection.state = State::established;
 }
 
 // --- We connect ---
 
 bool Greeting::connect(PeerId peer, const Address& address, std::string& why_not) {
-  const SendLock::Guard guard(it_.connections.lock());
   Slot& target = it_.connections.slot(peer);
   if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
   if (target.status == Slot::Status::broken) {
@@ -84,8 +81,6 @@ int Greeting::finish_connect(Connection& connection) {
     it_.connections.end(connection, no_connection(connection, error));
     return 1;
   }
-  const SendLock::Guard guard(it_.connections.lock());
-  if (!connection.is(State::connecting)) return 0;  // closed meanwhile
   // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
   // kernel says so; if its node does, silence tells.
   connection.deadline = Clock::time_point::max();
@@ -97,7 +92,7 @@ int Greeting::finish_connect(Connection& connection) {
   std::memcpy(hello.data(), &head, sizeof head);
   hello.insert(hello.end(), it_.routes.own_address().begin(), it_.routes.own_address().end());
   queue_header(connection, FrameType::hello, target.tag, hello);
-  connection.state.store(State::hello_sent, std::memory_order_release);
+  connection.state = State::hello_sent;
   it_.connections.watch(connection, EPOLLIN);
   return 1;
 }
@@ -131,25 +126,17 @@ int Greeting::await_answer(Connection& connection) {
     return 1;
   }
   connection.in.consume(sizeof header + sizeof(Key));
-  {
-    const SendLock::Guard guard(it_.connections.lock());
-    if (!connection.is(State::hello_sent)) return 0;
-    establish(connection);
-  }
+  establish(connection);
   return 1;
 }
 
 // The peer's connection is on its way, and takes precedence.
 void Greeting::crossed(Connection& connection) {
-  {
-    const SendLock::Guard guard(it_.connections.lock());
-    const PeerId peer = connection.peer;
-    Slot& target = it_.connections.slot(peer);
-    if (target.connection == &connection) {
-      target = {Slot::Status::crossed, nullptr,
-                Clock::now() + it_.connections.options.connect_timeout};
-      it_.connections.note_deadline();
-    }
+  Slot& target = it_.connections.slot(connection.peer);
+  if (target.connection == &connection) {
+    target = {Slot::Status::crossed, nullptr,
+              Clock::now() + it_.connections.options.connect_timeout};
+    it_.connections.note_deadline();
   }
   it_.connections.end(connection, {});
 }
@@ -181,7 +168,7 @@ int Greeting::greet(Connection& connection) {
     return 1;
   }
   connection.in.consume(size);
-  connection.state.store(State::waiting, std::memory_order_release);
+  connection.state = State::waiting;
   return admit(connection);
 }
 
@@ -202,7 +189,7 @@ void Greeting::believe(Connection& connection, std::span<const std::byte> hello)
   connection.address = std::move(address);
 }
 
-// Another connection with the same process that has not ended. The lock is held.
+// Another connection with the same process that has not ended.
 Connection* Greeting::find_other(const Connection& connection) noexcept {
   const ProcessName name = connection.address->identity().name;
   for (const auto& other : it_.connections.all()) {
@@ -216,25 +203,20 @@ Connection* Greeting::find_other(const Connection& connection) noexcept {
 int Greeting::admit(Connection& connection) {
   if (!connection.is(State::waiting)) return 0;
   const Address& from = *connection.address;
-  Connection* ours = nullptr;
-  {
-    const SendLock::Guard guard(it_.connections.lock());
-    ours = find_other(connection);
-    if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
-    const bool we_precede = it_.identity.name.packed() < from.identity().name.packed();
-    if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
-      queue_header(connection, FrameType::goodbye, from.identity().tag, {});
-      connection.state.store(State::closing, std::memory_order_release);
-      it_.connections.call_attention();
-      return 1;
-    }
+  Connection* const ours = find_other(connection);
+  if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
+  const bool we_precede = it_.identity.name.packed() < from.identity().name.packed();
+  if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
+    queue_header(connection, FrameType::goodbye, from.identity().tag, {});
+    connection.state = State::closing;
+    it_.connections.call_attention();
+    return 1;
   }
   const PeerId peer = it_.sink.on_connect(it_.link, from);
   if (peer == kNoPeer) {
     it_.strangers.drop(connection);
     return 1;
   }
-  const SendLock::Guard guard(it_.connections.lock());
   Slot& target = it_.connections.slot(peer);
   if (target.connection != nullptr && target.connection != ours) return 0;  // made while we asked
   if (ours != nullptr) it_.connections.kill(*ours);

@@ -8,7 +8,7 @@
 //
 // When two processes connect to each other at once, the connection made by the one with the lower name stays: that one
 // answers the other's hello with goodbye, the other gives its own up as soon as it sees either.
-// Threads: the poller's, but for connect(), which takes the lock of the connections as the others do.
+// Threads: as Link.
 #pragma once
 
 #include <span>

@@ -2,9 +2,9 @@
 //
 //   LinkRegion region = memory.add(data, size);
 //   memory.access(key, address, size, [&](std::byte* at) { if (at != nullptr) copy(at); });
-//   memory.remove(region);     // returns when no access is inside; later ones get nullptr
+//   memory.remove(region);     // later accesses get nullptr
 //
-// Threads: any. An access excludes remove(), so memory is never touched once it is given back.
+// Threads: as Link. After remove() the memory is never touched again.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,17 @@
 
 #include "link/link.hpp"
 #include "link/region.hpp"
-#include "sync/send_lock.hpp"
 
 namespace lfc::tcp {
 
 class RegisteredMemory {
  public:
-  explicit RegisteredMemory(bool threads) noexcept : lock_(threads) {}
-
   LinkRegion add(void* data, std::size_t size) {
-    const SendLock::Guard guard(lock_);
     const RegionHandle handle = table_.add(data, size, kRemoteRead | kRemoteWrite);
     return {std::uint64_t{handle.generation} << 32 | handle.id, handle.address, nullptr};
   }
 
   void remove(const LinkRegion& region) noexcept {
-    const SendLock::Guard guard(lock_);
     RegionHandle handle;
     handle.id = id_of(region.key);
     handle.generation = generation_of(region.key);
@@ -37,7 +32,6 @@ class RegisteredMemory {
   // Calls use(memory), or use(nullptr) when the access is not permitted.
   template <class Use>
   auto access(std::uint64_t key, std::uint64_t address, std::uint64_t size, Use use) noexcept {
-    const SendLock::Guard guard(lock_);
     return use(table_.resolve(id_of(key), generation_of(key), address, size, 0));
   }
 
@@ -47,7 +41,6 @@ class RegisteredMemory {
     return static_cast<std::uint32_t>(key >> 32);
   }
 
-  SendLock lock_;
   RegionTable table_;
 };
 

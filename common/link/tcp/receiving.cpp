@@ -171,8 +171,6 @@ void Receiving::violation(Connection& connection, std::string_view what) {
 // --- Remote memory: the target ---
 
 bool Receiving::serve_get(Connection& connection, const BulkHead& head) {
-  const SendLock::Guard guard(connections_.lock());
-  if (!connection.is(State::established)) return true;
   if (head.left == 0 || connection.out.serving() >= limits::kTcpGets) return false;
   // Whether the memory may be read is checked segment by segment, when it is read.
   connection.out.push({kGetData, head.operation, head.region, head.address, head.left});
@@ -201,7 +199,6 @@ bool Receiving::begin_landing(Connection& connection, const Prefix& prefix, cons
     landing.address = head.address;
     return true;
   }
-  const SendLock::Guard guard(connections_.lock());
   Pending* pending = connections_.operations().find(head.operation, connection.peer);
   if (pending == nullptr || pending->destination == nullptr) return false;
   if (head.left != pending->left || head.address != pending->size - pending->left) return false;
@@ -263,7 +260,6 @@ void Receiving::landed(Connection& connection, std::size_t size) {
 }
 
 bool Receiving::answer(Connection& connection, OpRef operation, Result result) {
-  const SendLock::Guard guard(connections_.lock());
   if (!connection.is(State::established)) return true;
   const Answer payload{operation, static_cast<std::uint32_t>(result), 0};
   const Slice slice{&payload, sizeof payload};
@@ -276,28 +272,19 @@ bool Receiving::answer(Connection& connection, OpRef operation, Result result) {
 bool Receiving::finish_operation(Connection& connection, const Answer& answer) {
   const auto result = static_cast<Result>(answer.result);
   if (answer.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
-  {
-    const SendLock::Guard guard(connections_.lock());
-    const Pending* pending = connections_.operations().find(answer.operation, connection.peer);
-    // A get that went well ends with its last byte, not with an answer.
-    const bool fits =
-        pending != nullptr && (pending->destination == nullptr || result != Result::ok);
-    if (!fits) return !connection.is(State::established);
-  }
+  const Pending* pending = connections_.operations().find(answer.operation, connection.peer);
+  // A get that went well ends with its last byte, not with an answer.
+  if (pending == nullptr || (pending->destination != nullptr && result == Result::ok)) return false;
   complete(connection, answer.operation, result);
   return true;
 }
 
 void Receiving::complete(Connection& connection, OpRef reference, Result result) {
-  Operation* operation = nullptr;
-  {
-    const SendLock::Guard guard(connections_.lock());
-    const Pending* pending = connections_.operations().find(reference, connection.peer);
-    if (pending == nullptr) return;  // its peer was closed meanwhile
-    --connection.operations;
-    if (pending->destination != nullptr) --connection.gets;
-    operation = connections_.operations().take(reference);
-  }
+  const Pending* pending = connections_.operations().find(reference, connection.peer);
+  if (pending == nullptr) return;  // its peer was closed meanwhile
+  --connection.operations;
+  if (pending->destination != nullptr) --connection.gets;
+  Operation* operation = connections_.operations().take(reference);
   operation->done(operation, result);
 }
 

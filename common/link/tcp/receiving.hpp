@@ -4,7 +4,7 @@
 //   Receiving receiving(connections, sending, hot, sink, counters);
 //   events += receiving.receive(connection);         // reads, and delivers what is complete; at most a poll's share
 //
-// Threads: the poller's, without the lock of the connections, which it takes for what it answers.
+// Threads: as Link.
 #pragma once
 
 #include <span>

@@ -56,7 +56,6 @@ void Sending::flush_new(Connection& connection) noexcept {
 void Sending::note_unsent(Connection& connection) noexcept {
   connection.unsent = true;
   unsent_.push_back(&connection);
-  any_unsent_.store(true, std::memory_order_relaxed);
   if (armed_) watch_both(connection);
 }
 
@@ -65,14 +64,12 @@ void Sending::forget_dead() noexcept {
 }
 
 int Sending::flush_unsent() noexcept {
-  const SendLock::Guard guard(connections_.lock());
   int events = 0;
   std::erase_if(unsent_, [&](Connection* connection) {
     const bool rest = connection->stuck > kStuckFlushes && ticks_ % kStuckPeriod != 0 &&
                       !connection->out.has_batch();
     return !rest && flush(*connection, events);
   });
-  any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
   batched_since_.store({}, std::memory_order_relaxed);
   return events;
 }
@@ -92,11 +89,9 @@ bool Sending::flush(Connection& connection, int& events) noexcept {
 }
 
 void Sending::flush_batched(Connection& connection) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   int events = 0;
   if (!connection.out.has_batch() || !flush(connection, events)) return;
   std::erase(unsent_, &connection);
-  any_unsent_.store(!unsent_.empty(), std::memory_order_relaxed);
   if (unsent_.empty()) batched_since_.store({}, std::memory_order_relaxed);
 }
 

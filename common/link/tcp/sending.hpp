@@ -2,12 +2,11 @@
 // soon may be batched, to leave together; and what a socket has not taken, or has been batched, with a later
 // poll().
 //
-//   { const SendLock::Guard guard(connections.lock()); sending.send_frame(connection, prefix, slices, n,
-//   Outbox::Class::data); }
+//   sending.send_frame(connection, prefix, slices, n, Outbox::Class::data);
 //   sending.begin_burst();                           // poll() begins, and ends
-//   if (sending.any_unsent()) events += sending.flush_unsent();
+//   if (!sending.drained()) events += sending.flush_unsent();
 //
-// Threads: with the lock of the connections, but for batched_since(), any_unsent() and what takes it itself.
+// Threads: as Link; batched_since() may be called by any thread.
 #pragma once
 
 #include <atomic>
@@ -38,24 +37,19 @@ class Sending {
   bool drained() const noexcept { return unsent_.empty(); }
   void forget_dead() noexcept;
 
-  // --- The poller; these take the lock. ---
-
   // Writes what waits; 0: nothing moved.
   int flush_unsent() noexcept;
   // What the frames that have come have caused does not wait for those of others.
   void flush_batched(Connection& connection) noexcept;
 
-  bool any_unsent() const noexcept { return any_unsent_.load(std::memory_order_relaxed); }
   std::chrono::nanoseconds batched_since() const noexcept {
     return batched_since_.load(std::memory_order_relaxed);
   }
   // What is sent from here on does not follow what was sent before.
-  void begin_burst() noexcept {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  void begin_burst() noexcept { ++polls_; }
   void begin_tick() noexcept { ++ticks_; }
 
-  // --- Somebody waits for what is watched, instead of polling. With the lock. ---
+  // --- Somebody waits for what is watched, instead of polling. ---
 
   void arm() noexcept;
   void disarm() noexcept;
@@ -74,8 +68,7 @@ class Sending {
   Counters& counters_;
   std::vector<Connection*> unsent_;
   std::atomic<std::chrono::nanoseconds> batched_since_{};  // read by any thread
-  std::atomic<std::uint32_t> polls_ = 1;                   // begun, and ended
-  std::atomic<bool> any_unsent_ = false;                   // a hint for poll()
+  std::uint32_t polls_ = 1;                                // begun, and ended
   bool armed_ = false;  // every connection is in the epoll set, for writing, too, where it waits
   std::uint64_t ticks_ = 0;
 };
@@ -86,7 +79,7 @@ class Sending {
                                                              const Slice* slices, int count,
                                                              Outbox::Class what,
                                                              bool more) noexcept {
-  if (!connection.burst.is_first(polls_.load(std::memory_order_relaxed))) [[unlikely]]
+  if (!connection.burst.is_first(polls_)) [[unlikely]]
     return send_on(connection, prefix, slices, count, what, more);
   const SendStatus status =
       connection.out.send(connection.fd(), prefix, slices, count, what, more && !armed_);

@@ -39,7 +39,6 @@ int Strangers::accept() {
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
     ++accepted;
-    const SendLock::Guard guard(connections_.lock());
     Connection& connection = connections_.adopt(std::move(socket), State::greeting);
     connection.stranger = true;
     limits_.came();
@@ -54,7 +53,6 @@ int Strangers::accept() {
 // its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
 // and has not been heard because we were away, is not silent.
 int Strangers::make_room() {
-  const SendLock::Guard guard(connections_.lock());
   const Clock::time_point now = Clock::now();
   Connection* oldest = nullptr;
   for (const auto& connection : connections_.all())

@@ -7,7 +7,7 @@
 //   strangers.drop(connection);                      // it was none of us; or
 //   strangers.welcome(connection);                   // it is a peer from now on
 //
-// Threads: the poller's; what says so wants the lock of the connections.
+// Threads: as Link.
 #pragma once
 
 #include <vector>
@@ -35,12 +35,11 @@ class Strangers {
   // What it has said is no proper hello.
   void refuse(Connection& connection) noexcept;
   void drop(Connection& connection) noexcept;
-  // With the lock.
   void welcome(Connection& connection) noexcept;
   void forget(const Connection& dead) noexcept {
     if (dead.stranger) limits_.left();
   }
-  // With the lock: listens again if it is time to.
+  // Listens again if it is time to.
   void note_time(Clock::time_point now) noexcept;
   bool is_deaf() const noexcept { return listen_again_ != Clock::time_point::max(); }
 

@@ -49,8 +49,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       socket_options_(socket_options(options_)),
       identity_(identity),
       routes_(options_.name, options_.interface, options_.others),
-      connections_(*this, sink,
-                   {options_.threads, options_.connect_timeout, options_.peer_timeout}),
+      connections_(*this, sink, {options_.connect_timeout, options_.peer_timeout}),
       sending_(connections_, sink, counters),
       hot_(connections_),
       receiving_(connections_, sending_, hot_, sink, counters),
@@ -112,17 +111,15 @@ bool TcpLink::reach(const Address& peer, std::string& why_not) {
 // --- Connections ---
 
 void TcpLink::abandon(PeerId peer) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   Connection* connection = connections_.release(peer);
-  if (connection != nullptr) connection->state.store(State::dead, std::memory_order_release);
+  if (connection != nullptr) connection->state = State::dead;
 }
 
 void TcpLink::close(PeerId peer) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   Connection* connection = connections_.release(peer);
   if (connection == nullptr) return;
   if (!connection->is(State::established)) {
-    connection->state.store(State::dead, std::memory_order_release);
+    connection->state = State::dead;
     return;
   }
   // A get that we were to answer is void now; a put of ours may not go on from memory that the
@@ -131,13 +128,12 @@ void TcpLink::close(PeerId peer) noexcept {
   const SendStatus status = connection->out.send(connection->fd(), {0, kGoodbye, 0, 0}, nullptr, 0,
                                                  Outbox::Class::answer);
   const State next = status == SendStatus::sent ? State::closing : State::dead;
-  connection->state.store(next, std::memory_order_release);
+  connection->state = next;
   connections_.note_deadline();
   sending_.sent_something(*connection);
 }
 
 SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   Connection* connection = connections_.established(peer);
   if (connection == nullptr) [[unlikely]]
     return connections_.setting_up(peer) ? SendStatus::again : SendStatus::broken;
@@ -148,10 +144,7 @@ SendStatus TcpLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   return sending_.send_frame(*connection, prefix, slices, count, what, meta.more);
 }
 
-bool TcpLink::drained() const noexcept {
-  const SendLock::Guard guard(connections_.lock());
-  return sending_.drained();
-}
+bool TcpLink::drained() const noexcept { return sending_.drained(); }
 
 // --- Polling ---
 
@@ -160,8 +153,7 @@ int TcpLink::poll() noexcept {
   sending_.begin_tick();
   sending_.begin_burst();
   int events = 0;
-  // Three of these are hints: what they announce is read under the lock, now or one poll later.
-  if (sending_.any_unsent()) events += sending_.flush_unsent();
+  if (!sending_.drained()) events += sending_.flush_unsent();
   if (!hot_.empty()) events += hot_.poll([this](Connection& each) { return serve(each); });
   if (pace_.is_due()) events += poll_cold();
   if (connections_.need_attention()) events += upkeep_.attend();
@@ -171,7 +163,7 @@ int TcpLink::poll() noexcept {
 }
 
 int TcpLink::serve(Connection& connection) {
-  switch (connection.state.load(std::memory_order_acquire)) {
+  switch (connection.state) {
     case State::connecting: return greeting_.finish_connect(connection);
     case State::hello_sent: {
       const int events = greeting_.await_answer(connection);
@@ -181,7 +173,7 @@ int TcpLink::serve(Connection& connection) {
     case State::waiting: return greeting_.greet(connection);
     case State::established: {
       const int events = receiving_.receive(connection);
-      if (events != 0 && sending_.any_unsent()) sending_.flush_batched(connection);
+      if (events != 0 && !sending_.drained()) sending_.flush_batched(connection);
       return events;
     }
     case State::closing: return upkeep_.discard(connection);
@@ -214,11 +206,10 @@ int TcpLink::poll_cold() {
 // before as well; only timeouts are not.
 Link::Armed TcpLink::arm() noexcept {
   hot_.demote_all();
-  const SendLock::Guard guard(connections_.lock());
   sending_.arm();
   pace_.hurry();
   if (connections_.need_attention()) {
-    disarm_unlocked();
+    disarm();
     return Armed::busy;
   }
   // What was timed may be long over, and whoever sleeps would wake for nothing.
@@ -227,11 +218,6 @@ Link::Armed TcpLink::arm() noexcept {
 }
 
 void TcpLink::disarm() noexcept {
-  const SendLock::Guard guard(connections_.lock());
-  disarm_unlocked();
-}
-
-void TcpLink::disarm_unlocked() noexcept {
   if (!sending_.armed()) return;
   ticks_ |= kTimePeriod - 1;  // time has passed that no poll has counted
   sending_.disarm();
@@ -240,7 +226,6 @@ void TcpLink::disarm_unlocked() noexcept {
 // --- Remote memory ---
 
 bool TcpLink::remote_memory(PeerId peer) const noexcept {
-  const SendLock::Guard guard(connections_.lock());
   if (peer >= connections_.slots().size()) return true;  // once it is connected
   const Slot::Status status = connections_.slots()[peer].status;
   return status != Slot::Status::broken && status != Slot::Status::closed;
@@ -259,7 +244,6 @@ void TcpLink::deregister_memory(LinkRegion& region) noexcept {
 Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   Connection* connection = nullptr;
   const Start start = connections_.may_start(peer, connection);
   if (start != Start::done || size == 0) return start;
@@ -275,7 +259,6 @@ Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std
 Link::Start TcpLink::get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {
-  const SendLock::Guard guard(connections_.lock());
   Connection* connection = nullptr;
   const Start start = connections_.may_start(peer, connection);
   if (start != Start::done || size == 0) return start;

@@ -49,7 +49,6 @@ struct TcpOptions {
   static constexpr int kByKernel = -1;
   int send_buffer = kByInterface;
   int receive_buffer = kByKernel;  // SO_RCVBUF: positive, or kByKernel
-  bool threads = true;             // a sender and a poller may run at the same time
 };
 
 // nullptr: the link cannot be opened, `why_not` is one line. `sink` and `counters` outlive it.

@@ -46,7 +46,7 @@ class TcpLink final : public Link {
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
   void flush() noexcept override {
-    if (sending_.any_unsent()) sending_.flush_unsent();
+    if (!sending_.drained()) sending_.flush_unsent();
   }
   std::chrono::nanoseconds batched_since() const noexcept override {
     return sending_.batched_since();
@@ -67,7 +67,6 @@ class TcpLink final : public Link {
  private:
   int serve(Connection& connection);
   int poll_cold();
-  void disarm_unlocked() noexcept;
 
   const TcpOptions options_;
   const SocketOptions socket_options_;

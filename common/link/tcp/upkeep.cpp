@@ -19,19 +19,15 @@ int Upkeep::discard(Connection& connection) noexcept {
 // Does what send(), close() and the rest of poll() have left for later.
 int Upkeep::attend() {
   connections_.attended();
+  const std::vector<Operation*> cancelled = connections_.take_cancelled();
   std::vector<std::pair<Connection*, int>> failed;
-  std::vector<Operation*> cancelled;
-  {
-    const SendLock::Guard guard(connections_.lock());
-    cancelled = connections_.take_cancelled();
-    for (const auto& connection : connections_.all()) {
-      if (connection->is(State::dead)) continue;
-      if (connection->error != 0) failed.emplace_back(connection.get(), connection->error);
-      if (connection->is(State::closing) && connection->out.idle() && !connection->shut) {
-        connection->shut = true;
-        connection->deadline = Clock::now() + connections_.options.connect_timeout;
-        ::shutdown(connection->fd(), SHUT_WR);
-      }
+  for (const auto& connection : connections_.all()) {
+    if (connection->is(State::dead)) continue;
+    if (connection->error != 0) failed.emplace_back(connection.get(), connection->error);
+    if (connection->is(State::closing) && connection->out.idle() && !connection->shut) {
+      connection->shut = true;
+      connection->deadline = Clock::now() + connections_.options.connect_timeout;
+      ::shutdown(connection->fd(), SHUT_WR);
     }
   }
   for (const auto& [connection, error] : failed) connections_.end_with_errno(*connection, error);
@@ -42,7 +38,6 @@ int Upkeep::attend() {
 
 // Frees dead connections. Only here, so that no pointer outlives a round of poll().
 void Upkeep::bury() noexcept {
-  const SendLock::Guard guard(connections_.lock());
   hot_.forget_dead();
   sending_.forget_dead();
   connections_.bury([this](const Connection& dead) { strangers_.forget(dead); });
@@ -52,20 +47,17 @@ int Upkeep::check_time(Clock::time_point now) {
   std::vector<Connection*> late;
   std::vector<Connection*> waiting;
   std::vector<PeerId> missing;
-  {
-    const SendLock::Guard guard(connections_.lock());
-    strangers_.note_time(now);
-    for (const auto& connection : connections_.all()) {
-      if (!Connections::has_deadline(*connection)) continue;
-      if (connection->deadline <= now) {
-        late.push_back(connection.get());
-      } else if (connection->is(State::waiting)) {
-        waiting.push_back(connection.get());
-      }
+  strangers_.note_time(now);
+  for (const auto& connection : connections_.all()) {
+    if (!Connections::has_deadline(*connection)) continue;
+    if (connection->deadline <= now) {
+      late.push_back(connection.get());
+    } else if (connection->is(State::waiting)) {
+      waiting.push_back(connection.get());
     }
-    connections_.note_missing(now, missing);
-    connections_.note_deadlines(strangers_.is_deaf());
   }
+  connections_.note_missing(now, missing);
+  connections_.note_deadlines(strangers_.is_deaf());
   for (Connection* connection : late) {
     if (connection->is(State::connecting)) {
       connections_.end(*connection, no_connection(*connection, ETIMEDOUT));
@@ -89,17 +81,14 @@ int Upkeep::look_after_peers() {
   if (!connections_.waiting.timer().rang()) return 0;
   const Clock::time_point now = Clock::now();
   std::vector<Connection*> silent;
-  {
-    const SendLock::Guard guard(connections_.lock());
-    for (const auto& connection : connections_.all()) {
-      const bool counts = connection->is(State::hello_sent) || connection->is(State::established) ||
-                          connection->is(State::closing);
-      if (counts && connection->silence.look(now, connection->socket.vital_signs(),
-                                             connections_.options.peer_timeout))
-        silent.push_back(connection.get());
-    }
-    if (connections_.all().empty()) connections_.waiting.timer().run(Silence::Duration(0));
+  for (const auto& connection : connections_.all()) {
+    const bool counts = connection->is(State::hello_sent) || connection->is(State::established) ||
+                        connection->is(State::closing);
+    if (counts && connection->silence.look(now, connection->socket.vital_signs(),
+                                           connections_.options.peer_timeout))
+      silent.push_back(connection.get());
   }
+  if (connections_.all().empty()) connections_.waiting.timer().run(Silence::Duration(0));
   for (Connection* connection : silent)
     connections_.end(*connection, no_answer(*connection, connection->silence.lasts(),
                                             "although data is on its way to it"));

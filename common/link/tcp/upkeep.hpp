@@ -5,7 +5,7 @@
 //   if (time_to_look && connections.timed()) events += upkeep.check_time(Clock::now());
 //   events += upkeep.look_after_peers();            // the timer has rung
 //
-// Threads: the poller's, without the lock of the connections.
+// Threads: as Link.
 #pragma once
 
 #include "link/tcp/connections.hpp"

@@ -1,6 +1,8 @@
 // Frames that the link tcp batches, so that they leave together.
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -181,6 +183,37 @@ TEST_CASE("tcp: a frame that the next one follows at once leaves with it", "[tcp
     CHECK(pair.arrived(2) == 2);
   }
   pair.check_order();
+}
+
+// The only call that needs no serialisation (link/link.hpp).
+TEST_CASE("tcp: another thread sees when batched frames wait, and when they have left", "[tcp]") {
+  constexpr int kRounds = 20;
+  Keeping pair(Batch::watched);
+  const Link& link = *pair.a.link;
+  std::atomic<int> seen = 0;  // odd: the thread waits for the flush
+  std::atomic<bool> stop = false;
+  std::thread watcher([&] {
+    while (!stop.load()) {
+      const bool waits = link.batched_since().count() != 0;
+      if (waits == (seen.load() % 2 == 0)) seen.fetch_add(1);
+    }
+  });
+  Deadline deadline(20s);
+  int round = 0;
+  for (; round < kRounds && !deadline.is_over(); ++round) {
+    // A pause of this process between two frames ends a burst.
+    while (link.batched_since().count() == 0 && !deadline.is_over()) {
+      pair.a.link->poll();
+      for (int i = 0; i < 2; ++i) pair.a.send(pair.peer, {FrameType::message}, Bytes(8));
+      pair.b.link->poll();
+    }
+    while (seen.load() != 2 * round + 1 && !deadline.is_over()) std::this_thread::yield();
+    pair.a.link->flush();
+    while (seen.load() != 2 * round + 2 && !deadline.is_over()) std::this_thread::yield();
+  }
+  stop.store(true);
+  watcher.join();
+  CHECK(seen.load() == 2 * kRounds);
 }
 
 }  // namespace lfc::tcp_world

@@ -1,5 +1,4 @@
 // How connections of the link tcp end, and many of them at once.
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -214,53 +213,6 @@ TEST_CASE("tcp: many peers, few of them talking", "[tcp]") {
     CHECK(open_descriptors() > before + 48);
   }
   CHECK(open_descriptors() == before);
-}
-
-TEST_CASE("tcp: a sender and a poller in two threads", "[tcp]") {
-  Node a(0);
-  Node b(1);
-  a.keep = b.keep = false;
-  a.keeping = GENERATE(Batch::no, Batch::watched);
-  const PeerId ab = a.connect(b);
-  send_all({&a, &b}, a, ab, {FrameType::message}, Bytes(8));
-  Bytes theirs(300'000);
-  LinkRegion region;
-  REQUIRE(b.link->register_memory(theirs.data(), theirs.size(), region));
-  std::atomic<bool> stop = false;
-  std::thread poller([&] {
-    while (!stop) {
-      a.link->poll();
-      b.link->poll();
-    }
-  });
-  struct AtomicOperation : Operation {
-    AtomicOperation() {
-      done = [](Operation* self, Result) { ++static_cast<AtomicOperation&>(*self).calls; };
-    }
-    std::atomic<int> calls = 0;
-  };
-  AtomicOperation operation;
-  const Bytes payload(700);
-  Bytes mine(theirs.size());
-  int sent = 1;
-  int started = 0;
-  Deadline deadline(20s);
-  while (sent < 5000 && !deadline.is_over()) {
-    if (a.send(ab, {FrameType::message}, payload) == SendStatus::sent) ++sent;
-    if (sent % 500 == 0 && a.link->get(ab, mine.data(), {}, region.base, region, mine.size(),
-                                       &operation) == Link::Start::started)
-      ++started;
-  }
-  while ((b.received < sent || operation.calls < started) && !deadline.is_over())
-    std::this_thread::yield();
-  stop = true;
-  poller.join();
-  for (const Node* node : {&a, &b})
-    for (const auto& [peer, why] : node->broken) UNSCOPED_INFO(why);
-  CHECK(sent == 5000);
-  CHECK(b.received == sent);
-  CHECK(started > 0);
-  CHECK(operation.calls == started);
 }
 
 }  // namespace lfc::tcp_world

@@ -35,7 +35,7 @@ struct Table {
     std::string why;
     some_link = make_loop_link({}, {}, sink, why);
     REQUIRE(some_link != nullptr);
-    connections.emplace(*some_link, sink, Connections::Options{true, 1s, 60s});
+    connections.emplace(*some_link, sink, Connections::Options{1s, 60s});
     REQUIRE(connections->waiting.open());
   }
   ~Table() {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -129,13 +128,13 @@ struct Node final : FrameSink {
   std::function<void(PeerId, Meta)> hook;
   std::function<std::byte*(const Placing&)> places;
   std::function<void(PeerId, Meta, const Placing&)> placed;
-  std::atomic<int> received = 0;
+  int received = 0;
   int connects = 0;
   int asked = 0;  // whether frames may be kept
   int misaligned = 0;
   bool keep = true;
   bool refuse = false;
-  std::atomic<Batch> keeping = Batch::no;
+  Batch keeping = Batch::no;
   Bytes blob;
   std::unique_ptr<Link> link;  // last: it goes first
 };
