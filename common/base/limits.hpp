@@ -88,9 +88,9 @@ inline const std::size_t kTcpBatch = limit("tcp_batch", 1, 48 * 1024);
 inline const int kTcpFramesPerPoll = limit("tcp_frames_per_poll", 1, 64);
 inline const std::size_t kTcpBulkPerPoll = limit("tcp_bulk_per_poll", 1, 1024 * 1024);
 inline const std::ptrdiff_t kTcpFlush = limit("tcp_flush", 1, 1024 * 1024);
-inline const std::size_t kTcpHot = limit("tcp_hot", 1, 4);  // connections read directly
+inline const std::size_t kTcpActive = limit("tcp_active", 1, 4);  // connections read directly
 // Undecided connections at a time; more wait in the kernel.
-inline const std::size_t kTcpStrangers = limit("tcp_strangers", 1, 256);
+inline const std::size_t kTcpUnauthenticated = limit("tcp_unauthenticated", 1, 256);
 
 // --- Link verbs ---
 

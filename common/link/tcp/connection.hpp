@@ -1,7 +1,7 @@
 // Connection: everything the tcp link knows of one TCP connection.
 //
 //   connecting -> hello_sent -> established        we connect
-//   greeting -> waiting -> established             the peer connects
+//   accepted -> waiting -> established             the peer connects
 //   established -> closing -> dead                 we closed the peer; goodbye is on its way
 //
 // `waiting` ends at once unless an older connection to the same process has not ended yet.
@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 enum class State : std::uint8_t {
   connecting,
   hello_sent,
-  greeting,
+  accepted,
   waiting,
   established,
   closing,
@@ -91,8 +91,8 @@ struct Connection {
   std::uint8_t sequence = 0;       // of the frame that is due
   bool bulk_expected = false;      // another segment follows: read little ahead of it
   std::uint8_t placed_lately = 0;  // likewise: placed frames have come; counts down in vain
-  bool stranger = false;           // accepted, and not established yet
-  bool hot = false;                // read directly, not in the epoll set
+  bool unauthenticated = false;    // accepted, and not established yet
+  bool active = false;             // read directly, not in the epoll set
   std::uint32_t idle = 0;          // polls since the last byte, while hot
   Silence silence;                 // of the peer's node
 };

@@ -5,7 +5,7 @@
 //   connections.slot(peer) = {Slot::Status::live, &made, {}};
 //   if (Connection* own = connections.established(peer)) ...;
 //   connections.end(made, "the peer ended without a goodbye");           // calls the sink
-//   connections.bury(...);                                              // in poll(), where nobody holds a pointer
+//   connections.free_dead(...);                                              // in poll(), where nobody holds a pointer
 //
 // Threads: as Link.
 #pragma once
@@ -74,7 +74,7 @@ class Connections {
   std::vector<Operation*> take_cancelled() noexcept { return std::exchange(cancelled_, {}); }
   // Frees the dead, after gone(connection) for each.
   template <class Gone>
-  void bury(Gone gone) {
+  void free_dead(Gone gone) {
     const auto dead = [&](const auto& connection) {
       if (!connection->is(State::dead)) return false;
       gone(*connection);

@@ -1,7 +1,7 @@
 // Pace: how often the epoll set is asked, the more rarely the less it has to say: at every poll at first, and after
 // many fruitless looks at every eighth, or sixteenth where other connections are read directly meanwhile.
 //
-//   if (pace.is_due()) pace.looked(count > 0, !hot.empty());
+//   if (pace.is_due()) pace.looked(count > 0, !active.empty());
 //   pace.hurry();                                        // something may have come that no poll has counted
 //
 // A pure state machine. Held by tests/unit/link/tcp/parts_test.cpp.
@@ -14,14 +14,14 @@ namespace lfc::tcp {
 class Pace {
  public:
   static constexpr std::uint32_t kPatience = 32;  // fruitless looks before they become rarer
-  static constexpr std::uint32_t kBesideHot = 16;
+  static constexpr std::uint32_t kBesideActive = 16;
   static constexpr std::uint32_t kAlone = 8;
 
   // Once for each poll.
   bool is_due() noexcept { return polls_left_ == 0 || --polls_left_ == 0; }
-  void looked(bool found, bool beside_hot) noexcept {
+  void looked(bool found, bool beside_active) noexcept {
     fruitless_ = found ? 0 : fruitless_ + 1;
-    polls_left_ = fruitless_ < kPatience ? 1 : beside_hot ? kBesideHot : kAlone;
+    polls_left_ = fruitless_ < kPatience ? 1 : beside_active ? kBesideActive : kAlone;
   }
   void hurry() noexcept { polls_left_ = 0; }
 

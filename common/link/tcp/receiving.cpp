@@ -78,7 +78,7 @@ int Receiving::receive(Connection& connection) {
     events += frames;
     if (!connection.is(State::established)) return events;
     if (events >= limits::kTcpFramesPerPoll || bytes >= limits::kTcpBulkPerPoll) {
-      hot_.promote(connection);  // the epoll set does not know of frames in our buffer
+      active_.promote(connection);  // the epoll set does not know of frames in our buffer
       return events;
     }
     if (bytes != 0 && !connection.in.more_likely()) return events;

@@ -1,7 +1,7 @@
 // Receiving: what arrives on the established connections of a tcp link. Every field is checked before it is used;
 // whoever breaks the protocol loses the connection, and nothing else happens.
 //
-//   Receiving receiving(connections, sending, hot, sink, counters);
+//   Receiving receiving(connections, sending, active, sink, counters);
 //   events += receiving.receive(connection);         // reads, and delivers what is complete; at most a poll's share
 //
 // Threads: as Link.
@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "link/link.hpp"
+#include "link/tcp/active_connections.hpp"
 #include "link/tcp/connections.hpp"
-#include "link/tcp/hot_list.hpp"
 #include "link/tcp/sending.hpp"
 #include "stats/counters.hpp"
 
@@ -20,9 +20,13 @@ namespace lfc::tcp {
 
 class Receiving {
  public:
-  Receiving(Connections& connections, Sending& sending, HotList& hot, FrameSink& sink,
+  Receiving(Connections& connections, Sending& sending, ActiveConnections& active, FrameSink& sink,
             Counters& counters)
-      : connections_(connections), sending_(sending), hot_(hot), sink_(sink), counters_(counters) {}
+      : connections_(connections),
+        sending_(sending),
+        active_(active),
+        sink_(sink),
+        counters_(counters) {}
 
   int receive(Connection& connection);
 
@@ -41,7 +45,7 @@ class Receiving {
 
   Connections& connections_;
   Sending& sending_;
-  HotList& hot_;
+  ActiveConnections& active_;
   FrameSink& sink_;
   Counters& counters_;
 };

@@ -83,7 +83,7 @@ bool Sending::flush(Connection& connection, int& events) noexcept {
   if (moved > 0) ++events;
   if (!connection.out.idle()) return false;
   connection.unsent = false;
-  if (armed_ && !connection.hot) connections_.watch(connection, EPOLLIN);
+  if (armed_ && !connection.active) connections_.watch(connection, EPOLLIN);
   if (connection.is(State::closing)) connections_.call_attention();
   return true;
 }

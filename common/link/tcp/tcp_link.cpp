@@ -51,12 +51,12 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       routes_(options_.name, options_.interface, options_.others),
       connections_(*this, sink, {options_.connect_timeout, options_.peer_timeout}),
       sending_(connections_, sink, counters),
-      hot_(connections_),
-      receiving_(connections_, sending_, hot_, sink, counters),
-      strangers_(connections_, counters, socket_options_),
-      greeting_({connections_, sending_, strangers_, routes_, *this, sink, counters, identity_,
-                 socket_options_, options_.interface.address, options_.notice}),
-      upkeep_(connections_, sending_, hot_, strangers_, greeting_) {}
+      active_(connections_),
+      receiving_(connections_, sending_, active_, sink, counters),
+      unauthenticated_(connections_, counters, socket_options_),
+      handshake_({connections_, sending_, unauthenticated_, routes_, *this, sink, counters,
+                  identity_, socket_options_, options_.interface.address, options_.notice}),
+      timeouts_(connections_, sending_, active_, unauthenticated_, handshake_) {}
 
 bool TcpLink::open(std::string& why_not) {
   std::vector<Interface> addresses{options_.interface};
@@ -65,15 +65,15 @@ bool TcpLink::open(std::string& why_not) {
     Endpoint endpoint{
         each.address,  0,          each.prefix,    options_.interface.megabits, each.gateway,
         each.standard, node_tag(), options_.strand};
-    if (strangers_.listen_on(each.address, options_.ports, endpoint.port, why_not)) {
+    if (unauthenticated_.listen_on(each.address, options_.ports, endpoint.port, why_not)) {
       routes_.listen_at(endpoint);
-    } else if (!strangers_.listens()) {
+    } else if (!unauthenticated_.listens()) {
       return false;
     } else {
       break;
     }
   }
-  if (connections_.waiting.open() && strangers_.watch_listeners()) return true;
+  if (connections_.waiting.open() && unauthenticated_.watch_listeners()) return true;
   why_not = std::string("epoll: ") + std::strerror(errno);
   return false;
 }
@@ -88,7 +88,7 @@ TcpLink::~TcpLink() {
   }
   for (const auto& connection : connections_.all()) {
     ::shutdown(connection->fd(), SHUT_WR);
-    upkeep_.discard(*connection);  // unread bytes would turn the orderly end into a reset
+    timeouts_.discard(*connection);  // unread bytes would turn the orderly end into a reset
   }
 }
 
@@ -154,58 +154,59 @@ int TcpLink::poll() noexcept {
   sending_.begin_burst();
   int events = 0;
   if (!sending_.drained()) events += sending_.flush_unsent();
-  if (!hot_.empty()) events += hot_.poll([this](Connection& each) { return serve(each); });
-  if (pace_.is_due()) events += poll_cold();
-  if (connections_.need_attention()) events += upkeep_.attend();
-  if (ticks_ % kTimePeriod == 0 && connections_.timed()) events += upkeep_.check_time(Clock::now());
+  if (!active_.empty()) events += active_.poll([this](Connection& each) { return serve(each); });
+  if (pace_.is_due()) events += poll_epoll_set();
+  if (connections_.need_attention()) events += timeouts_.end_failed();
+  if (ticks_ % kTimePeriod == 0 && connections_.timed())
+    events += timeouts_.check_time(Clock::now());
   sending_.begin_burst();  // what is sent from here on does not follow what was sent in it
   return events;
 }
 
 int TcpLink::serve(Connection& connection) {
   switch (connection.state) {
-    case State::connecting: return greeting_.finish_connect(connection);
+    case State::connecting: return handshake_.finish_connect(connection);
     case State::hello_sent: {
-      const int events = greeting_.await_answer(connection);
+      const int events = handshake_.receive_reply(connection);
       return connection.is(State::established) ? events + receiving_.receive(connection) : events;
     }
-    case State::greeting:
-    case State::waiting: return greeting_.greet(connection);
+    case State::accepted:
+    case State::waiting: return handshake_.receive_hello(connection);
     case State::established: {
       const int events = receiving_.receive(connection);
       if (events != 0 && !sending_.drained()) sending_.flush_batched(connection);
       return events;
     }
-    case State::closing: return upkeep_.discard(connection);
+    case State::closing: return timeouts_.discard(connection);
     case State::dead: return 0;
   }
   return 0;
 }
 
 // The connections that are not read directly, and the listeners.
-int TcpLink::poll_cold() {
+int TcpLink::poll_epoll_set() {
   EpollSet::Found found;
   const std::span<const epoll_event> ready = connections_.waiting.ready(found);
   int events = 0;
   for (const epoll_event& event : ready) {
     void* const what = event.data.ptr;
     if (what == nullptr || what == &connections_.waiting.timer()) {
-      events += what == nullptr ? strangers_.accept() : upkeep_.look_after_peers();
+      events += what == nullptr ? unauthenticated_.accept() : timeouts_.check_peers();
       continue;
     }
     auto* connection = static_cast<Connection*>(what);
     const int done = serve(*connection);
     events += done;
-    if (done != 0 && hot_.has_room()) hot_.promote(*connection);
+    if (done != 0 && active_.has_room()) active_.promote(*connection);
   }
-  pace_.looked(!ready.empty(), !hot_.empty());
+  pace_.looked(!ready.empty(), !active_.empty());
   return events;
 }
 
 // Everything that could happen is then an event of the epoll set, which reports what has happened
 // before as well; only timeouts are not.
 Link::Armed TcpLink::arm() noexcept {
-  hot_.demote_all();
+  active_.demote_all();
   sending_.arm();
   pace_.hurry();
   if (connections_.need_attention()) {
@@ -213,7 +214,7 @@ Link::Armed TcpLink::arm() noexcept {
     return Armed::busy;
   }
   // What was timed may be long over, and whoever sleeps would wake for nothing.
-  connections_.note_deadlines(strangers_.is_deaf());
+  connections_.note_deadlines(unauthenticated_.is_paused());
   return connections_.timed() ? Armed::partly : Armed::fully;
 }
 

@@ -2,26 +2,26 @@
 // it. Its parts, each with a header of its own:
 //
 //   connections.hpp  all connections, whose they are, how they end      routes.hpp     which address talks to which
-//   strangers.hpp    who knocks                                         greeting.hpp   until a connection is
+//   unauthenticated.hpp    who knocks                                         handshake.hpp   until a connection is
 //   established sending.hpp      what leaves when                                   receiving.hpp  what arrives
-//   hot_list.hpp     who is read directly; pace.hpp: how often the rest is asked
-//   upkeep.hpp       deadlines, nodes that vanish, what is dead
+//   active_connections.hpp     who is read directly; pace.hpp: how often the rest is asked
+//   timeouts.hpp       deadlines, nodes that vanish, what is dead
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/limits.hpp"
+#include "link/tcp/active_connections.hpp"
 #include "link/tcp/connections.hpp"
-#include "link/tcp/greeting.hpp"
-#include "link/tcp/hot_list.hpp"
+#include "link/tcp/handshake.hpp"
 #include "link/tcp/pace.hpp"
 #include "link/tcp/receiving.hpp"
 #include "link/tcp/routes.hpp"
 #include "link/tcp/sending.hpp"
-#include "link/tcp/strangers.hpp"
 #include "link/tcp/tcp_link.hpp"
-#include "link/tcp/upkeep.hpp"
+#include "link/tcp/timeouts.hpp"
+#include "link/tcp/unauthenticated.hpp"
 
 namespace lfc::tcp {
 
@@ -39,7 +39,7 @@ class TcpLink final : public Link {
 
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override {
-    return greeting_.connect(peer, address, why_not);
+    return handshake_.connect(peer, address, why_not);
   }
   void close(PeerId peer) noexcept override;
   void abandon(PeerId peer) noexcept override;
@@ -66,7 +66,7 @@ class TcpLink final : public Link {
 
  private:
   int serve(Connection& connection);
-  int poll_cold();
+  int poll_epoll_set();
 
   const TcpOptions options_;
   const SocketOptions socket_options_;
@@ -74,11 +74,11 @@ class TcpLink final : public Link {
   Routes routes_;
   Connections connections_;
   Sending sending_;
-  HotList hot_;
+  ActiveConnections active_;
   Receiving receiving_;
-  Strangers strangers_;
-  Greeting greeting_;
-  Upkeep upkeep_;
+  UnauthenticatedConnections unauthenticated_;
+  Handshake handshake_;
+  Timeouts timeouts_;
   Pace pace_;                // the poller's own
   std::uint64_t ticks_ = 0;  // likewise
 };

@@ -3,7 +3,7 @@
 //   Timer timer;
 //   if (!timer.open()) complain(std::strerror(errno));
 //   timer.run(period);                       // 0: stops
-//   if (timer.rang()) look_after_peers();    // the descriptor was readable: timer.fd()
+//   if (timer.rang()) check_peers();    // the descriptor was readable: timer.fd()
 #pragma once
 
 #include <chrono>

@@ -66,7 +66,7 @@ TEST_CASE("tcp: the first frame since a poll goes at once, the next ones togethe
   pair.check_order();
 }
 
-TEST_CASE("tcp: nothing is batched where nobody promises to push it", "[tcp]") {
+TEST_CASE("tcp: nothing is batched where no flush is promised", "[tcp]") {
   Keeping pair(Batch::no);
   pair.send(20);
   CHECK(pair.arrived(20) == 20);

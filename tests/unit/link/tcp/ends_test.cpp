@@ -60,11 +60,11 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
   crimes.push_back(endless);
   for (std::size_t i = 0; i < crimes.size(); ++i) {
     const Identity who{{9, static_cast<std::uint32_t>(i)}, 5, 8};
-    Stranger criminal(a);
-    criminal.say(hello(a.identity, blob_of(who)));
+    RawPeer criminal(a);
+    criminal.write(hello(a.identity, blob_of(who)));
     const int connects = a.connects;
     pump({&a, &b}, [&] { return a.connects == connects + 1; });
-    criminal.say(crimes[i]);
+    criminal.write(crimes[i]);
     INFO("crime " << i);
     pump({&a, &b}, [&] { return a.broken.size() == i + 1; });
     CHECK(a.broken[i].first == a.ids.at(who.name.packed()));
@@ -86,8 +86,8 @@ TEST_CASE("tcp: a peer that ends in the middle of a frame is broken once", "[tcp
   Bytes memory(1 << 20);
   LinkRegion region;
   REQUIRE(a.link->register_memory(memory.data(), memory.size(), region));
-  Stranger peer(a);
-  peer.say(hello(a.identity, blob_of({{9, 1}, 5, 8})));
+  RawPeer peer(a);
+  peer.write(hello(a.identity, blob_of({{9, 1}, 5, 8})));
   pump({&a}, [&] { return a.connects == 1; });
   Bytes bytes =
       in_a_put
@@ -96,7 +96,7 @@ TEST_CASE("tcp: a peer that ends in the middle of a frame is broken once", "[tcp
           : frame_bytes({50'000, static_cast<tcp::Kind>(FrameType::message), 0, 0}, 0,
                         Bytes(50'000));
   bytes.resize(bytes.size() / 2);
-  peer.say(bytes);
+  peer.write(bytes);
   pump_for({&a}, 5ms);
   CHECK(a.broken.empty());
   peer.leave();

@@ -244,7 +244,7 @@ TEST_CASE("tcp: a port range that is taken is reported", "[tcp]") {
   CHECK(why.find("192.0.2.250") != std::string::npos);
 }
 
-TEST_CASE("tcp: who does not read for long and has a full socket is not lost", "[tcp]") {
+TEST_CASE("tcp: a peer with a full socket that does not read for long is not lost", "[tcp]") {
   TcpOptions options = loopback();
   options.peer_timeout = 400ms;
   options.receive_buffer = 64 * 1024;

@@ -12,10 +12,10 @@
 #include "catch.hpp"
 #include "flight.hpp"
 #include "link/loop/loop_link.hpp"
+#include "link/tcp/active_connections.hpp"
+#include "link/tcp/admission_limits.hpp"
 #include "link/tcp/connections.hpp"
-#include "link/tcp/hot_list.hpp"
 #include "link/tcp/pace.hpp"
-#include "link/tcp/stranger_limits.hpp"
 
 namespace lfc::tcp {
 namespace {
@@ -71,27 +71,28 @@ int polls_until_due(Pace& pace) {
 }  // namespace
 
 TEST_CASE("tcp: the epoll set is asked the more rarely the less it has to say", "[tcp]") {
-  for (const bool beside_hot : {false, true}) {
+  for (const bool beside_active : {false, true}) {
     Pace pace;
     for (std::uint32_t look = 0; look < Pace::kPatience; ++look) {
       CHECK(polls_until_due(pace) == 1);
-      pace.looked(false, beside_hot);
+      pace.looked(false, beside_active);
     }
-    const int rare = static_cast<int>(beside_hot ? Pace::kBesideHot : Pace::kAlone);
+    const int rare = static_cast<int>(beside_active ? Pace::kBesideActive : Pace::kAlone);
     CHECK(polls_until_due(pace) == rare);
-    pace.looked(false, beside_hot);
+    pace.looked(false, beside_active);
     CHECK(polls_until_due(pace) == rare);
-    pace.looked(false, beside_hot);
+    pace.looked(false, beside_active);
     pace.hurry();
     CHECK(polls_until_due(pace) == 1);
-    pace.looked(true, beside_hot);
+    pace.looked(true, beside_active);
     CHECK(polls_until_due(pace) == 1);
   }
 }
 
-TEST_CASE("tcp: strangers have so many places, and so many guesses in a second", "[tcp]") {
-  StrangerLimits limits(3);
-  const StrangerLimits::Time begin{100s};
+TEST_CASE("tcp: unauthenticated connections and failed handshakes in a second are limited",
+          "[tcp]") {
+  AdmissionLimits limits(3);
+  const AdmissionLimits::Time begin{100s};
   for (int i = 0; i < 3; ++i) {
     CHECK(limits.is_room());
     limits.came();
@@ -101,46 +102,46 @@ TEST_CASE("tcp: strangers have so many places, and so many guesses in a second",
   CHECK(limits.is_room());
 
   // Two are inside, and each of those could still fail.
-  for (std::size_t i = 0; i + 2 < StrangerLimits::kFailures; ++i) {
+  for (std::size_t i = 0; i + 2 < AdmissionLimits::kFailures; ++i) {
     CHECK(limits.is_room());
     limits.failed(begin + std::chrono::milliseconds(i));
   }
   CHECK_FALSE(limits.is_room());
-  limits.forget(begin + StrangerLimits::kPeriod - 1ms);
+  limits.forget(begin + AdmissionLimits::kPeriod - 1ms);
   CHECK_FALSE(limits.is_room());
-  limits.forget(begin + StrangerLimits::kPeriod);
+  limits.forget(begin + AdmissionLimits::kPeriod);
   CHECK(limits.is_room());
   CHECK_FALSE(limits.has_failures());
 }
 
-TEST_CASE("tcp: a hot connection is no longer in the epoll set, until it has been silent for long",
+TEST_CASE("tcp: an active connection is not in the epoll set until it has been idle for long",
           "[tcp]") {
   Table table;
-  HotList hot(*table.connections);
+  ActiveConnections active(*table.connections);
   Connection& connection = table.made(1);
   REQUIRE(::write(table.others[0], "x", 1) == 1);
   CHECK(table.ready() == 1);
-  hot.promote(connection);
-  hot.promote(connection);  // once is enough
+  active.promote(connection);
+  active.promote(connection);  // once is enough
   CHECK(table.ready() == 0);
   int served = 0;
   const auto serve = [&](Connection& each) {
     CHECK(&each == &connection);
     return ++served == 1 ? 1 : 0;
   };
-  CHECK(hot.poll(serve) == 1);
-  for (std::uint32_t i = 0; i < HotList::kColdAfter; ++i) CHECK(hot.poll(serve) == 0);
-  CHECK_FALSE(hot.empty());
-  CHECK(hot.poll(serve) == 0);
-  CHECK(hot.empty());
+  CHECK(active.poll(serve) == 1);
+  for (std::uint32_t i = 0; i < ActiveConnections::kIdleAfter; ++i) CHECK(active.poll(serve) == 0);
+  CHECK_FALSE(active.empty());
+  CHECK(active.poll(serve) == 0);
+  CHECK(active.empty());
   CHECK(table.ready() == 1);
 
-  hot.promote(connection);
+  active.promote(connection);
   connection.state = State::dead;
-  hot.forget_dead();
-  CHECK(hot.empty());
-  hot.promote(connection);  // the dead stay where they are
-  CHECK(hot.empty());
+  active.forget_dead();
+  CHECK(active.empty());
+  active.promote(connection);  // the dead stay where they are
+  CHECK(active.empty());
 }
 
 TEST_CASE("tcp: a connection ends once, and its operations with it", "[tcp]") {
@@ -171,7 +172,7 @@ TEST_CASE("tcp: a connection ends once, and its operations with it", "[tcp]") {
   CHECK(table.sink.all.size() == 1);
   CHECK(connections.slot(5).status == Slot::Status::closed);
   int gone = 0;
-  connections.bury([&](const Connection&) { ++gone; });
+  connections.free_dead([&](const Connection&) { ++gone; });
   CHECK(gone == 2);
   CHECK(connections.all().empty());
 }

@@ -85,8 +85,8 @@ TEST_CASE("tcp: nobody places what does not fit, or the rest of a frame whose se
           "[tcp]") {
   Node a(0);
   Placer placer(a);
-  Stranger peer(a);
-  peer.say(hello(a.identity, blob_of({{9, 1}, 5, 8})));
+  RawPeer peer(a);
+  peer.write(hello(a.identity, blob_of({{9, 1}, 5, 8})));
   pump({&a}, [&] { return a.connects == 1; });
   const auto service = static_cast<tcp::Kind>(FrameType::service);
   const bool too_large = GENERATE(false, true);
@@ -94,7 +94,7 @@ TEST_CASE("tcp: nobody places what does not fit, or the rest of a frame whose se
       {static_cast<std::uint32_t>(limits::kTcpPlaced + (too_large ? 1 : 0)), service, 0, 0}, 0,
       Bytes(limits::kTcpPlaced + 1));
   bytes.resize(1000);
-  peer.say(bytes);
+  peer.write(bytes);
   if (too_large) {
     pump({&a}, [&] { return a.broken.size() == 1; });
     CHECK(placer.landed == 0);

@@ -176,8 +176,8 @@ inline std::size_t open_descriptors() {
 }
 
 // A stranger: a plain blocking socket connected to the node's port.
-struct Stranger {
-  explicit Stranger(const Node& node) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
+struct RawPeer {
+  explicit RawPeer(const Node& node) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(node.port());
@@ -186,16 +186,16 @@ struct Stranger {
     const timeval limit{5, 0};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
-  ~Stranger() { leave(); }
+  ~RawPeer() { leave(); }
   void leave() {
     if (fd >= 0) ::close(fd);
     fd = -1;
   }
-  void say(const void* data, std::size_t size) const {
+  void write(const void* data, std::size_t size) const {
     // The node may have hung up on us already.
     static_cast<void>(::send(fd, data, size, MSG_NOSIGNAL));
   }
-  void say(const Bytes& bytes) const { say(bytes.data(), bytes.size()); }
+  void write(const Bytes& bytes) const { write(bytes.data(), bytes.size()); }
   int fd;
 };
 

@@ -1,9 +1,9 @@
-// HotList: the connections that carry traffic. They are read directly, one system call each; all others wait in the
+// ActiveConnections: the connections that carry traffic. They are read directly, one system call each; all others wait in the
 // epoll set.
 //
-//   hot.promote(connection);                                         // something has come on it
-//   events += hot.poll([&](Connection& each) { return receive(each); });
-//   hot.forget_dead();                                               // before they are freed
+//   active.promote(connection);                                         // something has come on it
+//   events += active.poll([&](Connection& each) { return receive(each); });
+//   active.forget_dead();                                               // before they are freed
 //
 // Threads: the poller's own.
 #pragma once
@@ -17,15 +17,15 @@
 
 namespace lfc::tcp {
 
-class HotList {
+class ActiveConnections {
  public:
-  static constexpr std::uint32_t kColdAfter =
+  static constexpr std::uint32_t kIdleAfter =
       4096;  // polls without a byte until one is no longer hot
 
-  explicit HotList(Connections& connections) : connections_(connections) {}
+  explicit ActiveConnections(Connections& connections) : connections_(connections) {}
 
   bool empty() const noexcept { return all_.empty(); }
-  bool has_room() const noexcept { return all_.size() < limits::kTcpHot; }
+  bool has_room() const noexcept { return all_.size() < limits::kTcpActive; }
   void promote(Connection& connection) noexcept;
   void demote(Connection& connection) noexcept;
   void demote_all() noexcept {
@@ -44,14 +44,16 @@ class HotList {
       connection.idle = found != 0 ? 0 : connection.idle + 1;
       events += found;
     }
-    if (std::any_of(all_.begin(), all_.end(), cools)) [[unlikely]]
-      demote_silent();
+    if (std::any_of(all_.begin(), all_.end(), is_idle)) [[unlikely]]
+      demote_idle();
     return events;
   }
 
  private:
-  static bool cools(const Connection* connection) noexcept { return connection->idle > kColdAfter; }
-  [[gnu::noinline]] void demote_silent();
+  static bool is_idle(const Connection* connection) noexcept {
+    return connection->idle > kIdleAfter;
+  }
+  [[gnu::noinline]] void demote_idle();
 
   Connections& connections_;
   std::vector<Connection*> all_;

@@ -1,11 +1,11 @@
-#include "link/tcp/upkeep.hpp"
+#include "link/tcp/timeouts.hpp"
 
 #include <array>
 #include <cerrno>
 
 namespace lfc::tcp {
 
-int Upkeep::discard(Connection& connection) noexcept {
+int Timeouts::discard(Connection& connection) noexcept {
   std::array<std::byte, 4 * 1024> waste;
   for (int round = 0; round < 64; ++round) {
     const ssize_t got = ::recv(connection.fd(), waste.data(), waste.size(), MSG_DONTWAIT);
@@ -17,7 +17,7 @@ int Upkeep::discard(Connection& connection) noexcept {
 }
 
 // Does what send(), close() and the rest of poll() have left for later.
-int Upkeep::attend() {
+int Timeouts::end_failed() {
   connections_.attended();
   const std::vector<Operation*> cancelled = connections_.take_cancelled();
   std::vector<std::pair<Connection*, int>> failed;
@@ -32,22 +32,22 @@ int Upkeep::attend() {
   }
   for (const auto& [connection, error] : failed) connections_.end_with_errno(*connection, error);
   for (Operation* operation : cancelled) operation->done(operation, Result::unreachable);
-  bury();
+  free_dead();
   return static_cast<int>(failed.size() + cancelled.size());
 }
 
 // Frees dead connections. Only here, so that no pointer outlives a round of poll().
-void Upkeep::bury() noexcept {
-  hot_.forget_dead();
+void Timeouts::free_dead() noexcept {
+  active_.forget_dead();
   sending_.forget_dead();
-  connections_.bury([this](const Connection& dead) { strangers_.forget(dead); });
+  connections_.free_dead([this](const Connection& dead) { unauthenticated_.forget(dead); });
 }
 
-int Upkeep::check_time(Clock::time_point now) {
+int Timeouts::check_time(Clock::time_point now) {
   std::vector<Connection*> late;
   std::vector<Connection*> waiting;
   std::vector<PeerId> missing;
-  strangers_.note_time(now);
+  unauthenticated_.resume_when_due(now);
   for (const auto& connection : connections_.all()) {
     if (!Connections::has_deadline(*connection)) continue;
     if (connection->deadline <= now) {
@@ -57,7 +57,7 @@ int Upkeep::check_time(Clock::time_point now) {
     }
   }
   connections_.note_missing(now, missing);
-  connections_.note_deadlines(strangers_.is_deaf());
+  connections_.note_deadlines(unauthenticated_.is_paused());
   for (Connection* connection : late) {
     if (connection->is(State::connecting)) {
       connections_.end(*connection, no_connection(*connection, ETIMEDOUT));
@@ -65,19 +65,19 @@ int Upkeep::check_time(Clock::time_point now) {
       discard(*connection);
       connections_.end(*connection, {});
     } else {
-      strangers_.drop(*connection);
+      unauthenticated_.drop(*connection);
     }
   }
   for (PeerId peer : missing)
     connections_.report_broken(peer,
                                "its connection, which takes precedence over ours, never came");
   int events = static_cast<int>(late.size() + missing.size());
-  for (Connection* connection : waiting) events += greeting_.admit(*connection);
+  for (Connection* connection : waiting) events += handshake_.admit(*connection);
   return events;
 }
 
 // By a timer in the epoll set, so that neither poll() nor whoever sleeps looks at a clock for it.
-int Upkeep::look_after_peers() {
+int Timeouts::check_peers() {
   if (!connections_.waiting.timer().rang()) return 0;
   const Clock::time_point now = Clock::now();
   std::vector<Connection*> silent;

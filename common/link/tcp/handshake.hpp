@@ -1,10 +1,10 @@
-// Greeting: connections until they are established. Nothing that a stranger sends is believed before its hello has been
+// Handshake: connections until they are established. Nothing that a stranger sends is believed before its hello has been
 // checked (link/proof.hpp); whoever does not say a proper hello in time is dropped and counted.
 //
-//   if (!greeting.connect(peer, address, why_not)) ...       // ours: connecting -> hello_sent -> established
-//   events += greeting.finish_connect(connection);           // it is writable
-//   events += greeting.await_answer(connection);             // our hello has been answered
-//   events += greeting.greet(connection);                    // a stranger's: greeting -> waiting -> established
+//   if (!handshake.connect(peer, address, why_not)) ...       // ours: connecting -> hello_sent -> established
+//   events += handshake.finish_connect(connection);           // it is writable
+//   events += handshake.receive_reply(connection);             // our hello has been answered
+//   events += handshake.receive_hello(connection);                    // a stranger's: accepted -> waiting -> established
 //
 // When two processes connect to each other at once, the connection made by the one with the lower name stays: that one
 // answers the other's hello with goodbye, the other gives its own up as soon as it sees either.
@@ -19,17 +19,17 @@
 #include "link/tcp/connections.hpp"
 #include "link/tcp/routes.hpp"
 #include "link/tcp/sending.hpp"
-#include "link/tcp/strangers.hpp"
+#include "link/tcp/unauthenticated.hpp"
 
 namespace lfc::tcp {
 
-class Greeting {
+class Handshake {
  public:
   // The parts of its link, and who the link is.
   struct Parts {
     Connections& connections;
     Sending& sending;
-    Strangers& strangers;
+    UnauthenticatedConnections& unauthenticated;
     const Routes& routes;
     Link& link;
     FrameSink& sink;
@@ -39,17 +39,17 @@ class Greeting {
     const IpAddress& own_ip;
     void (*notice)(std::string_view line);
   };
-  explicit Greeting(const Parts& parts) : it_(parts) {}
+  explicit Handshake(const Parts& parts) : it_(parts) {}
 
   bool connect(PeerId peer, const Address& address, std::string& why_not);
   int finish_connect(Connection& connection);
-  int await_answer(Connection& connection);
-  int greet(Connection& connection);
+  int receive_reply(Connection& connection);
+  int receive_hello(Connection& connection);
   // Of one that waits for an older connection to the same process to end.
   int admit(Connection& connection);
 
  private:
-  void believe(Connection& connection, std::span<const std::byte> hello);
+  void check_hello(Connection& connection, std::span<const std::byte> hello);
   Connection* find_other(const Connection& connection) noexcept;
   void establish(Connection& connection) noexcept;
   void queue_header(Connection& connection, FrameType type, std::uint32_t key,

@@ -1,4 +1,4 @@
-// Strangers, and hellos that are not to be believed.
+// UnauthenticatedConnections, and hellos that are not to be believed.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -25,7 +25,7 @@
 
 namespace lfc::tcp_world {
 
-TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") {
+TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaffected", "[tcp]") {
   TcpOptions options = loopback();
   options.connect_timeout = 100ms;
   Node a(0, options);
@@ -62,24 +62,24 @@ TEST_CASE("tcp: strangers are dropped and counted, others unaffected", "[tcp]") 
     attacks.push_back(hello(key, mallory));
     attacks.back()[random() % sizeof(Header)] ^= std::byte{1} << (random() % 8);
   }
-  std::vector<std::unique_ptr<Stranger>> strangers;
+  std::vector<std::unique_ptr<RawPeer>> clients;
   for (const Bytes& attack : attacks) {
-    strangers.push_back(std::make_unique<Stranger>(a));
-    strangers.back()->say(attack);
+    clients.push_back(std::make_unique<RawPeer>(a));
+    clients.back()->write(attack);
   }
   pump({&a, &b}, [&] { return a.counters.get(Counter::frames_dropped) >= attacks.size(); });
   pump_for({&a, &b}, 150ms);
   CHECK(a.counters.get(Counter::frames_dropped) == attacks.size());
   CHECK(a.connects == 1);
-  for (const auto& stranger : strangers) {  // each has been hung up on
+  for (const auto& client : clients) {  // each has been hung up on
     char byte = 0;
-    CHECK(::recv(stranger->fd, &byte, 1, 0) <= 0);
+    CHECK(::recv(client->fd, &byte, 1, 0) <= 0);
   }
 
   // A proper hello that the NI does not want.
   a.refuse = true;
-  Stranger unwanted(a);
-  unwanted.say(hello(key, mallory));
+  RawPeer unwanted(a);
+  unwanted.write(hello(key, mallory));
   pump({&a, &b}, [&] { return a.connects == 2; });
   CHECK(a.counters.get(Counter::frames_dropped) == attacks.size() + 1);
 
@@ -113,14 +113,14 @@ bool is_kept_awake(Node& node) {
 
 }  // namespace
 
-TEST_CASE("tcp: silent strangers beyond the limit keep nobody busy, and keep no peer out",
+TEST_CASE("tcp: idle unauthenticated connections beyond the limit cost no polls and block no peer",
           "[tcp]") {
   Node a(0);
   Node b(1);
-  std::vector<std::unique_ptr<Stranger>> strangers;
-  const auto limit = static_cast<int>(limits::kTcpStrangers);
+  std::vector<std::unique_ptr<RawPeer>> clients;
+  const auto limit = static_cast<int>(limits::kTcpUnauthenticated);
   const int more = std::min(limit, 40);
-  for (int i = 0; i < limit + more; ++i) strangers.push_back(std::make_unique<Stranger>(a));
+  for (int i = 0; i < limit + more; ++i) clients.push_back(std::make_unique<RawPeer>(a));
   CHECK(busy_polls(a, 400ms) <= 2 * (limit + more));
   CHECK_FALSE(is_kept_awake(a));
   const PeerId peer = b.connect(a);
@@ -140,12 +140,12 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
   constexpr std::size_t kGuesses = 300;
   Node a(0);
   Node b(1);
-  std::vector<std::unique_ptr<Stranger>> strangers;
+  std::vector<std::unique_ptr<RawPeer>> clients;
   for (std::size_t i = 0; i < kGuesses; ++i) {
-    strangers.push_back(std::make_unique<Stranger>(a));
+    clients.push_back(std::make_unique<RawPeer>(a));
     Identity guess = a.identity;
     guess.key.low ^= i + 1;
-    strangers.back()->say(hello(guess, without_key(b.blob)));
+    clients.back()->write(hello(guess, without_key(b.blob)));
   }
   const auto begun = std::chrono::steady_clock::now();
   const auto wrong = [&] { return a.counters.get(Counter::frames_dropped); };
@@ -159,17 +159,17 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
   CHECK(a.connects == 1);
 }
 
-TEST_CASE("tcp: who has spoken while nobody listened is heard and not dropped for silence",
+TEST_CASE("tcp: a hello that arrived between polls is read before its connection counts as idle",
           "[tcp]") {
   Node a(0);
   Node b(1);
-  std::vector<std::unique_ptr<Stranger>> strangers;
+  std::vector<std::unique_ptr<RawPeer>> clients;
   const PeerId peer = b.connect(a);
   pump_for({&a}, 5ms);  // takes the connection, on which b has not said anything
   std::this_thread::sleep_for(150ms);
   // They are seen first, and not all have a place.
-  for (std::size_t i = 0; i < limits::kTcpStrangers + 10; ++i)
-    strangers.push_back(std::make_unique<Stranger>(a));
+  for (std::size_t i = 0; i < limits::kTcpUnauthenticated + 10; ++i)
+    clients.push_back(std::make_unique<RawPeer>(a));
   pump_for({&b}, 20ms);  // b says hello
   send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
   pump({&a, &b}, [&] { return a.frames.size() == 1 || !b.broken.empty(); });
@@ -226,16 +226,15 @@ Bytes payload_of(const Bytes& frame) { return {frame.begin() + sizeof(Header), f
 void is_refused(Node& node, const Bytes& hello) {
   const int connects = node.connects;
   const std::uint64_t dropped = node.counters.get(Counter::frames_dropped);
-  const Stranger stranger(node);
-  stranger.say(hello);
+  const RawPeer client(node);
+  client.write(hello);
   pump({&node}, [&] { return node.counters.get(Counter::frames_dropped) != dropped; });
   CHECK(node.connects == connects);
 }
 
 }  // namespace
 
-TEST_CASE("tcp: a recorded hello tells no key, and is believed by nobody else and never again",
-          "[tcp]") {
+TEST_CASE("tcp: a recorded hello reveals no key, and no process accepts it again", "[tcp]") {
   Node a(0);
   auto b = std::make_unique<Node>(1);
   const Address target = b->address();
@@ -254,23 +253,23 @@ TEST_CASE("tcp: a recorded hello tells no key, and is believed by nobody else an
 
   TcpOptions second = loopback();
   second.name = "tcp1";
-  Node stranger(1, loopback(), Key(5));
+  Node client(1, loopback(), Key(5));
   Node other(2, loopback(), owner.key);
   Node rail(1, second);
-  is_refused(stranger, with_header(stranger.identity.tag, FrameType::hello, payload_of(recorded)));
+  is_refused(client, with_header(client.identity.tag, FrameType::hello, payload_of(recorded)));
   is_refused(other, recorded);
   is_refused(rail, recorded);
 
   Node reborn(1);  // has the name and the key that it was meant for
-  Stranger first(reborn);
-  first.say(recorded);
+  RawPeer first(reborn);
+  first.write(recorded);
   pump({&reborn}, [&] { return reborn.connects == 1; });
   first.leave();
   pump({&reborn}, [&] { return !reborn.broken.empty(); });
   is_refused(reborn, recorded);
 }
 
-TEST_CASE("tcp: a hello of which anything has been altered is refused", "[tcp]") {
+TEST_CASE("tcp: a hello with any altered byte is rejected", "[tcp]") {
   Node a(0);
   const Bytes payload = payload_of(hello(a.identity, blob_of({{9, 9}, 5, 8})));
   Random random(13);
@@ -280,13 +279,12 @@ TEST_CASE("tcp: a hello of which anything has been altered is refused", "[tcp]")
     INFO("byte " << i);
     is_refused(a, with_header(a.identity.tag, FrameType::hello, altered));
   }
-  const Stranger proper(a);
-  proper.say(with_header(a.identity.tag, FrameType::hello, payload));
+  const RawPeer proper(a);
+  proper.write(with_header(a.identity.tag, FrameType::hello, payload));
   pump({&a}, [&] { return a.connects == 1; });
 }
 
-TEST_CASE("tcp: who does not know the key of the process that we connect to cannot answer for it",
-          "[tcp]") {
+TEST_CASE("tcp: a hello_ack without the key of the target is rejected", "[tcp]") {
   const bool replays = GENERATE(false, true);
   Node a(0);
   auto b = std::make_unique<Node>(1);
@@ -314,10 +312,10 @@ TEST_CASE("tcp: a process whose key is not known is not connected to", "[tcp]") 
   CHECK(why.find("key") != std::string::npos);
 }
 
-TEST_CASE("tcp: a process without descriptors does not spin, and hears peers later", "[tcp]") {
+TEST_CASE("tcp: a process without descriptors does not spin, and accepts peers later", "[tcp]") {
   Node a(0);
   Node b(1);
-  Stranger stranger(a);
+  RawPeer client(a);
   {
     const AllDescriptors taken;
     CHECK(busy_polls(a, 300ms) <= 10);

@@ -1,4 +1,4 @@
-#include "link/tcp/greeting.hpp"
+#include "link/tcp/handshake.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -27,8 +27,8 @@ bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
 
 }  // namespace
 
-void Greeting::queue_header(Connection& connection, FrameType type, std::uint32_t key,
-                            std::span<const std::byte> payload) {
+void Handshake::queue_header(Connection& connection, FrameType type, std::uint32_t key,
+                             std::span<const std::byte> payload) {
   Header header;
   encode_header(header, key, kNoPeer, 0, {type}, static_cast<std::uint32_t>(payload.size()));
   connection.out.append_raw(&header, sizeof header);
@@ -36,16 +36,16 @@ void Greeting::queue_header(Connection& connection, FrameType type, std::uint32_
   it_.sending.flush_new(connection);
 }
 
-void Greeting::establish(Connection& connection) noexcept {
+void Handshake::establish(Connection& connection) noexcept {
   connection.deadline = Clock::time_point::max();
   connection.in.grow(Inbox::kEstablished);
-  it_.strangers.welcome(connection);
+  it_.unauthenticated.note_authenticated(connection);
   connection.state = State::established;
 }
 
 // --- We connect ---
 
-bool Greeting::connect(PeerId peer, const Address& address, std::string& why_not) {
+bool Handshake::connect(PeerId peer, const Address& address, std::string& why_not) {
   Slot& target = it_.connections.slot(peer);
   if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
   if (target.status == Slot::Status::broken) {
@@ -76,7 +76,7 @@ bool Greeting::connect(PeerId peer, const Address& address, std::string& why_not
   return true;
 }
 
-int Greeting::finish_connect(Connection& connection) {
+int Handshake::finish_connect(Connection& connection) {
   if (const int error = connection.socket.pending_error(); error != 0) {
     it_.connections.end(connection, no_connection(connection, error));
     return 1;
@@ -97,7 +97,7 @@ int Greeting::finish_connect(Connection& connection) {
   return 1;
 }
 
-int Greeting::await_answer(Connection& connection) {
+int Handshake::receive_reply(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::closed) {
     it_.connections.end(connection,
@@ -131,7 +131,7 @@ int Greeting::await_answer(Connection& connection) {
 }
 
 // The peer's connection is on its way, and takes precedence.
-void Greeting::crossed(Connection& connection) {
+void Handshake::crossed(Connection& connection) {
   Slot& target = it_.connections.slot(connection.peer);
   if (target.connection == &connection) {
     target = {Slot::Status::crossed, nullptr,
@@ -143,7 +143,7 @@ void Greeting::crossed(Connection& connection) {
 
 // --- A peer connects ---
 
-int Greeting::greet(Connection& connection) {
+int Handshake::receive_hello(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
   if (got == Inbox::Got::nothing) return 0;
   const std::span<const std::byte> bytes = connection.in.bytes();
@@ -162,9 +162,9 @@ int Greeting::greet(Connection& connection) {
   const std::size_t size = sizeof header + header.length;
   if (proper && bytes.size() < size) return 0;
   // Nothing may follow a hello before it is answered.
-  if (proper && bytes.size() == size) believe(connection, bytes.subspan(sizeof header));
+  if (proper && bytes.size() == size) check_hello(connection, bytes.subspan(sizeof header));
   if (sent_hello || !connection.address) {
-    it_.strangers.refuse(connection);
+    it_.unauthenticated.refuse(connection);
     return 1;
   }
   connection.in.consume(size);
@@ -173,7 +173,7 @@ int Greeting::greet(Connection& connection) {
 }
 
 // Takes the sender's address from a hello whose proof is right, for us, and new.
-void Greeting::believe(Connection& connection, std::span<const std::byte> hello) {
+void Handshake::check_hello(Connection& connection, std::span<const std::byte> hello) {
   if (hello.size() < sizeof(HelloHead)) return;
   const auto head = load_pod<HelloHead>(hello.data());
   const std::span<const std::byte> from = hello.subspan(sizeof head);
@@ -190,7 +190,7 @@ void Greeting::believe(Connection& connection, std::span<const std::byte> hello)
 }
 
 // Another connection with the same process that has not ended.
-Connection* Greeting::find_other(const Connection& connection) noexcept {
+Connection* Handshake::find_other(const Connection& connection) noexcept {
   const ProcessName name = connection.address->identity().name;
   for (const auto& other : it_.connections.all()) {
     const bool counts = other->is(State::connecting) || other->is(State::hello_sent) ||
@@ -200,7 +200,7 @@ Connection* Greeting::find_other(const Connection& connection) noexcept {
   return nullptr;
 }
 
-int Greeting::admit(Connection& connection) {
+int Handshake::admit(Connection& connection) {
   if (!connection.is(State::waiting)) return 0;
   const Address& from = *connection.address;
   Connection* const ours = find_other(connection);
@@ -214,7 +214,7 @@ int Greeting::admit(Connection& connection) {
   }
   const PeerId peer = it_.sink.on_connect(it_.link, from);
   if (peer == kNoPeer) {
-    it_.strangers.drop(connection);
+    it_.unauthenticated.drop(connection);
     return 1;
   }
   Slot& target = it_.connections.slot(peer);

@@ -1,4 +1,4 @@
-#include "link/tcp/strangers.hpp"
+#include "link/tcp/unauthenticated.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,21 +15,21 @@ bool lacks_resources(int error) noexcept {
 
 }  // namespace
 
-bool Strangers::listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
-                          std::string& why_not) {
+bool UnauthenticatedConnections::listen_on(const IpAddress& address, PortRange ports,
+                                           std::uint16_t& port, std::string& why_not) {
   Socket listener = Socket::listening(address, ports, port, why_not);
   if (!listener) return false;
   listeners_.push_back(std::move(listener));
   return true;
 }
 
-bool Strangers::watch_listeners() noexcept {
+bool UnauthenticatedConnections::watch_listeners() noexcept {
   return std::all_of(listeners_.begin(), listeners_.end(), [&](const Socket& listener) {
     return connections_.waiting.watch(listener.fd(), nullptr, EPOLLIN);
   });
 }
 
-int Strangers::accept() {
+int UnauthenticatedConnections::accept() {
   int accepted = 0;
   if (limits_.has_failures()) limits_.forget(Clock::now());
   std::size_t which = 0;
@@ -39,8 +39,8 @@ int Strangers::accept() {
     if (!socket && !lacks_resources(errno)) return accepted;
     if (!socket) break;
     ++accepted;
-    Connection& connection = connections_.adopt(std::move(socket), State::greeting);
-    connection.stranger = true;
+    Connection& connection = connections_.adopt(std::move(socket), State::accepted);
+    connection.unauthenticated = true;
     limits_.came();
     connection.deadline = Clock::now() + connections_.options.connect_timeout;
     connections_.note_deadline();
@@ -52,11 +52,11 @@ int Strangers::accept() {
 // For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
 // its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
 // and has not been heard because we were away, is not silent.
-int Strangers::make_room() {
+int UnauthenticatedConnections::make_room() {
   const Clock::time_point now = Clock::now();
   Connection* oldest = nullptr;
   for (const auto& connection : connections_.all())
-    if (connection->is(State::greeting) && !connection->socket.has_bytes() &&
+    if (connection->is(State::accepted) && !connection->socket.has_bytes() &&
         (oldest == nullptr || connection->deadline < oldest->deadline))
       oldest = connection.get();
   if (oldest != nullptr &&
@@ -70,30 +70,30 @@ int Strangers::make_room() {
   return 0;
 }
 
-void Strangers::listen(bool on) noexcept {
+void UnauthenticatedConnections::listen(bool on) noexcept {
   for (const Socket& listener : listeners_)
     static_cast<void>(connections_.waiting.watch(listener.fd(), nullptr, on ? EPOLLIN : 0u));
 }
 
-void Strangers::note_time(Clock::time_point now) noexcept {
+void UnauthenticatedConnections::resume_when_due(Clock::time_point now) noexcept {
   if (listen_again_ > now) return;
   listen_again_ = Clock::time_point::max();
   listen(true);
 }
 
-void Strangers::refuse(Connection& connection) noexcept {
+void UnauthenticatedConnections::refuse(Connection& connection) noexcept {
   limits_.failed(Clock::now());
   drop(connection);
 }
 
-void Strangers::drop(Connection& connection) noexcept {
+void UnauthenticatedConnections::drop(Connection& connection) noexcept {
   counters_.add(Counter::frames_dropped);
   connections_.kill(connection);
 }
 
-void Strangers::welcome(Connection& connection) noexcept {
-  if (connection.stranger) limits_.left();
-  connection.stranger = false;
+void UnauthenticatedConnections::note_authenticated(Connection& connection) noexcept {
+  if (connection.unauthenticated) limits_.left();
+  connection.unauthenticated = false;
 }
 
 }  // namespace lfc::tcp

@@ -1,4 +1,4 @@
-// StrangerLimits: how many strangers may be inside at once, and how many wrong hellos they may say in a second: each
+// AdmissionLimits: how many strangers may be inside at once, and how many wrong hellos they may say in a second: each
 // may be a guess at a proof.
 //
 //   if (limits.has_failures()) limits.forget(now);
@@ -14,13 +14,13 @@
 
 namespace lfc::tcp {
 
-class StrangerLimits {
+class AdmissionLimits {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kFailures = 256;
   static constexpr std::chrono::seconds kPeriod{1};
 
-  explicit StrangerLimits(std::size_t places) noexcept : places_(places) {}
+  explicit AdmissionLimits(std::size_t places) noexcept : places_(places) {}
 
   // Forgets the failures of a period that is over.
   void forget(Time now) noexcept {

@@ -1,11 +1,11 @@
-// Strangers: who connects to us, until its hello has been believed. Their number is limited, and so is the number of
+// UnauthenticatedConnections: who connects to us, until its hello has been believed. Their number is limited, and so is the number of
 // wrong hellos in a second; the one that has been silent longest makes room for others.
 //
-//   Strangers strangers(connections, counters, socket_options);
-//   if (!strangers.listen_on(address, ports, port, why_not)) return false;
-//   events += strangers.accept();                    // the epoll set says that somebody knocks
-//   strangers.drop(connection);                      // it was none of us; or
-//   strangers.welcome(connection);                   // it is a peer from now on
+//   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
+//   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
+//   events += unauthenticated.accept();                    // the epoll set says that somebody knocks
+//   unauthenticated.drop(connection);                      // it was none of us; or
+//   unauthenticated.note_authenticated(connection);                   // it is a peer from now on
 //
 // Threads: as Link.
 #pragma once
@@ -14,15 +14,16 @@
 
 #include "base/limits.hpp"
 #include "link/ports.hpp"
+#include "link/tcp/admission_limits.hpp"
 #include "link/tcp/connections.hpp"
-#include "link/tcp/stranger_limits.hpp"
 #include "stats/counters.hpp"
 
 namespace lfc::tcp {
 
-class Strangers {
+class UnauthenticatedConnections {
  public:
-  Strangers(Connections& connections, Counters& counters, const SocketOptions& socket_options)
+  UnauthenticatedConnections(Connections& connections, Counters& counters,
+                             const SocketOptions& socket_options)
       : connections_(connections), counters_(counters), socket_options_(socket_options) {}
 
   bool listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
@@ -35,13 +36,13 @@ class Strangers {
   // What it has said is no proper hello.
   void refuse(Connection& connection) noexcept;
   void drop(Connection& connection) noexcept;
-  void welcome(Connection& connection) noexcept;
+  void note_authenticated(Connection& connection) noexcept;
   void forget(const Connection& dead) noexcept {
-    if (dead.stranger) limits_.left();
+    if (dead.unauthenticated) limits_.left();
   }
   // Listens again if it is time to.
-  void note_time(Clock::time_point now) noexcept;
-  bool is_deaf() const noexcept { return listen_again_ != Clock::time_point::max(); }
+  void resume_when_due(Clock::time_point now) noexcept;
+  bool is_paused() const noexcept { return listen_again_ != Clock::time_point::max(); }
 
  private:
   int make_room();
@@ -51,7 +52,7 @@ class Strangers {
   Counters& counters_;
   const SocketOptions& socket_options_;
   std::vector<Socket> listeners_;
-  StrangerLimits limits_{limits::kTcpStrangers};
+  AdmissionLimits limits_{limits::kTcpUnauthenticated};
   Clock::time_point listen_again_ = Clock::time_point::max();  // nobody else is accepted before
 };
 
