@@ -1,5 +1,5 @@
-/* Channels: messages of persistent requests that need no matching (common/services/channels/), as the C code of
- * `coll lfc` sees them.
+/* Channels: messages of persistent requests that need no matching (common/services/channels/), for the C code of
+ * `coll lfc`.
  *
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
  *   struct lfc_channel_name name = {.comm = index, .source = 3, .tag = 7};
@@ -8,7 +8,7 @@
  *   lfc_channel_arrived(id, frame, size);                           host.done(request, ...), or host.give(...)
  *   if (!lfc_channel_send(peer, tag, slices, 2)) send_otherwise();
  *
- * Threads: one, but for lfc_channels_stop().
+ * Threads: one; lfc_channels_stop() may be called by any.
  */
 #ifndef LFC_CHANNELS_H
 #define LFC_CHANNELS_H
@@ -31,58 +31,60 @@ enum {
 }; /* bytes of a frame before the message: as many as ob1's header has */
 
 struct lfc_channel_name {
-  uint32_t comm; /* as the receiver's ob1 calls it */
+  uint32_t comm; /* the receiver's ob1 index of it */
   int32_t source, tag;
 };
 
-/* The matching below. `request` is what lfc_channel_expect() was told. */
+/* The matching below (ob1). `request` is the argument of lfc_channel_expect(). */
 struct lfc_channel_host {
   void (*post)(void* request);
   enum lfc_channel_outcome (*outcome)(void* request);
   void (*give)(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size);
-  bool (*empty)(const struct lfc_channel_name* name, void* request); /* one of that name */
+  bool (*empty)(const struct lfc_channel_name* name, void* request); /* no message of this name waits below */
   void (*done)(void* request, const void* bytes, size_t size);
-  void (*offer)(void* request, uint32_t id); /* its sender may use the channel of this number */
+  void (*offer)(void* request, uint32_t id); /* the sender may use the channel `id` */
 };
 
-/* False: this process has no NI. */
+/* Opens the channels of the process; `host` is copied. Returns false if no engine is open or memory is short. */
 bool lfc_channels_open(const struct lfc_channel_host* host);
 void lfc_channels_close(void);
 
-/* Whether a channel from or to the peer may be had: its link must have put a message into the receiver's memory when
+/* Returns whether channels with this peer are possible: a message must be in the receiver's memory when
  * lfc_channel_send() returns. */
 bool lfc_channels_reach(uint32_t peer);
-/* Sends in the order of all messages to the peer, now or not at all. */
+/* Sends a message now, in the order of all messages to the peer. Returns false, and sends nothing, if that fails. */
 LFC_SHORT_PATH bool lfc_channel_send(uint32_t peer, uint8_t tag, const struct lfc_slice* slices,
                                      int count);
-/* The same, of what is no message. */
+/* Sends a frame that is no message of a channel, otherwise as lfc_channel_send(). */
 bool lfc_channel_note(uint32_t peer, uint8_t tag, const struct lfc_slice* slices, int count);
-/* Does what there is to do, as the BTL's progress does. */
+/* Makes one pass of the engine, as the BTL's progress does. */
 LFC_SHORT_PATH void lfc_channels_progress(void);
-/* From now on nothing is sent on channels: ob1 keeps a message that could be overtaken. */
+/* Ends sending on channels, because ob1 now keeps a message that channels could overtake. */
 void lfc_channels_stop(void);
 
-/* NULL: no memory. */
+/* Makes a persistent receive of `capacity` bytes; `direct`: contiguous and short. NULL: memory is short. */
 lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_name* name, size_t capacity,
                                         bool direct, void* request);
+/* Frees the receive. It must not wait on its channel. */
 void lfc_channel_drop(lfc_channel_receive* receive);
-/* True: it waits for its channel. Else host.done() or host.post() was called. */
+/* Starts the receive. Returns true if it waits for its channel; otherwise host.done() or host.post() was called. */
 LFC_SHORT_PATH bool lfc_channel_start(lfc_channel_receive* receive);
-/* Nothing waits for this channel any more. */
+/* Posts all receives of this channel that wait on it to the matching below. */
 void lfc_channel_yield(lfc_channel_receive* receive);
-/* Before any other receive is posted below; -1 is any. */
+/* Prepares for another receive, which will be posted below. Source and tag may be -1 for any. */
 void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag);
-/* Before somebody looks for messages below, likewise. */
+/* Prepares for a probe of messages below. Source and tag may be -1 for any. */
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag);
-/* A message outside channels: its number below. */
+/* Accepts a message that came outside channels. Returns its number for the matching below. */
 LFC_SHORT_PATH uint16_t lfc_channels_frame(const struct lfc_channel_name* name, uint16_t number);
-/* False: there is no such channel (any more). The head may be overwritten. */
+/* Accepts a message of a channel. Returns false if there is no such channel. The frame's head may be overwritten. */
 LFC_SHORT_PATH bool lfc_channel_arrived(uint32_t id, void* frame, size_t size);
-/* One of the requests of this channel; NULL: none, or no such channel. */
+/* Returns the owner of one receive of this channel, or NULL if there is none. */
 void* lfc_channel_request(uint32_t id);
+/* Forgets a communicator that was freed. */
 void lfc_channels_forget(uint32_t comm);
 
-/* One line of counters, key=value; empty: nothing was counted. */
+/* Writes one line of counters, key=value; empty: no channels are open. */
 void lfc_channels_describe(char* text, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Collectives: LFC's collectives as the C code of `coll lfc` sees them.
+/* Collectives: LFC's collectives for the C code of `coll lfc`.
  *
  *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
@@ -28,81 +28,90 @@ extern "C" {
 typedef struct lfc_coll_communicator lfc_coll_communicator;
 
 struct lfc_coll_options {
-  struct lfc_coll_parameters parameters; /* by the user */
-  bool crowded;                          /* more ranks than cores on this node: waiting gives way */
-  int (*progress)(void); /* Open MPI's, for a rank that waits: may give its processor away */
-  int (*attend)(void);   /* the same for one that waits for nobody: keeps its processor */
+  struct lfc_coll_parameters parameters; /* of the component, set by the user */
+  bool crowded; /* more ranks than cores on this node: a waiting rank yields its core */
+  int (*progress)(void); /* one pass of Open MPI, for a rank that waits: may yield the core */
+  int (*attend)(void); /* the same for a rank that does not wait: keeps the core */
 };
 
 struct lfc_coll_process {
   uint32_t job, rank;
 };
 
-/* Room for an operation that goes on by itself; lives until `done` has been called. */
+/* Room for an operation that lfc_coll_start() begins. It must stay valid until `done` has been called. */
 typedef struct lfc_coll_operation {
   void* room[40];
 } lfc_coll_operation;
 typedef void (*lfc_coll_done)(lfc_coll_operation* operation, enum lfc_coll_status status);
 
-/* The facts of this process, to be published; NULL: no memory. What the user said has been checked. */
+/* Opens the collectives of the process with checked parameters. Returns the facts that this process must publish, and
+ * their size; they belong to the library. Returns NULL if memory is short. */
 const void* lfc_coll_open(const struct lfc_coll_options* options, size_t* size);
+/* Closes the collectives of the process. */
 void lfc_coll_close(void);
-/* `threads`: several call at the same time. False: this process has no NI. From here on packets for groups to come are
- * welcome. */
+/* Starts the service in the engine of the process, which accepts packets for groups to come from now on. `threads`:
+ * several threads call at the same time. Returns false if no engine is open. */
 bool lfc_coll_start_service(bool threads);
 
+/* Returns whether lfc_coll_introduce() was called for this process. */
 bool lfc_coll_knows(struct lfc_coll_process process);
-/* What the process has published; size 0: nothing, so it takes part in no group. */
+/* Stores the facts and the address that a process has published. With `facts_size` 0 it takes part in no group. */
 void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size);
 
-/* NULL: LFC does not serve this communicator, for a reason that all its ranks have: `why`. `key` is the same at all of
- * them and used by no other communicator of any of them at this time, but such as the same ranks make in the same
- * order. */
+/* Makes the state of a communicator: `self` is this rank among the `count` processes. Returns NULL if LFC does not
+ * serve
+ * it, for a reason in `why` that all its ranks have. `key` is the same at all its ranks. No other communicator of any
+ * of
+ * them has it at this time, except communicators that the same ranks make in the same order. */
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
                                      int count, int self, enum lfc_coll_use use, char* why,
                                      size_t why_size);
-/* For how many communicators at a time, of any process, a node has boards. */
+/* Returns for how many communicators at a time, of any process, a node has boards. */
 uint32_t lfc_coll_most_communicators(void);
-/* Which parts of the group this rank has found in reach. What all ranks of a job have found (and-ed)
- * is told to all of them before there are other groups: without the boards none is served, without
- * the nodes those on one node only, without the neighbours' memory no rows. LFC_COLL_ROOM is about this group only:
- * whether there is room for the board that this rank makes for it, if it makes one. */
+/* Returns which parts of the group this rank can reach. The ranks of a job combine the results by AND and pass them to
+ * lfc_coll_agree() before they make other groups. Without LFC_COLL_BOARDS no group is served, and without
+ * LFC_COLL_NODES none of several nodes. Without LFC_COLL_MEMORY no rank reads the memory of local peers.
+ * LFC_COLL_ROOM concerns this group only: there is room for the board that this rank makes for it, if it makes one. */
 enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4, LFC_COLL_ROOM = 8 };
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
+/* Sets what all ranks of the job can reach. Call it alone, before there are other groups or threads. */
 void lfc_coll_agree(unsigned found);
-/* When all operations have finished. */
+/* Frees the communicator. All its operations must have finished. */
 void lfc_coll_leave(lfc_coll_communicator* communicator);
-/* In MPI_Finalize: a process that ends is no loss any more to groups that nobody has left. They do nothing more. */
+/* Leaves the remaining groups, in MPI_Finalize. They do nothing more, and a process that exits is no loss to them. */
 void lfc_coll_leave_rest(void);
 
-/* Whether the operation is defined for the type. */
+/* Returns whether the operation is defined for the type. */
 bool lfc_coll_combines(enum lfc_op op, enum lfc_element type);
-/* Does it, waiting; calls options.progress while it waits. */
+/* Runs the collective and waits for its end; calls options.progress() meanwhile. */
 enum lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator,
                                   const struct lfc_coll_call* call);
-/* Does it if that takes no waiting. False: nothing has been done that the next two would not do again. */
+/* Runs the collective if that takes no waiting. Returns false otherwise; lfc_coll_run() or lfc_coll_start() must follow
+ * and repeats everything that was done. */
 LFC_SHORT_PATH bool lfc_coll_try(lfc_coll_communicator* communicator,
                                  const struct lfc_coll_call* call, enum lfc_coll_status* status);
-/* Begins it; `done` follows from here or from lfc_coll_progress(). */
+/* Starts the collective. This call or lfc_coll_progress() calls `done`. Buffers stay in use until then. */
 void lfc_coll_start(lfc_coll_communicator* communicator, const struct lfc_coll_call* call,
                     lfc_coll_operation* operation, lfc_coll_done done);
-/* One pass over groups with operations that go on by themselves; the number of events. */
+/* Makes one pass over all groups with started operations. Returns the number of events. */
 int lfc_coll_progress(void);
 
-/* How many nodes the group's ranks are on. */
+/* Returns the number of nodes that the group's ranks run on. */
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
-/* Whether it does alltoall, gatherv and scatterv: all ranks share a node and may read each other's memory. */
+/* Returns whether the group serves alltoall, gatherv and scatterv: all ranks share a node and may read each other's
+ * memory. */
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
-/* Where it reads memory: the neighbours of this rank, for their calls. They part before it leaves. NULL: no memory. */
+/* Returns the edges of a process topology for calls among neighbours, or NULL if memory is short. Needs
+ * lfc_coll_reads_memory(). lfc_coll_part_from() frees it, before lfc_coll_leave(). */
 struct lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
                                           const struct lfc_coll_topology* topology);
 void lfc_coll_part_from(struct lfc_coll_neighbours* neighbours);
-/* Whether it does an allgather, alltoall or reduce-scatter of such blocks among its nodes, or, of a reduce-scatter,
- * on its only one. All ranks find the same. */
+/* Returns whether the group serves an allgather, alltoall or reduce-scatter with blocks of `bytes`. It does so among
+ * several nodes, and a reduce-scatter also on one. The result is the same at all ranks. */
 bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, enum lfc_coll_kind kind,
                         size_t bytes);
-/* One line of counters, key=value. */
+/* Writes one line of counters, key=value. */
 void lfc_coll_describe(char* text, size_t size);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-/* Whether the liblfc that was loaded is of the build that its user was compiled with.
+/* Digest: the check that the loaded liblfc comes from the same build as the component that uses it.
  *
  *   if (lfc_library_headers() != LFC_HEADERS_DIGEST) decline();     of the generated lfc_headers_digest.inc
  *
- * Components compile in what the headers of liblfc say: structures, enumerations, inline functions. One of another
- * build would go on without a word and do something else. A number of all headers tells them apart. Any thread.
+ * Components are compiled with liblfc's structures, enumerations and inline functions. With a library of another build
+ * they would misbehave without an error. A hash of all headers tells builds apart. Threads: any.
  */
 #ifndef LFC_DIGEST_H
 #define LFC_DIGEST_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Of the headers with which the library itself was compiled. */
+/* Returns the digest of the headers with which the library was compiled. */
 uint64_t lfc_library_headers(void);
 
 #ifdef __cplusplus

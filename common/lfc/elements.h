@@ -3,8 +3,8 @@
  *   enum lfc_op op = LFC_OP_SUM;
  *   enum lfc_element element = LFC_ELEMENT_F64;
  *
- * The numbers travel on the wire. lfc::Accumulate and lfc::Element (elements/accumulate.hpp) are made of them. Which
- * operation MPI allows on which type says lfc::is_valid().
+ * The numbers travel on the wire. lfc::Accumulate and lfc::Element (elements/accumulate.hpp) take their values from
+ * them. lfc::is_valid() returns whether MPI permits an operation on a type.
  */
 #ifndef LFC_ELEMENTS_H
 #define LFC_ELEMENTS_H
@@ -27,7 +27,7 @@ enum lfc_op {
   LFC_NO_OPERATION
 };
 
-/* What the bytes of one element mean; the pairs are {value, index} as packed. */
+/* The meaning of the bytes of one element; pairs are {value, index} as packed. */
 enum lfc_element {
   LFC_ELEMENT_I8,
   LFC_ELEMENT_U8,

@@ -1,22 +1,22 @@
-/* LFC: all that C sees of liblfc, and the only header that the components of Open MPI include of it.
+/* LFC: the C API of liblfc, and the only header that the components of Open MPI include of it.
  *
- * C cannot see C++ classes, and C++ cannot see Open MPI's headers (5.0 uses C11 _Atomic): this is the line between
- * them. No exception crosses it. Behind it is common/c_api/, one source for each of these:
+ * C cannot parse C++ classes, and C++ cannot parse Open MPI's headers (5.0 uses C11 _Atomic). This header is the
+ * boundary between them, and no exception crosses it. Its functions are in common/c_api/, one source for each header:
  *
  *   lfc/messages.h      the engine itself: open, peers, messages, remote memory, counters (btl lfc)
  *   lfc/windows.h       MPI's windows (osc neon)
- *   lfc/collectives.h   collectives; lfc/collective_call.h: one as a rank calls it (coll lfc)
+ *   lfc/collectives.h   collectives; lfc/collective_call.h: the arguments of one collective call (coll lfc)
  *   lfc/partitioned.h   partitioned communication (part lfc)
  *   lfc/channels.h      persistent requests that need no matching (coll lfc, which sees all of MPI's calls)
- *   lfc/recording.h     which messages a program sends and expects, for perf/tailor (coll lfc)
- *   lfc/peers.h         a peer by the name of its process, for who has not opened the engine himself
- *   lfc/parameters.h    what the user may say to each component
- *   lfc/digest.h        whether the library is of the build that the component is of
- *   lfc/notices.h       what one process of a node tells the user for all of them
- *   lfc/short_path.h    the mark of what is called for each message or access
+ *   lfc/recording.h     the messages that a program sends and expects, recorded for perf/tailor (coll lfc)
+ *   lfc/peers.h         peers by the names of their processes, for components that have not opened the engine
+ *   lfc/parameters.h    the parameters of each component
+ *   lfc/digest.h        the check that the library and the component come from the same build
+ *   lfc/notices.h       lines for the user that only one process of each node prints
+ *   lfc/short_path.h    the mark of functions that are called for each message or access
  *   lfc/numbers.h       enumerations that C, C++ and peers share; lfc/elements.h: those of types and operations
  *
- * Each enumeration stands here once; those that C++ has of its own take their values from here.
+ * Each enumeration is defined here once; the C++ enumerations take their values from these.
  */
 #ifndef LFC_LFC_H
 #define LFC_LFC_H

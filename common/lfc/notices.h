@@ -1,9 +1,9 @@
-/* What several processes of a node would print for the user, and one of them prints.
+/* Notices: lines for the user that only one process of each node prints.
  *
  *   if (lfc_first_of_node(job, "declines")) fputs(text, stderr);
  *
- * The first process of the job on this node that asks about `what` gets true, and all others false, as long as that one
- * runs. It costs the first one a descriptor. Any thread.
+ * lfc_first_of_node() returns true to the first process of the job on this node that calls it with this `what`. It
+ * returns false to the others as long as the first one runs. The first one keeps a descriptor open. Threads: any.
  */
 #ifndef LFC_NOTICES_H
 #define LFC_NOTICES_H
@@ -17,8 +17,8 @@ extern "C" {
 
 bool lfc_first_of_node(uint32_t job, const char* what);
 
-/* Whether a process prints what the parameter `verbose` asks for: one of each node does from 1 on, all do from 2 on.
- * `local_rank`: its number among those of its node, from 0. */
+/* Returns whether a process prints at this level of the parameter `verbose`: from 1 on one process of each node does,
+ * from 2 on all do. `local_rank`: the process's number among those of its node, from 0. */
 static inline bool lfc_is_verbose(unsigned verbose, unsigned local_rank) {
   return verbose > (local_rank == 0 ? 0u : 1u);
 }

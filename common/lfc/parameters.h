@@ -1,24 +1,25 @@
-/* Parameters: what the user may say to each component: one table for each, of which everything else is made.
+/* Parameters: the parameters of each component, as one table for each.
  *
  *   static struct lfc_coll_parameters parameters;
  *   const struct lfc_parameter_table* table = lfc_coll_parameter_table();
  *   lfc_parameters_reset(table, &values);                 // the defaults
- *   for (size_t i = 0; i < table->count; ++i) ...       // a front end offers table->rows[i] and stores what is values
+ *   for (size_t i = 0; i < table->count; ++i) ...       // a component registers table->rows[i] and stores the values
  *   if (!lfc_parameters_check(table, &values, text, sizeof text))
  *     complain(text);                                   // "fan: 17 (accepted: 0 to 16)"
  *
- * To add a parameter: a row in parameters/COMPONENT.def makes the member here, its default, the check of its bounds and
- * its place in Open MPI's list; the table in the component's page tells users of it (scripts/checks/parameters compares
- * the two). A row is
+ * To add a parameter, add a row to parameters/COMPONENT.def. The row makes the member here, its default, the check of
+ * its bounds and its registration with Open MPI. Add it also to the table in the component's page
+ * (scripts/checks/parameters compares the two). A row is
  *
  *   LFC_PARAMETER(type, name, default, accepted, level, help)
  *
  * with the type unsigned, size_t, bool or lfc_text; accepted: any, from(1, 16), at_least(1), powers_of_two(16, 64) or
  * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are
- * C++ and seen by c_api/parameters.cpp alone. *Held by* tests/unit/c_api/parameters_test.cpp, tests/fault/bad_input.sh.
+ * C++, which only c_api/parameters.cpp compiles. *Held by* tests/unit/c_api/parameters_test.cpp,
+ * tests/fault/bad_input.sh.
  *
- * Ownership: texts belong to who stores them, and live as long as they are used; NULL is the empty text. Threads: the
- * functions read only, but for what is reset.
+ * Ownership: texts belong to the caller that stores them, and must stay valid while they are used; NULL is the empty
+ * text. Threads: any; only lfc_parameters_reset() writes.
  */
 #ifndef LFC_PARAMETERS_H
 #define LFC_PARAMETERS_H
@@ -54,8 +55,8 @@ struct lfc_parameter {
   const char *name, *help;
   int level;
   enum lfc_parameter_type type;
-  size_t offset; /* of its member */
-  /* The default, and what is accepted: of texts these words (none: everything), of the others these numbers. */
+  size_t offset; /* of its member, in bytes */
+  /* The default and the accepted values: these words for texts (none: any text), these numbers for other types. */
   lfc_text text;
   const lfc_text* words;
   size_t word_count;
@@ -66,23 +67,25 @@ struct lfc_parameter_table {
   const struct lfc_parameter* rows;
   size_t count;
 };
+/* Return the table of each component, a constant. */
 const struct lfc_parameter_table* lfc_btl_parameter_table(void);
 const struct lfc_parameter_table* lfc_coll_parameter_table(void);
 const struct lfc_parameter_table* lfc_osc_parameter_table(void);
 const struct lfc_parameter_table* lfc_part_parameter_table(void);
 
+/* Sets all members to their defaults. */
 void lfc_parameters_reset(const struct lfc_parameter_table* table, void* values);
-/* False: `text` is one line that begins with the name of a parameter whose value is not accepted. */
+/* Returns whether all values are accepted. If not, `text` is one line that begins with the parameter's name. */
 bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* values, char* text,
                           size_t text_size);
-/* Which of its words the text is, from 0; `member` is that of `values`, and its value is accepted. */
+/* Returns the index of the text among its words. `member` is the one in `values`; its value must be accepted. */
 size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* values,
                             const lfc_text* member);
-/* What is accepted, in words; empty: everything. */
+/* Writes the accepted values in words; empty: all are accepted. */
 void lfc_parameter_accepted(const struct lfc_parameter* row, char* text, size_t text_size);
-/* Which of the names somebody meant who wrote another one; `count`: none of them is near. */
+/* Returns the index of the name that is most similar to `written`, or `count` if none is similar. */
 size_t lfc_nearest_name(const char* const* names, size_t count, const char* written);
-/* What the user calls this member of `values`. */
+/* Returns the name of the parameter that this member of `values` stores. */
 const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* values,
                                const void* member);
 

@@ -1,4 +1,4 @@
-/* Partitioned: partitioned communication as the C code of `part lfc` sees it.
+/* Partitioned: partitioned communication for the C code of `part lfc`.
  *
  *   if (!lfc_part_open(&host)) return;                          no NI is open
  *   uint32_t peer = lfc_find_peer(job, rank);                   lfc/peers.h
@@ -7,8 +7,8 @@
  *   lfc_part_start(request);
  *   lfc_part_ready(request, 3, 3);                              host.done(owner, ...) follows
  *
- * Threads: any, except that open and close are called alone. host.done() and host.dropped() are called without
- * a lock, possibly from inside these functions.
+ * No function waits. Threads: any, except that open and close are called alone. host.done() and host.dropped() are
+ * called without a lock, possibly from inside these functions.
  */
 #ifndef LFC_PARTITIONED_H
 #define LFC_PARTITIONED_H
@@ -27,36 +27,38 @@ extern "C" {
 typedef struct lfc_part_request lfc_part_request;
 
 struct lfc_part_host {
-  void (*done)(void* owner, enum lfc_part_status status, uint64_t bytes); /* an epoch */
-  void (*dropped)(void* owner); /* a request that was released too early */
+  void (*done)(void* owner, enum lfc_part_status status, uint64_t bytes); /* an epoch has ended */
+  void (*dropped)(void* owner); /* a request that was released while active has ended */
 };
 
 struct lfc_part_shape {
   uint32_t peer;
-  uint64_t comm; /* the communicator's key, the same at both */
+  uint64_t comm; /* the communicator's key, the same at both ends */
   int32_t tag;
-  uint64_t partitions, bytes; /* bytes of each */
+  uint64_t partitions, bytes; /* bytes of each partition */
 };
 
-/* False: this process has no NI. From here on peers may speak of it. */
+/* Opens the service; `host` is copied. Frames of peers are accepted from now on. False: no engine is open. */
 bool lfc_part_open(const struct lfc_part_host* host);
 void lfc_part_close(void);
 
-/* NULL: no memory. The bytes stay the caller's and are used while the request is active. */
+/* Make an inactive request. The buffer stays the caller's and is used while the request is active. NULL: no memory. */
 lfc_part_request* lfc_part_send(const struct lfc_part_shape* shape, const void* data, void* owner);
 lfc_part_request* lfc_part_receive(const struct lfc_part_shape* shape, void* place, void* owner);
-/* Of a request that is not active; host.done() follows once. False: no memory. */
+/* Starts a request that is not active; host.done() follows once. Returns false if memory is short. */
 bool lfc_part_start(lfc_part_request* request);
-/* False: these partitions do not exist, or were ready before, or the send is not active. */
+/* Marks partitions `first` to `last` as ready. Returns false if they do not exist or were ready, or the send is not
+ * active. */
 bool lfc_part_ready(lfc_part_request* request, uint64_t first, uint64_t last);
-/* Whether they have come in an epoch that has not ended. */
+/* Returns whether these partitions have arrived in an epoch that has not ended. */
 bool lfc_part_arrived(lfc_part_request* request, uint64_t first, uint64_t last);
-/* To be called now and then: sends what became ready while another thread was in the engine. The number of events. */
+/* Sends partitions that became ready while another thread used the engine. Call it regularly. Returns the number of
+ * events. */
 int lfc_part_progress(void);
-/* True: it is gone. False: it is active; host.dropped(owner) follows. */
+/* Frees the request and returns true. If it is active, returns false, and host.dropped(owner) follows. */
 bool lfc_part_release(lfc_part_request* request);
 
-/* What is counted, by index. */
+/* Return the number of counters, and the name, help and value of each. The texts are constants. */
 size_t lfc_part_counter_count(void);
 const char* lfc_part_counter_name(size_t which);
 const char* lfc_part_counter_help(size_t which);

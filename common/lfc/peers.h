@@ -1,9 +1,9 @@
-/* Peers: the engine's peers for who has not opened it: a component beside the BTL.
+/* Peers: the engine's peers for components beside the BTL, which have not opened the engine.
  *
  *   uint32_t peer = lfc_find_peer(job, rank);
- *   if (peer == LFC_NO_PEER) peer = lfc_add_peer(address, size, why, sizeof why);     what the process has published
+ *   if (peer == LFC_NO_PEER) peer = lfc_add_peer(address, size, why, sizeof why);     with its published address
  *
- * Both are for while the engine is open. Threads: any.
+ * Both functions need an open engine. Threads: any.
  */
 #ifndef LFC_PEERS_H
 #define LFC_PEERS_H
@@ -17,9 +17,9 @@
 extern "C" {
 #endif
 
-/* LFC_NO_PEER: not known yet. */
+/* Returns the peer of this name, or LFC_NO_PEER if it has not been added. */
 uint32_t lfc_find_peer(uint32_t job, uint32_t rank);
-/* LFC_NO_PEER: `why` says why it cannot be reached. */
+/* Adds a peer and returns it, or LFC_NO_PEER if no link reaches it; `why` then has the reason. */
 uint32_t lfc_add_peer(const void* address, size_t size, char* why, size_t why_size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* A recording: which messages a program sends and expects, for perf/tailor to read
+/* Recording: the messages that a program sends and expects, counted for perf/tailor
  * (common/services/channels/recording.hpp).
  *
  *   lfc_recording_open();
@@ -27,7 +27,7 @@ enum lfc_recorded_mode {
   LFC_RECORDED_BUFFERED
 };
 
-/* One kind of call: those alike are counted together. */
+/* One kind of call; equal calls are counted together. */
 struct lfc_recorded {
   enum lfc_recorded_kind kind;
   enum lfc_recorded_mode mode; /* of a send */
@@ -37,13 +37,15 @@ struct lfc_recorded {
   int32_t peer, tag; /* peer: a rank of MPI_COMM_WORLD; -1 is any */
 };
 
-/* False: no memory. */
+/* Opens the recording of the process. Returns false if memory is short. */
 bool lfc_recording_open(void);
+/* Frees the recording. */
 void lfc_recording_close(void);
-/* `bytes`: of the message, or the room for it. */
+/* Counts one call; `bytes` is the size of the message or of the receive buffer. Skips it if memory is short. */
 void lfc_recording_note(const struct lfc_recorded* operation, size_t bytes, bool in_one_piece);
-/* NULL: no memory. */
+/* Returns this rank's share of the file, which the caller frees, or NULL if memory is short. */
 char* lfc_recording_text(int rank, int node);
+/* Writes the first lines of the file. */
 void lfc_recording_title(int ranks, char* text, size_t size);
 
 #ifdef __cplusplus

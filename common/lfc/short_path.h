@@ -1,7 +1,7 @@
-/* Short path: marks the declarations of what is called for each message or access.
+/* Short path: the mark of functions that are called for each message or access.
  *
- * The components bind their symbols when they are first called, by a jump through a table. What is marked is bound when
- * the component is loaded and called directly (perf/profile --operations counts the difference).
+ * Without it the dynamic linker binds a symbol at its first call, and each call jumps through a table. Marked functions
+ * are bound when the component is loaded, and called directly (perf/profile --operations counts the difference).
  */
 #ifndef LFC_SHORT_PATH_H
 #define LFC_SHORT_PATH_H

@@ -1,6 +1,8 @@
-/* Windows: MPI's windows (lfc::WindowService) as the C code of `osc neon` sees them.
+/* Windows: MPI's windows (lfc::WindowService) for the C code of `osc neon`.
  *
- * The meaning of each call is that of its namesake in common/services/windows/window_service.hpp.
+ * common/services/windows/window.hpp describes each call under the same name. Results: enum lfc_rma_status; memory that
+ * runs out is LFC_RMA_NO_MEMORY. Functions wait only if their comment states it, and call host.progress() meanwhile.
+ * They stop waiting with LFC_RMA_LOST if a member of the window is lost. Threads: any, if the engine has threads.
  *
  *   if (!lfc_rma_open(&host)) return;                            no NI is open
  *   struct lfc_rma_shape shape = {.flavor = LFC_RMA_ALLOCATE, .size = bytes,
@@ -33,7 +35,7 @@ struct lfc_rma_host {
   void (*finished)(void* request, enum lfc_rma_status status);
 };
 
-/* lfc::Run */
+/* One lfc::Run: `repeat` pieces of `length` bytes, `stride` bytes apart. */
 struct lfc_rma_run {
   int64_t offset;
   uint64_t length;
@@ -41,7 +43,8 @@ struct lfc_rma_run {
   uint64_t repeat;
 };
 
-/* lfc::View */
+/* One lfc::View: `count` elements of the given runs, `extent` bytes apart; `size` is the packed bytes of one element.
+ * The caller keeps the runs. */
 struct lfc_rma_view {
   void* base;
   int64_t offset;
@@ -52,79 +55,100 @@ struct lfc_rma_view {
   uint64_t size;
 };
 
-/* Collects the pieces of a datatype, in the order of packing. */
+/* Collects the pieces of a datatype, in the order of packing. The functions return NULL or false if memory is short.
+ * lfc_rma_runs_data() returns the runs and their number; they belong to `runs`. */
 typedef struct lfc_rma_runs lfc_rma_runs;
 lfc_rma_runs* lfc_rma_runs_new(void);
 void lfc_rma_runs_free(lfc_rma_runs* runs);
 bool lfc_rma_runs_add(lfc_rma_runs* runs, int64_t offset, uint64_t length);
 const struct lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* count);
 
-/* The process's windows; false when no engine is open. */
+/* Opens the windows of the process; `host` is copied. Returns false if no engine is open or memory is short. */
 bool lfc_rma_open(const struct lfc_rma_host* host);
+/* Releases the component's hold on the windows service. No window may exist. */
 void lfc_rma_close(void);
+/* Makes a pass over deferred operations: calls host.finished() and starts what the NI cannot start alone. Returns the
+ * number of events. Call it regularly. */
 int lfc_rma_serve(void);
 
-/* One piece of memory that all local peers map, for shared windows. NULL: the kernel refuses. */
+/* A segment: one piece of memory that all local peers map, for shared windows. The process that creates it sends its
+ * name, raw bytes, to the others, and they open it. NULL: the kernel refuses, or memory is short. */
 lfc_rma_segment* lfc_rma_segment_create(size_t size);
 lfc_rma_segment* lfc_rma_segment_open(const void* name);
 const void* lfc_rma_segment_name(const lfc_rma_segment* segment);
 size_t lfc_rma_segment_name_size(void);
 void lfc_rma_segment_free(lfc_rma_segment* segment);
-/* Bytes in front of the memory of each rank. */
+/* Returns the bytes that the engine needs in front of the memory of each rank. */
 size_t lfc_rma_control_size(void);
 
+/* The arguments of lfc_rma_window_create(); sizes and offsets in bytes. */
 struct lfc_rma_shape {
   enum lfc_rma_flavor flavor;
   void* base;
   uint64_t size;
   uint32_t displacement_unit;
   uint32_t rank, ranks;
-  lfc_rma_segment* segment; /* shared: becomes the window's */
+  lfc_rma_segment* segment; /* shared: its memory becomes the window's; the rest is freed */
   uint64_t control_offset, memory_offset;
 };
+/* Returns a new window, or NULL if memory is short. */
 lfc_rma_window* lfc_rma_window_create(const struct lfc_rma_shape* shape);
+/* Frees the window. No member may access its memory any more. */
 void lfc_rma_window_free(lfc_rma_window* window);
+/* Returns the window's memory in this process. */
 void* lfc_rma_window_memory(lfc_rma_window* window);
+/* The facts of a window are lfc_rma_facts_size() raw bytes that belong to the window. Each member needs those of all.
+ * */
 size_t lfc_rma_facts_size(void);
 const void* lfc_rma_window_facts(lfc_rma_window* window);
+/* Connects the window with its members: facts, peers and local peers in the order of ranks. Maps the memory of those
+ * that are local peers. Returns false if that fails. */
 bool lfc_rma_window_connect(lfc_rma_window* window, const void* facts, const uint32_t* peers,
                             const bool* local_peers);
+/* Closes the descriptor of the segment, when all members have connected. */
 void lfc_rma_window_close_segment(lfc_rma_window* window);
+/* Returns whether the memory of every member is mapped here. */
 bool lfc_rma_window_all_mapped(lfc_rma_window* window);
-/* What MPI_Win_shared_query wants; false when that rank's memory is not mapped here. */
+/* Stores what MPI_Win_shared_query returns. Returns false if the memory of that rank is not mapped here. */
 bool lfc_rma_window_query(lfc_rma_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                           void** base);
-/* Where a displacement lies in that rank's memory, in bytes; false: nowhere, not even in 64 bits. */
+/* Stores the offset in bytes of a displacement in the memory of that rank. Returns false if 64 bits cannot hold it. */
 bool lfc_rma_window_offset(lfc_rma_window* window, uint32_t rank, int64_t displacement,
                            int64_t* offset);
-/* Where that rank's memory begins, in its own process. */
+/* Returns the address of the memory of that rank in its own process. */
 uint64_t lfc_rma_window_address(lfc_rma_window* window, uint32_t rank);
+/* Waits until no operation or frame of this window is under way. */
 enum lfc_rma_status lfc_rma_drain(lfc_rma_window* window);
+/* Attach and detach memory of a dynamic window. */
 enum lfc_rma_status lfc_rma_attach(lfc_rma_window* window, void* base, uint64_t size);
 enum lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base);
 
-/* For bytes, and elements, that follow each other on both sides. Displacements in the target's units. */
+/* Operations on bytes, or on elements, that are contiguous on both sides. Displacements are in the target's units. They
+ * do not wait; buffers stay in use until the epoch's completion. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target,
                                                      const void* origin, uint64_t bytes,
                                                      int64_t displacement);
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_get_plain(lfc_rma_window* window, uint32_t target,
                                                      void* result, uint64_t bytes,
                                                      int64_t displacement);
-/* `result` may be NULL. */
+/* `result` receives the old values; NULL: they are not needed. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_accumulate_plain(
     lfc_rma_window* window, uint32_t target, enum lfc_op op, enum lfc_element element,
     const void* origin, void* result, size_t size, uint64_t count, int64_t displacement);
-/* Of pairs that lie `extent` bytes apart on both sides. False: not that simple, and nothing was done. */
+/* Combines pairs that lie `extent` bytes apart on both sides. Returns false, and does nothing, unless plain loads and
+ * stores can do it now. */
 LFC_SHORT_PATH bool lfc_rma_accumulate_pairs(lfc_rma_window* window, uint32_t target,
                                              enum lfc_op op, enum lfc_element element,
                                              const void* origin, size_t extent, uint64_t count,
                                              int64_t displacement);
+/* Compares and swaps one element of `size` bytes, at most 8. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* window, uint32_t target,
                                                             const void* compare, const void* value,
                                                             void* result, size_t size,
                                                             int64_t displacement);
 
-/* For everything else, and with requests. Offsets in bytes. */
+/* Operations on all other layouts; offsets in bytes. They do not wait. If `request` is not NULL, host.finished(request)
+ * follows when origin and result are the caller's again, possibly inside the call. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target,
                                                const struct lfc_rma_view* origin,
                                                const struct lfc_rma_view* there, void* request);
@@ -139,10 +163,16 @@ enum lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, enum 
                                   const struct lfc_rma_view* result,
                                   const struct lfc_rma_view* there, void* request);
 
+/* A fence: fence_allowed() checks the epoch. fence_leave() waits for local completion and stores how many fragments
+ * were
+ * sent to each rank. fence_arrived() waits for `count` fragments. fence_enter() begins an epoch if `open`. */
 enum lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window);
 enum lfc_rma_status lfc_rma_fence_leave(lfc_rma_window* window, uint32_t* sent);
 enum lfc_rma_status lfc_rma_fence_arrived(lfc_rma_window* window, uint32_t count);
 void lfc_rma_fence_enter(lfc_rma_window* window, bool open);
+/* The other synchronisation calls of MPI. Of these complete, wait, unlock and flush wait. Locks wait if they are
+ * mapped,
+ * or for an earlier request. `no_check` is MPI_MODE_NOCHECK. */
 enum lfc_rma_status lfc_rma_start(lfc_rma_window* window, const uint32_t* group, size_t count,
                                   bool no_check);
 enum lfc_rma_status lfc_rma_complete(lfc_rma_window* window);
