@@ -1,15 +1,15 @@
-// Activity: whether the control program has something to look for, and whether its thread sleeps over it. Turn
-// (engine/turn.hpp) drives by it; whoever leaves something to be done says so here.
+// Activity: whether the control program has work, and whether its thread sleeps. Turn (engine/turn.hpp) reads it; each
+// part that leaves work behind sets it.
 //
-//   activity.note_use();       // somebody talks: from now on links are polled in every pass
-//   activity.leave_over();     // nothing will arrive for this: it has to be tried again in the next pass
+//   activity.note_use();       // communication begins: from now on links are polled in every pass
+//   activity.leave_over();     // no arrival will cause this work: the next pass has to retry it
 //   if (activity.take_left_over()) retry();                   // Turn
 //   switch (activity.may_batch(stream)) ...                    // a link: may a frame wait for the next one?
 //
-// Invariants: what is left over while the thread sleeps with armed links wakes it; who sends gets `watched`
-// only while the thread looks every kBatchedFor at what links have batched
-// (tests/unit/engine/ni_thread/streams_test.cpp). Threads: under the NI's lock, but is_unused(), note_use(), those of
-// attendance, those of the watch, and set_together().
+// Invariants: work left over while the thread sleeps with armed links wakes it. A sender gets `watched`
+// only while the thread examines what links have batched every kBatchedFor
+// (tests/unit/engine/ni_thread/streams_test.cpp). Threads: under the NI's lock, except is_unused(), note_use(),
+// attendance, the watch, and set_together().
 #pragma once
 
 #include <atomic>
@@ -24,19 +24,19 @@ class NiThread;
 
 class Activity {
  public:
-  // `watches`: the thread can watch what links have batched.
+  // `watches`: the thread can watch the frames that links have batched.
   void set_thread(NiThread* thread, bool watches) noexcept {
     thread_ = thread;
     if (watches) watch_.store(Watch::off, std::memory_order_relaxed);
   }
 
   void note_use() noexcept { used_.store(true, std::memory_order_relaxed); }
-  // Nobody has talked yet, and no service has anything to do.
+  // No peer has communicated yet, and no service has work.
   bool is_unused() const noexcept { return !used_.load(std::memory_order_relaxed); }
 
-  // While some thread of the host polls without a pause: however seldom that thread gets a core, the NI's
-  // need not do its work. With more ranks than cores it would only take the core from whom all wait for.
-  // Any number at a time.
+  // While some thread of the host polls without a pause, the NI's thread need not do its work, however seldom the
+  // host's thread gets a core. With more ranks than cores it would only take the core from the rank for which all wait.
+  // Any number of threads at a time.
   void attend() noexcept { attended_.fetch_add(1, std::memory_order_relaxed); }
   void leave() noexcept { attended_.fetch_sub(1, std::memory_order_relaxed); }
   bool is_attended() const noexcept { return attended_.load(std::memory_order_relaxed) != 0; }
@@ -47,11 +47,11 @@ class Activity {
       wake_thread();
   }
   bool left_over() const noexcept { return left_over_; }
-  // Something is left over, or links batch frames until the end of this turn.
+  // Work is left over, or links batch frames until the end of this turn.
   bool has_afterwork() const noexcept { return left_over_ || batched_; }
   bool take_left_over() noexcept { return left_over_ && std::exchange(left_over_, false); }
 
-  // --- Frames that links keep back ---
+  // --- Frames that links batch ---
 
   Batch may_batch(bool stream) noexcept {
     if (driven_ || is_together()) {
@@ -65,32 +65,32 @@ class Activity {
     if (stream && watch == Watch::off) ask_for_watch();
     return Batch::no;
   }
-  // By one thread of the host: it pushes at the end of a few sends what links have batched of them. It writes this
-  // without the lock: what the NI's thread keeps because it has seen `true` was kept before the host, which has to
-  // write `false` first, enters the lock to push; and whoever enters it afterwards sees `false`, by the lock's own
-  // order.
+  // Set by one thread of the host, which flushes at the end of a few sends the frames that links have batched for them.
+  // It is written without the lock: frames that the NI's thread batched because it saw `true` were batched before the
+  // host, which first has to write `false`, enters the lock to flush them. A thread that enters the lock afterwards
+  // sees `false`, by the lock's own order.
   bool is_together() const noexcept { return together_.load(std::memory_order_relaxed); }
   void set_together(bool together) noexcept {
     together_.store(together, std::memory_order_relaxed);
   }
   bool take_batched() noexcept { return std::exchange(batched_, false); }
-  // The thread, before each rest: whether it has to watch what links have batched, for that has been asked for.
+  // Called by the thread before each rest: whether a watch of the batched frames was requested.
   bool watches() noexcept {
     Watch asked = Watch::asked;
     return watch_.compare_exchange_strong(asked, Watch::on, std::memory_order_relaxed) ||
            asked == Watch::on;
   }
-  // With the NI's lock, and after everything that is kept has been written.
+  // With the NI's lock held, after all batched frames have been written.
   void end_watch() noexcept {
     Watch on = Watch::on;
     watch_.compare_exchange_strong(on, Watch::off, std::memory_order_relaxed);
   }
-  // Changes with every frame that may be kept, and so tells that the host is there.
+  // Changes with every frame that may be batched, and so shows that the host is present.
   std::uint64_t streams() const noexcept { return streams_.load(std::memory_order_relaxed); }
 
   // --- The turn ---
 
-  // Somebody drives the control program.
+  // Some thread drives the control program.
   bool is_driven() const noexcept { return driven_; }
   void set_driven(bool driven) noexcept { driven_ = driven; }
   // The links are armed; the thread sleeps, or is about to.

@@ -1,14 +1,14 @@
-// Config: what an engine (NI, engine/ni.hpp) is made from.
+// Config: the parameters of an engine (NI, engine/ni.hpp).
 //
 //   Config config;
 //   config.name = {job, rank};
 //   config.policy = Policy::floating;
 //   Ni ni(config);
 //
-// The policy is which of the two, the host or a thread of the NI's own, drives the control program:
+// The policy determines which of the two drives the control program, the host or a thread of the NI's own:
 //
 //   single    the host, inside progress(). There is no thread.
-//   floating  the host, whenever it is there; while it stays away, the thread, woken by arrivals.
+//   floating  the host, while it is inside MPI; while it is away, the thread, woken by arrivals.
 //   fixed     the thread alone; progress() only takes what has arrived.
 #pragma once
 
@@ -26,11 +26,11 @@ namespace lfc {
 
 enum class Policy : std::uint8_t { single, floating, fixed };
 
-// What the NI thread does when there is nothing to do, with Policy::fixed.
+// How the NI thread waits when there is nothing to do, with Policy::fixed.
 enum class Idle : std::uint8_t {
   spin,     // polls on
-  yield,    // lets others have the core between two polls
-  backoff,  // sleeps between two polls, the longer the more of them were in vain
+  yield,    // yields the core between two polls
+  backoff,  // sleeps between two polls; the longer, the more of them were in vain
   block,    // polls for the delay, then sleeps until something arrives
 };
 
@@ -48,18 +48,18 @@ struct Config {
   bool upcalls = false;
   // How long an arrival may wait for the host; 0: twice the measured cost of a wake-up.
   std::chrono::nanoseconds delay{0};
-  // How long the host may have left before that is noticed, at most.
+  // The most time that the host's absence may stay undetected.
   std::chrono::nanoseconds longest_rest{1'000'000};
-  // The same while the machine is crowded, when each look costs the host its processor; 0: no matter.
+  // The same while the machine is crowded, when each look costs the host its processor; 0: no difference.
   std::chrono::nanoseconds crowded_rest{0};
-  // How long the host must not have polled to count as away; at least the delay.
+  // The host counts as away if it has not polled for this time; at least the delay.
   std::chrono::nanoseconds patience{0};
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
   std::size_t queue_memory = limits::kQueueMemory;
-  // Told when shared memory does not connect to a peer that it reaches, and another link does; why it did not.
+  // Called when shared memory reaches a peer but does not connect, so that another link is used. `why` is the reason.
   void (*detour)(std::string_view link, std::string_view why) = nullptr;
-  // Receives one line for the user, once at most: likewise of another link, also if nobody answers on it.
+  // Called at most once with one line for the user, for the same event on another link, also if it gets no reply.
   void (*notice)(std::string_view line) = nullptr;
   std::vector<int> cpus;  // where the NI thread may run; empty: where its creator may
 };

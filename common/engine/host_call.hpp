@@ -1,15 +1,15 @@
-// HostCall: the control program asks for the host, which is called in its next progress(), whatever MPI call that is
-// part of.
+// HostCall: a call of the host that the control program requests. The next progress() of the host makes it,
+// which may be part of any MPI call.
 //
 //   HostCall call(ni.services(), [](void* context) { static_cast<Inbox*>(context)->empty(); }, &inbox,
 //   HostCall::By::host);
-//   call.ask();                // the control program, with ServicePort::Access held; twice before the call: one call
-//   call.end();                // the host: no call is under way any more, and none comes
+//   call.ask();                // control program, with ServicePort::Access held; two requests make one call
+//   call.end();                // host: no call is under way any more, and none will come
 //
-// Guarantees: what the control program has done before ask() a call that begins after it sees. The function is called
-// without any lock, may call anything, progress() included, and may so be entered again by the same thread.
-// Threads: the function by any that calls progress(), several at a time with Config::threads; by the NI thread only if
-// By::thread says so (and Config::upcalls lets it call at all). end() not from inside the function.
+// Guarantees: a call that begins after ask() sees all that the control program did before the request. The function is
+// called without any lock and may call anything, progress() included, so the same thread may enter it again. Threads:
+// any thread that calls progress() calls the function, several at a time with Config::threads. The NI thread calls it
+// only if By::thread and Config::upcalls permit that. end() must not be called from inside the function.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,12 @@
-// HostPort: what the rank's side of a service has of the control program: it drives it while it waits for something,
-// and says what it does meanwhile. The engine's is HostSide (engine/host_side.hpp); a test may have one of its own.
+// HostPort: the rank side's access to the control program, for services: it drives the control program during a wait,
+// and reports its activity. The engine's is HostSide (engine/host_side.hpp); a test may have its own.
 //
-//   { const HostPort::Attendance attendance(host);            // nobody else need drive it
+//   { const HostPort::Attendance attendance(host);            // the NI thread need not drive it
 //     while (!arrived) host.progress(); }
-//   { const HostPort::Together together(host);                // what is sent may wait for what follows
+//   { const HostPort::Together together(host);                // frames may wait for later ones
 //     for (Operation* operation : finished) operation->done(operation, Result::ok); }
 //
-// All without ServicePort::Access, by the host; what is only asked, by anybody.
+// All are called without ServicePort::Access: queries by any thread, the others by the host.
 #pragma once
 
 namespace lfc {
@@ -17,14 +17,14 @@ class HostPort {
   virtual bool has_threads() const noexcept = 0;
   // The engine has a thread (Config::policy), so the control program goes on while the host does something else.
   virtual bool goes_on_alone() const noexcept = 0;
-  // The caller is no thread of the host, but the engine's.
+  // The calling thread is the engine's and not the host's.
   virtual bool is_engine() const noexcept = 0;
   // As Ni::progress().
   virtual int progress() noexcept = 0;
-  // A pass from where the host cannot be called back; what comes for it waits until progress(). Not with has_threads().
+  // A pass from a place where the host cannot be called back; callbacks wait until progress(). Not with has_threads().
   virtual int pass_away() noexcept = 0;
 
-  // Some thread of the host polls without a pause: Activity::attend().
+  // Scope in which some thread of the host polls without a pause: Activity::attend().
   class Attendance {
    public:
     explicit Attendance(HostPort& host) noexcept : host_(host) { host_.attend(); }
@@ -36,9 +36,9 @@ class HostPort {
     HostPort& host_;
   };
 
-  // While it lives, frames that the host sends may wait for each other; at its end they have left. For short callbacks:
-  // the answers to what one pass has finished then cost one system call, and nobody has to watch what is kept. Where
-  // the host has several threads it does nothing. Held by tests/unit/engine/ni_thread/streams_test.cpp.
+  // Scope in which frames that the host sends may be batched; at its end they have left. For short callbacks: the
+  // replies to the completions of one pass then cost one system call, and no thread has to watch the batched frames.
+  // If the host has several threads, it does nothing. Held by tests/unit/engine/ni_thread/streams_test.cpp.
   class Together {
    public:
     explicit Together(HostPort& host) noexcept : host_(host), begun_(host.begin_together()) {}
@@ -59,7 +59,7 @@ class HostPort {
  private:
   virtual void attend() noexcept = 0;
   virtual void leave() noexcept = 0;
-  // False: it is together already, or cannot be.
+  // False: a scope is open already, or none is possible.
   virtual bool begin_together() noexcept = 0;
   virtual void end_together() noexcept = 0;
 };

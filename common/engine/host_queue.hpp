@@ -1,14 +1,14 @@
-// HostQueue: the way of received messages from the control program to the host.
+// HostQueue: the queue of received messages between the control program and the host.
 //
-// direct: whoever drives the control program is the host, so a message is handed over at once and
+// direct: the thread that drives the control program is the host's, so a message is handed over at once and
 //   its receive buffer is free on return. No copy, no queue.
 // queued: the control program may run while the host does something else. A message is copied
-//   into a buffer of the NI's and waits until the host takes it; only then is its buffer released
+//   into a buffer of the NI's and waits until the host takes it. Only then is its receive buffer released
 //   and the sender's credit owed. Buffers in use never exceed the credits granted.
 //
-// While the host is known to be away (set_away), `direct` queues as well, and a message is dealt
-// with as soon as it is copied, as long as what waits takes no more than `limit` bytes of memory: senders
-// to a host that computes are not stalled before that. What comes beyond waits with its sender's credit.
+// While the host is known to be away (set_away), `direct` queues as well. A message then releases its receive buffer as
+// soon as it is copied, as long as waiting messages take no more than `limit` bytes of memory. So senders to a
+// host that computes are not stalled before that. Messages beyond the limit keep their senders' credits.
 //
 //   HostQueue queue(HostQueue::Mode::direct, 16 << 20);
 //   queue.set_handler(handler_of<deliver>(context));     // void deliver(void*, const Delivery&)
@@ -40,8 +40,8 @@ struct Delivery {
   std::span<const std::byte> bytes;
 };
 
-// What is called for each message. All in registers, and the host's own arguments first, so that
-// whoever passes it on has nothing to move.
+// The function that is called for each message. All its arguments are in registers, and the host's own come first, so a
+// function that passes them on has nothing to move.
 struct MessageHandler {
   using Deliver = void(void* peer_context, std::uint8_t tag, const std::byte* bytes,
                        std::size_t size, PeerId peer, void* context);
@@ -54,7 +54,7 @@ struct MessageHandler {
   }
 };
 
-// For those who like it better in one piece.
+// A handler made from a function with one argument for the message.
 template <void (*deliver)(void* context, const Delivery& delivery)>
 MessageHandler handler_of(void* context) noexcept {
   return {[](void* peer_context, std::uint8_t tag, const std::byte* bytes, std::size_t size,
@@ -71,7 +71,7 @@ class HostQueue {
   explicit HostQueue(Mode mode, std::size_t limit = 0) noexcept : mode_(mode), limit_(limit) {}
   void set_handler(MessageHandler handler) noexcept { handler_ = handler; }
 
-  // True: its receive buffer is free. False: it waits with it; hand_over() will report its peer.
+  // True: the receive buffer is free. False: the message waits with it; hand_over() will report its peer.
   bool deliver(const Delivery& delivery) {
     if (queues()) [[unlikely]]
       return enqueue(delivery);
@@ -80,10 +80,10 @@ class HostQueue {
   }
   // Whether the host is away, so that messages have to wait for it.
   void set_away(bool away) noexcept { away_ = away; }
-  // Whether messages have to wait, now.
+  // Whether messages have to wait now.
   bool queues() const noexcept { return mode_ == Mode::queued || away_; }
   const MessageHandler& handler() const noexcept { return handler_; }
-  // A hint for another thread, certain for the one that hands over when nobody delivers.
+  // A hint for other threads; exact for the thread that hands over while none delivers.
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
   // Hands up to `limit` waiting messages to the host; calls released(peer) after each whose receive
   // buffer was still held.
@@ -101,7 +101,7 @@ class HostQueue {
   }
   Mode mode() const noexcept { return mode_; }
   std::size_t waiting() const;
-  // Bytes of what is held, in use or spare.
+  // Bytes of all items, in use or spare.
   std::size_t memory() const;
 
  private:
@@ -113,7 +113,7 @@ class HostQueue {
     std::uint8_t tag = 0;
     bool holds_buffer = true;
     std::vector<std::byte> bytes;
-    // Bytes of memory that it takes, with what an allocation costs.
+    // Bytes of memory that the item takes, with the overhead of an allocation.
     std::size_t cost() const noexcept {
       return sizeof(Item) + (bytes.capacity() == 0 ? 0 : bytes.capacity() + 2 * sizeof(void*));
     }
@@ -130,9 +130,9 @@ class HostQueue {
   std::atomic<std::size_t> count_{0};  // of items_
   mutable std::mutex mutex_;
   std::deque<Item> items_;
-  std::vector<Item> spares_;  // whose buffers the next messages reuse
+  std::vector<Item> spares_;  // their buffers are reused by the next messages
   std::size_t memory_ = 0;
-  std::size_t waiting_memory_ = 0;  // of it, what waits takes
+  std::size_t waiting_memory_ = 0;  // the part of it that waiting items take
 };
 
 }  // namespace lfc

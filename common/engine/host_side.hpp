@@ -1,9 +1,9 @@
-// HostSide: the engine's HostPort: the rank's way to its control program, for services.
+// HostSide: the engine's HostPort, by which a service's rank side reaches the control program.
 //
 //   HostSide host(turn, lock);
 //   const HostPort::Together together(host);
 //
-// Held by tests/unit/engine/ni_thread/streams_test.cpp. Threads: as Turn's.
+// Held by tests/unit/engine/ni_thread/streams_test.cpp. Threads: those of Turn.
 #pragma once
 
 #include "engine/host_port.hpp"

@@ -1,15 +1,15 @@
-// Linger: how long the NI thread looks for more before it goes to sleep again. Whoever asks often
-// asks again when he has the answer: a network round trip later, sooner than a sleeper is woken
-// twice. But looking takes the processor from a host that shares it, so it is done only where it has
-// paid lately. A pure state machine, as the watchdog.
+// Linger: how long the NI thread polls for more before it sleeps again. A peer that sends requests often sends the next
+// one after the reply: a network round trip later, which is sooner than two wake-ups take. But polling takes the core
+// from a host that shares it, so the thread lingers only where that has paid lately. A pure state machine, like the
+// watchdog.
 //
 //   Linger linger({shortest, longest});
 //   linger.arrived(now);       // the thread has found something to do
 //   ... look for linger.time() after the last arrival, then sleep
 //
-// An arrival counts for lingering if it comes within a linger after the one before; while the thread
-// does not linger, within a linger and a wake-up, which it had to wait for. In groups of three or
-// more, lingering wins; for single requests it ends after a few.
+// An arrival counts for lingering if it comes within a linger after the one before. While the thread does not linger,
+// the limit is a linger and a wake-up, because the arrival had to wait for the wake-up. With groups of three or more
+// the thread lingers; with single requests it stops lingering after a few.
 // Held by tests/unit/engine/linger_test.cpp.
 #pragma once
 
@@ -24,7 +24,7 @@ class Linger {
   struct Limits {
     Time shortest;
     Time longest;
-    Time wake_up;  // how much later a sleeper serves
+    Time wake_up;  // how much later a sleeping thread serves
   };
 
   explicit Linger(Limits limits) noexcept : limits_(limits) {}
@@ -33,7 +33,7 @@ class Linger {
     const bool lingered = score_ >= 0;
     const Time close = limits_.longest + (lingered ? Time(0) : limits_.wake_up);
     const int score = score_ + (now - last_ <= close ? 1 : -1);
-    // Once it has changed its mind it sticks to it for a while.
+    // After a change the score is far from the next one, so the decision stays for a while.
     const bool changed = (score >= 0) != lingered;
     score_ = changed ? (lingered ? -kMost : kMost) : std::clamp(score, -kMost, kMost);
     last_ = now;

@@ -1,6 +1,5 @@
-// Links: the kinds of links there are, one row each: name, what it reaches, whether it is used when none is named,
-// which options it heeds, how it is opened, and where that is worth trying. A new kind of link is its folder and a row
-// here.
+// Link kinds: a table with one row for each kind of link: name, peers that it reaches, whether it is used by default,
+// options that it heeds, and how and when it is opened. A new kind of link is its folder and a row here.
 //
 //   LinkOpening opening{options, policy, *ni};
 //   if (!find_link_kind("shm")->open(opening)) complain(*opening.option_at_fault, opening.why_not);
@@ -20,7 +19,7 @@
 
 namespace lfc {
 
-// What one NI opens its links with, and what has come of it so far.
+// LinkOpening: the options with which one NI opens its links, and the result so far.
 struct LinkOpening {
   const NiOptions& options;
   Policy policy;
@@ -29,13 +28,13 @@ struct LinkOpening {
   const lfc_text* option_at_fault = &options.links;
   std::string why_not{};
   std::string notes{};   // how the links were opened, for the user
-  std::string memory{};  // what bounds their memory
+  std::string memory{};  // the bounds of their memory
 
-  std::shared_ptr<Trace> trace{};  // of all links, if that is asked for
+  std::shared_ptr<Trace> trace{};  // of all links, if requested
 
-  // Where links deliver.
+  // The sink to which links deliver.
   FrameSink& sink();
-  // Adds the link to the NI, unless it is null: then why_not says why. `parts`: what it is made of.
+  // Adds the link to the NI, unless it is null; why_not has the reason then. `parts`: the parts that it consists of.
   bool add(std::unique_ptr<Link> link, const std::string& parts = {});
   bool full() const noexcept { return open.size() == kMaxLinks; }
 };
@@ -46,16 +45,17 @@ struct LinkKind {
   bool by_default;
   bool heeds_interfaces;
   bool heeds_provider;
-  // Opens a link, or several as one, and adds it. False: impossible, the opening says why.
+  // Opens a link, or several as one, and adds it. False: impossible; opening.why_not has the reason.
   bool (*open)(LinkOpening& opening);
-  // Of one that few nodes have: whether to try, if it was not named. It is left out silently then. Null: always.
+  // For kinds that few nodes have: returns whether to try it, if it was not named. If not, it is left out without a
+  // notice. Null: always try.
   bool (*is_worth_trying)(const NiOptions& options) = nullptr;
 };
 
 // In order of preference.
 std::span<const LinkKind> link_kinds() noexcept;
 const LinkKind* find_link_kind(std::string_view name) noexcept;
-// The names of those for which `which` holds, joined: "tcp or ofi".
+// The joined names of the kinds for which `which` is true: "tcp or ofi".
 std::string link_kind_names(std::string_view joint, bool (*which)(const LinkKind&));
 
 // One of the rails that tcp opens: the first connection of an interface, or a further one.

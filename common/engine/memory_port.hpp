@@ -1,12 +1,12 @@
-// MemoryPort: what a service has of remote memory: its own it registers, others' it writes and reads, by a link that
-// reaches it or in frames. The engine's is RemoteOrigin (engine/remote_origin.hpp); a test may have one of its own.
+// MemoryPort: a service's access to remote memory: it registers its own, and writes and reads that of peers, by a link
+// that reaches it or in frames. The engine's is RemoteOrigin (engine/remote_origin.hpp); a test may have its own.
 //
 //   RegionHandle region;
 //   memory.register_memory(buffer, size, kRemoteWrite, region);           // the target publishes it
 //   memory.put(peer, source, nullptr, address, region, size, &operation); // operation.done() later
 //
-// All are called by the host without ServicePort::Access, for what has ended is called back meanwhile; those at once
-// with it as well, where the host has one thread.
+// The host calls all functions without ServicePort::Access, because completions are called back meanwhile. With one
+// thread of the host, the *_at_once() functions may also be called with it.
 // Held by tests/unit/engine/ni_remote_test.cpp.
 #pragma once
 
@@ -23,7 +23,7 @@ class MemoryPort {
   virtual bool register_memory(void* data, std::size_t size, std::uint32_t access,
                                RegionHandle& out) = 0;
   virtual void deregister_memory(RegionHandle& handle) noexcept = 0;
-  // True when put() and get() to this peer need no help of its NI. Opens the connection.
+  // Returns whether put() and get() to this peer need no help of its NI. Opens the connection.
   virtual bool is_native(PeerId peer) noexcept = 0;
   // Each starts one operation; operation->done is called exactly once, possibly inside the call.
   // put() has finished when the target's memory has changed. `local` may be null (the link registers
@@ -33,8 +33,8 @@ class MemoryPort {
                    Operation* operation) noexcept = 0;
   virtual void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
                    const RegionHandle& remote, std::size_t size, Operation* operation) noexcept = 0;
-  // put() and get(), finished on return, where the link copies within the call and nothing waits before it. False:
-  // nothing was done, and what is wrong, if anything, put() and get() tell.
+  // put() and get() that have finished on return, if the link copies within the call and no operation waits before
+  // them. False: nothing was done; put() and get() report an error, if there is one.
   virtual bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
                            const RegionHandle& remote, std::size_t size) noexcept = 0;
   virtual bool get_at_once(PeerId peer, void* destination, std::uint64_t address,

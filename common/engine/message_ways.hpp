@@ -1,13 +1,12 @@
-// MessageWays: by which way each announced message comes to this process, where its link leaves that open
-// (LinkTraits::either_way): takes the times that a WayChooser of its peer learns from, and counts the ways.
+// MessageWays: chooses the way by which the bytes of each RTS message come to this process, if its link permits two
+// (LinkTraits::either_way). It measures the times for the WayChooser of each peer, and counts the ways.
 //
-//   ways.choose(op);                       // op.native, and when it began
-//   ways.copied(op, began);                // the link has copied it within the call that began then
+//   ways.choose(op);                       // sets op.native, and when it began
+//   ways.copied(op, began);                // the link copied it within the call that began then
 //   ways.streamed(op);                     // its last frame has come
 //
-// The time of a streamed message begins with its request, or, when others are under way from its peer, with the end of
-// the one before: so it is the time that it takes, not what waits before it. Meanwhile nothing may have been copied on
-// this processor, else it does not count.
+// The time of a streamed message begins with its request or, if others from its peer are under way, with the end of the
+// one before. So it excludes the time that the message waits. It does not count if this processor copied meanwhile.
 // Held by tests/unit/engine/message_ways_test.cpp. Threads: under the NI's lock.
 #pragma once
 
@@ -25,7 +24,7 @@ class MessageWays {
  public:
   explicit MessageWays(Counters& counters) : counters_(counters) {}
 
-  // In ns. The only clock of the way of a message, and of large ones alone.
+  // Returns the time in ns. Only large messages read this clock.
   static std::uint64_t now() noexcept;
 
   void choose(RemoteOp& op);
@@ -44,7 +43,7 @@ class MessageWays {
 
   Counters& counters_;
   std::vector<std::unique_ptr<PeerWays>>
-      peers_;  // by PeerId; of those from which messages are fetched
+      peers_;  // by PeerId; only for peers from which messages are fetched
   std::uint64_t copies_ = 0;
 };
 

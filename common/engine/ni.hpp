@@ -1,14 +1,14 @@
-// The engine (NI, network interface, in the literature): one per process, shared by every component. Its
-// control program joins the protocols (credits, remote memory) and the links, and owns what lies between them. This is
-// what the host has of it; its parts are
+// Ni: the engine (NI, network interface, in the literature), one for each process, shared by all components. Its
+// control program joins the protocols (credits, remote memory) and the links, and owns the state between them. This is
+// the host's view of it; its parts are
 //
-//   PeerTable      whom it knows, by which link, and how one is lost
-//   Sender         how frames leave, and credits are returned
-//   Receiver       how frames arrive
-//   RemoteOrigin   puts, gets and atomics on others' memory; RemoteTarget serves theirs on ours
-//   Services       those that it runs; what they have of it is ServicePort
-//   Turn           who drives it: the host, or a thread of its own
-//   Outcomes       what has ended and the host has not heard of yet
+//   PeerTable      the peers, the link that reaches each, and how a peer is lost
+//   Sender         sends frames and returns credits
+//   Receiver       delivers frames
+//   RemoteOrigin   puts, gets and atomics on peers' memory; RemoteTarget serves theirs on ours
+//   Services       the services that it runs; their access to it is ServicePort
+//   Turn           decides who drives it: the host, or a thread of its own
+//   Outcomes       completions and losses that have not been reported to the host
 //
 //   Ni ni(config);
 //   ni.add_link(std::move(link));                          // in order of preference
@@ -21,16 +21,16 @@
 // The host side (every function but progress) and the control program (progress and what it
 // calls) meet in three places only: the state of sending, under `SendLock`; the Outcomes, swapped out
 // under that lock and called back without it; and the HostQueue, through which messages reach the host. So a thread of
-// the NI's own (engine/ni_thread.hpp) can drive the control program without touching anything of the host's. Which of
-// the two does is the policy (engine/config.hpp).
+// the NI's own (engine/ni_thread.hpp) can drive the control program without touching anything of the host's. The
+// policy decides which of the two does (engine/config.hpp).
 //
-// Guarantees: messages are FIFO and exactly once per peer; a message posted is sent, or its `done`
-// says why not; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls
+// Guarantees: messages are FIFO and exactly once per peer; a posted message is sent, or its `done`
+// gets the reason; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls
 // only the sends to it.
 // Threads: with Config::threads every function may be called by any thread at any time; without
 // it, by one thread at a time. Callbacks run on the thread that calls progress() (with upcalls also
-// on the NI's) and may call anything; a nested progress() returns 0 at once. No lock that another
-// thread of the host could wait for is held meanwhile.
+// on the NI's) and may call anything; a nested progress() returns 0 at once. Meanwhile no lock is held that another
+// thread of the host could wait for.
 // Source: LFC thesis ch. 3 and 4.1.
 #pragma once
 
@@ -59,7 +59,7 @@
 
 namespace lfc {
 
-const look::Schema& ni_schema() noexcept;  // of what is shown from outside
+const look::Schema& ni_schema() noexcept;  // of the fields that lfc-look shows
 
 class Ni final : private look::Published {
  public:
@@ -74,7 +74,7 @@ class Ni final : private look::Published {
   // sink. At most kMaxLinks.
   void add_link(std::unique_ptr<Link> link) { peers_.add_link(std::move(link)); }
   FrameSink& sink() noexcept { return receiver_; }
-  // Closes the set-up: tells the links their own address and returns it, to be published. From here
+  // Ends the set-up: gives the links their own address and returns it, to be published. From here
   // on the policy's thread runs.
   std::vector<std::byte> open();
   void set_message_handler(MessageHandler handler) noexcept {
@@ -89,14 +89,14 @@ class Ni final : private look::Published {
   // --- Peers ---
 
   // Finds or makes the peer with this address, and chooses its link. No connection is opened
-  // before the first send. kNoPeer: no link reaches it, `why_not` says why for each link.
+  // before the first send. kNoPeer: no link reaches it; `why_not` has the reason of each link.
   PeerId add_peer(const Address& address, std::string& why_not);
-  // Forgets a peer; what was posted but not sent is completed with Result::unreachable.
+  // Forgets a peer; messages posted but not sent are completed with Result::unreachable.
   void remove_peer(PeerId peer);
   void set_peer_context(PeerId peer, void* context) noexcept;
-  // True when nothing posted to the peer is still waiting, or nothing can go there any more.
+  // Returns whether nothing posted to the peer waits, or nothing can be sent to it any more.
   bool idle(PeerId peer) noexcept;
-  // What kind of link carries frames to the peer; named "none" when none does.
+  // The traits of the link that carries frames to the peer; named "none" if no link does.
   const LinkTraits& link_traits(PeerId peer) const noexcept;
 
   // --- Messages ---
@@ -105,9 +105,9 @@ class Ni final : private look::Published {
   // opens), no credit, no room in the link, or older messages are waiting. The slices' bytes may be
   // reused on return.
   bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
-  // Sends as soon as possible, after everything posted before it. The message and its bytes stay
-  // alive until message.done() has been called: by progress(), for who posts may be in the middle of
-  // what the callbacks for other messages would do; from here only if the peer is lost.
+  // Sends as soon as possible, after everything posted before it. The message and its bytes must stay
+  // valid until message.done() has been called. progress() calls it, because the caller of post() may be in the middle
+  // of work that the callbacks of other messages would do. post() calls it only if the peer is lost.
   void post(PeerId peer, Message& message) noexcept;
 
   // --- Remote memory, and services ---
@@ -122,21 +122,21 @@ class Ni final : private look::Published {
 
   // --- The control program ---
 
-  // One bounded pass over links and what is left over; returns the number of events.
+  // Makes one bounded pass over links and work left over; returns the number of events.
   int progress() noexcept { return turn_.progress(); }
   Turn& turn() noexcept { return turn_; }
-  // True when every accepted frame has left this process.
+  // Returns whether every accepted frame has left this process.
   bool drained() const noexcept;
 
   // --- Observation ---
 
   const Config& config() const noexcept { return config_; }
   const Identity& identity() const noexcept { return identity_; }
-  // What open() has returned.
+  // The address that open() has returned.
   std::span<const std::byte> address() const noexcept { return address_; }
-  // Links and services count in them what they do.
+  // The counters, to which links and services add.
   Counters& counters() noexcept { return counters_; }
-  // To be looked into with Access held.
+  // To be read with Access held.
   const PeerTable& peers() const noexcept { return peers_; }
   // Bytes of buffers held by the NI and its links now (common/engine/README.md has the bound).
   std::size_t memory() const noexcept;

@@ -1,14 +1,14 @@
-// Outcomes: what has ended and the host has not heard of yet: messages, operations, calls that a service asks for, and
-// peers that are lost. The control program adds; the host is called back without the lock.
+// Outcomes: completions and losses that have not been reported to the host: messages, operations, calls that services
+// request, and lost peers. The control program adds them, and calls the host back without the lock.
 //
 //   Outcomes outcomes(lock);
 //   outcomes.set_broken_handler(handler, context);
 //   outcomes.add(message);                // control program
 //   outcomes.call_back();                 // host: calls done()
 //
-// Each item is called back once, and a peer's loss is told before the items that it has ended
-// (tests/unit/engine/ni_loss_test.cpp). Threads: add() and add_loss() under the NI's lock; call_back() by any thread of
-// the host's without it, and by the NI's with upcalls.
+// Each item is called back once, and a peer's loss is reported before the items that it has ended
+// (tests/unit/engine/ni_loss_test.cpp). Threads: add() and add_loss() under the NI's lock. Any thread of the host may
+// call call_back() without it, with upcalls also the NI's.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class Outcomes {
   };
 
   [[gnu::noinline]] void call_back_all() noexcept;
-  // False: it is a call that this thread must leave to the host.
+  // False: the call is one that this thread must leave to the host.
   static bool call_back(Waiting& item);
 
   SendLock& lock_;

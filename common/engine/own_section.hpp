@@ -1,7 +1,7 @@
-// What the engine says of itself in the address of its process, beside its links: the largest frame that it takes.
+// Own section: the engine's part of the address of its process, beside those of its links: the largest frame it takes.
 //
 //   write_own_section(writer, peers.max_payload());
-//   std::size_t largest = max_payload_of(address);           // of another one
+//   std::size_t largest = max_payload_of(address);           // of another process
 //
 // Held by tests/unit/engine/ni_test.cpp. Threads: values.
 #pragma once
@@ -23,7 +23,7 @@ inline void write_own_section(AddressWriter& writer, std::size_t max_payload) {
   writer.add(kOwnSection, std::as_bytes(std::span(&largest, 1)));
 }
 
-// Payload bytes of the largest frame that whoever has this address takes; 0: it is malformed.
+// Returns the payload bytes of the largest frame that the owner of this address takes; 0: the section is malformed.
 inline std::size_t max_payload_of(const Address& address) noexcept {
   std::uint32_t largest = 0;
   const std::span<const std::byte> section = address.section(kOwnSection);

@@ -1,7 +1,7 @@
-// Peer: what the NI knows of one other process: both directions of one pair.
+// Peer: the NI's state for one other process: both directions of one pair.
 //
-// Invariant: `waiting` is empty or something holds it back: a credit, room in the link, or the
-// connection that is being set up. Frames that wait are sent in the order they were posted.
+// Invariant: `waiting` is empty, or its first frame waits for a credit, for room in the link, or for the
+// connection to be set up. Frames that wait are sent in the order in which they were posted.
 #pragma once
 
 #include <array>
@@ -29,23 +29,23 @@ const look::Schema Insight<struct Peer>::kSchema;  // engine/shown.cpp
 struct alignas(kCacheLine) Peer {
   enum class State : std::uint8_t { known, connected, broken, removed };
 
-  // A control frame that the link had no room for. Bounded: each answers a data frame whose
-  // credit the peer does not get back before (common/engine/README.md). Held by tests/unit/engine/ni_test.cpp.
+  // A control frame that the link had no room for. Bounded: each is the reply to a data frame, and the peer gets
+  // that frame's credit only with the reply (common/engine/README.md). Held by tests/unit/engine/ni_test.cpp.
   struct ControlFrame {
     FrameType type;
     std::uint8_t tag;
     std::uint8_t size;
-    bool releases;  // the receive buffer of the frame that it answers
+    bool releases;  // the receive buffer of the frame that it replies to
     std::array<std::byte, kServiceAckRoom> payload;
   };
   static_assert(sizeof(AckPayload) <= kServiceAckRoom);
-  static_assert(kServiceAckRoom <= kInlinePayload);  // it needs nothing of a ring but a slot
+  static_assert(kServiceAckRoom <= kInlinePayload);  // it needs only a slot of a ring
 
-  // `window`: the receive buffers that it is promised.
+  // `window`: the receive buffers that the peer is promised.
   Peer(PeerId id_, const Address& address_, std::uint32_t window)
       : id(id_), flow(address_.identity().initial_window, window), address(address_) {}
   bool is_lost() const noexcept { return state >= State::broken; }
-  // Of the link that carries its frames; named "none" when none does.
+  // The traits of the link that carries its frames; named "none" if no link does.
   const LinkTraits& traits() const noexcept {
     static const LinkTraits none{.name = "none"};
     return link == nullptr ? none : link->traits();
@@ -54,14 +54,14 @@ struct alignas(kCacheLine) Peer {
   PeerId id;
   State state = State::known;
   bool to_retry = false;        // in the NI's list of such peers
-  bool stall_counted = false;   // why the head of `waiting` waits has been counted
+  bool stall_counted = false;   // the reason why the head of `waiting` waits has been counted
   bool pumping = false;         // its queues are being sent from
-  bool pump_again = false;      // and something has been added meanwhile
+  bool pump_again = false;      // meanwhile something has been added
   bool credit_overdue = false;  // an explicit credit frame found no room
   bool admitted = false;        // its receive window is charged to the budget
   std::uint8_t link_index = 0;
   Flow flow;
-  RingWriter* ring = nullptr;  // of `link`, if that has one to be written to directly
+  RingWriter* ring = nullptr;  // of `link`, if frames may be written to it directly
   void* context = nullptr;     // the host's
   WaitingQueue waiting;
   Link* link = nullptr;
@@ -69,7 +69,7 @@ struct alignas(kCacheLine) Peer {
   Peer* next_to_retry = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished
   std::deque<ControlFrame> control;
-  std::vector<IncomingPut> incoming_puts;  // of which some bytes are still missing
+  std::vector<IncomingPut> incoming_puts;  // puts of which some bytes are still missing
   Address address;
   const look::Published shown{Insight<Peer>::kSchema, this};
 };

@@ -1,16 +1,16 @@
-// ProcessNi: the one engine (NI) of this process, shared by Open MPI's components, which are
-// loaded one by one and know nothing of each other. The BTL opens it and says so here; the others
-// use it while it is there.
+// ProcessNi: the one engine (NI) of this process. Open MPI's components share it, but are loaded one by
+// one and know nothing of each other. The BTL opens it and publishes it here; the others
+// use it while it exists.
 //
 //   set_process_ni(ni);                               // the BTL, when it has opened; null at its end
 //   if (std::shared_ptr<Ni> ni = process_ni()) {      // coll, osc
 //     PeerId peer = ni->services().find(name);
 //   }
 //
-//   static PerProcess<Windows> shared;                // a service on it, one for all who use it
+//   static PerProcess<Windows> shared;                // one service for all its users
 //   std::shared_ptr<Windows> windows = shared.get([&](Ni& ni) { return Windows(ni.services(), host); });
 //
-// Threads: any; a user keeps his shared_ptr for as long as he has a service attached.
+// Threads: any; a user keeps its shared_ptr for as long as it has a service attached.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,11 @@ namespace lfc {
 std::shared_ptr<Ni> process_ni() noexcept;
 void set_process_ni(std::shared_ptr<Ni> ni) noexcept;
 
-// Something that the process has once while anybody uses it, made of its NI, which stays as long.
+// One object for each process while it has users. It is made from the process's NI and keeps it.
 template <class Thing>
 class PerProcess {
  public:
-  // Null: there is no NI. `make` returns the Thing of the NI it is given; the first user's counts.
+  // Null: there is no NI. `make` returns the Thing for a given NI; only the first user's is called.
   template <class Make>
   std::shared_ptr<Thing> get(Make make) {
     const std::lock_guard guard(mutex_);

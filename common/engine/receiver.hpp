@@ -1,12 +1,12 @@
-// Receiver: how frames arrive: from the links (it is their FrameSink) to whom they are for: the host, by the HostQueue,
-// remote memory, or a service. Here is the one place where the arrival of a frame is booked.
+// Receiver: delivers frames from the links, as their FrameSink, to the host (through the HostQueue), to remote memory
+// or to a service. Only here is the arrival of a frame entered into the flow control.
 //
 //   FrameSink& sink = receiver;                               // links call on_frame(), on_ring()
 //   receiver.host().set_handler(handler);
-//   receiver.hand_over(64);                                  // the host: messages that have waited for it
+//   receiver.hand_over(64);                                  // the host: messages that wait for it
 //
-// Invariants: a frame that breaks the protocol ends its peer, and is counted (tests/unit/engine/ni_loss_test.cpp,
-// tests/fuzz); on_ring() books a message exactly as on_frame() does, by the same function.
+// Invariants: a frame that breaks the protocol ends its peer and is counted (tests/unit/engine/ni_loss_test.cpp,
+// tests/fuzz). on_ring() enters a message exactly as on_frame() does, by the same function.
 // Threads: the FrameSink under the NI's lock; hand_over() and serve_host() by the host, without it.
 #pragma once
 
@@ -44,7 +44,7 @@ class Receiver final : public FrameSink {
   const HostQueue& host() const noexcept { return host_; }
   // Hands waiting messages to the host, at most `limit`.
   int hand_over(int limit) noexcept;
-  // Likewise some of them, unless another thread is about it.
+  // Hands over some waiting messages, unless another thread is doing so.
   [[gnu::noinline]] int serve_host() noexcept;
 
  private:

@@ -1,19 +1,18 @@
-// Remote memory carried in frames, for links that cannot reach a peer's memory themselves.
+// Remote memory: puts, gets and atomics in frames, for links that cannot reach a peer's memory themselves.
 //
-// A put is cut into `put` frames, each naming region, address and operation; the target stores
-// the bytes and acknowledges the operation when all have arrived (it counts bytes, it does not
-// trust the order). A get is one `get` frame, answered by `get_data` frames. An atomic is one
-// frame and one reply. The origin names an operation by index and generation, so that a forged or
-// late answer is recognised.
+// A put is cut into `put` frames, each with region, address and operation. The target stores the bytes
+// and acknowledges the operation when all have arrived; it counts bytes and does not rely on the order. A get
+// is one `get` frame, the reply is `get_data` frames. An atomic is one frame and one reply. The origin names an
+// operation by index and generation, so it recognises forged and late answers.
 //
 //   RemoteOp& op = table.take();
 //   PutPayload payload{table.reference(op), region, address, size};
 //   ... and when the acknowledgement is there:
 //   if (RemoteOp* found = table.find(ack.operation, peer)) table.give_back(*found);   // else: no such operation
 //
-// Bounds: a target keeps one GetService per get frame of a peer whose answer is not yet sent; the
-// get frame's receive buffer is released only then, so a peer has at most its window of them.
-// Atomics use real CPU atomics on the target's memory, coherent with the target's own.
+// Bounds: a target keeps one GetService for each get frame whose answer has not been sent. It releases the
+// frame's receive buffer only then, so a peer has at most its window of them. Atomics use real CPU atomics on
+// the target's memory, coherent with the target's own.
 // Source: LFC thesis 3.5 (remote request served without the host).
 #pragma once
 
@@ -101,7 +100,7 @@ static_assert(sizeof(AckPayload) == 24);
 
 constexpr std::uint32_t wire(Result result) noexcept { return static_cast<std::uint32_t>(result); }
 
-// What an atomic can be applied to.
+// Whether an atomic can be applied to this address.
 constexpr bool is_aligned(std::uint64_t address, std::uint64_t width) noexcept {
   return (width == 4 || width == 8) && address % width == 0;
 }
@@ -117,10 +116,10 @@ struct RemoteOp : Waiting {
   enum class Stage : std::uint8_t {
     waiting,     // in the peer's queue, with something left to send
     in_link,     // the link will complete it
-    answer_due,  // sent; the target's NI will answer
+    answer_due,  // sent; the target's NI will reply
     finished,
   };
-  // What a link completes when it moves the bytes itself.
+  // An operation that a link completes when it moves the bytes itself.
   struct LinkOperation : Operation {
     RemoteOrigin* origin = nullptr;
     RemoteOp* op = nullptr;
@@ -144,17 +143,17 @@ struct RemoteOp : Waiting {
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  // put: bytes sent; get: bytes arrived
   AtomicRequest request;
-  // Of a message whose way was open (engine/message_ways.hpp).
+  // For a message whose way was open (engine/message_ways.hpp).
   std::optional<WayChooser::Choice> choice;
   std::uint64_t began = 0;   // ns
-  std::uint64_t copies = 0;  // that this process had made by then
+  std::uint64_t copies = 0;  // copies that this process had made by then
 };
 
 class RemoteOpTable {
  public:
   RemoteOp& take();
   void give_back(RemoteOp& op) noexcept;
-  // The operation a peer's answer names, or null: unknown, finished, or another peer's.
+  // The operation that a peer's answer names, or null: unknown, finished, or another peer's.
   RemoteOp* find(OperationRef reference, PeerId peer) noexcept;
   static OperationRef reference(const RemoteOp& op) noexcept {
     return {index_of(op.name), generation_of(op.name)};
@@ -169,7 +168,7 @@ class RemoteOpTable {
   NamedPool<RemoteOp> ops_;
 };
 
-// A peer's get that this NI answers.
+// A peer's get that this NI serves.
 struct GetService : Waiting {
   GetService() noexcept : Waiting(Kind::service) {}
   OperationRef operation{};

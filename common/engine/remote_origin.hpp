@@ -1,13 +1,13 @@
-// RemoteOrigin: puts, gets and atomics that this process starts on others' memory, natively where the link can and in
-// frames where it cannot; and the registrations of its own memory. What services have of it is MemoryPort.
+// RemoteOrigin: puts, gets and atomics that this process starts on peers' memory, natively if the link can, otherwise
+// in frames; and the registrations of its own memory. Services use it through MemoryPort.
 //
 //   RegionHandle region;
 //   ni.remote().register_memory(buffer, size, kRemoteWrite, region);     // the target publishes it
 //   ni.remote().put(peer, source, nullptr, address, region, size, &operation);     // operation.done() later
 //
-// Invariants: operation->done is called exactly once; an answer that names no live operation of ours to that peer
-// breaks the protocol; a peer that is lost ends what waits for its answer (tests/unit/engine/ni_remote_test.cpp,
-// tests/sim).
+// Invariants: operation->done is called exactly once. An answer that names no live operation of ours to that peer
+// breaks the protocol. The loss of a peer ends operations that wait for its answer
+// (tests/unit/engine/ni_remote_test.cpp, tests/sim).
 // Threads: the host's functions as those of Ni; those of the engine under the NI's lock.
 #pragma once
 
@@ -56,27 +56,27 @@ class RemoteOrigin final : public MemoryPort,
                    const RegionHandle& remote, std::size_t size) noexcept override;
   bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
                    const RegionHandle& remote, std::size_t size) noexcept override;
-  // Whether a registration is worth keeping for the next use: a link pins or maps pages for it.
+  // Returns whether a registration is worth keeping for the next use, because a link pins or maps pages for it.
   bool registration_costs() const noexcept;
-  // The same as get(), of a message that its sender has announced and lets go when it has come: by whichever way is
-  // faster, also one on which the sender's NI has to work.
+  // get() of a message whose RTS has come. Its sender keeps it until it has been read. It takes the faster way,
+  // also one on which the sender's NI has to work.
   void fetch(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
              const RegionHandle& remote, std::size_t size, Operation* operation) noexcept;
-  // As put(): applies `request` at the target with a real CPU atomic; stores the old value (request.width
+  // Applies `request` at the target with a real CPU atomic, otherwise like put(). Stores the old value (request.width
   // bytes) at `result` unless that is null. `address` must be aligned to the width.
   void atomic(PeerId peer, const AtomicRequest& request, std::uint64_t address,
               const RegionHandle& remote, void* result, Operation* operation) noexcept;
   // Operations started towards the peer and not finished.
   std::size_t outstanding(PeerId peer) noexcept;
-  // Whether a message of so many bytes gets to this peer sooner when its receiver fetches it by get()
+  // Returns whether a message of this size reaches the peer sooner if its receiver fetches it by get()
   // than as a sequence of messages.
   bool fetch_is_faster(PeerId peer, std::size_t size) noexcept;
 
   // --- The engine ---
 
-  // A frame of remote memory, whose buffer is taken. False: it breaks the protocol.
+  // Accepts a frame of remote memory, whose buffer is taken. False: it breaks the protocol.
   bool accept(Peer& peer, FrameType type, std::span<const std::byte> payload);
-  // Tells the host that an operation has ended. Without the lock.
+  // Reports the end of an operation to the host. Without the lock.
   static void call_back(RemoteOp& op);
 
  private:

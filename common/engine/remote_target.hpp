@@ -1,8 +1,8 @@
-// RemoteTarget: serves the frames by which others reach this process's registered memory, without its host.
+// RemoteTarget: serves the frames by which peers reach this process's registered memory, without its host.
 //
 //   RemoteTarget target(regions, sender);
 //   if (!target.serve(peer, meta.type, payload)) ...         // it breaks the protocol
-//   target.send_data(peer, get);                             // the answer of a get, when its turn has come
+//   target.send_data(peer, get);                             // the answer to a get, when it may be sent
 //
 // Invariants: every access lies within a live region and has its permission, checked for each frame; a get keeps its
 // receive buffer until its answer has left (tests/unit/engine/ni_remote_test.cpp, tests/fuzz).
@@ -22,9 +22,9 @@ class RemoteTarget {
  public:
   RemoteTarget(RegionTable& regions, Sender& sender) : regions_(regions), sender_(sender) {}
 
-  // A put, get or atomic.
+  // Serves a put, get or atomic. False: the frame breaks the protocol.
   bool serve(Peer& peer, FrameType type, std::span<const std::byte> payload);
-  // The next frame of the answer to a get, which is the first of the peer's `services`.
+  // Sends the next frame of the answer to a get, which is the first of the peer's `services`.
   Sender::Step send_data(Peer& peer, GetService& get);
 
  private:

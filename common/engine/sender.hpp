@@ -1,13 +1,14 @@
-// Sender: how frames leave: at once if they can, else from a queue of their peer, in order. Here is the one place where
-// a frame departs, and where credits are returned to a peer.
+// Sender: sends frames: at once if possible, otherwise from a queue of their peer, in order. It is the only
+// place where frames depart, and where credits are returned to a peer.
 //
 //   if (!sender.try_message(peer, tag, slices, 2)) sender.post(peer, peer.waiting, message);
 //   sender.answer(peer, FrameType::service_ack, tag, &ack, sizeof ack);     // never waits behind data
 //   sender.release(peer);                       // the receive buffer of one of its frames is free
-//   sender.retry_all();                         // in each pass in which something is left over
+//   sender.retry_all();                         // in each pass that finds work left over
 //
-// Invariants: what waits towards a peer leaves in the order in which it was posted; answers never wait for a credit;
-// the credit for a frame that is answered goes with the answer, not before (tests/unit/engine/ni_test.cpp, tests/sim).
+// Invariants: frames that wait for a peer leave in the order in which they were posted. Replies never wait for a
+// credit. The credit for a frame that gets a reply goes with the reply, not before (tests/unit/engine/ni_test.cpp,
+// tests/sim).
 // Threads: under the NI's lock.
 #pragma once
 
@@ -24,10 +25,10 @@ class Sender final : private PeerTable::Watcher {
   enum class Attempt : std::uint8_t { sent, no_credit, no_room, broken };
   enum class Step : std::uint8_t { finished, progressed, waits };
 
-  // Operations and answers to gets, which wait among the messages but know themselves how to go.
+  // Sends operations and answers to gets, which wait in the same queues as messages.
   class Operations {
    public:
-    // Sends the next frame of the first item of its queue; takes it out when that was the last.
+    // Sends the next frame of the first item of its queue; removes the item with its last frame.
     virtual Step send(Peer& peer, Waiting& item) = 0;
     // The peer is lost.
     virtual void fail(Waiting& item) = 0;
@@ -52,33 +53,33 @@ class Sender final : private PeerTable::Watcher {
     return peer.waiting.empty() &&
            (send_short(peer, tag, slices, count) || send_long(peer, tag, slices, count));
   }
-  // One data frame, now or not at all, past whatever waits.
+  // Sends one data frame now or not at all, past all frames that wait.
   Attempt send(Peer& peer, FrameType type, std::uint8_t tag, const Slice* slices, int count,
                bool more = false) noexcept;
-  // try_message() of one that the next frame follows at once (Meta::more).
+  // try_message() of a message that the next frame follows at once (Meta::more).
   bool try_message_with_more(Peer& peer, std::uint8_t tag, const Slice* slices,
                              int count) noexcept {
     return peer.waiting.empty() && send_long(peer, tag, slices, count, true);
   }
   // Puts an item into one of the peer's queues, and sends what can be sent.
   void post(Peer& peer, WaitingQueue& queue, Waiting& item);
-  // A control frame, at once if it can go; it never waits behind data.
+  // Sends a control frame, at once if possible; it never waits behind data.
   void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size) {
     answer(peer, {type, tag, static_cast<std::uint8_t>(size), false, {}}, payload);
   }
-  // Likewise; with it the receive buffer of the frame that it answers is free.
+  // Does so and frees the receive buffer of the frame that it replies to.
   void answer_and_release(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
                           std::size_t size);
-  // Notes why the first item of a queue cannot go, and arranges for its retry.
+  // Records why the first item of a queue cannot be sent, and arranges for its retry.
   Step wait(Peer& peer, Attempt attempt) noexcept;
   void retry_all();
 
-  // The receive buffer of a frame is free.
+  // Frees the receive buffer of a frame.
   void release(Peer& peer) noexcept {
     if (peer.flow.release(peers_.budget(), counters_)) [[unlikely]]
       return_credits(peer);
   }
-  // Credits have arrived. False: more than any window has.
+  // Adds credits that have arrived. False: more than any window has.
   bool add_credits(Peer& peer, std::uint32_t count) {
     if (!peer.flow.credited(count)) return false;
     if (!peer.waiting.empty()) pump(peer);
@@ -115,8 +116,8 @@ class Sender final : private PeerTable::Watcher {
   Peer* to_retry_ = nullptr;
 };
 
-// A short message through the peer's ring, when nothing stands in its way: no call, so
-// that it is in line where messages are sent. False: nothing was done.
+// Sends a short message through the peer's ring, if nothing stands in its way. It makes no call, so it can be inlined
+// where messages are sent. False: nothing was done.
 [[gnu::always_inline]] inline bool Sender::send_short(Peer& peer, std::uint8_t tag,
                                                       const Slice* slices, int count) noexcept {
   constexpr FrameType kType = FrameType::message;

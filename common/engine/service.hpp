@@ -1,10 +1,10 @@
-// Service: an extension of the control program with frames of its own: what a component needs the
-// NI to do without its host (forward a multicast, combine an accumulate, match a notification).
+// Service: an extension of the control program with frames of its own, for work that the NI does
+// without its host (forward a multicast, combine an accumulate, match a notification).
 //
-// A service runs inside the control program, in whichever thread drives it, with the NI's lock held:
-// it must not block, call the host, or call anything of the NI but its ServicePort. Its
-// host side takes `Ni::Access` for the same functions, and learns of results by looking at what
-// the service writes.
+// A service runs inside the control program, in the thread that drives it, with the NI's lock held.
+// It must not block, call the host, or call anything of the NI but its ServicePort. Its
+// host side takes `Ni::Access` for the same functions, and reads the results that the service
+// writes.
 //
 //   class Echo : public Service {
 //     Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> bytes) override {
@@ -17,12 +17,12 @@
 //   Echo echo;
 //   ni.services().attach(ServiceId::test, &echo);
 //
-// Flow control is the NI's: a `service` frame takes a credit; its receive buffer stays taken until
-// the service releases it, so what a service keeps for a peer is bounded by the peer's window.
-// `service_data` takes none and never waits for one: it is for bytes that the receiver has asked for
-// and has room for. Whoever keeps a frame until he has sent another `service` frame himself
+// Flow control is the NI's: a `service` frame takes a credit. Its receive buffer stays taken until
+// the service releases it, so the peer's window bounds what a service keeps for a peer.
+// `service_data` takes no credit and never waits for one: it is for bytes that the receiver has requested
+// and has room for. A service that keeps a frame until it has sent another `service` frame itself
 // (forwarding) must prove that no cycle of such waits exists.
-// Source: LFC thesis 3.5 and 4.1 (what the engine does by itself).
+// Source: LFC thesis 3.5 and 4.1 (the engine's work without the host).
 #pragma once
 
 #include <cstddef>
@@ -55,15 +55,15 @@ class Service {
 
   virtual ~Service() = default;
   // A frame arrived; `type` is service, service_data or service_ack; only a `service` frame has a
-  // receive buffer to hold. The bytes are valid during the call, 8-byte aligned, and may be a lie.
+  // receive buffer to hold. The bytes are valid during the call, 8-byte aligned, and untrusted.
   virtual Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) = 0;
-  // Likewise, of a large `service` frame whose bytes the link can place (LinkTraits::placed_payload) as they come,
-  // behind the first kPlacedHead: FrameSink::place() and on_placed(). `release` counts when nothing is left to come.
+  // A large `service` frame is arriving whose bytes the link can place behind the first kPlacedHead
+  // (LinkTraits::placed_payload): FrameSink::place() and on_placed(). `release` counts when no bytes are left to come.
   virtual std::byte* place(PeerId /*peer*/, const Placing& /*frame*/) { return nullptr; }
   virtual Verdict on_placed(PeerId /*peer*/, const Placing& /*frame*/) {
     return Verdict::malformed;
   }
-  // The peer is gone; what was posted to it has been completed with `unreachable`.
+  // The peer is lost; messages posted to it have been completed with `unreachable`.
   virtual void on_lost(PeerId peer) = 0;
   // Called once in the next pass after ServicePort::wake(). True: again in the pass after that.
   virtual bool work() { return false; }

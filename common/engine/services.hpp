@@ -1,11 +1,11 @@
-// Services: those that the engine runs. Its receiver hands them their frames, its control program calls those that have
-// been woken; what they have of it is ServicePort.
+// Services: the services that the engine runs. The receiver passes them their frames, and the control program calls
+// those that have been woken. Their access to the engine is ServicePort.
 //
 //   Services services(lock, identity, counters, peers, sender, activity, outcomes);
 //   if (!services.accept(peer, meta, payload)) peers.lose(peer, "malformed frame");
 //   services.run();                                  // once in each pass
 //
-// Threads: as ServicePort; accept(), place(), placed() and run() are the control program's.
+// Threads: those of ServicePort; the control program calls accept(), place(), placed() and run().
 #pragma once
 
 #include <array>
@@ -71,11 +71,11 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   }
   void call_host(WaitingCall& item) noexcept override { outcomes_.add(item); }
 
-  // False when there can be no such service, or it says that the frame is malformed.
+  // False: no such service exists, or it reports the frame as malformed.
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
   std::byte* place(const Peer& peer, Meta meta, const Placing& frame);
   bool placed(Peer& peer, Meta meta, const Placing& frame);
-  // Calls work() of those that have been woken.
+  // Calls work() of the services that have been woken.
   void run();
 
  private:
@@ -86,7 +86,7 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   Activity& activity_;
   Outcomes& outcomes_;
   std::array<Service*, kServices> services_{};
-  std::uint32_t awake_ = 0;  // a bit for each that wants work() to be called
+  std::uint32_t awake_ = 0;  // a bit for each service whose work() has to be called
 };
 
 }  // namespace lfc

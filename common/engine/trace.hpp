@@ -1,7 +1,6 @@
-// Trace: the last events of an NI, for those who look from outside (lfc-look): a ring of plain records that each frame
-// passes, sent or received, and each connection. It stands between the NI and its links, as a link around each link and
-// as their sink, so that without it nothing is there that could cost anything. With it rings are not written to
-// directly.
+// Trace: a ring of an NI's last events for lfc-look. It records each frame, sent or received, and each connection. It
+// stands between the NI and its links: as a link around each link, and as the links' sink. Without a trace nothing of
+// it is there and nothing costs time. With a trace, frames are not written to rings directly.
 //
 //   auto trace = std::make_shared<Trace>(ni.sink(), 1000);       // events
 //   std::unique_ptr<Link> traced = trace->around(make_shm_link(options, trace->sink(), why_not));     // for the NI

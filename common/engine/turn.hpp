@@ -1,13 +1,13 @@
-// Turn: who drives the control program, and when: the host, inside progress(), or the NI's thread in its stead
-// (engine/README.md). One look is a bounded visit of the links and of what is left over.
+// Turn: decides which thread drives the control program, and when: the host, inside progress(), or the NI's thread in
+// its stead (engine/README.md). One look is a bounded visit of the links and of the work that is left over.
 //
 //   turn.progress();                      // the host: pass() and serve_host()
-//   turn.pass();                          // what the NI does alone, if it is the host's to drive
+//   turn.pass();                          // the NI's part of it, if the host may drive
 //   turn.take_turn(linger, events);       // the thread, until nothing has come for a while
 //
 // Invariants: one of them drives at a time; a nested progress() does nothing; the thread never waits for the host
-// (tests/unit/engine/ni_thread); while the links are armed the host leaves nothing half done.
-// Threads: the host's functions by any of its threads, the thread's by that.
+// (tests/unit/engine/ni_thread); while the links are armed the host leaves no work half done.
+// Threads: any thread of the host calls the host's functions, and the NI's thread those of the thread.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class Services;
 
 class Turn {
  public:
-  // What is driven.
+  // The parts that are driven.
   struct Parts {
     PeerTable& peers;
     Sender& sender;
@@ -49,7 +49,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // The links are open: from here on the policy's thread runs.
+  // Starts the policy's thread. The links are open.
   void start();
   void end();
   Activity& activity() noexcept { return activity_; }
@@ -57,28 +57,28 @@ class Turn {
   // --- The host ---
 
   int progress() noexcept { return activity_.is_unused() && may_skip() ? 0 : pass_and_serve(); }
-  // `away`: from where the host cannot be called back; what comes for it waits until it makes progress. For one thread.
+  // `away`: the host cannot be called back from here; callbacks wait until it makes progress. For one thread.
   int pass(bool away = false) noexcept;
   int serve_host() noexcept;
-  // Between the two the NI thread neither drives the control program nor calls the host back,
-  // however long it takes. They may be nested. Cheap: a store and a load.
+  // Between mask() and unmask() the NI thread neither drives the control program nor calls the host back,
+  // however long that takes. They may be nested. Cheap: a store and a load.
   void mask() noexcept;
   void unmask() noexcept;
 
   // --- The NI thread ---
 
-  // Drives the control program in the host's stead until nothing has come for linger.time(), and arms
+  // Drives the control program in the host's stead until nothing has come for linger.time(), then arms
   // the links. With upcalls it then serves the host as well. `events` counts.
   Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
-  // One look for a thread that polls anyway; 0 as well when the host is inside, or has masked.
+  // Makes one look for a thread that polls anyway; 0 also if the host is inside, or has masked.
   int take_short_turn() noexcept;
-  // Changes with every poll of the host, and with every look while somebody attends.
+  // Changes with every poll of the host, and with every look while some thread attends.
   std::uint64_t presence() noexcept {
     if (activity_.is_attended()) ++looks_;
     return lock_.visits() + (looks_ << 40) + (activity_.streams() << 20);
   }
-  // Writes what links have batched for long enough, unless the host is inside, who does so himself; `last`: nothing
-  // is kept from now on. Returns how long that will do.
+  // Flushes frames that links have batched for long enough, unless the host is inside MPI and flushes them itself.
+  // `last`: nothing is batched from now on. Returns when to call it again.
   std::chrono::nanoseconds flush_batched(bool last) noexcept;
   bool is_host_waiting() const noexcept { return lock_.is_wanted(); }
   const Config& config() const noexcept { return config_; }
@@ -106,7 +106,7 @@ class Turn {
   Counters& counters_;
   const Parts parts_;
   std::atomic<std::uint32_t> masks_{0};
-  std::uint64_t looks_ = 0;  // of the thread's own
+  std::uint64_t looks_ = 0;  // of the NI thread
   std::atomic<bool> unmask_awaited_{false};
   bool all_wake_ = true;   // no link has to be polled
   bool settling_ = false;  // the thread's last turn ended so

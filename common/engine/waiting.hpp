@@ -1,4 +1,4 @@
-// Items that wait their turn towards a peer: intrusive, so that waiting allocates nothing.
+// Waiting: items in a queue towards a peer. The queue is intrusive, so waiting allocates nothing.
 //
 //   Message message;                       // the host's, lent until done()
 //   message.slices[0] = {data, size};
@@ -31,7 +31,7 @@ struct Message : Waiting {
   std::array<Slice, kMaxSlices> slices{};
   std::uint8_t slice_count = 0;
   std::uint8_t tag = 0;
-  FrameType type = FrameType::message;  // or of a service, whose done() the control program calls
+  FrameType type = FrameType::message;  // or a service's; the control program calls its done()
   Result result = Result::ok;           // written by the NI when the message is finished
 };
 
@@ -39,7 +39,7 @@ struct Message : Waiting {
 struct WaitingCall : Waiting {
   WaitingCall() noexcept : Waiting(Kind::call) {}
   void (*call)(WaitingCall* self) = nullptr;
-  bool by_thread = false;  // the NI thread may do it, too
+  bool by_thread = false;  // the NI thread may do it as well
 };
 
 // FIFO of waiting items, each in at most one queue.

@@ -1,10 +1,10 @@
 // Watchdog: decides when the NI thread sleeps, looks after the host, or drives the control program
-// in the host's stead. A pure state machine: time and what was seen come in, the next step goes out.
+// in the host's stead. A pure state machine: its inputs are time and observations, its output the next step.
 //
 // LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay,
 // and only if the host has not polled meanwhile and has not masked interrupts; at most one
-// interrupt per delay. Here the interrupt is the NI thread, and it also learns *in advance* that the
-// host is away, so that an arrival need not wait for a delay that has long passed.
+// interrupt per delay. Here the interrupt is the NI thread, and it also detects *in advance* that the
+// host is away, so an arrival need not wait for a delay that has long passed.
 //
 //   Watchdog dog({delay, longest_rest});
 //   Watchdog::Step step = dog.begin(polls);
@@ -25,12 +25,12 @@
 //
 // Invariants (tests/unit/engine/watchdog_test.cpp):
 //  - A host that polls during every rest is never interfered with, and the rests grow to the
-//    longest: the price of a host that stays in MPI is one wake-up of a timer per longest rest.
-//  - Nor does a host that is slow between two polls shorten the rests: it is found inside, or is back
+//    longest: a host that stays in MPI costs one wake-up by a timer per longest rest.
+//  - A host that is slow between two polls does not shorten the rests either: it is found inside, or is back
 //    at once.
 //  - Two serves that begin with an arrival are at least a delay apart.
 //  - Masked: no serve until it is unmasked.
-//  - Nobody polls and nothing arrives: it sleeps, without a timer, but for the first SleepWord::kSettling.
+//  - No polls and no arrivals: it sleeps without a timer, except for the first SleepWord::kSettling.
 #pragma once
 
 #include <algorithm>
@@ -49,9 +49,9 @@ class Watchdog {
 
   struct Limits {
     Time delay;         // how long an arrival may wait for the host: about two wake-ups
-    Time longest_rest;  // how long the host's leaving may go unnoticed
-    // How long it must not have polled to be away; at least the delay. Longer where it has to wait
-    // for a processor: it may be inside MPI all the time.
+    Time longest_rest;  // how long the host's absence may stay undetected
+    // The host is away if it has not polled for this time; at least the delay. Longer where the host waits
+    // for a core, because it may be inside MPI all the time.
     Time patience{};
   };
   enum class Action : std::uint8_t {
@@ -63,14 +63,14 @@ class Watchdog {
     Action action;
     Time time{};
   };
-  // How an attempt to serve ended.
+  // The result of an attempt to serve.
   enum class Outcome : std::uint8_t {
     host_inside,  // the host drives: nothing was done
     masked,       // nothing was done; unmasking wakes
     more,         // cut short, there is more to do
-    quiet,        // nothing left, and whatever comes wakes
-    settling,     // likewise, once it has been looked again after SleepWord::kSettling
-    unfinished,   // nothing left, but something has to be tried again that wakes nobody
+    quiet,        // nothing left; every new event wakes
+    settling,     // the same, after another look, SleepWord::kSettling later
+    unfinished,   // nothing left, but something must be retried without a wake-up
   };
 
   explicit Watchdog(Limits limits) noexcept
@@ -97,7 +97,7 @@ class Watchdog {
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
   }
-  // `worked`: something was there to be done.
+  // `worked`: there was something to do.
   Step served(Time now, std::uint64_t polls, Outcome outcome, bool worked = false) noexcept {
     last_served_ = now;
     served_ = true;
@@ -120,11 +120,11 @@ class Watchdog {
   }
 
  private:
-  // A host that was away for less than so many delays had not left: it was in a system call, or had
+  // A host that was away for less than this many delays had not left: it was in a system call, or had
   // lost its processor, between two polls.
   static constexpr int kBriefly = 4;
 
-  // It stays: looking for it gets rarer.
+  // The host stays in MPI: the next rest is longer.
   Step still_there(std::uint64_t polls) noexcept {
     return host_seen(polls, std::min(2 * rest_, longest_));
   }

@@ -1,22 +1,22 @@
-// WayChooser: which of two ways the bytes of a large message take between processes of one node: the kernel copies them
-// once, on the receiver's processor, or they are streamed through the ring, where the copies of both sides overlap. No
-// measurement at start can know: a single copy of what its sender has not written since the last one reads from the
-// receiver's own cache and wins, and of what has just been written it mostly loses. So the receiver tries both, and
-// takes the one that was faster.
+// WayChooser: chooses between two ways for the bytes of a large message between processes of one node. Copied: the
+// kernel copies them once, on the receiver's processor. Streamed: they pass through the ring, where the copies of both
+// sides overlap. No measurement at start can decide. A single copy wins if the sender has not written the bytes since
+// the last message, because they are in the receiver's cache; if they were just written, it mostly loses. So the
+// receiver tries both ways and takes the faster one.
 //
 //   WayChooser chooser;                                     // one for each peer
 //   const WayChooser::Choice choice = chooser.choose(size);
 //   ... bring the message by choice.way, and take the time ...
 //   chooser.took(choice, size, {began, ended, undisturbed}, WayChooser::sample(data, size));
 //
-// Each class of sizes (a power of two) learns by itself; and in each, messages that repeat the one before them and
-// messages with other contents do: what a few words of both tell is the best hint there is at whether the sender writes
-// its buffer. A hint, no more: what counts is the time. With it counts what passes between two messages, at the least
-// and where that is not much longer: what a copy has fetched into the receiver's cache the sender has to get back when
-// it writes again, and this may take longer than the copy.
-// Invariants (tests/unit/engine/way_chooser_test.cpp):
+// The times of each class of sizes (a power of two) count separately. In each class those of messages that repeat the
+// one before count separately from those of messages with other contents. A sample of a few words decides which of the
+// two a message is; that is only a hint whether the sender writes its buffer. The time decides. It includes the pause
+// between two messages: the least one, and pauses not much longer. The sender must fetch back what a copy has brought
+// into the receiver's cache when it writes again, and that may take longer than the copy. Invariants
+// (tests/unit/engine/way_chooser_test.cpp):
 //  - Beyond the first two tries, tries cost at most kPrice of the time that messages take.
-//  - Only messages that follow one of the same way are counted: the first one finds nothing in the caches.
+//  - A message counts only if it follows one of the same way, because the first one finds nothing in the caches.
 //  - A try is decided by the median of three, so one interruption changes nothing and is not charged.
 // Threads: one at a time. No clock in here.
 #pragma once
@@ -34,22 +34,22 @@ class WayChooser {
   enum class Way : std::uint8_t { copied, streamed };
   struct Choice {
     Way way = Way::copied;
-    bool tried = false;    // not for it is the better one, but to see whether it is
-    bool repeats = false;  // what the message was expected to do
+    bool tried = false;    // chosen not as the better way, but to measure it
+    bool repeats = false;  // expected to repeat the message before it
   };
 
   Choice choose(std::size_t size) noexcept;
-  // In ns, of any clock. `undisturbed`: the time between them is that of this message alone.
+  // In ns, of any clock. `undisturbed`: the time between them belongs to this message alone.
   struct Times {
     double began;
     double ended;
     bool undisturbed;
   };
-  // `contents`: as of sample().
+  // `contents`: the result of sample().
   void took(const Choice& choice, std::size_t size, const Times& times,
             std::uint64_t contents) noexcept;
 
-  // Of messages with the same contents it is the same.
+  // Equal for messages with equal contents.
   static std::uint64_t sample(const std::byte* data, std::size_t size) noexcept;
 
  private:
@@ -57,9 +57,9 @@ class WayChooser {
   static constexpr std::size_t kClasses = 12;  // up to 4 KiB, 8 KiB, ..., beyond 4 MiB
 
   struct Course {
-    // Of each way, ns for a byte.
+    // ns for a byte, by way.
     std::array<double, 2> cost{};  // 0: not known
-    std::array<double, 2> rest{};  // between two messages, at the least
+    std::array<double, 2> rest{};  // between two messages, the least
     double allowance = 0;          // ns that tries may cost
     double price = 0;              // that the last try has cost
     std::array<double, kSamples> samples{};

@@ -40,7 +40,8 @@ struct lfc_channel_host {
   void (*post)(void* request);
   enum lfc_channel_outcome (*outcome)(void* request);
   void (*give)(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size);
-  bool (*empty)(const struct lfc_channel_name* name, void* request); /* no message of this name waits below */
+  bool (*empty)(const struct lfc_channel_name* name,
+                void* request); /* no message of this name waits below */
   void (*done)(void* request, const void* bytes, size_t size);
   void (*offer)(void* request, uint32_t id); /* the sender may use the channel `id` */
 };

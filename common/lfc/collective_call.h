@@ -49,8 +49,8 @@ struct lfc_coll_part {
   size_t bytes;
 };
 /* The edges of a process topology at one rank: the ranks that they come from and lead to. A negative rank is none: its
- * part is empty or not touched. The order tells edges between the same two ranks apart. `crossed`: the edges are those
- * of a grid, where edge i receives the part that its rank gives to its edge i ^ 1. */
+ * part is empty or not touched. Edges between the same two ranks are distinguished by their order. `crossed`: the edges
+ * are those of a grid, where edge i receives the part that its rank gives to its edge i ^ 1. */
 struct lfc_coll_topology {
   const int* from;
   const int* to;

@@ -29,9 +29,9 @@ typedef struct lfc_coll_communicator lfc_coll_communicator;
 
 struct lfc_coll_options {
   struct lfc_coll_parameters parameters; /* of the component, set by the user */
-  bool crowded; /* more ranks than cores on this node: a waiting rank yields its core */
+  bool crowded;          /* more ranks than cores on this node: a waiting rank yields its core */
   int (*progress)(void); /* one pass of Open MPI, for a rank that waits: may yield the core */
-  int (*attend)(void); /* the same for a rank that does not wait: keeps the core */
+  int (*attend)(void);   /* the same for a rank that does not wait: keeps the core */
 };
 
 struct lfc_coll_process {
@@ -60,10 +60,8 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
                         const void* address, size_t address_size);
 
 /* Makes the state of a communicator: `self` is this rank among the `count` processes. Returns NULL if LFC does not
- * serve
- * it, for a reason in `why` that all its ranks have. `key` is the same at all its ranks. No other communicator of any
- * of
- * them has it at this time, except communicators that the same ranks make in the same order. */
+ * serve it, for a reason in `why` that all its ranks have. `key` is the same at all its ranks. No other communicator of
+ * any of them has it at this time, except communicators that the same ranks make in the same order. */
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
                                      int count, int self, enum lfc_coll_use use, char* why,
                                      size_t why_size);

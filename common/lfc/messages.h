@@ -69,7 +69,7 @@ struct lfc_options {
   uint32_t job, rank;
   bool threads; /* several threads call at the same time */
   unsigned local_processes,
-      local_rank; /* processes of the job on this node; this one's number among them, from 0 */
+      local_rank;   /* processes of the job on this node; this one's number among them, from 0 */
   bool other_nodes; /* the job has processes on other nodes */
 };
 

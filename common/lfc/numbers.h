@@ -42,7 +42,7 @@ enum lfc_rma_status {
   LFC_RMA_SYNC,      /* no epoch, or the wrong one */
   LFC_RMA_RANGE,     /* outside the target's memory */
   LFC_RMA_TRUNCATED, /* more bytes than the other side has room for */
-  LFC_RMA_LOST, /* a member of the window has failed */
+  LFC_RMA_LOST,      /* a member of the window has failed */
   LFC_RMA_INVALID,   /* operation and type do not fit, or not attached */
   LFC_RMA_NO_MEMORY
 };

@@ -3,8 +3,8 @@
  *
  *   lfc_recording_open();
  *   lfc_recording_note(&operation, bytes, in_one_piece);             for each of the program's calls
- *   char* text = lfc_recording_text(rank, node);                     and its share of the file, to be freed
- *   lfc_recording_title(ranks, text, sizeof text);                   what the file begins with
+ *   char* text = lfc_recording_text(rank, node);                     the rank's share of the file, to be freed
+ *   lfc_recording_title(ranks, text, sizeof text);                   the first lines of the file
  *
  * Threads: one.
  */

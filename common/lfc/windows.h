@@ -164,15 +164,13 @@ enum lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, enum 
                                   const struct lfc_rma_view* there, void* request);
 
 /* A fence: fence_allowed() checks the epoch. fence_leave() waits for local completion and stores how many fragments
- * were
- * sent to each rank. fence_arrived() waits for `count` fragments. fence_enter() begins an epoch if `open`. */
+ * were sent to each rank. fence_arrived() waits for `count` fragments. fence_enter() begins an epoch if `open`. */
 enum lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window);
 enum lfc_rma_status lfc_rma_fence_leave(lfc_rma_window* window, uint32_t* sent);
 enum lfc_rma_status lfc_rma_fence_arrived(lfc_rma_window* window, uint32_t count);
 void lfc_rma_fence_enter(lfc_rma_window* window, bool open);
-/* The other synchronisation calls of MPI. Of these complete, wait, unlock and flush wait. Locks wait if they are
- * mapped,
- * or for an earlier request. `no_check` is MPI_MODE_NOCHECK. */
+/* The other synchronisation calls of MPI. Complete, wait, unlock and flush wait. Lock and lock_all wait if the target
+ * is mapped, or for an earlier request. `no_check` is MPI_MODE_NOCHECK. */
 enum lfc_rma_status lfc_rma_start(lfc_rma_window* window, const uint32_t* group, size_t count,
                                   bool no_check);
 enum lfc_rma_status lfc_rma_complete(lfc_rma_window* window);
