@@ -7,11 +7,11 @@
 
 namespace lfc {
 
-// Lives until nobody refers to it: the NI may still have it in a list when its HostCall has ended.
+// Freed with its last reference: the NI may still have it in a list when its HostCall has ended.
 struct HostCall::Record : WaitingCall {
   Function* function = nullptr;
   void* context = nullptr;
-  std::shared_ptr<Record> self;  // while asked for
+  std::shared_ptr<Record> self;  // while a call is requested
   std::atomic<bool> asked = false;
   std::atomic<bool> ended = false;
   std::atomic<int> running = 0;
@@ -25,8 +25,8 @@ HostCall::HostCall(ServicePort& port, Function* function, void* context, By by)
   record_->call = [](WaitingCall* waiting) {
     auto& record = static_cast<Record&>(*waiting);
     const std::shared_ptr<Record> own = std::move(record.self);
-    record.asked.exchange(false);  // from now on it is asked for anew
-    // Sequentially consistent, as in end(): it sees that one runs, or this that it has ended.
+    record.asked.exchange(false);  // from now on a new request is possible
+    // Sequentially consistent, as in end(): either end() sees the running call, or this thread sees that it has ended.
     record.running.fetch_add(1);
     if (!record.ended.load()) record.function(record.context);
     record.running.fetch_sub(1);
@@ -34,7 +34,7 @@ HostCall::HostCall(ServicePort& port, Function* function, void* context, By by)
 }
 
 void HostCall::ask() noexcept {
-  // Reads what the call has written, which so begins after what was done before this.
+  // Reads the value that the call has written, so the call begins after the caller's earlier work.
   if (record_->asked.exchange(true)) return;
   record_->self = record_;
   port_.call_host(*record_);

@@ -29,7 +29,7 @@ bool open_loop(LinkOpening& opening) {
 bool open_shm(LinkOpening& opening) {
   ShmOptions shm;
   shm.ring = ring_shape(opening.options);
-  // All of the node, and as many that they may spawn.
+  // All processes of the node, and as many that they may spawn.
   shm.places = std::max(shm.places, 2 * opening.options.local_processes);
   shm.cma = opening.options.cma;
   shm.bell = opening.policy != Policy::single;
@@ -43,7 +43,7 @@ bool open_shm(LinkOpening& opening) {
   return opening.add(make_shm_link(shm, opening.sink(), opening.why_not));
 }
 
-// What the user says of interfaces, for links that know no RDMA devices.
+// The user's parameter of interfaces, for links that know no RDMA devices.
 std::string interface_list(const LinkOpening& opening) {
   const std::string_view list = text_of(opening.options.interfaces);
 #ifdef LFC_VERBS
@@ -71,8 +71,7 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   return make_tcp_link(tcp, opening.ni.identity(), sink, opening.ni.counters(), opening.why_not);
 }
 
-// Bonds a link for each of the rails, but for those that cannot be opened. `parts`: those that can; `last` is the last
-// one.
+// Bonds the links of all rails that can be opened. `parts`: their names; `last`: the last one.
 std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vector<Interface>& all,
                                LinkOpening& opening, std::string& parts, const TcpRail*& last) {
   BondOptions options;
@@ -100,7 +99,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// What the user may not expect of the choice. One rank of a node prints it.
+// Prints the facts about the choice that the user may not expect. One rank of a node prints it.
 void report_choice(const std::vector<Interface>& all, const std::vector<Interface>& dropped,
                    const LinkOpening& opening) {
   const NiOptions& options = opening.options;
@@ -108,7 +107,7 @@ void report_choice(const std::vector<Interface>& all, const std::vector<Interfac
   const std::string list = interface_list(opening);
   const auto idle = idle_exclusions(list, all);
   const auto items = 1 + static_cast<std::size_t>(std::count(list.begin(), list.end(), ','));
-  // One list serves nodes that differ, so an item without effect is no mistake; a whole list may be one.
+  // One list serves nodes that differ, so an item without effect is no mistake, but a whole list may be one.
   if (!idle.empty() && (idle.size() == items || options.verbose > 0))
     options.notice("btl_lfc_interfaces: no interface here is named, or begins with, " +
                    joined(idle) + ": nothing is excluded by that");
@@ -121,13 +120,13 @@ void report_choice(const std::vector<Interface>& all, const std::vector<Interfac
                    " (btl_lfc_interfaces names others)");
 }
 
-// One link for each interface and connection; several are bonded.
+// Opens a link for each interface and connection; several are bonded.
 bool open_tcp(LinkOpening& opening) {
   std::vector<Interface> chosen;
   const std::vector<Interface> all = list_interfaces();
   const std::string list = interface_list(opening);
   if (!select_interfaces(list, all, chosen, opening.why_not)) {
-    // A node without a network is no mistake of a list that names nothing.
+    // A node without a network is no mistake if the list names no interface.
     if (!is_selection(list) || !(list.empty() || list.front() == '^'))
       opening.option_at_fault = &opening.options.interfaces;
     return false;
@@ -178,7 +177,7 @@ bool open_verbs(LinkOpening& opening) {
                                      opening.ni.counters(), opening.why_not));
 }
 
-// On one node nobody needs it, and it would pin memory.
+// On one node no rank needs it, and it would pin memory.
 bool has_use_for_verbs(const NiOptions& options) {
   return options.other_nodes && has_active_rdma_port();
 }

@@ -39,7 +39,7 @@ Ni::Ni(const Config& config)
       receiver_(lock_, peers_, sender_, remote_, services_, counters_, turn_.activity(),
                 delivery(config_), config_.queue_memory) {}
 
-// The thread and the links end before what they use.
+// The thread and the links end before the parts that they use.
 Ni::~Ni() {
   turn_.end();
   peers_.close_links();

@@ -26,24 +26,24 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// What the measured delay may be: above, there is no wake-up at all. Below, looking after a host that has
-// just been seen takes more than it gains: a look is some 10 us of the host's processor, and the first
-// one comes after a delay.
+// Limits of the measured delay. Above the longest, the machine does not wake threads at all. Below the shortest,
+// looking after a host that was just seen costs more than it gains: a look takes some 10 us of the host's processor,
+// and the first one comes after a delay.
 constexpr nanoseconds kShortestDelay = 50us;
 constexpr nanoseconds kLongestDelay = 200us;
-// More than the round trip of a small message between hosts.
+// More than the round trip of a small message between nodes.
 constexpr nanoseconds kLongestLinger = 20us;
-// How much later it serves where somebody computes and it has to be woken, asker included; what is
-// measured at start is less, because nobody computes then.
+// How much later the thread serves if it must be woken on a busy processor, the requester's wake-up included. The
+// measurement at start finds less, because no rank computes then.
 constexpr nanoseconds kBusyWakeUp = 80us;
-// Whether the machine is crowded is asked so often; one answer costs about as much as a look.
+// Interval between checks whether the machine is crowded; one check costs about as much as a look.
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringNap = 100us;  // its core may fall asleep as well
-// Looks at what links have batched, which find that nothing was sent, until there are no more.
+// Checks of what links have batched that find nothing sent, before they end.
 constexpr int kFruitlessWatches = 10;
 
-// `fixed`: passes in vain before a thread that sleeps between two, sleeps; and its sleeps.
+// `fixed`: passes in vain before a thread sleeps between two passes; and its shortest sleep.
 constexpr int kFruitless = 200;
 constexpr nanoseconds kFirstNap = 1us;
 constexpr int kNapDoublings = 10;
@@ -52,7 +52,7 @@ nanoseconds now() noexcept { return std::chrono::steady_clock::now().time_since_
 
 thread_local bool is_ni_thread = false;
 
-// Lets the scheduler put us in front of a thread that computes: ours are short jobs. Linux 6.12.
+// Lets the scheduler put this thread in front of one that computes, because its jobs are short. Linux 6.12.
 void ask_for_short_slices() noexcept {
   struct {
     std::uint32_t size, policy;
@@ -62,7 +62,7 @@ void ask_for_short_slices() noexcept {
     std::uint64_t runtime, deadline, period;
   } attributes{};
   static_assert(sizeof attributes == 48);
-  // A job's own priority stays; a real-time one has no slices.
+  // Keeps the job's own priority; a real-time one has no slices.
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
       attributes.policy != SCHED_OTHER)
     return;
@@ -84,7 +84,7 @@ NiThread::NiThread(Turn& turn)
   fds_.push_back({wake_fd, POLLIN, 0});
   for (const int fd : fds) fds_.push_back({fd, POLLIN, 0});
 
-  // Inherited by the thread, which so never sees one.
+  // The thread inherits this mask, so it receives no signal.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -108,7 +108,7 @@ NiThread::~NiThread() {
 
 void NiThread::wake() noexcept {
   const std::uint64_t one = 1;
-  // It fails only when it has been called often enough.
+  // A full counter is the only error, and it wakes the thread as well.
   if (::write(fds_.front().fd, &one, sizeof one) < 0) return;
 }
 
@@ -152,10 +152,10 @@ void NiThread::run() noexcept {
   }
 }
 
-// --- What a wake-up costs ---
+// --- The cost of a wake-up ---
 
-// By naps of its own, so that nobody waits for it: a program's start is when a crowded machine has no processor to give
-// to another thread.
+// Measured by the thread's own naps, so no caller waits for it: at a program's start a crowded machine has no processor
+// for another thread.
 void NiThread::measure() noexcept {
   if (delay_ != 0ns) return;
   std::array<nanoseconds, kMeasurements> costs;
@@ -164,7 +164,7 @@ void NiThread::measure() noexcept {
     std::this_thread::sleep_for(kMeasuringNap);
     cost = now() - from - kMeasuringNap;
   }
-  // Not the median: what is sought is the machine's cost, not the load of the moment.
+  // Not the median: the aim is the machine's cost and not the load of the moment.
   std::sort(costs.begin(), costs.end());
   delay_ = std::clamp(2 * costs[1], kShortestDelay, kLongestDelay);
 }
@@ -245,7 +245,7 @@ void NiThread::own() noexcept {
     const int events = turn_.take_short_turn();
     if (events > 0) turn_.counters().add(Counter::thread_turns);
     fruitless = events > 0 ? 0 : std::min(fruitless + 1, 1 << 20);
-    // The lock is free for a moment only: who waits for it gets it.
+    // The lock is free only for a moment, so that a waiting host gets it.
     for (int i = 0; i < 1000 && turn_.is_host_waiting(); ++i) relax();
     if (fruitless > 0) be_idle(fruitless);
   }

@@ -15,7 +15,7 @@
 namespace lfc {
 namespace {
 
-// What is wrong with a member of the options: one line that begins with its name.
+// Returns the fault of a member of the options: one line that begins with its name.
 template <class Member>
 std::string fault(const NiOptions& options, const Member& member, const std::string& what) {
   const lfc_btl_parameters* const parameters = &options;
@@ -34,7 +34,7 @@ std::vector<std::string_view> split(std::string_view list) {
 
 bool names_no_link(const NiOptions& options) { return text_of(options.links) == default_links(); }
 
-// A list that excludes names none either: the same serves nodes that differ.
+// A list that excludes devices names none either, because one list serves nodes that differ.
 bool names_no_device(const NiOptions& options) {
   const std::string_view interfaces = text_of(options.interfaces);
   return (interfaces.empty() || interfaces.front() == '^') && text_of(options.provider).empty();
@@ -42,7 +42,7 @@ bool names_no_device(const NiOptions& options) {
 
 std::string quoted(std::string_view value) { return "'" + std::string(value) + "'"; }
 
-// An option is given that none of the links named heeds.
+// Returns an error if an option is set that none of the named links heeds.
 std::string unheeded(const NiOptions& options, const lfc_text& option,
                      bool (*heeds)(const LinkKind&)) {
   const auto items = split(text_of(options.links));
@@ -93,7 +93,7 @@ std::string find_fault(const NiOptions& options) {
 
 namespace {
 
-// Fills the part of the configuration that says who drives the NI; returns it in words.
+// Fills the part of the configuration that determines who drives the NI; returns it in words.
 std::string decide_policy(const NiOptions& options, Config& config) {
   const std::string_view policy = text_of(options.policy);
   config.idle = *find_choice<Idle>(kIdleNames, text_of(options.idle));
@@ -109,7 +109,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
     config.crowded_rest = kRareWatch;
   }
   config.patience = absence(cores, options.local_processes);
-  // With a processor to spare the thread need not stay on its host's.
+  // With a spare processor the thread need not stay on its host's.
   if (has_spare(cores, options.local_processes)) config.cpus = cores.allowed;
   config.policy = Policy::floating;
   if (policy == "auto") {
@@ -131,7 +131,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   return "policy fixed (" + place.reason + ")";
 }
 
-// The links whose arrivals wake nobody.
+// Returns the names of the links that cannot wake the thread.
 std::string not_waking(const Ni& ni) {
   std::string names;
   for (const auto& link : ni.peers().links()) {
@@ -140,7 +140,7 @@ std::string not_waking(const Ni& ni) {
   return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
 }
 
-// Why links are not open: all links, the one of shared memory, and those to other nodes that every node should have.
+// The reasons why links are not open: all links, shared memory, and links to other nodes that every node should have.
 struct LeftOut {
   std::string all;
   std::string local_peers;
@@ -151,7 +151,7 @@ void add_reason(std::string& reasons, const std::string& reason) {
   reasons += (reasons.empty() ? "" : ", ") + reason;
 }
 
-// False: it should be there, and `error` says why it is not.
+// False: the link is required, and `error` has the reason why it cannot open.
 bool open_link(const LinkKind& kind, LinkOpening& opening, LeftOut& left_out, std::string& error) {
   const NiOptions& options = opening.options;
   const bool optional = names_no_link(options) && kind.is_worth_trying != nullptr;
@@ -228,7 +228,7 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   }
   if (!left_out.local_peers.empty() && options.local_processes > 1 && options.detour != nullptr)
     options.detour(opening.open.back(), left_out.local_peers);
-  // One rank of a node prints it.
+  // Only one rank of a node prints it.
   if (!left_out.other_nodes.empty() && options.other_nodes && options.local_rank == 0 &&
       options.notice != nullptr)
     options.notice("this node reaches no other one: " + left_out.other_nodes);

@@ -30,7 +30,7 @@ bool Outcomes::call_back(Waiting& item) {
 }
 
 void Outcomes::call_back_all() noexcept {
-  WaitingQueue for_host;  // what the NI thread must leave alone
+  WaitingQueue for_host;  // calls that the NI thread must leave to the host
   while (any()) {
     WaitingQueue done;
     std::vector<Loss> losses;
@@ -40,7 +40,7 @@ void Outcomes::call_back_all() noexcept {
       done = std::exchange(finished_, {});
       losses.swap(losses_);
     }
-    // Before what it has ended: a host may end everything at a message that failed, and nobody would know why.
+    // Before the items that it has ended: a host may abort at the first failed message, before it reports the reason.
     for (const Loss& loss : losses)
       if (broken_handler_ != nullptr) broken_handler_(broken_context_, loss.peer, loss.why);
     while (Waiting* item = done.pop())

@@ -11,11 +11,11 @@
 namespace lfc {
 namespace {
 
-// Descriptors that a process may come to need: its own, and of each peer that talks one, or one for each rail.
+// Descriptors that a process may need: its own, and for each peer one, or one for each rail.
 constexpr std::size_t kOwnDescriptors = 256;
 constexpr std::size_t kPeerDescriptors = 8;
 
-// Which link carries what is for the peer, and why not the one before.
+// Prints which link carries the peer's frames, and why the one before does not.
 void tell_once(void (*&notice)(std::string_view line), const Peer& peer,
                const std::string& reasons) {
   if (notice == nullptr) return;
@@ -67,7 +67,7 @@ Peer& PeerTable::insert(const Address& address) {
 
 PeerId PeerTable::add(const Address& address, std::string& why_not) {
   if (const PeerId known = find(address.identity().name); known != kNoPeer) {
-    // One that has been met by its hello, which tells nobody its key.
+    // A peer that connected first: its hello did not contain its key.
     Peer& peer = at(known);
     const bool same_process = peer.address.identity().tag == address.identity().tag;
     if (same_process && !peer.address.has_key()) peer.address = address;
@@ -120,7 +120,7 @@ const Address* PeerTable::published(const Address& claimed) const noexcept {
   return same_process && address.has_key() ? &address : nullptr;
 }
 
-// The peer talks, or is about to: its receive buffers are promised from now on.
+// The peer communicates, or is about to: its receive buffers are promised from now on.
 void PeerTable::charge(Peer& peer, Link& link) {
   if (std::find(busy_links_.begin(), busy_links_.end(), &link) == busy_links_.end())
     busy_links_.push_back(&link);
@@ -166,7 +166,7 @@ bool PeerTable::connect_from(std::size_t index, Peer& peer, std::string& reasons
   return false;
 }
 
-// What waits is tried again soon, because the link that has taken nothing of it was to have room some time.
+// Waiting items are retried soon, because the link that has sent none of them was expected to have room some time.
 bool PeerTable::turn_from(Peer& peer, Link& link, std::string_view why) {
   if (peer.state != Peer::State::connected || peer.link != &link) return true;
   std::string reasons;

@@ -7,8 +7,8 @@
 
 namespace lfc {
 
-// What every frame brings and takes: credits, and a receive buffer. False: the frame breaks the protocol,
-// or what its credits let go has found the peer gone.
+// Enters a frame into the flow control: its credits, and its receive buffer. False: the frame breaks the protocol,
+// or the peer was lost while frames were sent that its credits permit.
 [[gnu::always_inline]] inline bool Receiver::arrived(Peer& peer, FrameType type,
                                                      std::uint32_t credits) {
   if (!peer.flow.arrived(type)) [[unlikely]]
@@ -51,7 +51,7 @@ void Receiver::on_placed(PeerId id, Meta meta, const Placing& frame) {
   if (!valid || !services_.placed(peer, meta, frame)) refuse(peer, meta);
 }
 
-// The short path: messages for a host that is here. Whatever is unusual about a frame is left to on_frame().
+// The short path: messages for a host that is present. All other frames are left to on_frame().
 [[gnu::flatten]] int Receiver::on_ring(PeerId id, RingReader& ring, int limit) {
   if (!peers_.has(id) || host_.queues()) [[unlikely]]
     return 0;
@@ -96,7 +96,7 @@ void Receiver::refuse(Peer& peer, Meta meta) {
   peers_.lose(peer, Peer::State::broken, std::string("malformed frame: ") + to_string(meta.type));
 }
 
-// False when the frame breaks the protocol.
+// False: the frame breaks the protocol.
 inline bool Receiver::accept(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (meta.type != FrameType::message) [[unlikely]]
     return accept_other(peer, meta, payload);
@@ -120,7 +120,7 @@ bool Receiver::accept_other(Peer& peer, Meta meta, std::span<const std::byte> pa
     case FrameType::service:
     case FrameType::service_data:
     case FrameType::service_ack: return services_.accept(peer, meta, payload);
-    default: return false;  // a link's own frames never reach the NI
+    default: return false;  // the frames of a link itself never reach the NI
   }
 }
 
@@ -134,7 +134,8 @@ int Receiver::hand_over(int limit) noexcept {
 int Receiver::serve_host() noexcept {
   if (host_.empty() || handing_over_.test_and_set(std::memory_order_acquire)) return 0;
   const int events = hand_over(64);
-  handing_over_.clear(std::memory_order_release);  // pairs with the acquire above
+  // Pairs with the acquire above: the next thread that hands over sees the work of this one.
+  handing_over_.clear(std::memory_order_release);
   return events;
 }
 

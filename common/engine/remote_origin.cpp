@@ -223,7 +223,7 @@ Sender::Step RemoteOrigin::send_native(Peer& peer, RemoteOp& op) {
     case Link::Start::again: return sender_.wait(peer, Sender::Attempt::no_room);
     case Link::Start::failed:
       op.native = false;
-      op.choice.reset();  // there is none any more
+      op.choice.reset();  // no second way is left
       return Sender::Step::progressed;
     case Link::Start::started:
       peer.waiting.pop();
@@ -274,7 +274,7 @@ bool RemoteOrigin::fetch_is_faster(PeerId id, std::size_t size) noexcept {
          size >= peer.link->traits().remote_memory_from;
 }
 
-// --- Answers to the origin ---
+// --- Replies to the origin ---
 
 bool RemoteOrigin::accept(Peer& peer, FrameType type, std::span<const std::byte> payload) {
   switch (type) {
@@ -330,7 +330,7 @@ void RemoteOrigin::fail(Waiting& item) {
   }
 }
 
-// What a link has under way, the link completes; the rest would wait for an answer in vain.
+// The link completes operations that it has under way; the rest would wait for a reply in vain.
 void RemoteOrigin::on_lost(Peer& peer) {
   peer.incoming_puts.clear();
   operations_.for_each([&](RemoteOp& op) {
@@ -339,7 +339,7 @@ void RemoteOrigin::on_lost(Peer& peer) {
   });
 }
 
-// What waits names memory as the link before knew it.
+// Waiting operations name memory in terms of the link before.
 void RemoteOrigin::on_turned(Peer& peer) {
   for (Waiting* item = peer.waiting.front(); item != nullptr; item = item->next) {
     if (item->kind != Waiting::Kind::operation) continue;

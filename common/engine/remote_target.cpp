@@ -10,7 +10,7 @@
 namespace lfc {
 namespace {
 
-// Where both sides copy by processor, the receiver's copy of one piece overlaps with the sender's of the next.
+// If both sides copy by processor, the receiver's copy of one piece overlaps with the sender's of the next.
 std::size_t fragment_of(const Peer& peer, const GetService& get) noexcept {
   if (!peer.link->traits().copies_at_once) return SIZE_MAX;
   constexpr std::uint64_t kPieces = 8;
@@ -39,7 +39,7 @@ bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
            candidate.operation.generation == head.operation.generation;
   });
   if (put == incoming.end()) {
-    // A peer has one put under way per rail at most; many are a broken or hostile peer's.
+    // A peer has at most one put under way per rail; more come only from a broken or hostile peer.
     if (incoming.size() >= kMaxLinks) return false;
     put = incoming.insert(incoming.end(), IncomingPut{head.operation, head.total, Result::ok});
   }
@@ -68,7 +68,7 @@ bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
 bool RemoteTarget::serve_get(Peer& peer, std::span<const std::byte> payload) {
   if (payload.size() != sizeof(GetPayload)) return false;
   const auto request = load_pod<GetPayload>(payload.data());
-  auto* service = new GetService;  // at most the peer's window of them, until answered
+  auto* service = new GetService;  // at most the peer's window of them, until the reply has left
   service->operation = request.operation;
   service->region = request.region;
   service->address = request.address;
@@ -81,7 +81,7 @@ Sender::Step RemoteTarget::send_data(Peer& peer, GetService& get) {
   AckPayload head{get.operation, wire(Result::ok), 0, get.offset};
   const std::size_t room = std::min(peer.link->max_payload() - sizeof head, fragment_of(peer, get));
   std::size_t size = std::min<std::uint64_t>(get.size - get.offset, room);
-  // Checked for each frame: the region may have been deregistered meanwhile.
+  // Checked for each frame, because the region may have been deregistered meanwhile.
   const std::byte* source = regions_.resolve(get.region.id, get.region.generation,
                                              get.address + get.offset, size, kRemoteRead);
   if (source == nullptr) {

@@ -5,16 +5,16 @@
 
 namespace lfc {
 
-// --- Departure: every frame leaves by send_short() or by this ---
+// --- Departure: every frame leaves by send_short() or transmit() ---
 
-// `returned` are the credits that go with it, in `meta` or in the payload; `frees`: with it the receive
-// buffer is free of the frame that it answers.
+// `returned`: the credits that go with it, in `meta` or in the payload. `frees`: it also frees the receive buffer of
+// the frame that it replies to.
 SendStatus Sender::transmit(Peer& peer, Meta meta, const Slice* slices, int count,
                             std::uint32_t returned, bool frees) noexcept {
   if (fault(Fault::send_refused)) return SendStatus::again;
   SendStatus status = SendStatus::broken;
   if (peer.ring != nullptr) status = peer.ring->send(meta, slices, count);
-  // A ring that is broken its link has to see.
+  // If the ring is corrupt, the link must handle it.
   if (status == SendStatus::broken) status = peer.link->send(peer.id, meta, slices, count);
   if (status != SendStatus::sent) return status;
   if (frees) (void)peer.flow.release(peers_.budget(), counters_);
@@ -34,7 +34,7 @@ Sender::Attempt Sender::send(Peer& peer, FrameType type, std::uint8_t tag, const
   }
 }
 
-// What is unusual about a message that has been tried with send_short().
+// Sends a message that send_short() has refused.
 bool Sender::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int count,
                        bool more) noexcept {
   if (peer.state != Peer::State::connected ||
@@ -44,7 +44,7 @@ bool Sender::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int co
   return true;
 }
 
-// --- Answers and credits ---
+// --- Replies and credits ---
 
 void Sender::answer(Peer& peer, Peer::ControlFrame frame, const void* payload) {
   if (!peers_.connect(peer)) return;
@@ -60,9 +60,9 @@ void Sender::answer_and_release(Peer& peer, FrameType type, std::uint8_t tag, co
   if (peer.flow.due()) return_credits(peer);
 }
 
-// The credit for the buffer goes with the answer and no earlier: with it the peer may cause the next
-// answer, and they would pile up behind a link without room. A peer that has closed the link waits for no
-// answer of ours: that is no error.
+// The credit for the buffer goes with the reply and no earlier. With it the peer may cause the next reply, and
+// replies would pile up behind a link without room. A peer that has closed the link waits for no reply, so that is no
+// error.
 bool Sender::send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept {
   const std::uint32_t returned = peer.flow.returnable(frame.type, frame.releases);
   const Slice slice{frame.payload.data(), frame.size};
@@ -74,7 +74,7 @@ void Sender::return_credits(Peer& peer) noexcept {
   peer.credit_overdue = false;
   const CreditPayload payload{peer.flow.returnable(FrameType::credit)};
   if (payload.credits == 0 || !peers_.connect(peer)) return;
-  // Not past answers that wait: with the credits the peer may cause more of them.
+  // Not past replies that wait, because with the credits the peer may cause more of them.
   if (peer.control.empty()) {
     const Slice slice{&payload, sizeof payload};
     const SendStatus status = transmit(peer, {FrameType::credit, 0, 0}, &slice, 1, payload.credits);
@@ -85,7 +85,7 @@ void Sender::return_credits(Peer& peer) noexcept {
   retry_later(peer);
 }
 
-// --- What waits ---
+// --- Queues ---
 
 void Sender::post(Peer& peer, WaitingQueue& queue, Waiting& item) {
   const bool was_empty = queue.empty();
@@ -97,7 +97,7 @@ void Sender::post(Peer& peer, WaitingQueue& queue, Waiting& item) {
   }
 }
 
-// What `done` posts joins the pass that has called it: an answer of many frames is no deep recursion.
+// Items that `done` posts join the pass that has called it, so a reply of many frames is no deep recursion.
 void Sender::pump(Peer& peer) {
   if (std::exchange(peer.pumping, true)) {
     peer.pump_again = true;
@@ -112,8 +112,8 @@ void Sender::pump(Peer& peer) {
 
 void Sender::pump_queues(Peer& peer) {
   if (!pump_control(peer)) return;
-  // Answers to gets take turns with the rest, but never wait for it: the head of `waiting` may need
-  // a credit that the peer returns only when its own get has been answered.
+  // Replies to gets alternate with the rest, but never wait for it: the head of `waiting` may need
+  // a credit that the peer returns only after the reply to its own get.
   bool waits = false;
   const auto may_send = [&] { return !waits && !peer.waiting.empty(); };
   while (may_send() || !peer.services.empty()) {
@@ -122,7 +122,7 @@ void Sender::pump_queues(Peer& peer) {
   }
 }
 
-// False when a control frame is still waiting: the link has no room at all.
+// False: a control frame still waits, because the link has no room at all.
 bool Sender::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
     if (!send_answer(peer, peer.control.front())) {

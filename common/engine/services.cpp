@@ -62,8 +62,8 @@ bool Services::accept(Peer& peer, Meta meta, std::span<const std::byte> payload)
   if (Service* service = services_[meta.tag]; service != nullptr) {
     verdict = service->on_frame(peer.id, meta.type, payload);
   } else {
-    counters_.add(
-        Counter::frames_dropped);  // it has ended here; what was on its way, nobody waits for
+    // The service has ended here, so no rank waits for frames that were under way.
+    counters_.add(Counter::frames_dropped);
   }
   if (verdict == Service::Verdict::release && needs_credit(meta.type)) sender_.release(peer);
   return verdict != Service::Verdict::malformed;
@@ -74,7 +74,7 @@ std::byte* Services::place(const Peer& peer, Meta meta, const Placing& frame) {
   return service == nullptr ? nullptr : service->place(peer.id, frame);
 }
 
-// False: its service says that the frame is malformed.
+// False: the service reports the frame as malformed.
 bool Services::placed(Peer& peer, Meta meta, const Placing& frame) {
   Service* service = services_[meta.tag];
   const Service::Verdict verdict =

@@ -1,4 +1,4 @@
-// What is shown of the engine from outside (look/records.hpp).
+// The engine's state that lfc-look shows (look/records.hpp).
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -54,7 +54,7 @@ const look::Field Insight<Ni>::kFields[] = {
     number<std::uint32_t>("job", {offsetof(Ni, identity_.name.job)}),
     number<std::uint32_t>("rank", {offsetof(Ni, identity_.name.rank)}),
     number<Policy>("policy", {offsetof(Ni, config_.policy)}),
-    // What changes when the host polls: the first with Policy::fixed, else the second.
+    // They change when the host polls: the first with Policy::fixed, otherwise the second.
     number<std::uint64_t>("visits", {offsetof(Ni, lock_.visits_)}),
     number<unsigned>("passes", {offsetof(Ni, turn_.passes_)}),
     number<std::uint32_t>("masks", {offsetof(Ni, turn_.masks_)}),

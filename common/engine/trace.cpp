@@ -10,7 +10,7 @@ LFC_LOOK_OFFSETS
 namespace lfc {
 namespace {
 
-// A link that notes what passes.
+// TracedLink: a link that records all frames that pass.
 class TracedLink final : public Link {
  public:
   TracedLink(std::shared_ptr<Trace> trace, std::unique_ptr<Link> link)
@@ -70,7 +70,7 @@ class TracedLink final : public Link {
 
  private:
   const std::shared_ptr<Trace> trace_;
-  const std::unique_ptr<Link> link_;  // ends first: it may still call its sink
+  const std::unique_ptr<Link> link_;  // destroyed first: it may still call its sink
 };
 
 }  // namespace

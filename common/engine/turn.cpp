@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a turn may last before the thread looks up: it may have been asked to end.
+// The longest turn before the thread checks whether it must end.
 constexpr std::chrono::milliseconds kLongestTurn{1};
 // How often links without connections are polled.
 constexpr unsigned kPassesPerIdlePoll = 256;
@@ -35,7 +35,7 @@ void Turn::start() {
   for (const auto& link : links()) all_wake_ &= link->traits().wakes;
   if (config_.policy == Policy::single) return;
   thread_ = std::make_unique<NiThread>(*this);
-  // With upcalls it may be away for long.
+  // With upcalls the thread may be away for long.
   activity_.set_thread(thread_.get(), config_.policy == Policy::floating && !config_.upcalls);
 }
 
@@ -47,8 +47,8 @@ const std::vector<std::unique_ptr<Link>>& Turn::links() const noexcept {
 
 // --- One look ---
 
-// A link without connections can only hear a stranger's first words: that may wait a little, so
-// that an unused link costs nothing.
+// A link without connections can only receive the first frame of an unknown process. That may wait a little, so
+// an unused link costs nothing.
 int Turn::look(bool all_links) noexcept {
   int events = 0;
   const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
@@ -75,8 +75,8 @@ void Turn::do_afterwork() noexcept {
 
 // --- The host ---
 
-// While nobody has talked there can only be a stranger's first words, for which links are polled now
-// and then anyhow: a job that has this NI loaded and talks over something else hardly pays for it.
+// Before any communication only the first frame of an unknown process can arrive, for which links are polled
+// now and then. So a job that has loaded this NI but communicates by another transport hardly pays for it.
 bool Turn::may_skip() noexcept {
   const unsigned passes = passes_.load(std::memory_order_relaxed) + 1;
   if (passes % kPassesPerIdlePoll == 0 || parts_.outcomes.any()) return false;
@@ -84,7 +84,7 @@ bool Turn::may_skip() noexcept {
   return true;
 }
 
-// Flat, as is what it calls when there is nothing to do.
+// Flattened, together with the functions that it calls when there is nothing to do.
 [[gnu::flatten]] int Turn::pass_and_serve() noexcept { return pass() + serve_host(); }
 
 int Turn::pass(bool away) noexcept {
@@ -102,15 +102,15 @@ int Turn::pass(bool away) noexcept {
   if (!activity_.is_driven()) {
     activity_.set_driven(true);
     HostQueue& host = parts_.receiver.host();
-    // What came while the host was away is older than anything that may be delivered now.
+    // Messages that came while the host was away are older than any that may be delivered now.
     if (!away && host.mode() == HostQueue::Mode::direct && !host.empty()) [[unlikely]]
       events = parts_.receiver.hand_over(INT_MAX);
     const bool leaves = away || fault(Fault::host_leaves);
     if (leaves) host.set_away(true);
     const int found = fault(Fault::pass_skipped) ? 0 : look(false);
     if (leaves) host.set_away(false);
-    // The thread was to be woken by it. It is told instead that the host is back: so while the links
-    // are armed the host never leaves anything half done.
+    // The event was to wake the thread. Instead this wakes it and reports that the host is back. So while the links
+    // are armed the host never leaves work half done.
     if (found != 0 && activity_.is_armed()) [[unlikely]] {
       disarm_links();
       thread_->wake();
@@ -135,7 +135,7 @@ void Turn::mask() noexcept {
   const SendLock::Guard guard(lock_);  // a turn that has begun ends first
 }
 
-// Sequentially consistent, as in claim(): it sees that it is awaited, or the turn sees the mask gone.
+// Sequentially consistent, as in claim(): either this sees that the thread waits, or the turn sees no mask.
 void Turn::unmask() noexcept {
   const bool last = masks_.fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (last && unmask_awaited_.exchange(false, std::memory_order_seq_cst)) thread_->wake();
@@ -143,7 +143,7 @@ void Turn::unmask() noexcept {
 
 // --- The thread ---
 
-// More: it is the thread's turn, until release_claim().
+// Outcome::more: it is the thread's turn, until release_claim().
 Watchdog::Outcome Turn::claim() noexcept {
   if (!lock_.try_claim()) return Watchdog::Outcome::host_inside;
   if (masks_.load(std::memory_order_seq_cst) != 0) {
@@ -154,7 +154,7 @@ Watchdog::Outcome Turn::claim() noexcept {
   }
   activity_.set_driven(true);
   parts_.receiver.host().set_away(true);
-  if (!settling_) disarm_links();  // else the word has to stay armed until something is found
+  if (!settling_) disarm_links();  // else the word stays armed until something is found
   return Watchdog::Outcome::more;
 }
 
@@ -186,12 +186,12 @@ Watchdog::Outcome Turn::take_turn(Linger& linger, int& events) noexcept {
   return Watchdog::Outcome::quiet;
 }
 
-// Busy: it has been cut short.
+// Link::Armed::busy: the turn was cut short.
 Link::Armed Turn::look_until_quiet(Linger& linger, std::uint64_t visits, int& events) noexcept {
   const auto host_is_back = [&] { return lock_.visits() != visits || lock_.is_wanted(); };
   Link::Armed armed = Link::Armed::busy;
   const Clock::time_point begun = Clock::now();
-  // That something came. What a link that wakes nobody has to do may take it several looks.
+  // The time of the last arrival. A link that wakes nothing may need several looks for its work.
   Clock::time_point last = all_wake_ ? Clock::time_point{} : begun;
   bool busy = false;
   for (Clock::time_point now = begun; now - begun < kLongestTurn && !host_is_back();
@@ -234,10 +234,10 @@ std::chrono::nanoseconds Turn::flush_batched(bool last) noexcept {
   return kBatchedFor;
 }
 
-// Busy when one link is: then none is armed.
+// Link::Armed::busy: a link has more to do, and none is armed.
 Link::Armed Turn::arm_links() noexcept {
   activity_.set_armed(true);
-  activity_.end_watch();  // it will sleep
+  activity_.end_watch();  // the thread will sleep
   Link::Armed least = activity_.left_over() ? Link::Armed::partly : Link::Armed::fully;
   for (const auto& link : links()) {
     const Link::Armed armed = link->arm();

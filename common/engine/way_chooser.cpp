@@ -9,16 +9,17 @@ namespace {
 
 using Way = WayChooser::Way;
 
-// The better way is left for one that is better by so much.
+// The other way replaces the better one only if it is better by this factor.
 constexpr double kClearly = 1.03;
-// The estimate takes a step of this size towards each message's cost: so it tends to the median, and an interruption is
+// The estimate moves towards each message's cost by this step, so it tends to the median, and an interruption counts
 // no more than a slow message.
 constexpr double kStep = 0.04;
-// A try that is so much slower needs no second look.
+// A try that is slower by this factor needs no second look.
 constexpr double kHopeless = 4;
 constexpr std::uint16_t kBetweenTries = 32;  // messages, also if they cost nothing
-constexpr std::uint16_t kLongestTry = 256;   // messages, when none of them can be counted
-// What passes between two messages is forgotten by so much with each; beyond so many times the message it says nothing.
+constexpr std::uint16_t kLongestTry = 256;   // messages, if none of them can be counted
+// The rest between two messages is forgotten by this factor with each message; beyond kFar times the message it is
+// ignored.
 constexpr double kForgotten = 1.03;
 constexpr double kFar = 16;
 constexpr std::size_t kWords = 8;  // of a sample
@@ -49,7 +50,7 @@ WayChooser::Choice WayChooser::choose(std::size_t size) noexcept {
     course.sampled = 0;
     course.begun = 0;
   }
-  // Without a result it is charged as if it had taken twice the time.
+  // A try without a result is charged as if it had taken twice the time.
   if (course.trying && ++course.begun > kLongestTry)
     end_try(course, course.cost[at(course.better)] * static_cast<double>(size));
   return {course.trying ? other(course.better) : course.better, course.trying, of_size.repeats};
@@ -79,13 +80,13 @@ void WayChooser::took(const Choice& choice, std::size_t size, const Times& times
   }
 }
 
-// The cost of a message by a way that is known, with what it causes until the next one.
+// The cost of a message by a known way, with the cost that it causes until the next one.
 double WayChooser::total(const Course& course, Way way) noexcept {
   const double least = std::min(course.cost[0], course.cost[1]);
   return course.cost[at(way)] + std::min(course.rest[at(way)], kFar * least);
 }
 
-// A message of the way that is taken for the better one, or was until now.
+// Enters a message of the way that is, or was until now, taken for the better one.
 void WayChooser::learn(Course& course, Way way, double cost, double rest) noexcept {
   double& known = course.cost[at(way)];
   if (known <= 0) {
@@ -101,7 +102,7 @@ void WayChooser::learn(Course& course, Way way, double cost, double rest) noexce
     course.better = other(way);
 }
 
-// A message of the way that is tried.
+// Enters a message of the way that is tried.
 void WayChooser::look_at(Course& course, std::size_t size, double cost, double rest) noexcept {
   const Way tried = other(course.better);
   const bool enough = add_sample(course, tried, cost, rest);
@@ -112,11 +113,11 @@ void WayChooser::look_at(Course& course, std::size_t size, double cost, double r
   const double found = total(course, tried);
   const double known = total(course, course.better);
   end_try(course, std::max(0.0, found - known) * static_cast<double>(size));
-  if (first) course.allowance = course.price = 0;  // it is free, and soon looked at once more
+  if (first) course.allowance = course.price = 0;  // the first try is free, and is soon repeated
   if (found * kClearly < known) course.better = tried;
 }
 
-// Each of its messages has cost so much more than by the better way, in ns.
+// Ends a try, each of whose messages has cost `excess` ns more than by the better way.
 void WayChooser::end_try(Course& course, double excess) noexcept {
   course.price = excess * course.begun;
   course.allowance -= course.price;
@@ -124,7 +125,7 @@ void WayChooser::end_try(Course& course, double excess) noexcept {
   course.counted = 0;
 }
 
-// True when there are enough of them.
+// Returns whether there are enough samples.
 bool WayChooser::add_sample(Course& course, Way way, double cost, double rest) noexcept {
   double& least = course.rest[at(way)];
   least = course.sampled == 0 ? rest : std::min(least, rest);
