@@ -1,6 +1,6 @@
-// BuildStamp: what two processes must have alike to understand each other's shared memory and frames: sizes and places
-// in structures, and limits that both compute with. Each part of LFC says its own, while the program is loaded; a stamp
-// of them all travels in the address, and the address of a process whose stamp differs is refused (wire/address.hpp).
+// BuildStamp: a hash of all that two processes must have in common to use each other's shared memory and frames: sizes
+// and offsets in structures, and limits with which both compute. Each part of LFC adds its own while the program is
+// loaded. The stamp of all parts travels in the address; an address with another stamp is refused (wire/address.hpp).
 //
 //   const BuildStamp stamp("board", {sizeof(Cell), kCells});
 //   if (theirs != BuildStamp::of_all()) refuse();
@@ -17,7 +17,7 @@ namespace lfc {
 class BuildStamp {
  public:
   BuildStamp(std::string_view part, std::initializer_list<std::uint64_t> facts) noexcept;
-  // Of all parts, in whatever order they were said.
+  // The stamp of all parts, in any order.
   static std::uint32_t of_all() noexcept;
 };
 

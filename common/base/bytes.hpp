@@ -1,7 +1,7 @@
-// Small arithmetic on bytes, written once.
+// Bytes: small arithmetic on bytes.
 //
-//   std::optional<std::uint32_t> number = read_pod<std::uint32_t>(bytes);      // nullopt: they are fewer
-//   std::uint32_t same = load_pod<std::uint32_t>(bytes.data());                // who has looked that they are enough
+//   std::optional<std::uint32_t> number = read_pod<std::uint32_t>(bytes);      // nullopt: too few bytes
+//   std::uint32_t same = load_pod<std::uint32_t>(bytes.data());                // the caller has checked their number
 //   std::size_t pages = round_up(bytes.size(), 4096);
 //   std::uint64_t tag = fnv1a(bytes);
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace lfc {
 
-// The plain value that lies here, aligned or not.
+// The plain value at this address, aligned or not.
 template <class T>
 T load_pod(const std::byte* bytes) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -24,7 +24,7 @@ T load_pod(const std::byte* bytes) noexcept {
   return value;
 }
 
-// The plain value that the bytes begin with, or hold from `offset` on.
+// The plain value at `offset`.
 template <class T>
 std::optional<T> read_pod(std::span<const std::byte> bytes, std::size_t offset = 0) noexcept {
   if (bytes.size() < offset || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -37,7 +37,8 @@ constexpr std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
 }
 
 inline constexpr std::uint64_t kFnvStart = 0xcbf29ce484222325u;
-// FNV-1a: a hash that all processes compute alike. Not for those who lie. Parts are hashed one after the other.
+// FNV-1a: all processes compute it alike. Not collision-resistant: never use it to authenticate. Parts are hashed one
+// after the other.
 constexpr std::uint64_t fnv1a(std::span<const std::byte> bytes,
                               std::uint64_t hash = kFnvStart) noexcept {
   for (const std::byte each : bytes)

@@ -1,4 +1,4 @@
-// Choice: the names of the values of an enumeration, for what users write and read.
+// Choice: the names of an enumeration's values, as users write and read them.
 //
 //   inline constexpr std::array kColourNames{"red", "green", "blue"};   // in the order of the values
 //   const auto colour = find_choice<Colour>(kColourNames, "green");     // empty: none of them

@@ -1,4 +1,4 @@
-// with_errno: what failed, and what the kernel says to it, for one line to the user.
+// with_errno: a failed call and the kernel's message, for one line to the user.
 //
 //   if (fd < 0) why_not = with_errno("memfd");         // "memfd: Too many open files (ulimit -n)"
 #pragma once

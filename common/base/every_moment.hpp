@@ -1,10 +1,10 @@
-// EveryMoment: for calls that find all they want at once, and so would drive nothing: whether it is time to look after
-// others, by the cheapest clock there is (some nanoseconds).
+// EveryMoment: a rate limiter with the cheapest clock there is (some nanoseconds). Calls that never wait use it to
+// decide when to make progress for others.
 //
 //   EveryMoment moment;
 //   if (moment.has_passed()) progress();        // at most every 8 to 32 us: how long exactly depends on the processor
 //
-// Threads: any; two may be told at once. Processors' clocks may differ, so a thread that has moved may be told too
+// Threads: any; two may get true at once. Processors' clocks may differ, so a thread that has moved may get true too
 // early or, once, too late.
 #pragma once
 

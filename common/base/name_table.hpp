@@ -1,9 +1,9 @@
-// NameTable: names for things of ours that peers refer to. A name is {generation, index}, so that an old
-// one does not mean a new thing; no name is 0, and no two things have the same.
+// NameTable: names for objects of ours to which peers refer. A name is {generation, index}, so an old
+// one does not mean a new object; no name is 0, and no two objects have the same.
 //
 //   NameTable<Window, std::uint32_t> windows{20};         // at most 2^20 at a time
 //   const std::uint32_t name = windows.enter(window);     // throws when there are that many
-//   if (Window* found = windows.find(name)) ...           // whatever a peer says
+//   if (Window* found = windows.find(name)) ...           // any name that a peer sends
 //   windows.leave(name);
 //
 // After 2^(the other bits) uses of one place its names begin anew.
@@ -21,7 +21,7 @@ namespace lfc {
 template <class T, class Name>
 class NameTable {
  public:
-  // At most 32 bits of index, and of what is left of a name.
+  // At most 32 bits of index; the other bits of a name are the generation.
   explicit NameTable(unsigned index_bits) noexcept : index_bits_(index_bits) {}
   // Throws std::bad_alloc: no memory, or no name is left.
   Name enter(T& thing) {
@@ -43,18 +43,18 @@ class NameTable {
     entries_[index].next_free = free_;
     free_ = index;
   }
-  // Null: nothing has this name, or no longer.
+  // Null: no object has this name, or no longer.
   T* find(Name name) const noexcept {
     const Name index = name & index_mask();
     if (index >= entries_.size()) return nullptr;
     const Entry& entry = entries_[static_cast<std::size_t>(index)];
     return entry.generation == static_cast<Name>(name >> index_bits_) ? entry.thing : nullptr;
   }
-  // As many as there ever were at a time.
+  // The largest number of objects at a time so far.
   std::size_t places() const noexcept { return entries_.size(); }
-  // Whether anything has ever had its place.
+  // Whether any object has ever had this place.
   bool is_known(Name name) const noexcept { return (name & index_mask()) < entries_.size(); }
-  // Calls call(thing) for each; that one may leave in it.
+  // Calls call(thing) for each object, which may leave during the call.
   template <class Call>
   void for_each(Call call) {
     for (std::size_t i = 0; i < entries_.size(); ++i)

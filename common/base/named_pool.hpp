@@ -1,10 +1,10 @@
-// NamedPool: things that are made here for a while, used again, and that peers refer to by a name
+// NamedPool: a pool of reused objects to which peers refer by a name
 // (base/name_table.hpp).
 //
 //   NamedPool<Pending> operations;                        // Pending has a member `name`, and stays where it is
-//   Pending& made = operations.take();                    // new, or as another has left it
-//   if (Pending* found = operations.find(name)) ...       // whatever a peer says
-//   operations.give_back(made);                           // from now on nothing has that name
+//   Pending& made = operations.take();                    // new, or as its last user has left it
+//   if (Pending* found = operations.find(name)) ...       // any name that a peer sends
+//   operations.give_back(made);                           // from now on no object has that name
 //
 // A name has 64 bits: on the wire it may be written as an index and a generation.
 // Threads: the caller serialises.
@@ -42,7 +42,7 @@ class NamedPool {
   T& take() {
     return take([](T&) {});
   }
-  // prepare(thing) makes it what it shall be, or throws: then nothing has been taken.
+  // prepare(thing) initialises it, or throws: then nothing has been taken.
   template <class Prepare>
   T& take(Prepare prepare) {
     std::unique_ptr<T> thing = spares_.take();
@@ -54,9 +54,9 @@ class NamedPool {
     names_.leave(thing.name);
     spares_.keep(std::unique_ptr<T>(&thing));
   }
-  // Null: nothing has this name, or no longer.
+  // Null: no object has this name, or no longer.
   T* find(std::uint64_t name) const noexcept { return names_.find(name); }
-  // Calls call(thing) for each; that one may be given back in it.
+  // Calls call(thing) for each object, which may be given back during the call.
   template <class Call>
   void for_each(Call call) {
     names_.for_each(call);

@@ -9,9 +9,9 @@
 namespace lfc {
 namespace {
 
-// How many single mistakes lead from one word to the other; two letters in each other's place are one.
+// The number of single mistakes from one word to the other; two swapped letters are one.
 std::size_t distance(std::string_view from, std::string_view to) {
-  // Of the table of distances between beginnings of the words: this row, and the two before.
+  // Rows of the table of distances between beginnings of the words: this row, and the two before.
   std::array<std::vector<std::size_t>, 3> rows;
   for (auto& row : rows) row.resize(to.size() + 1);
   auto& [before, last, row] = rows;

@@ -1,10 +1,10 @@
-// Nearest: which of some names somebody meant who wrote another one.
+// Nearest: the name that a user probably meant by another one.
 //
 //   const std::array<const char*, 2> names{"interfaces", "idle"};
 //   nearest(names, "interface")     // 0
 //   nearest(names, "colour")        // names.size(): none of them is near
 //
-// Near: a third of the letters at most are wrong, missing, too many or swapped with the next one. Threads: a pure
+// Near: at most a third of the letters are wrong, missing, too many or swapped with the next one. Threads: a pure
 // function.
 #pragma once
 

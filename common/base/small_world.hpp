@@ -1,5 +1,5 @@
-// Small world: a build (`cmake --preset small`) in which all limits are small, so that what is rare elsewhere, a number
-// that wraps, a pool that is full, a frame that lacks one run, happens in every run. Never installed.
+// Small world: a build (`cmake --preset small`) in which all limits are small. So events that are rare elsewhere happen
+// in every run: a number wraps, a pool is full, a frame lacks one run. Never installed.
 //
 //   LFC_SMALL_WORLD=17 mpirun ...            // limits drawn by seed 17; 0, or not set: all the smallest
 //   LFC_SMALL_WORLD=17 LFC_SMALL_WORLD_ONLY=window_frame,coll_slots mpirun ...   // the others as in the normal build
@@ -7,7 +7,7 @@
 //
 // A limit is drawn from the seed and its name alone: all processes of a job, and all libraries in one, have the same.
 // In half of the draws it is the smallest, in the others evenly, on a logarithmic scale, up to the normal one.
-// Threads: the environment is read before the first thread is there, while the program is loaded.
+// Threads: the environment is read while the program is loaded, before there is a second thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace lfc::small_world {
 
-// Any two numbers have results that look unrelated (as in splitmix64).
+// Maps numbers to results that look unrelated (as in splitmix64).
 inline std::uint64_t scramble(std::uint64_t state) noexcept {
   state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
   state = (state ^ state >> 27) * 0x94d049bb133111eb;
@@ -42,7 +42,7 @@ inline std::uint64_t number_of(const char* variable) noexcept {
 
 inline std::uint64_t seed() noexcept { return number_of("LFC_SMALL_WORLD"); }
 
-// Whether the list of names that a variable holds, if it is set, has this one.
+// Whether the variable is set and its list of names has this one.
 inline bool is_listed(const char* variable, std::string_view name) noexcept {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return true;

@@ -1,4 +1,4 @@
-// Spares: things that are used again instead of being made anew; not more of them than is of use.
+// Spares: objects that are used again instead of being made anew, up to a useful number.
 //
 //   Spares<Carrier> spare_carriers;
 //   std::unique_ptr<Carrier> carrier = spare_carriers.take();

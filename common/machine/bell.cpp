@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kDatagrams = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
-// A name in no file system, which goes with its owner: the first byte is 0.
+// A name in no file system, which disappears with its owner: the first byte is 0.
 struct SocketName {
   explicit SocketName(const BellName& name) noexcept {
     address.sun_family = AF_UNIX;
@@ -37,14 +37,14 @@ struct SocketName {
 
 }  // namespace
 
-// What all cords of a process ring with. One socket may have sent some hundreds of bytes that nobody has read; then
-// another takes its place. That one is there beforehand, for there may be no descriptor left when it is needed. Any
+// The sockets by which all cords of a process ring. One socket may have sent some hundreds of bytes that were not read;
+// then another takes its place. That one is made beforehand, because no descriptor may be left when it is needed. Any
 // thread.
 class Ringer {
  public:
-  // The one there is, or a new one; null: errno says why.
+  // Returns the present one or a new one; null: see errno.
   static std::shared_ptr<const Ringer> of_process();
-  // False: nobody has been rung, errno says why.
+  // False: the bell was not rung, see errno.
   bool ring(const BellName& name) const noexcept;
 
  private:
@@ -82,12 +82,12 @@ bool Ringer::ring(const BellName& name) const noexcept {
   }
 }
 
-// The next socket takes the place and the number of this one.
+// Replaces this socket by the next one, under the same number.
 bool Ringer::renew() const noexcept {
   const std::lock_guard guard(mutex_);
   if (!next_.is_open()) provide();
   if (!next_.is_open() || ::dup3(next_.get(), socket_.get(), O_CLOEXEC) < 0) return false;
-  next_ = FileDescriptor();  // where no descriptor is to be had, the one after it takes this one's
+  next_ = FileDescriptor();  // if no descriptor is available, the next one takes this one's
   provide();
   return true;
 }
@@ -122,7 +122,7 @@ bool Bell::arm() noexcept {
 
 void Bell::withdraw() noexcept {
   state_.word.withdraw();
-  std::array<mmsghdr, 16> rung{};  // without room for the bytes
+  std::array<mmsghdr, 16> rung{};  // there is no room for the bytes
   const auto most = static_cast<unsigned>(rung.size());
   while (::recvmmsg(socket_.get(), rung.data(), most, MSG_DONTWAIT, nullptr) ==
          static_cast<int>(most)) {
@@ -138,7 +138,7 @@ BellCord::BellCord(BellState& state) {
 }
 
 void BellCord::ring(std::uint32_t token) const noexcept {
-  // Of an owner that has gone nothing more is to be woken.
+  // If the owner has ended, there is nothing to wake.
   if (ringer_->ring(name_) || errno == ECONNREFUSED) state_->word.answer(token);
 }
 

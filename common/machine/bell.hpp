@@ -1,18 +1,18 @@
-// Bell: wakes a process that sleeps, from another process of the node.
+// Bell: a wake-up for a sleeping process, rung by another process of the node.
 //
-// The owner of a segment sleeps on a datagram socket whose name is in no file system; a local peer sends a byte there,
-// but only while the segment says that the owner sleeps. A sender to an owner that is awake pays one load of a
-// line that hardly ever changes. All local peers of a process are rung from one socket: no descriptor for each of them.
+// The owner of a segment sleeps on a datagram socket whose name is in no file system. A local peer sends a byte there,
+// but only while the segment shows that the owner sleeps. For an owner that is awake a sender pays one load of a
+// line that hardly ever changes. One socket rings all local peers of a process, so none needs a descriptor of its own.
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
-//   const bool settled = bell->arm();                         // I sleep ...
+//   const bool settled = bell->arm();                         // before it sleeps ...
 //   if (work is there) bell->withdraw();                           // ... unless there is work
 //   else poll(bell->fd(), settled ? for ever : SleepWord::kSettling);   // not settled: arm and look again
 //   BellCord cord(state);                                          // local peer
 //   send(); if (cord) cord.pull();
 //
-// That no wake-up is lost: sync/sleep_word.hpp. Anybody in the network namespace may ring: the owner looks, and finds
-// nothing.
+// Why no wake-up is lost: sync/sleep_word.hpp. Any process in the network namespace may ring: the owner looks, and
+// finds nothing.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ namespace lfc {
 using BellName = std::array<char, 32>;  // of the socket; empty: the owner never sleeps
 class Ringer;
 
-// In the segment. The name is there before the segment is published.
+// In the segment. The name is written before the segment is published.
 struct BellState {
   SleepWord word;
   BellName name;
@@ -42,13 +42,13 @@ class Bell {
  public:
   static std::unique_ptr<Bell> create(BellState& state, std::string& why_not);
 
-  // Readable once somebody has rung.
+  // Readable after a ring.
   int fd() const noexcept { return socket_.get(); }
-  // From now on local peers ring. The owner must look for earlier frames after this call. A second call without a
+  // Makes local peers ring from now on. The owner must look for earlier frames after this call. A second call without a
   // withdrawal between continues the first arming. True: it is settled, and a look from now on also finds the
   // frames of local peers that have missed the armed word.
   bool arm() noexcept;
-  // No longer, and forgets that they did.
+  // Ends this, and discards earlier rings.
   void withdraw() noexcept;
 
  private:
@@ -63,13 +63,13 @@ class Bell {
 class BellCord {
  public:
   BellCord() = default;
-  // Rings once, to see whether it can. An owner without a bell gets no socket, and nothing is to be pulled. One that
-  // has a bell and cannot be rung (errno says why: no descriptor, or another network namespace) must not be sent to:
+  // Rings once, to test it. If the owner has no bell, there is no socket and nothing to pull. If it has one that
+  // cannot be rung (errno: no descriptor, or another network namespace), nothing may be sent to it, because
   // it might sleep. Held by tests/unit/machine/bell_test.cpp.
   explicit BellCord(BellState& state);
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  // After the work has been published.
+  // Wakes the owner if it sleeps. Call it after the work has been published.
   void pull() const noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // sync/sleep_word.hpp
     if (const std::uint32_t token = state_->word.asleep()) [[unlikely]]

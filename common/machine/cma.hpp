@@ -14,7 +14,7 @@
 
 namespace lfc {
 
-// Tries the permission: reads the word at `probe` and compares.
+// Tests the permission: reads the word at `probe` and compares it with `expected`.
 bool cma_permitted(std::uint32_t pid, std::uint64_t probe, std::uint64_t expected,
                    std::string& why_not);
 bool cma_read(std::uint32_t pid, void* destination, std::uint64_t remote,

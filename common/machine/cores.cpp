@@ -21,8 +21,8 @@ std::vector<int> to_list(const cpu_set_t& set) {
   return list;
 }
 
-// Of one group, rounded up: version 2 says "QUOTA PERIOD" in microseconds, or "max PERIOD", in one file, version 1 in
-// two, and -1 for no limit.
+// The quota of one group, rounded up. Version 2 has "QUOTA PERIOD" in microseconds, or "max PERIOD", in one file;
+// version 1 has two files, and -1 for no limit.
 int quota_in(const std::string& folder) {
   std::string amount;
   long period = 0;
@@ -35,7 +35,7 @@ int quota_in(const std::string& folder) {
   return granted > 0 && period > 0 ? static_cast<int>((granted + period - 1) / period) : 0;
 }
 
-// Of this group, and of all that it lies in, the least.
+// The least quota of this group and of all groups around it.
 int quota_along(const std::string& mounted, std::string group) {
   int least = 0;
   for (;;) {
@@ -85,7 +85,7 @@ Cores count_cores() {
   cpu_set_t bound;
   if (sched_getaffinity(0, sizeof bound, &bound) != 0) return cores;
   cores.bound = to_list(bound);
-  // Asked for all, the kernel grants what the control group has.
+  // The kernel reduces a request for all processors to those of the control group.
   cpu_set_t all;
   CPU_ZERO(&all);
   for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);

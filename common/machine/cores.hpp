@@ -1,11 +1,11 @@
-// Cores: how many processors this process and its local peers may use together, and what
-// that means for the policy. Without hwloc, in microseconds: for every start.
+// Cores: how many processors this process and its local peers may use together, and the policy
+// that follows from it. Without hwloc, in microseconds, so every start can afford it.
 //
 //   Cores cores = count_cores();                  // {allowed 8, bound 1}
 //   Choice choice = choose_policy(cores, 4);    // 4 processes of the job on this node
 //   say(choice.reason);                           // "4 processes on 8 processors: ..."
 //
-// Threads: count_cores() moves the calling thread over the processors for a moment.
+// Threads: count_cores() briefly moves the calling thread over the processors.
 #pragma once
 
 #include <chrono>
@@ -16,43 +16,43 @@
 namespace lfc {
 
 struct Cores {
-  std::vector<int> allowed;  // by the control group, whatever this process is bound to
+  std::vector<int> allowed;  // by the control group, whatever binding this process has
   std::vector<int> bound;    // where this process may run
   int quota = 0;             // processors' worth of time by the control group; 0: no limit
-  // How many the processes of the node have together.
+  // The processors of all processes of the node together.
   int usable() const noexcept;
 };
 Cores count_cores();
-// The least that the process's control groups grant, of both versions, with all that they lie in; 0: no limit.
-// `mounted`: /sys/fs/cgroup; `groups`: the text of /proc/self/cgroup. In a container that sees its own groups only the
-// root counts.
+// Returns the least quota of the process's control groups and of all groups around them, of both versions; 0: no limit.
+// `mounted`: /sys/fs/cgroup; `groups`: the text of /proc/self/cgroup. A container that sees only its own groups has the
+// quota of its root.
 int cpu_quota(const std::string& mounted, std::string_view groups);
 
 struct Choice {
   bool floating;  // else single
   std::string reason;
 };
-// Whether there are more processors than processes that compute.
+// Returns whether there are more processors than processes that compute.
 bool has_spare(const Cores& cores, unsigned local_processes) noexcept;
-// The longest time between two looks of `floating`'s thread whether its host is still in MPI. A look
-// costs some microseconds, of the host itself unless a processor is to spare: every millisecond, it was
-// seen to make short messages slower by a twentieth.
+// The longest time between two looks at whether the host is still in MPI, with `floating`. A look
+// costs some microseconds, of the host itself unless a processor is spare. Every millisecond, it
+// made short messages slower by a twentieth.
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned local_processes) noexcept;
-// Where none is to spare.
+// The same if no processor is spare.
 inline constexpr std::chrono::microseconds kRareWatch{5000};
 
-// Whether at this moment more wants to run on the machine than it has processors: a processor that was
-// counted as one to spare may be taken by other jobs, or by other containers that count the same ones.
-// The caller counts. Some microseconds; false where the kernel does not tell. Any thread.
+// Returns whether the machine now has more runnable threads than processors. A processor that was
+// counted as spare may be taken by other jobs, or by other containers that count the same ones.
+// The calling thread counts. Some microseconds; false if the kernel does not report it. Any thread.
 bool is_crowded() noexcept;
-// Likewise, from the text of /proc/loadavg.
+// The same, from the text of /proc/loadavg.
 bool is_crowded(std::string_view loadavg, long processors) noexcept;
 
-// How long a process must not have polled to count as computing. Where processors are short it may wait
-// for one meanwhile, inside MPI: some time slices of others.
+// How long a process must not have polled to count as computing. If processors are short, it may wait
+// for one meanwhile, inside MPI, for some time slices of others.
 std::chrono::microseconds absence(const Cores& cores, unsigned local_processes) noexcept;
 
-// `auto`: floating where a wake-up can pay, single where every processor is taken twice.
+// The policy for `auto`: floating if a wake-up can pay, single if ranks share processors.
 Choice choose_policy(const Cores& cores, unsigned local_processes);
 
 }  // namespace lfc

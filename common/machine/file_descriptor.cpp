@@ -30,7 +30,7 @@ std::string target_of(std::uint32_t pid, int fd) {
 FileDescriptor open_of_process(std::uint32_t pid, int fd, std::string_view expected,
                                std::string& why_not) {
   const std::string path = path_of(pid, fd);
-  // Look before opening: another kind of file could block or have side effects.
+  // Read the target before opening: another kind of file could block or have side effects.
   const std::string target = target_of(pid, fd);
   if (target.empty()) {
     why_not = with_errno(path);
@@ -41,7 +41,7 @@ FileDescriptor open_of_process(std::uint32_t pid, int fd, std::string_view expec
     errno = EINVAL;
     return FileDescriptor{};
   }
-  // It may be another file by now: such as would block or become our terminal must not.
+  // Meanwhile it may have become another file; the flags keep it from blocking and from becoming our terminal.
   FileDescriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!opened.is_open()) why_not = with_errno(path);
   return opened;
@@ -51,7 +51,8 @@ void permit_descriptors(std::size_t count) noexcept {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= count) return;
   files.rlim_cur = files.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &files);  // who needs more than that is told when one lacks
+  // If that is not enough, the user gets an error when a descriptor is missing.
+  (void)::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 }  // namespace lfc

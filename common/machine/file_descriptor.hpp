@@ -1,5 +1,5 @@
-// FileDescriptor: closes a descriptor with its owner. open_of_process: the descriptor of another process of this node,
-// opened anew as /proc/PID/fd/FD, so that no message has to carry it. permit_descriptors: how many there may be.
+// FileDescriptor: closes a descriptor with its owner. open_of_process() opens the descriptor of another process of this
+// node anew as /proc/PID/fd/FD, so no message has to carry it. permit_descriptors() raises the limit of descriptors.
 //
 //   permit_descriptors(1024);                                      // if the limit is lower and may be raised
 //   FileDescriptor memory = open_of_process(pid, fd, "/memfd:", why_not);
@@ -31,16 +31,16 @@ class FileDescriptor {
   int fd_;
 };
 
-// What a descriptor of a process refers to: "pipe:[4711]", "/memfd:name (deleted)", a path; empty: errno says why.
+// The target of a process's descriptor: "pipe:[4711]", "/memfd:name (deleted)", a path; empty: see errno.
 std::string target_of(std::uint32_t pid, int fd);
 
-// For reading and writing; it never blocks, and nothing happens to what is not of the kind that is expected: one whose
-// target begins so. Not open: `why_not` says why, and errno, if the kernel refuses.
+// Opens it for reading and writing, if its target begins with `expected`. It never blocks, and has no effect on files
+// of other kinds. Not open: `why_not` has the reason; so has errno, if the kernel refuses.
 FileDescriptor open_of_process(std::uint32_t pid, int fd, std::string_view expected,
                                std::string& why_not);
 
-// Raises the process's own limit of open files (`ulimit -n`) to what the kernel permits, where it is less than `count`.
-// Not where it suffices: programs that call select() take no descriptor above 1023.
+// Raises the process's limit of open files (`ulimit -n`) as far as the kernel permits, if it is less than `count`.
+// A limit that suffices stays, because programs that call select() take no descriptor above 1023.
 void permit_descriptors(std::size_t count) noexcept;
 
 }  // namespace lfc

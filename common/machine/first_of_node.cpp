@@ -20,7 +20,7 @@ bool first_of_node(std::uint32_t job, std::string_view what) noexcept {
   if (token < 0) return true;
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  // Byte 0 is 0: the name is in no folder, and goes with its owner.
+  // Byte 0 is 0: the name is in no folder, and disappears with its owner.
   std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "lfc-first.%u.%u.%016" PRIx64,
                 static_cast<unsigned>(::geteuid()), static_cast<unsigned>(job),
                 fnv1a(std::as_bytes(std::span(what))));

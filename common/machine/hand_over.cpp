@@ -27,14 +27,14 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto kPatience = std::chrono::seconds(5);
-constexpr timeval kAnswer{2, 0};  // an answer is a matter of microseconds
+constexpr timeval kAnswer{2, 0};  // a reply takes microseconds
 
-// What this process may be asked for.
+// The memory that peers may request from this process.
 struct Offers {
   std::mutex mutex;
   std::unordered_map<std::uint64_t, std::weak_ptr<const FileDescriptor>> files;
   std::uint64_t process = 0;  // first word of all its cookies
-  pid_t of = 0;               // after a fork everything is the parent's
+  pid_t of = 0;               // after a fork all of it is the parent's
   bool served = false;
 };
 
@@ -53,7 +53,7 @@ Offers& of_process() {
   return only;
 }
 
-// In no folder: the first byte is 0.
+// In no folder, because the first byte is 0.
 struct SocketName {
   explicit SocketName(std::uint64_t process) noexcept {
     address.sun_family = AF_UNIX;
@@ -69,8 +69,8 @@ struct SocketName {
   socklen_t size = 0;
 };
 
-// As this process numbers users and processes. The kernel's user 65534 stands for all that have no number here; such a
-// one must still know the cookie.
+// Compares numbers as this process sees them. The kernel's user 65534 stands for all users without a number here; such
+// a user must still know the cookie.
 bool is_same_user(const FileDescriptor& connection, ucred& peer) noexcept {
   socklen_t size = sizeof peer;
   return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
@@ -126,7 +126,7 @@ void answer(const FileDescriptor& connection) {
   std::memcpy(CMSG_DATA(head), both, size);
   parcel.message.msg_controllen = CMSG_SPACE(size);
   (void)::sendmsg(connection.get(), &parcel.message,
-                  MSG_NOSIGNAL);  // who does not wait gets nothing
+                  MSG_NOSIGNAL);  // a requester that does not wait gets nothing
 }
 
 void serve_at(const FileDescriptor& listener) {
@@ -136,11 +136,11 @@ void serve_at(const FileDescriptor& listener) {
       answer(connection);
     else if (errno != EINTR && errno != ECONNABORTED)
       std::this_thread::sleep_for(
-          std::chrono::milliseconds(10));  // no descriptor: others give theirs back
+          std::chrono::milliseconds(10));  // no descriptor: other threads will close some
   }
 }
 
-// The thread has no part in the program's signals.
+// Starts the thread with all signals blocked.
 void start_thread(FileDescriptor listener) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -149,7 +149,7 @@ void start_thread(FileDescriptor listener) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// --- Who asks ---
+// --- The requester ---
 
 bool serves() {
   Offers& offers = of_process();
@@ -214,7 +214,7 @@ bool serve() noexcept try {
   start_thread(std::move(listener));
   return offers.served = true;
 } catch (const std::exception&) {
-  return false;  // no thread can be had
+  return false;  // no thread can be started
 }
 
 Handed ask(const Cookie& cookie, std::string& why_not) {

@@ -1,13 +1,14 @@
-// HandOver: how a local peer that may not open this process's memory as /proc/PID/fd/FD gets it all the same: it asks
-// at a socket whose name is in no file system, and the descriptor is sent to it. That is so between user namespaces and
-// pid namespaces (a container for each rank), for programs that are not dumpable, and where /proc does not show them.
+// HandOver: a way to pass memory to a local peer that may not open it as /proc/PID/fd/FD. The peer sends a request to a
+// socket whose name is in no file system, and receives the descriptor. It is needed between user namespaces and pid
+// namespaces (a container for each rank), for programs that are not dumpable, and if /proc does not show them.
 //
-//   hand_over::offer(name, file);              // what may be asked for, as long as `file` lives
-//   hand_over::serve();                        // by a thread; once it is known that somebody will ask
+//   hand_over::offer(name, file);              // may be requested as long as `file` exists
+//   hand_over::serve();                        // starts a thread, once it is known that a peer needs it
 //   Handed got = hand_over::ask(name, why_not);     // in the other process
 //
-// Only processes of the same user of the kernel's get anything, whatever their namespaces call him, and only in the
-// same network namespace, to which such names belong. What is got is looked at as what was opened (shared_memory.hpp).
+// Only processes of the same user of the kernel get a descriptor, whatever number their namespaces give that user, and
+// only in the same network namespace, to which such names belong. A descriptor that was handed over passes the same
+// checks as one that was opened (shared_memory.hpp).
 // Threads: any. *Held by* tests/unit/machine/hand_over_test.cpp, tests/fault/containers.sh.
 #pragma once
 
@@ -20,22 +21,22 @@
 
 namespace lfc::hand_over {
 
-// Of memory: the first word is that of the process, under which it is asked; the second is random.
+// The name of memory: the first word is that of the process that serves it; the second is random.
 using Cookie = std::array<std::uint64_t, 2>;
-// A new one of this process; zeros: the kernel has no random numbers, errno.
+// Returns a new cookie of this process; zeros: the kernel has no random numbers, see errno.
 Cookie new_cookie() noexcept;
 
 void offer(const Cookie& cookie, const std::shared_ptr<const FileDescriptor>& file);
-// False: it cannot be; errno says why. Again and again is as once.
+// Starts to serve. False: impossible, see errno. Further calls have no effect.
 bool serve() noexcept;
 
 struct Handed {
   FileDescriptor memory{};   // not open: refused
   FileDescriptor process{};  // pidfd of the owner; perhaps not open
-  std::uint32_t pid = 0;     // of the owner, as this process counts; 0: in another pid namespace
+  std::uint32_t pid = 0;  // of the owner, as this process numbers it; 0: in another pid namespace
 };
-// Waits some seconds at most: where this process serves, for who is about to; for an answer. An empty `why_not`: nobody
-// serves there, nor need he.
+// Requests the memory. Waits some seconds at most: for the owner to serve, if this process serves too, and for its
+// reply. Empty `why_not`: the owner does not serve and need not.
 Handed ask(const Cookie& cookie, std::string& why_not);
 
 }  // namespace lfc::hand_over

@@ -15,13 +15,13 @@
 namespace lfc {
 namespace {
 
-// The number of this process's namespace of that kind; 0: /proc cannot be read.
+// The number of this process's namespace of this kind; 0: /proc cannot be read.
 std::uint64_t own_namespace(const char* path) noexcept {
   struct stat info {};
   return ::stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-// Whether /proc shows this process under the number that it has among its local peers.
+// Whether /proc shows this process under the number that its local peers use.
 bool proc_counts_alike() {
   char self[16] = {};
   return ::readlink("/proc/self", self, sizeof self - 1) > 0 && self == std::to_string(::getpid());
@@ -60,7 +60,7 @@ bool may_open(const ProcessSpace& own, const ProcessSpace& other) noexcept {
 }
 
 bool is_local_peer(const ProcessSpace& own, const ProcessSpace& other, std::string& why_not) {
-  // Only in one and the same does a number tell who the user is.
+  // Numbers of users can be compared only within one user namespace.
   const bool same_users = other.user_namespace == own.user_namespace;
   if (own.boot == 0 || other.boot != own.boot) {
     why_not = "on another node";

@@ -1,4 +1,4 @@
-// Mapping: part of a file in this process's memory, undone with its owner.
+// Mapping: a part of a file in this process's memory, unmapped with its owner.
 //
 //   Mapping part(fd, offset, size);
 //   if (part.is_open()) use(part.data());
@@ -12,7 +12,7 @@ namespace lfc {
 class Mapping {
  public:
   Mapping() = default;
-  // Shared, for reading and writing; not open when the kernel refuses (errno says why). `offset`: of a page.
+  // Shared, for reading and writing; not open if the kernel refuses (see errno). `offset`: a multiple of the page size.
   Mapping(int fd, std::size_t offset, std::size_t size) noexcept;
   Mapping(Mapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}

@@ -13,7 +13,7 @@ bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// Where every process computes, as far as one of them can know: those that a launcher binds to a
+// The core of every process, as far as one process can know it: processes that a launcher binds to a
 // core each are on the cores in the order of their numbers.
 std::optional<std::size_t> own_core(const Machine& machine, const Cores& cores) {
   std::optional<std::size_t> found;
@@ -27,7 +27,7 @@ std::optional<std::size_t> own_core(const Machine& machine, const Cores& cores) 
   return found;
 }
 
-// The cores from number `first` on, one for each of as many processes; the same L3 if it has one.
+// Assigns cores from number `first` on, one for each of as many processes; in the same L3 if it has one.
 std::size_t assigned(const Machine& machine, std::size_t first, std::size_t process) {
   std::vector<bool> taken(machine.cores.size(), false);
   std::size_t choice = first;
@@ -84,7 +84,7 @@ Place place_thread(const Machine& machine, const Cores& cores, unsigned local_pr
   const std::optional<std::size_t> own = own_core(machine, cores);
   const bool bound = cores.bound.size() < cores.allowed.size();
   if (bound && !own) {
-    // Several cores are its own: the last of them.
+    // The process has several cores: take the last one.
     for (std::size_t i = count; i-- > 0;) {
       const std::vector<int>& cpus = machine.cores[i].cpus;
       if (std::all_of(cpus.begin(), cpus.end(),

@@ -1,5 +1,5 @@
-// Placement: a processor for the thread of policy `fixed`, which never leaves it to others. Only
-// where one is to spare: a thread that spins on a core that somebody computes on costs more than it
+// Placement: a processor for the thread of policy `fixed`, which never yields it. Only
+// if one is spare: a thread that spins on a core on which a rank computes costs more than it
 // can gain.
 //
 //   Machine machine = read_machine(cores.allowed);              // hwloc
@@ -7,8 +7,8 @@
 //   if (place.cpus.empty()) say(place.reason);                  // "4 processes on 4 cores: none to spare"
 //
 // Preference: a second core of the process's own binding; an unused core in the same L3; another
-// unused core; an SMT sibling of its own core. No two processes of the node choose the same, which
-// they make sure of without talking: all compute the same assignment.
+// unused core; an SMT sibling of its own core. No two processes of the node choose the same one. They
+// need no communication for that, because all compute the same assignment.
 // Source: Falsafi and Wood 1996, Fixed; one processor for protocol only pays where it is to spare.
 #pragma once
 
@@ -26,7 +26,7 @@ struct Machine {
   };
   std::vector<Core> cores;  // in the machine's order
 };
-// Empty when hwloc cannot tell.
+// Returns an empty machine if hwloc cannot read it.
 Machine read_machine(const std::vector<int>& allowed);
 
 struct Place {

@@ -25,7 +25,7 @@ Process open_process(std::uint32_t pid) {
   return opened.is_open() ? std::make_shared<const FileDescriptor>(std::move(opened)) : nullptr;
 }
 
-// The one that others watch by, unless it is of an earlier process with this pid.
+// The pidfd that other watches use, unless it is that of an earlier process with this pid.
 Process shared_process(std::uint32_t pid) {
   static std::mutex mutex;
   static auto& watched =

@@ -1,8 +1,8 @@
-// ProcessWatch: tells whether another process of this node still lives.
+// ProcessWatch: whether another process of this node still runs.
 //
-// By pidfd, which knows a zombie for dead and is not fooled by a pid that is used again; by
-// kill(pid, 0) where the kernel has no pidfd, or no descriptor is left. One system call per question: for slow paths.
-// However many watch a process, they share one descriptor.
+// It uses a pidfd, which reports a zombie as ended and does not confuse a pid that is used again. If the kernel has no
+// pidfd, or no descriptor is left, it uses kill(pid, 0). Each query is one system call, so it is for slow paths.
+// All watches of a process share one descriptor.
 //
 //   ProcessWatch watch(pid);
 //   if (watch.dead()) ...
@@ -20,7 +20,7 @@ namespace lfc {
 class ProcessWatch {
  public:
   explicit ProcessWatch(std::uint32_t pid) noexcept;
-  // By a pidfd that it has handed over; not open: nothing will be known.
+  // Watches by a pidfd that the process has handed over; if that is not open, dead() is always false.
   explicit ProcessWatch(FileDescriptor process);
   bool dead() const noexcept;
 

@@ -38,7 +38,7 @@ bool resize(int fd, std::size_t size) noexcept {
   return ::ftruncate(fd, static_cast<off_t>(size)) == 0;
 }
 
-// Why what has come is not what is meant; empty: it is.
+// Returns why the received file is not the expected one; empty if it is.
 std::string find_fault(int fd, const SharedMemoryName& name) {
   struct stat facts {};
   if (fstat(fd, &facts) != 0) return with_errno("fstat");
@@ -52,11 +52,11 @@ std::string find_fault(int fd, const SharedMemoryName& name) {
   return {};
 }
 
-// Not open: errno is EINVAL if something else has been found.
+// Not open: errno is EINVAL if another file was found.
 FileDescriptor open_through_proc(const SharedMemoryName& name, std::string& why_not) {
   FileDescriptor file = open_of_process(name.pid, static_cast<int>(name.fd), kOurs, why_not);
   if (!file.is_open()) return file;
-  // The name once more, now of what is open: meanwhile the process may have become another one.
+  // Check the name again, now of the open file, because the process may have been replaced by another one.
   const bool same = target_of(static_cast<std::uint32_t>(getpid()), file.get())
                         .starts_with("/memfd:" + file_name(name.cookie));
   const std::string fault =
@@ -134,7 +134,7 @@ bool is_gone(const SharedMemoryName& name) {
   std::string why_not;
   errno = 0;
   if (open_through_proc(name, why_not).is_open()) return false;
-  // Another process has its number, or one that has closed this, which is as good as an end.
+  // Another process has its number, or it has closed the memory, which counts as its end.
   if (errno == EINVAL) return true;
   const std::string files = "/proc/" + std::to_string(name.pid) + "/fd";
   return errno == ENOENT &&
@@ -160,7 +160,7 @@ bool SharedFile::discard(std::size_t offset, std::size_t size) noexcept {
 
 std::size_t SharedFile::used() const noexcept {
   struct stat facts {};
-  constexpr std::size_t kStatBlock = 512;  // as stat(2) says, whatever the file system's block is
+  constexpr std::size_t kStatBlock = 512;  // as stat(2) defines it, for every file system
   return fstat(fd_->get(), &facts) == 0 ? static_cast<std::size_t>(facts.st_blocks) * kStatBlock
                                         : 0;
 }

@@ -1,22 +1,22 @@
-// Memory of one process that its local peers map, without a name in any file system: nothing stays behind,
-// whoever dies.
+// SharedMemory: memory of one process that its local peers map. It has no name in any file system, so nothing stays
+// behind when a process ends.
 //
 //   std::optional<SharedMemory> own = SharedMemory::create(bytes, why_not);
 //   publish(own->name());                                                    // plain bytes
-//   own->close();                                                            // once all who should have mapped it
+//   own->close();                                                            // once all members have mapped it
 //   std::optional<SharedMemory> theirs = SharedMemory::open(name, why_not);  // in another process
 //
-// SharedFile is the same, of which each side maps the parts that it needs.
+// SharedFile is such memory, of which each side maps the parts that it needs.
 //
-// It is opened as /proc/PID/fd/FD; where that is not permitted its maker hands it over, if he knows that somebody will
-// ask (machine/hand_over.hpp).
+// It is opened as /proc/PID/fd/FD. If that is not permitted, its maker hands it over, provided that it knows that a
+// peer needs that (machine/hand_over.hpp).
 //
-// What is opened is what its maker made, or nothing: it is looked at before it is opened (a FIFO or a device would
-// block or do something); it has the name with the maker's random cookie, the device and inode that the maker
-// published, and the maker's user, who is ours; and it is sealed against shrinking, so that no access inside its size
-// ever faults. Held by tests/unit/machine/shared_memory_test.cpp, one case for each of these.
+// Only the memory that its maker made can be opened. Its target is read before it is opened, because opening a FIFO or
+// a device could block or have side effects. The file must have the name with the maker's random cookie, the device and
+// inode that the maker published, and our own user as its owner. It must be sealed against shrinking, so no access
+// inside its size ever faults. Held by tests/unit/machine/shared_memory_test.cpp, one case for each of these.
 //
-// Sizes in bytes; the memory is zeroed and page-aligned. nullopt: `why_not` says why. Threads: values; the caller
+// Sizes in bytes; the memory is zeroed and page-aligned. nullopt: `why_not` has the reason. Threads: values; the caller
 // serialises.
 #pragma once
 
@@ -47,37 +47,37 @@ class SharedFile {
  public:
   SharedFile() = default;
   static std::optional<SharedFile> create(std::size_t size, std::string& why_not);
-  // From another pid namespace only where `process` is given, which becomes a pidfd of its maker: the pid in the name
-  // means nothing here.
+  // From another pid namespace this works only with `process`, which becomes a pidfd of its maker, because the pid in
+  // the name means nothing here.
   static std::optional<SharedFile> open(const SharedMemoryName& name, std::string& why_not,
                                         FileDescriptor* process = nullptr);
 
   const SharedMemoryName& name() const noexcept { return name_; }
-  // Not open when the kernel refuses, or it does not lie within the file.
+  // Not open if the kernel refuses, or if the part is not within the file.
   Mapping map(std::size_t offset, std::size_t size) const noexcept;
-  // The owner's; what is mapped stays.
+  // For the owner; mapped parts stay.
   bool grow(std::size_t size) noexcept;
-  // Gives the pages in this range back to the kernel: zeros again. False: it does not do that.
+  // Gives the pages in this range back to the kernel, so they are zeros again. False: the kernel refuses.
   bool discard(std::size_t offset, std::size_t size) noexcept;
-  // Bytes that are really there.
+  // Bytes for which the kernel has allocated pages.
   std::size_t used() const noexcept;
-  // Nobody can open it any more; mappings stay.
+  // Makes further opens impossible; mappings stay.
   void close() noexcept { fd_ = nullptr; }
 
  private:
   SharedMemoryName name_;
-  std::shared_ptr<const FileDescriptor> fd_;  // may be asked for as long as it lives
+  std::shared_ptr<const FileDescriptor> fd_;  // may be requested as long as it exists
 };
 
-// Whether it is certain that the process which made this has ended: that it cannot be opened says nothing of that. For
-// processes that count alike (machine/local_peer.hpp).
+// Returns whether the process that made this has certainly ended; a failed open alone does not prove that. For
+// processes that use the same pids (machine/local_peer.hpp).
 bool is_gone(const SharedMemoryName& name);
 
 class SharedMemory {
  public:
   static std::optional<SharedMemory> create(std::size_t size, std::string& why_not);
   static std::optional<SharedMemory> open(const SharedMemoryName& name, std::string& why_not);
-  // For those who do without, whatever the reason.
+  // For callers that can do without, whatever the reason.
   static std::optional<SharedMemory> create(std::size_t size) { return create(size, nobody()); }
   static std::optional<SharedMemory> open(const SharedMemoryName& name) {
     return open(name, nobody());
