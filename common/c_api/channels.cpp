@@ -8,7 +8,7 @@
 #include "engine/process_ni.hpp"
 #include "services/channels/receiver.hpp"
 
-// Only a name: what it points to is an lfc::channels::Receive.
+// Only a name: the pointer is one to an lfc::channels::Receive.
 struct lfc_channel_receive;
 
 namespace {

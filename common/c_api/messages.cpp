@@ -25,9 +25,9 @@ struct lfc_adapter {
   std::shared_ptr<lfc::Ni> ni;  // the process's
   std::vector<std::byte> address;
   std::unique_ptr<lfc::Push> push;
-  std::atomic<std::size_t> outstanding{0};  // operations whose `done` is still to be called
+  std::atomic<std::size_t> outstanding{0};  // operations whose `done` was not called yet
   enum class Distance : std::uint8_t { unknown, near, far };
-  std::vector<Distance> distances;  // by PeerId; kept from the first time that somebody asks
+  std::vector<Distance> distances;  // by PeerId; each is set by the first query
 };
 
 namespace {
@@ -35,7 +35,7 @@ namespace {
 using lfc::PeerId;
 using lfc::Result;
 
-// How long the end of a connection waits for what was already posted.
+// How long the end of a connection waits for messages that were posted before.
 constexpr std::chrono::seconds kPatience{5};
 
 struct HeldMessage : lfc::Message {
@@ -64,14 +64,14 @@ void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size
   static_cast<lfc_adapter*>(context)->host.receive(endpoint, peer, tag, bytes, size);
 }
 
-// The NI has one host, and tells it also before it exists.
+// The NI has one host, which it also notifies before the adapter exists.
 void (*host_notice)(const char* line) = nullptr;
 void (*host_detour)(const char* link, const char* why) = nullptr;
 std::uint32_t host_job = 0;
 void remark(std::string_view line) {
   const std::string text(line);
   if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
-  // The host's own way of saying something is not for other threads.
+  // Other threads must not call the host's own notice function.
   std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
 }
 
@@ -84,7 +84,7 @@ void detour(std::string_view link, std::string_view why) {
     host_detour(std::string(link).c_str(), std::string(why).c_str());
 }
 
-// Of the reasons of all links that of shared memory.
+// Extracts the reason of the link `shm` from the reasons of all links.
 std::string why_not_shared(const std::string& reasons) {
   constexpr std::string_view kLink = "shm: ";
   const std::size_t at = reasons.find(kLink);
@@ -125,7 +125,7 @@ const lfc::RegionHandle* handle_of(const lfc_region* region) noexcept {
   return reinterpret_cast<const lfc::RegionHandle*>(region);
 }
 
-// A handle as it came out of a message: unaligned.
+// A handle from a received message, which is unaligned.
 lfc::RegionHandle received_handle(const void* bytes) noexcept {
   lfc::RegionHandle handle;
   std::memcpy(&handle, bytes, sizeof handle);
@@ -146,7 +146,7 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   return to;
 }
 
-// Drives the NI until `finished()` or the end of our patience.
+// Drives the NI until `finished()` is true, for kPatience at most.
 template <class Finished>
 void progress_until(lfc::Ni& ni, Finished finished) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -1,4 +1,4 @@
-// The rows of the tables of parameters, and what is done with them.
+// The rows of the tables of parameters, and the functions on them.
 #include "lfc/parameters.h"
 
 #include <array>
@@ -49,7 +49,7 @@ constexpr Accepted powers_of_two(std::uint64_t smallest, std::uint64_t largest) 
 }
 constexpr Accepted one_of(std::span<const lfc_text> words) { return {.words = words}; }
 
-// A text that lives as long as the library.
+// Returns a text that exists as long as the library.
 const char* lasting(std::string text) {
   static std::forward_list<std::string> texts;
   return texts.emplace_front(std::move(text)).c_str();
@@ -108,14 +108,14 @@ std::uint64_t number_of(const lfc_parameter& row, const void* values) noexcept {
   return 0;
 }
 
-// A word like record:FILE stands for all texts that begin like that up to its colon, and go on.
+// A word like record:FILE stands for all longer texts that begin with the part up to its colon.
 bool fits(std::string_view word, std::string_view text) noexcept {
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos) return text == word;
   return text.size() > colon + 1 && text.starts_with(word.substr(0, colon + 1));
 }
 
-// The place of the text among the words; their number: it is none of them.
+// The index of the text among the words, or their number if it is none of them.
 std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
   const std::string_view sought = text == nullptr ? "" : text;
   std::size_t place = 0;
@@ -123,7 +123,7 @@ std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
   return place;
 }
 
-// In words; empty: everything.
+// The accepted values in words; empty: all are accepted.
 std::string accepted_of(const lfc_parameter& row) {
   if (row.type == LFC_FLAG) return "0 or 1";
   if (row.type == LFC_TEXT) return list_choices({row.words, row.word_count});
@@ -132,7 +132,7 @@ std::string accepted_of(const lfc_parameter& row) {
          (row.largest == UINT64_MAX ? " or more" : " to " + std::to_string(row.largest));
 }
 
-// What is wrong with the value; empty: nothing.
+// The fault of the value; empty: there is none.
 std::string fault_of(const lfc_parameter& row, const void* values) {
   std::string value;
   if (row.type == LFC_TEXT) {

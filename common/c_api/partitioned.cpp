@@ -7,7 +7,7 @@
 #include "engine/process_ni.hpp"
 #include "services/partitioned/partitioned.hpp"
 
-// Only a name: what it points to is an lfc::partitioned::Request.
+// Only a name: the pointer is one to an lfc::partitioned::Request.
 struct lfc_part_request;
 
 namespace {

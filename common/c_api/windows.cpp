@@ -12,7 +12,7 @@
 #include "engine/process_ni.hpp"
 #include "services/windows/window_service.hpp"
 
-// Only a name: what it points to is an lfc::Window.
+// Only a name: the pointer is one to an lfc::Window.
 struct lfc_rma_window;
 struct lfc_rma_segment {
   lfc::SharedMemory memory;
@@ -56,7 +56,7 @@ bool possible(lfc_op op, lfc_element element) noexcept {
 
 Window& of(lfc_rma_window* window) noexcept { return *reinterpret_cast<Window*>(window); }
 
-// An operation or an epoch of a window; it throws only when memory is short.
+// Calls an operation or an epoch of a window, which throws only if memory is short.
 template <class Call>
 lfc_rma_status guarded(lfc_rma_window* window, Call call) noexcept try {
   return to_c(call(of(window)));

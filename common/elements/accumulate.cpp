@@ -38,7 +38,7 @@ constexpr auto kTypes = [] {
   return facts;
 }();
 
-// What the CPU changes at once: an unsigned word of the element's size.
+// The unsigned word of an element's size, which the CPU can change at once.
 template <std::size_t size>
 struct Word;
 template <>
@@ -107,7 +107,7 @@ void change(Accumulate op, std::byte* target, const std::byte* operand, std::byt
   }
 }
 
-// Each element for itself: by a CPU atomic, or under the lock, which is null when the caller holds it.
+// Changes each element separately: by a CPU atomic, or under the lock, which is null if the caller holds it.
 template <class T>
 void one_by_one(Accumulate op, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementLock* lock) {
@@ -144,24 +144,24 @@ void one_by_one(Accumulate op, Cursor& target, std::byte* memory, const std::byt
   }
 }
 
-// Many elements at a time, which nobody else changes meanwhile.
+// Together: changes many elements at a time, which no other thread changes meanwhile.
 struct Together {
   explicit Together(Accumulation what)
       : size(size_of(what.element)),
         combine(what.operation == Accumulate::no_op ? nullptr : combiner(what)),
         what_(what) {}
 
-  // Elements that follow each other.
+  // Changes contiguous elements.
   void change(std::byte* target, const std::byte* operand, std::byte* old,
               std::uint64_t bytes) const {
     if (old != nullptr) std::memcpy(old, target, bytes);
     if (combine != nullptr) combine(target, operand, target, bytes / size);
   }
-  // What lies in small pieces is packed, changed, and put back.
+  // Packs elements in small pieces, changes them, and puts them back.
   void change(Cursor& target, std::byte* memory, const std::byte* operand, std::byte* old,
               std::uint64_t bytes) const;
 
-  // Pairs with gaps, which is where no old values are wanted. The bytes that have been dealt with.
+  // Changes pairs with gaps; only calls without old values use it. Returns the bytes that it has handled.
   std::uint64_t change_pairs(Cursor& target, std::byte* memory, const std::byte* operand,
                              std::uint64_t bytes) const {
     SpacedPairs pairs;
@@ -261,7 +261,7 @@ std::size_t size_of(Element element) noexcept {
 
 const std::uint32_t ElementLock::kSelf = static_cast<std::uint32_t>(getpid());
 
-// A holder that died inside leaves the lock behind; whoever finds that out takes it over.
+// A holder that ended inside leaves the lock behind; the process that detects that takes it over.
 void ElementLock::wait() noexcept {
   for (unsigned spins = 0; !try_lock(kSelf); ++spins) {
     if (spins < 64) continue;
@@ -275,7 +275,8 @@ void ElementLock::wait() noexcept {
 
 namespace {
 
-// Whether nobody changes such elements meanwhile while the lock is held: what is no word is never changed without it.
+// Whether no other thread changes such elements while the lock is held: elements that are no words need the lock
+// always.
 bool is_alone(Element element, const ElementGuard& guard) noexcept {
   if (guard.hold != Hold::shared) return guard.hold == Hold::alone;
   return with_type(element, [](auto value) { return !fits_word<decltype(value)>; });
@@ -351,7 +352,7 @@ bool accumulate_pairs(Accumulation what, std::byte* target, const std::byte* ope
 
 namespace {
 
-// One element by a CPU atomic. False: it is none that the CPU changes at once.
+// Changes one element by a CPU atomic. False: the CPU cannot change it at once.
 inline bool change_single(Accumulation what, std::byte* target, const std::byte* operand,
                           std::byte* old) noexcept {
   return with_type(what.element, [&](auto value) {
@@ -398,7 +399,7 @@ inline bool change_single(Accumulation what, std::byte* target, const std::byte*
   return false;
 }
 
-// False: not a word that the CPU changes at once.
+// False: not a word that the CPU can change at once.
 inline bool swap_single(std::byte* target, const std::byte* compare, const std::byte* value,
                         std::byte* old, std::size_t size) noexcept {
   if (!is_aligned(target, size)) return false;

@@ -1,10 +1,10 @@
-// Accumulate: MPI's predefined operations on its predefined types, applied to memory that others
+// Accumulate: MPI's predefined operations on its predefined types, applied to memory that other processes
 // may be changing at the same time.
 //
-// Each location is changed by one mechanism, whoever comes here: a local peer, the target itself, its NI.
-// Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are changed under the
-// window's lock for them, always. Aligned words of 1, 2, 4 or 8 bytes are changed as the caller's Hold says: by CPU
-// atomics, with or without the lock, as long as anybody may come without it; else by plain vector loops under it.
+// Each location is changed by one mechanism, the same for a local peer, the target itself and its NI.
+// Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are always changed under
+// the window's lock for them. Aligned words of 1, 2, 4 or 8 bytes are changed according to the caller's Hold: by CPU
+// atomics, with or without the lock, as long as any process may come without it; else by plain vector loops under it.
 //
 //   if (!is_valid(Accumulate::sum, Element::f64)) return;
 //   Cursor target(runs, 0, 1, 0);
@@ -81,11 +81,11 @@ inline bool is_valid(Accumulate operation, Element element) noexcept {
           1) != 0;
 }
 
-// Taken for elements that the CPU cannot change at once. Held for a few hundred nanoseconds, by any
-// process that maps it.
+// The lock for elements that the CPU cannot change at once. Any process that maps it may hold it, for a few hundred
+// nanoseconds.
 class ElementLock {
  public:
-  // False: someone else holds it.
+  // False: another process holds it.
   bool try_lock(std::uint32_t owner) noexcept {
     std::uint32_t nobody = 0;
     return holder_.compare_exchange_strong(nobody, owner, std::memory_order_acquire);
@@ -103,11 +103,11 @@ class ElementLock {
   std::atomic<std::uint32_t> holder_{0};  // process id
 };
 
-// How a call keeps its elements apart from what others do to them. Who may choose what: elements/single_elements.hpp.
+// How a call excludes other changes of its elements. elements/single_elements.hpp decides which of them is permitted.
 enum class Hold : std::uint8_t {
   none,    // CPU atomics without the lock
-  shared,  // CPU atomics under the lock: others may do without it
-  alone,   // plain loads and stores under the lock: nobody does without it
+  shared,  // CPU atomics under the lock: others may come without it
+  alone,   // plain loads and stores under the lock: no other comes without it
 };
 
 struct ElementGuard {
@@ -124,33 +124,33 @@ struct Accumulation {
 };
 
 // Combines `bytes` packed bytes at `operand` into the memory that `target` walks over, and stores
-// what was there before, packed, at `old` unless that is null. `operand` may be null for no_op.
+// the old values, packed, at `old` unless that is null. `operand` may be null for no_op.
 // `bytes` is a multiple of the element's size. The combination is valid. The lock is held for kHeldBytes at a time.
 void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementGuard guard);
 
-// The same for `count` elements that follow each other; faster for one. True: the change was a fence as well. False:
+// The same for `count` contiguous elements; faster for one. True: the change was a fence as well. False:
 // later loads of the caller may overtake its stores.
 bool accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard);
 
-// The same for operands that lie where `operands` walks over them, if both sides are pairs at equal distances. False:
-// they are not, or the hold does not do for it, and nothing was done; neither walk has moved.
+// The same for operands that `operands` walks over, if both sides are pairs at equal distances. False: they are not, or
+// the hold does not suffice; nothing was done, and neither walk has moved.
 bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
                       const std::byte* origin, std::uint64_t bytes, ElementGuard guard);
 
-// How pairs lie one after the other in C, which is how MPI's predefined types of them lie: nearly always with gaps.
+// The layout of pairs in C, which MPI's predefined types of pairs have: nearly always with gaps.
 struct PairLayout {
   std::size_t distance = 0;  // 0: no pair
   std::size_t used = 0;      // without the gap behind the last one
 };
 PairLayout layout_of(Element element) noexcept;
-// Combines pairs that lie so on both sides. False: no such operation, and nothing was done.
+// Combines pairs in this layout on both sides. False: no such operation, and nothing was done.
 bool accumulate_pairs(Accumulation what, std::byte* target, const std::byte* operands,
                       std::uint64_t count, ElementLock& lock);
 
-// Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` when
-// they are equal; stores what was there at `old`. `size` is at most 16. The result is that of the accumulate above.
+// Compares the element at `target` with `compare`, byte by byte, and replaces it by `value` if
+// they are equal; stores the old value at `old`. `size` is at most 16. The result is that of the accumulate above.
 bool compare_and_swap(std::byte* target, const std::byte* compare, const std::byte* value,
                       std::byte* old, std::size_t size, ElementGuard guard);
 

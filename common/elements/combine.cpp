@@ -18,14 +18,14 @@ template <class T, Accumulate operation>
   } else if constexpr (operation == Accumulate::sum && is_complex<T>) {
     combine_all<typename T::value_type, operation>(a, b, out, 2 * count);
   } else if constexpr (operation != Accumulate::no_op && allows<T>(operation)) {
-    // The same place or none of the other's: no element is read after another has been stored there.
+    // Either the same place or disjoint: no element is read after another has been stored there.
 #pragma GCC ivdep
     for (std::size_t i = 0; i < count * size; i += size)
       Packed<T>::store(out + i, combine(operation, Packed<T>::load(a + i), Packed<T>::load(b + i)));
   }
 }
 
-// The compiler makes the same loop several times, each for what a processor may have.
+// The compiler makes several versions of the loop, one for each set of instructions.
 template <class T, Accumulate operation>
 void basic(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) {
   combine_all<T, operation>(a, b, out, count);
@@ -63,7 +63,7 @@ constexpr auto kLoops = [] {
   return all;
 }();
 
-// What stays is not stored again: it costs more than looking.
+// A value that stays is not stored again: a store costs more than the comparison.
 template <class V, class I, Accumulate operation>
 [[gnu::always_inline]] inline void change_pair(std::byte* target, std::int64_t index,
                                                const Pair<V, I>& operand) {
@@ -87,7 +87,7 @@ template <class T, Accumulate operation>
         target, there.index, Packed<T>::load(operands, here.index));
 }
 
-// Whether any of so many operands, in C's layout, replaces what is there: looked at together, without a branch for
+// Whether any of `count` operands, in C's layout, replaces its target. They are compared together, without a branch for
 // each.
 template <class T, Accumulate operation, std::size_t count>
 [[gnu::always_inline]] inline bool any_replaces(const std::byte* target,
@@ -104,8 +104,8 @@ template <class T, Accumulate operation, std::size_t count>
   return any != 0;
 }
 
-// In C's layout on both sides, which is nearly always so: the distances are constants, and blocks in which nothing
-// changes are passed over. Where something has, the next blocks are taken pair by pair.
+// For C's layout on both sides, the usual case. The distances are constants, and blocks in which nothing
+// changes are skipped. After a change, the next blocks are handled pair by pair.
 template <class T, Accumulate operation>
 [[gnu::always_inline]] inline void change_usual(std::byte* target, const std::byte* operands,
                                                 std::size_t count) {

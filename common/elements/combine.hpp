@@ -1,11 +1,11 @@
-// Combiner: the loop that combines elements with elements, for memory that nobody else changes meanwhile.
+// Combiner: a loop that combines elements with elements, in memory that no other thread changes meanwhile.
 //
 //   const Combiner add = combiner({Accumulate::sum, Element::f64});
 //   add(target, operands, target, 512);      // target[i] += operands[i]
 //
-// All are packed and need not be aligned; the result may be where one of the two is, else they do not overlap. There is
-// one for each operation that is valid for the type, but for no_op, which has nothing to do. The loops are made for the
-// instructions of the processor that they run on.
+// All are packed and need not be aligned. The result may be in the place of one of the two; otherwise they do not
+// overlap. There is one for each operation that is valid for the type, except no_op, which does nothing. The loops use
+// the instructions of the processor on which they run.
 // Threads: any.
 #pragma once
 
@@ -19,13 +19,13 @@ using Combiner = void (*)(const std::byte* a, const std::byte* b, std::byte* out
                           std::size_t count);
 
 Combiner combiner(Accumulation what) noexcept;
-// Null: other than an operation that MPI allows on plain numbers of up to eight bytes, whatever `what` may hold.
+// Null: not an operation that MPI allows on plain numbers of up to eight bytes. `what` may have any value.
 Combiner number_combiner(Accumulation what) noexcept;
 
-// The same for pairs with gaps between them or in them, on either side; the gaps are not touched.
+// A combiner for pairs with gaps between them or in them, on either side; the gaps are not touched.
 using PairCombiner = void (*)(std::byte* target, Spacing there, const std::byte* operands,
                               Spacing here, std::size_t count);
-// Null: no pairs, or nothing to do.
+// Null: the elements are no pairs, or there is nothing to do.
 PairCombiner pair_combiner(Accumulation what) noexcept;
 
 }  // namespace lfc

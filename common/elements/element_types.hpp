@@ -1,4 +1,4 @@
-// Element types: what the bytes of an element of accumulates are in C++, and what each operation makes of two of them.
+// Element types: the C++ types of the elements of accumulates, and the result of each operation on two of them.
 //
 //   with_type(Element::f64, [&](auto value) { using T = decltype(value); ... });
 //   Packed<T>::store(target, combine(Accumulate::sum, Packed<T>::load(target), Packed<T>::load(operand)));
@@ -76,8 +76,8 @@ struct Packed {
     std::memcpy(to, &value, sizeof value);
   }
 };
-// Not by copies of bytes: of a long double ten mean something, and a copy of sixteen would wait for the store of the
-// ten; and what the compiler takes for integers it does not compare by the instructions for numbers.
+// Not by copies of bytes. Of a long double only ten bytes have a meaning, and a copy of sixteen would wait for the
+// store of the ten. The compiler does not use instructions for numbers to compare values that it takes for integers.
 template <class T>
 requires std::is_floating_point_v<T>
 struct Packed<T> {
@@ -135,7 +135,7 @@ constexpr bool allows(Accumulate op) noexcept {
   return true;
 }
 
-// Signed sums overflow as the hardware does, not as the language does.
+// Signed sums overflow as in hardware; in C++ that would be undefined.
 template <class T>
 T wrapping(Accumulate op, T a, T b) noexcept {
   using Unsigned =

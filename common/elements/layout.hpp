@@ -1,4 +1,4 @@
-// Layout: where the bytes of a datatype lie, as runs that repeat; and walks over it.
+// Layout: the places of a datatype's bytes in memory, as runs that repeat; and walks over them.
 //
 // One element of a datatype is a list of runs {offset, length, stride, repeat}, in the order in
 // which its bytes are packed; `count` elements follow each other at distance `extent`. A vector of a
@@ -36,10 +36,11 @@ struct Piece {
   std::uint64_t length = 0;
 };
 
-// Appends a piece to runs, as part of the last run where it continues it.
+// Appends a piece to runs, as a part of the last run if it continues that.
 void append_piece(std::vector<Run>& runs, Piece piece);
 
-// The bytes [low, high) around everything; both 0 for nothing. False: beyond what 64 bits hold.
+// The bytes [low, high) that contain all pieces; both 0 for none. bounds_of() returns false if 64 bits cannot hold
+// them.
 struct Bounds {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -52,7 +53,7 @@ class Layout {
   // One contiguous piece of `size` bytes.
   explicit Layout(std::uint64_t size) { add(0, size), set_extent(static_cast<std::int64_t>(size)); }
 
-  // The next packed bytes of an element.
+  // Appends the next packed bytes of an element.
   void add(std::int64_t offset, std::uint64_t length);
   void set_extent(std::int64_t extent) noexcept { extent_ = extent; }
 
@@ -60,7 +61,7 @@ class Layout {
   std::int64_t extent() const noexcept { return extent_; }
   // Packed bytes of one element.
   std::uint64_t size() const noexcept { return size_; }
-  // Of `count` elements.
+  // The bounds of `count` elements.
   bool bounds(std::uint64_t count, Bounds& out) const noexcept;
 
  private:
@@ -69,7 +70,7 @@ class Layout {
   std::uint64_t size_ = 0;
 };
 
-// Pairs at equal distances: where the first value lies, how far it is from pair to pair, and from a value to its index.
+// Pairs at equal distances: the first value's place, the distance from pair to pair, and from a value to its index.
 struct Spacing {
   std::int64_t stride = 0;
   std::int64_t index = 0;
@@ -81,7 +82,7 @@ struct SpacedPairs {
   std::uint64_t count = 0;
 };
 
-// A walk over `count` elements in the order of their packed bytes. The runs outlive it, and none of
+// A walk over `count` elements in the order of their packed bytes. The runs must outlive it, and none of
 // them is empty.
 class Cursor {
  public:
@@ -94,13 +95,13 @@ class Cursor {
 
   // The next piece, at most `limit` bytes of it. False: `limit` is 0, or nothing is left.
   bool next(std::uint64_t limit, Piece& out) noexcept;
-  // The next pairs of a value and an index of so many bytes, at most `most` of them, if they lie at equal distances,
+  // The next pairs of a value and an index of these sizes, at most `most` of them, if they lie at equal distances,
   // with or without gaps. False: they do not, and the walk has not moved.
   bool next_pairs(std::uint64_t value, std::uint64_t index, std::uint64_t most,
                   SpacedPairs& out) noexcept;
-  // On to that place in the packed bytes of the whole walk, not beyond their end: in the time of the runs.
+  // Moves to this place in the packed bytes of the whole walk, at most to their end. Takes time for each run.
   void seek(std::uint64_t place) noexcept;
-  // The memory that offsets refer to lies elsewhere now.
+  // Sets another address of the memory to which offsets refer.
   void set_base(std::int64_t base) noexcept { base_ = base; }
   bool done() const noexcept { return element_ == count_; }
 

@@ -12,8 +12,8 @@
 //   template <>
 //   const look::Schema Insight<Flow>::kSchema = look::schema("flow", kFields);
 //
-// The classes are not of standard layout, so offsetof() is what GCC and Clang make of it, which is right for all that
-// has no virtual bases: a file that uses it says so with LFC_LOOK_OFFSETS.
+// The classes are not of standard layout. GCC and Clang nevertheless compute offsetof() correctly for classes without
+// virtual bases; a file that uses it contains LFC_LOOK_OFFSETS.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr Field number(const char* name, std::initializer_list<std::size_t> path
 constexpr Field text(const char* name, std::size_t size, std::initializer_list<std::size_t> path) {
   return field(name, Kind::text, size, path);
 }
-// Of a vector, which the standard libraries begin with the addresses of its first element and of its end.
+// The elements of a vector, which in the standard libraries begins with the addresses of its first element and its end.
 template <class T>
 constexpr Field list(const char* name, std::initializer_list<std::size_t> path) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));

@@ -10,11 +10,11 @@ namespace lfc::look {
 namespace {
 
 std::mutex mutex;
-// In the library's writable data from the beginning, never in memory that is zero at start: there a reader looks for
-// it.
+// In the library's writable data from the beginning, never in memory that is zero at start, because readers search
+// the former.
 constinit Root the_root{{}, kVersion, 0, nullptr};
 
-// The bytes stand here only once they are true, and in no other writable memory.
+// The magic bytes are written when the root is valid, and are in no other writable memory.
 void begin() noexcept {
   the_root.process = static_cast<std::uint32_t>(getpid());
   std::memcpy(the_root.magic, kMagic, kMagicBytes);

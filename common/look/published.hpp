@@ -1,5 +1,5 @@
-// Published: objects that are shown (records.hpp) from construction to destruction. A base or a member of
-// what is shown: before and after that lives, its memory is there.
+// Published: a record that shows objects to lfc-look (records.hpp) from its construction to its destruction. It is a
+// base or a member of the shown object, so the object's memory exists longer.
 //
 //   class Window {
 //     ...
@@ -22,7 +22,7 @@ class Published {
   // One object, its own owner.
   Published(const Schema& kind, const void* object) noexcept
       : Published(kind, object, 1, 0, object) {}
-  // `belongs_to`: an address that says which of them belong together.
+  // `belongs_to`: an address that objects which belong together have in common.
   Published(const Schema& kind, const void* first, std::size_t number, std::size_t bytes_apart,
             const void* belongs_to) noexcept;
   ~Published();
@@ -33,11 +33,11 @@ class Published {
   static Published* of(const Shown* shown) noexcept;
 
   static Published* last_;
-  Shown shown_;  // first: a pointer to it is one to the whole
+  Shown shown_;  // first: a pointer to it is one to the whole object
   Published* before_ = nullptr;
 };
 
-// Where a reader begins.
+// The record at which a reader begins.
 const Root& root() noexcept;
 
 }  // namespace lfc::look

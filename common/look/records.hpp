@@ -1,15 +1,15 @@
-// Records: what a process shows of itself to those who look from outside (`lfc-look`), without doing anything for it:
-// plain records that say where in its memory which number lies, what it is called, and how many bytes it has. Whoever
-// may read the memory (process_vm_readv) finds `Root` by its magic bytes in the library's writable data, and follows.
+// Records: a description of a process's state for `lfc-look`, which reads it from outside. Plain records contain the
+// address, name and size of each number. A reader that may read the memory (process_vm_readv) finds `Root` by its magic
+// bytes in the library's writable data, and follows the pointers.
 //
-//   Root -> Shown -> Shown -> ...                     // what there is, in the order in which it came to be
-//             |---- Schema -> Field, Field, ...       // its kind, and what of it is shown
+//   Root -> Shown -> Shown -> ...                     // the objects, in the order of their construction
+//             |---- Schema -> Field, Field, ...       // their kind, and the fields that are shown
 //             `---- rows: `count` objects, `stride` bytes apart
 //
-// All of it is written on slow paths only; the numbers themselves are those that the engine counts and waits by, where
-// they are, so showing them costs nothing (CONTRIBUTING.md, rules of the short path). A reader has to check all that he
-// follows: the process may be running, and may have been built from other sources.
-// Version: changes when a record here does; fields may come and go without.
+// Records are written on slow paths only. The numbers are those by which the engine counts and waits, in their own
+// places, so showing them costs nothing (CONTRIBUTING.md, rules of the short path). A reader must check everything that
+// it follows, because the process may be running, and may be of another build.
+// Version: changes with a record here; fields may be added and removed without it.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,11 @@ inline constexpr char kMagic[kMagicBytes + 1] = "\x7fLFC lets look\x01\n";
 enum class Kind : std::uint8_t {
   number,  // unsigned, of `size` bytes
   text,    // up to `size` bytes, ends at the first zero
-  list,  // numbers of `size` bytes, from the address that is there up to the one behind it: a vector
+  list,  // numbers of `size` bytes, from the address that is stored up to the one behind it: a vector
 };
 
-// Where a value lies: `hops` times the address that is found at object + path[i]; then, from there, path[hops]. An
-// address that is null: there is no value.
+// The place of a value: follows `hops` times the address at object + path[i]; from there the value is at path[hops].
+// If an address is null, there is no value.
 struct Field {
   static constexpr std::size_t kMostHops = 2;
 
@@ -52,7 +52,8 @@ struct Shown {
   const Shown* next;
   const Schema* schema;
   const void* rows;
-  std::uint64_t owner;  // what rows of several kinds have in common: a window, for one
+  std::uint64_t
+      owner;  // common to rows of several kinds that belong together, such as those of a window
   std::uint32_t count;
   std::uint32_t stride;
 };
@@ -60,13 +61,14 @@ struct Shown {
 struct Root {
   char magic[kMagicBytes];
   std::uint32_t version;
-  std::uint32_t process;  // a child that a fork has left the memory to is another
+  std::uint32_t process;  // differs in a child of fork(), which has a copy of this memory
   const Shown* first;
 };
 
 }  // namespace look
 
-// What is shown of a T. Befriended by the classes whose members that are, and defined beside them (fields.hpp).
+// The fields of a T that are shown. The classes with these members are its friends, and it is defined beside them
+// (fields.hpp).
 template <class T>
 struct Insight {
   static const look::Field kFields[];

@@ -1,4 +1,4 @@
-// Counters that are always on: one relaxed add each, readable at any time, also while a job hangs.
+// Counters: numbers that are always counted, by one relaxed add each. They can be read at any time, also during a hang.
 //
 //   counters.add(Counter::frames_sent);
 //   print(counter_info()[0].name, counters.get(Counter{0}));   // by index, in the order of the enum
@@ -61,7 +61,7 @@ enum class Counter : std::uint8_t {
   rail7_bytes,
   count_,
 };
-// The counter of one rail of several.
+// The counter of one of several rails.
 constexpr Counter rail_bytes(std::size_t rail) noexcept {
   return static_cast<Counter>(static_cast<std::size_t>(Counter::rail0_bytes) + rail);
 }

@@ -17,7 +17,7 @@ bool register_threads() noexcept {
 
 }  // namespace
 
-// A command that the kernel has cannot fail later, but for want of memory.
+// If the kernel has the commands, a call can fail later only for want of memory.
 bool AsymmetricFence::is_known() noexcept {
   constexpr long kCommands =
       MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED | MEMBARRIER_CMD_PRIVATE_EXPEDITED;

@@ -1,5 +1,5 @@
-// Whether each CPU atomic that reads and writes is a full fence, as those of x86 are: no later load of the same thread
-// overtakes it, or the stores before it.
+// kAtomicsAreFences: whether each CPU atomic that reads and writes is a full fence, as those of x86 are. Then no later
+// load of the same thread overtakes it, or the stores before it.
 //
 //   if constexpr (!kAtomicsAreFences) full_fence();
 #pragma once

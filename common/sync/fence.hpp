@@ -1,4 +1,4 @@
-// A memory fence that the thread sanitizer lets pass: it does not know fences, and an exchange is one.
+// full_fence: a memory fence that the thread sanitizer accepts: it ignores fences, so there it is an exchange.
 //
 //   mine.store(1, relaxed); full_fence(); if (theirs.load(relaxed)) ...
 #pragma once

@@ -9,7 +9,7 @@
 namespace lfc {
 namespace {
 
-// The kernel's word is the atomic's own.
+// The kernel reads the word of the atomic itself.
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -17,7 +17,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 void Gate::await_open() noexcept {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  // Does not sleep when the word is no longer 1.
+  // The kernel does not put the thread to sleep if the word is no longer 1.
   (void)syscall(SYS_futex, &closed_, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -1,19 +1,19 @@
-// Gate: one thread closes and opens it; the others sleep while it is closed.
+// Gate: a word that one thread closes and opens; other threads sleep while it is closed.
 //
 //   gate.close();                                   // the owner
 //   gate.open();
 //
-//   while (gate.is_closed()) gate.await_open();     // anybody else
+//   while (gate.is_closed()) gate.await_open();     // any other thread
 //
-// Why no sleeper is forgotten: he counts himself, then the kernel looks whether the gate is still
-// closed; open() opens it, then looks whether anybody is counted. Both with full fences in between,
+// Why no sleeper is forgotten: a sleeper counts itself, then the kernel checks whether the gate is still
+// closed; open() opens the gate, then checks whether any sleeper is counted. Both have full fences in between,
 // so one of the two sees the other (tests/unit/sync/handshake_test.cpp, every interleaving).
-// All there is to know lies in the gate itself. The wait() and notify_all() of std::atomic keep a
-// table of sleepers instead, one in each library that hides its symbols: a thread of liblfc would
-// not find a sleeper who was compiled into a component.
+// The gate contains all of its state. The wait() and notify_all() of std::atomic keep a
+// table of sleepers instead, one in each library that hides its symbols. A thread of liblfc would
+// not find a sleeper that was compiled into a component.
 //
 // Cost: close() and is_closed() are a plain store and load; open() makes a system call only if
-// somebody sleeps. Threads: one owner; any number of others.
+// a thread sleeps. Threads: one owner; any number of others.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ namespace lfc {
 
 class Gate {
  public:
-  // Not ordered with what follows: the owner's fence does that.
+  // Not ordered with later accesses; the owner's fence does that.
   void close() noexcept { closed_.store(1, std::memory_order_relaxed); }
-  // What the owner has done since close() is seen by whoever finds the gate open.
+  // Pairs with the acquire in is_closed(): the owner's work since close() is visible to a thread that sees it open.
   void open() noexcept {
     closed_.store(0, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
@@ -33,7 +33,7 @@ class Gate {
   }
 
   bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire) != 0; }
-  // Returns once it has been opened; now and then before.
+  // Returns when the gate has been opened; sometimes earlier.
   void await_open() noexcept;
 
  private:

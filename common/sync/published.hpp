@@ -1,5 +1,5 @@
-// Published: a value that changes under a lock, and that its owner also reads without it. What went
-// before the change is seen by whoever sees the change.
+// Published: a value that changes under a lock, and that its owner also reads without it. Stores
+// before the change are visible to a thread that sees the change.
 //
 //   Published<State> state{State::none};
 //   state = State::held;                     // under the lock
@@ -18,7 +18,7 @@ class Published {
   Published(T value) noexcept : value_(value) {}  // NOLINT: it stands for the value
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
-  // Pairs with the acquire below.
+  // Pairs with the acquire below: the stores before this are visible to a reader of the value.
   Published& operator=(T value) noexcept {
     value_.store(value, std::memory_order_release);
     return *this;

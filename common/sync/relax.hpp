@@ -1,4 +1,4 @@
-// relax: what a thread that spins does between two looks: leaves its core to the other thread there.
+// relax: a pause between two looks of a spinning thread, for the other thread of its core.
 //
 //   while (!ready.load(std::memory_order_acquire)) relax();
 #pragma once

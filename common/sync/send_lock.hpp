@@ -1,13 +1,13 @@
-// SendLock: serialises the host's threads and the control program on the state of sending.
+// SendLock: the lock of the state of sending, for the host's threads and the control program.
 //
-// Three kinds, fixed at construction, because each is for another crowd:
+// Three kinds, fixed at construction, for different sets of threads:
 //   none    one thread: a predictable branch.
 //   biased  one host thread at a time, and the NI thread now and then. The host enters by a plain
-//           store and a plain load and may enter again while inside; the NI thread pays for both
-//           (a system call) and never waits: it gives up when the host is inside.
+//           store and a plain load and may enter again while inside. The NI thread pays for both
+//           (a system call) and never waits: it gives up if the host is inside.
 //   shared  several host threads: a short spin lock that yields. Not to be entered twice.
 // With `shared` it is never held while a callback of the host runs, so no lock order with the
-// host's own locks can close a cycle; with `biased` nobody but the NI thread could want it, which
+// host's own locks can close a cycle. With `biased` only the NI thread could want it, which
 // does not wait.
 //
 //   SendLock lock(SendLock::Kind::biased);
@@ -18,7 +18,7 @@
 // Why the two sides of `biased` exclude each other: the host stores `visits_` and loads `claim_`,
 // the NI thread stores `claim_` and loads `visits_`, with an asymmetric fence in between, so at
 // least one sees the other and goes back (tests/unit/sync/handshake_test.cpp, every interleaving).
-// `visits_` is odd while the host is inside, and two more after each visit that the thread shall see.
+// `visits_` is odd while the host is inside, and grows by two for each visit that the thread has to notice.
 #pragma once
 
 #include <sched.h>
@@ -43,11 +43,11 @@ class SendLock {
 
   // --- The host ---
 
-  // What the host has in hand while it is inside.
+  // The result of entering, which leave() needs.
   using Entry = std::uint64_t;
   static constexpr Entry kRefused = ~Entry{0};
 
-  // Refused when the NI thread, or with `shared` any other thread, holds it.
+  // Returns kRefused if the NI thread or, with `shared`, any other thread holds the lock.
   Entry try_enter() noexcept {
     if (kind_ == Kind::biased) [[likely]]
       return enter();
@@ -56,35 +56,37 @@ class SendLock {
   void leave(Entry entry) noexcept {
     if (kind_ == Kind::none) return;
     if (kind_ == Kind::biased) [[likely]] {
-      // What it was: odd still, if the host was inside before. Pairs with the acquire in try_claim().
+      // The value before: still odd if the host was inside before. Pairs with the acquire in try_claim(): the NI thread
+      // that sees the host gone sees all its stores.
       visits_.store(entry, std::memory_order_release);
     } else {
-      held_.store(false, std::memory_order_release);  // pairs with the acquire in take()
+      held_.store(false,
+                  std::memory_order_release);  // pairs with the acquire in take(): shows our stores
     }
   }
-  // Waits for it. To be left in the order opposite to that of entering.
+  // Waits for the lock. Entries are left in the opposite order.
   Entry await_entry() noexcept {
     const Entry entry = try_enter();
     return entry != kRefused ? entry : wait();
   }
-  // As leave(), and visits() has changed afterwards.
+  // leave() that also changes visits().
   void leave_visit(Entry entry) noexcept {
     if (kind_ == Kind::shared) note_visit();
     leave(entry + 2);
   }
-  // By the host, who is not inside.
+  // For the host while it is not inside.
   void note_visit() noexcept {
     visits_.store(visits_.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   }
   std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed) / 2; }
 
-  // With `biased`, after it was refused: sleeps until the NI thread has left. Spinning could
-  // keep it from its core, where it has been preempted, for a whole time slice.
+  // After a refusal with `biased`: sleeps until the NI thread has left. Spinning could
+  // keep that thread from its core, if it was preempted there, for a whole time slice.
   void await_release() noexcept {
     if (kind_ == Kind::biased) claim_.await_open();
   }
 
-  // For the short path: where nobody but the NI thread could be inside. Always refused with `shared`.
+  // For the short path, where only the NI thread could be inside. Always refused with `shared`.
   Entry try_enter_short() noexcept {
     if (kind_ == Kind::biased) return enter();
     return kind_ == Kind::none ? 0 : kRefused;
@@ -104,20 +106,21 @@ class SendLock {
 
   // --- The NI thread ---
 
-  // False when somebody is inside. Never waits.
+  // False: another thread is inside. Never waits.
   bool try_claim() noexcept {
     if (kind_ != Kind::biased) return take();
     claim_.close();
     AsymmetricFence().heavy();
-    if (visits_.load(std::memory_order_acquire) % 2 == 0) return true;  // pairs with leave()
+    if (visits_.load(std::memory_order_acquire) % 2 == 0)
+      return true;  // pairs with leave(): shows its stores
     release_claim();
     return false;
   }
   void release_claim() noexcept {
     if (kind_ != Kind::biased) return held_.store(false, std::memory_order_release);
-    claim_.open();  // pairs with is_closed() in enter()
+    claim_.open();  // pairs with is_closed() in enter(): the host sees our stores
   }
-  // True when a host thread waits for the holder: a long job should make way.
+  // True: a host thread waits for the holder, so a long job should leave.
   bool is_wanted() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -139,7 +142,7 @@ class SendLock {
     Entry entry = kRefused;
     for (int spins = 0; (entry = try_enter()) == kRefused; ++spins) {
       await_release();
-      // The holder may have been preempted: with more threads than cores spinning only delays it.
+      // The holder may have been preempted; with more threads than cores, spinning only delays it.
       if (spins >= 64) sched_yield();
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// SleepWord: how a sleeper tells those who have work for it that it must be woken, and how nothing
+// SleepWord: a word that a sleeping thread arms so that others wake it when they have work for it; no wake-up
 // is lost between the two.
 //
 //   sleeper                                waker
@@ -9,16 +9,16 @@
 //   else wait for the bell, for ever;
 //   word.withdraw();
 //
-// Why no wake-up is lost, though the waker pays no fence: a waker that has missed the armed word loaded the word
+// Why no wake-up is lost, although the waker executes no fence: a waker that missed the armed word loaded the word
 // before the armed word was visible, and stored its work before that load. That store may still be in the store
-// buffer of its core, where it stays for microseconds at most: the second look, kSettling after the armed word,
-// finds it. A core without bound for its stores would break this; none is known. The sleeper keeps its armed word
+// buffer of its core, where it stays for microseconds at most. The second look, kSettling after the armed word,
+// finds it. A core without a bound for its stores would break this; none is known. The sleeper keeps its armed word
 // between the two looks. (Morrison and Afek, Temporally bounding TSO for fence-free asymmetric synchronization, ASPLOS
 // 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
 //
-// The bell remembers that it was rung (a socket), so it may ring before the sleeper waits. Each arming has a
-// number of its own: an answer that comes late cannot take back a later arming. The waker rings before it
-// answers, so one that dies in between leaves others to ring again.
+// The bell (a socket) keeps its state, so it may ring before the sleeper waits. Each arming has a
+// number of its own, so a late answer() cannot undo a later arming. The waker rings before it
+// calls answer(), so if it ends in between, others ring again.
 //
 // Threads: one sleeper; any number of wakers, of this process or of others that map the word.
 #pragma once
@@ -31,7 +31,7 @@ namespace lfc {
 
 class SleepWord {
  public:
-  // A thousand times as long as a store stays in a store buffer.
+  // A thousand times the time that a store stays in a store buffer.
   static constexpr std::chrono::milliseconds kSettling{1};
 
   // --- The sleeper ---
@@ -44,19 +44,19 @@ class SleepWord {
   }
   void withdraw() noexcept {
     std::uint32_t now = value_.load(std::memory_order_relaxed);
-    // A failed exchange means that a waker has answered: withdrawn all the same.
+    // A failed exchange means that a waker has called answer(): withdrawn all the same.
     if ((now & 1) != 0)
       (void)value_.compare_exchange_strong(now, now + 1, std::memory_order_relaxed);
   }
 
   // --- A waker ---
 
-  // 0: not asleep, or somebody has rung already.
+  // 0: not asleep, or another waker has rung already.
   std::uint32_t asleep() const noexcept {
     const std::uint32_t now = value_.load(std::memory_order_relaxed);
     return (now & 1) != 0 ? now : 0;
   }
-  // Spares other wakers the bell.
+  // Saves other wakers the ring.
   void answer(std::uint32_t token) noexcept {
     (void)value_.compare_exchange_strong(token, token + 1, std::memory_order_relaxed);
   }

@@ -19,7 +19,7 @@ struct AddressHead {
   std::uint32_t rank;
   std::uint32_t tag;
   std::uint32_t initial_window;
-  std::array<std::uint32_t, 4> key;  // zero where it is left out
+  std::array<std::uint32_t, 4> key;  // zero if it is left out
   std::uint32_t stamp;               // of the build
 };
 constexpr std::uint32_t kMagic = 0x3343464c;  // "LFC3": magic and version in one
@@ -29,7 +29,7 @@ bool is_ours(const AddressHead& head) noexcept {
   return head.magic == kMagic && head.stamp == BuildStamp::of_all();
 }
 
-// Walks the sections; calls visit(name, bytes) for each. False when a section is malformed.
+// Walks the sections and calls visit(name, bytes) for each. False: a section is malformed.
 template <class Visit>
 bool for_each_section(std::span<const std::byte> rest, Visit visit) {
   while (!rest.empty()) {

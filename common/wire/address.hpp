@@ -1,4 +1,4 @@
-// The address by which other processes find this one: a small, checked, self-describing blob.
+// Address: the data by which other processes connect to this one: a small, checked, self-describing blob.
 //
 // It is built once at start, published by the host (Open MPI's modex) and carried in `hello`
 // frames. Each link adds one section; a link reads only its own section of a peer's address.
@@ -10,7 +10,8 @@
 //   std::optional<Address> peer = Address::parse(blob);      // nullopt: fault_of(blob)
 //   std::span<const std::byte> mine = peer->section("shm");  // empty: peer has no such link
 //
-// What is published holds the process's key; whoever has it may connect. What a hello carries, without_key(), does not.
+// The published address contains the process's key, and any process that has the key may connect. The address in a
+// hello is without_key().
 // Layout: AddressHead, then sections {u8 name length, name, u16 size, bytes}. At most kMaxAddress.
 #pragma once
 
@@ -27,7 +28,7 @@ namespace lfc {
 
 inline constexpr std::size_t kMaxAddress = 1024;
 
-// Name of a process in its job: unique among all processes that can ever be peers.
+// The name of a process in its job: unique among all processes that can ever be peers.
 struct ProcessName {
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
@@ -37,9 +38,9 @@ struct ProcessName {
 
 struct Identity {
   ProcessName name;
-  Key key;                           // random, secret; zero when it is not known
+  Key key;                           // random, secret; zero: not known
   std::uint32_t initial_window = 0;  // credits that every new peer may assume
-  // Frames to this process carry it where an endpoint is shared; tells processes of one name apart.
+  // Frames to this process carry it if an endpoint is shared. It also distinguishes processes of one name.
   std::uint32_t tag = tag_of(key);
 };
 
@@ -57,15 +58,15 @@ class AddressWriter {
 
 class Address {
  public:
-  // Checks the whole blob, and that it is of a process whose memory and frames are laid out as ours
+  // Checks the whole blob, and that the memory and frames of its process are laid out as ours
   // (base/build_stamp.hpp). The result owns a copy.
   static std::optional<Address> parse(std::span<const std::byte> blob);
-  // Of one that parse() refuses, for the user.
+  // The fault of a blob that parse() refuses, for the user.
   static const char* fault_of(std::span<const std::byte> blob) noexcept;
 
   const Identity& identity() const noexcept { return identity_; }
   bool has_key() const noexcept { return static_cast<bool>(identity_.key); }
-  // Bytes that the link of that name published; empty when it published none.
+  // The bytes that the link of this name published; empty if it published none.
   std::span<const std::byte> section(std::string_view name) const noexcept;
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
@@ -76,7 +77,7 @@ class Address {
   std::vector<std::byte> bytes_;
 };
 
-// The same address, for anybody to see. It must be well-formed.
+// The same address without its secret. It must be well-formed.
 std::vector<std::byte> without_key(std::span<const std::byte> address);
 
 }  // namespace lfc

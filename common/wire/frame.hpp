@@ -1,6 +1,6 @@
-// Frames: the unit that travels between two engines.
+// Frames: the units that travel between two engines.
 //
-// A frame is `Meta` (what it is, which credits it returns) plus payload bytes. A link that owns a
+// A frame is `Meta` (its type, the credits that it returns) plus payload bytes. A link that owns a
 // private connection per peer (shm, loop, tcp) encodes Meta as it likes; a link whose endpoint is
 // shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
 //
@@ -17,13 +17,13 @@
 // | get_data     | data    | NI, the bytes that were read, in order | -            | Ack + bytes  |
 // | atomic       | data    | NI, 32- or 64-bit operation            | atomic_reply | Atomic       |
 // | atomic_reply | control | NI, an atomic's old value, or an error | -            | Ack          |
-// | service      | data    | an NI service, as it likes             | (credit)     | the service's|
-// | service_data | data    | a service: bytes the receiver asked for| -            | the service's|
-// | service_ack  | control | a service: answer to a service frame   | -            | <= 24 bytes  |
+// | service      | data    | an NI service                          | (credit)     | the service's|
+// | service_data | data    | a service: bytes that were requested   | -            | the service's|
+// | service_ack  | control | a service: reply to a service frame    | -            | <= 24 bytes  |
 // | rail         | control | link bond, about its rails             | see there    | Note         |
 // Payload X is struct XPayload of engine/remote_memory.hpp; Note is link/bond/bond_wire.hpp's.
 //
-// Data frames but get_data and service_data consume one credit of the ordered pair (sender, receiver); control
+// Data frames except get_data and service_data consume one credit of the ordered pair (sender, receiver). Control
 // frames consume none and their number in flight is bounded by the number of data frames
 // (common/engine/README.md). Source: LFC thesis 3.4 (packet anatomy, Tables 3.2 and 3.3).
 //
@@ -69,7 +69,7 @@ constexpr bool is_valid(FrameType type) noexcept {
 // Bytes of a `service_ack`.
 inline constexpr std::size_t kServiceAckRoom = 32;
 
-// Data frames carry payload of any length; a link's reserve for control frames is not for them.
+// Data frames carry payload of any length. They must not use a link's reserve for control frames.
 constexpr bool is_data(FrameType type) noexcept {
   switch (type) {
     case FrameType::message:
@@ -83,8 +83,8 @@ constexpr bool is_data(FrameType type) noexcept {
   }
 }
 
-// Frames that take a credit, because they need a receive buffer. The bytes of `get_data` and
-// `service_data` go where their receiver said when it asked for them: an answer must not wait for a
+// Frames that take a credit, because they need a receive buffer. The receiver of `get_data` and
+// `service_data` has fixed the place of their bytes in its request. So such a reply does not wait for a
 // credit that a request holds.
 constexpr bool needs_credit(FrameType type) noexcept {
   return is_data(type) && type != FrameType::get_data && type != FrameType::service_data;
@@ -95,7 +95,7 @@ const char* to_string(FrameType type) noexcept;
 // Everything about a frame but its payload.
 struct alignas(std::uint32_t) Meta {
   FrameType type;
-  std::uint8_t tag = 0;      // which handler of the host's (message), which service (service...)
+  std::uint8_t tag = 0;      // the host's handler (message) or the service (service...)
   std::uint8_t credits = 0;  // credits returned to the receiver of this frame (piggyback)
   // Not on the wire: the sender's next frame to the peer follows at once, so they may leave together.
   bool more = false;
@@ -115,7 +115,7 @@ inline std::size_t total_size(const Slice* slices, int count) noexcept {
 
 // Header of a frame on a shared endpoint. Little-endian on the wire.
 struct Header {
-  std::uint32_t key;       // tag_of() the receiver's: what strays here is counted and dropped
+  std::uint32_t key;       // tag_of() the receiver's key: a stray frame is counted and dropped
   std::uint32_t source;    // index under which the receiver knows the sender; kNoPeer in a hello
   std::uint32_t sequence;  // frame number of the ordered pair, control and data alike
   std::uint32_t length;    // payload bytes that follow
@@ -127,7 +127,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-// Of a credit frame, which returns more of them than fit into another frame's header.
+// The payload of a credit frame, which returns more credits than another frame's header can.
 struct CreditPayload {
   std::uint32_t credits;
 };
@@ -135,7 +135,7 @@ static_assert(sizeof(CreditPayload) == 4);
 
 inline constexpr std::uint8_t kWireVersion = 6;
 
-// Mixes the first 20 bytes, so that a damaged header is recognised before any field is believed.
+// Hashes the first 20 bytes, so that a damaged header is recognised before any field is used.
 std::uint32_t header_check(const Header& header) noexcept;
 
 void encode_header(Header& out, std::uint32_t key, std::uint32_t source, std::uint32_t sequence,

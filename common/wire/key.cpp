@@ -61,7 +61,8 @@ std::uint32_t tag_of(const Key& key) noexcept {
 Key random_key() {
   Key key;
   while (!key) {
-    const ssize_t got = ::getrandom(&key, sizeof key, 0);  // so few bytes come whole
+    const ssize_t got =
+        ::getrandom(&key, sizeof key, 0);  // so few bytes are never returned in part
     if (got != static_cast<ssize_t>(sizeof key) && errno != EINTR)
       throw std::system_error(errno, std::generic_category(), "getrandom");
   }

@@ -1,11 +1,11 @@
-// Keys: what a process gives to those who may talk to it, and how they prove that they have it without sending it.
+// Keys: secrets that permit processes to connect, and proofs of possessing them without sending them.
 //
 //   const Key key = random_key();                        // drawn once, published with the address
-//   const Key proof = siphash(key, message);             // by who knows it, over what nobody shall alter
-//   if (siphash(key, message) != proof) refuse();        // takes as long wherever the two differ
+//   const Key proof = siphash(key, message);             // by an owner of the key, over data to be protected
+//   if (siphash(key, message) != proof) refuse();        // takes the same time wherever the two differ
 //
 // SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012) is a pseudo-random function: without the key no proof can be
-// made, and none tells anything of the key. *Held by* tests/unit/wire/key_test.cpp, with the published values.
+// made, and no proof reveals the key. *Held by* tests/unit/wire/key_test.cpp, with the published values.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ struct Key {
 };
 static_assert(sizeof(Key) == 16);
 
-// Of the kernel's random numbers; never zero. Throws std::system_error when it has none.
+// Draws a key from the kernel's random numbers; never zero. Throws std::system_error if it has none.
 Key random_key();
 
 Key siphash(const Key& key, std::span<const std::byte> message) noexcept;
 
-// A short name of a key, which tells nothing of it: it may be shown to anybody.
+// A short public name of a key, which reveals nothing of it.
 std::uint32_t tag_of(const Key& key) noexcept;
 
 }  // namespace lfc

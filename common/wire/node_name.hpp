@@ -1,4 +1,4 @@
-// node_name: what the node of a process is called, as its address says.
+// node_name: the name of a process's node, from its address.
 //
 //   const std::string node = node_name(peer.address);   // empty: no link has published it
 //
