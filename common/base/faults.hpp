@@ -28,7 +28,7 @@ enum class Fault : std::uint8_t {
   thread_wakes,  // the NI's thread looks at once
   thread_runs,   // the thread drives the control program although the host is inside
   rail_strays,   // a frame takes another rail
-  write_short,   // the kernel takes part of what tcp writes
+  write_short,   // the kernel takes only a part of a write of tcp
   read_short,    // the kernel returns only a few of the bytes that have arrived
   board_waits,   // a step of a board may not be written yet
   count_

@@ -10,7 +10,7 @@
 //   Cursor target(runs, 0, 1, 0);
 //   accumulate({Accumulate::sum, Element::f64}, target, base, operands, old, bytes, {window_lock, Hold::shared});
 //
-// Source: MPI-3.1 11.3.4 (what is predefined), 11.7.1 (atomicity per element).
+// Source: MPI-3.1 11.3.4 (predefined operations and types), 11.7.1 (atomicity per element).
 #pragma once
 
 #include <array>
@@ -129,13 +129,13 @@ struct Accumulation {
 void accumulate(Accumulation what, Cursor& target, std::byte* memory, const std::byte* operand,
                 std::byte* old, std::uint64_t bytes, ElementGuard guard);
 
-// The same for `count` contiguous elements; faster for one. True: the change was a fence as well. False:
+// Combines `count` contiguous elements in the same way; faster for one. True: the change was a fence as well. False:
 // later loads of the caller may overtake its stores.
 bool accumulate(Accumulation what, std::byte* target, const std::byte* operand, std::byte* old,
                 std::uint64_t count, ElementGuard guard);
 
-// The same for operands that `operands` walks over, if both sides are pairs at equal distances. False: they are not, or
-// the hold does not suffice; nothing was done, and neither walk has moved.
+// Combines operands that `operands` walks over in the same way, if both sides are pairs at equal distances. False: they
+// are not, or the hold does not suffice; nothing was done, and neither walk has moved.
 bool accumulate_pairs(Accumulation what, Cursor& target, std::byte* memory, Cursor& operands,
                       const std::byte* origin, std::uint64_t bytes, ElementGuard guard);
 

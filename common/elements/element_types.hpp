@@ -76,7 +76,7 @@ struct Packed {
     std::memcpy(to, &value, sizeof value);
   }
 };
-// Not by copies of bytes. Of a long double only ten bytes have a meaning, and a copy of sixteen would wait for the
+// Not by copies of bytes. Only ten bytes of a long double have a meaning, and a copy of sixteen would wait for the
 // store of the ten. The compiler does not use instructions for numbers to compare values that it takes for integers.
 template <class T>
 requires std::is_floating_point_v<T>

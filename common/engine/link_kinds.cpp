@@ -184,7 +184,7 @@ bool has_use_for_verbs(const NiOptions& options) {
 #endif
 
 constexpr LinkKind kLinkKinds[] = {
-    // name, what it reaches, by default, interfaces, provider
+    // name, peers that it reaches, by default, interfaces, provider
     {"loop", "the process itself", true, false, false, open_loop},
     {"shm", "processes of this node", true, false, false, open_shm},
 #ifdef LFC_VERBS

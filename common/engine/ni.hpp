@@ -18,8 +18,8 @@
 //   if (!ni.try_send(peer, tag, slices, 2)) ni.post(peer, message);   // message.done() later
 //   while (running) ni.progress();
 //
-// The host side (every function but progress) and the control program (progress and what it
-// calls) meet in three places only: the state of sending, under `SendLock`; the Outcomes, swapped out
+// The host side (every function but progress) and the control program (progress and the functions
+// that it calls) meet in three places only: the state of sending, under `SendLock`; the Outcomes, swapped out
 // under that lock and called back without it; and the HostQueue, through which messages reach the host. So a thread of
 // the NI's own (engine/ni_thread.hpp) can drive the control program without touching anything of the host's. The
 // policy decides which of the two does (engine/config.hpp).

@@ -40,7 +40,7 @@ constexpr nanoseconds kBusyWakeUp = 80us;
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
 constexpr nanoseconds kMeasuringNap = 100us;  // its core may fall asleep as well
-// Checks of what links have batched that find nothing sent, before they end.
+// The watch of batched frames ends after this many checks without a new frame.
 constexpr int kFruitlessWatches = 10;
 
 // `fixed`: passes in vain before a thread sleeps between two passes; and its shortest sleep.

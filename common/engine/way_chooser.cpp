@@ -117,7 +117,7 @@ void WayChooser::look_at(Course& course, std::size_t size, double cost, double r
   if (found * kClearly < known) course.better = tried;
 }
 
-// Ends a try, each of whose messages has cost `excess` ns more than by the better way.
+// Ends a try. Each of its messages has cost `excess` ns more than by the better way.
 void WayChooser::end_try(Course& course, double excess) noexcept {
   course.price = excess * course.begun;
   course.allowance -= course.price;

@@ -16,7 +16,7 @@
 namespace lfc {
 
 struct Cores {
-  std::vector<int> allowed;  // by the control group, whatever binding this process has
+  std::vector<int> allowed;  // by the control group; the binding of this process does not matter
   std::vector<int> bound;    // where this process may run
   int quota = 0;             // processors' worth of time by the control group; 0: no limit
   // The processors of all processes of the node together.
@@ -38,14 +38,14 @@ bool has_spare(const Cores& cores, unsigned local_processes) noexcept;
 // costs some microseconds, of the host itself unless a processor is spare. Every millisecond, it
 // made short messages slower by a twentieth.
 std::chrono::microseconds watch_interval(const Cores& cores, unsigned local_processes) noexcept;
-// The same if no processor is spare.
+// The interval if no processor is spare.
 inline constexpr std::chrono::microseconds kRareWatch{5000};
 
 // Returns whether the machine now has more runnable threads than processors. A processor that was
 // counted as spare may be taken by other jobs, or by other containers that count the same ones.
 // The calling thread counts. Some microseconds; false if the kernel does not report it. Any thread.
 bool is_crowded() noexcept;
-// The same, from the text of /proc/loadavg.
+// Decides that from the text of /proc/loadavg.
 bool is_crowded(std::string_view loadavg, long processors) noexcept;
 
 // How long a process must not have polled to count as computing. If processors are short, it may wait

@@ -6,9 +6,9 @@
 //   hand_over::serve();                        // starts a thread, once it is known that a peer needs it
 //   Handed got = hand_over::ask(name, why_not);     // in the other process
 //
-// Only processes of the same user of the kernel get a descriptor, whatever number their namespaces give that user, and
-// only in the same network namespace, to which such names belong. A descriptor that was handed over passes the same
-// checks as one that was opened (shared_memory.hpp).
+// Only processes of the same user of the kernel get a descriptor, even if their namespaces give that user different
+// numbers, and only in the same network namespace, to which such names belong. A descriptor that was handed over passes
+// the same checks as one that was opened (shared_memory.hpp).
 // Threads: any. *Held by* tests/unit/machine/hand_over_test.cpp, tests/fault/containers.sh.
 #pragma once
 

@@ -77,7 +77,7 @@ class SharedMemory {
  public:
   static std::optional<SharedMemory> create(std::size_t size, std::string& why_not);
   static std::optional<SharedMemory> open(const SharedMemoryName& name, std::string& why_not);
-  // For callers that can do without, whatever the reason.
+  // For callers that can do without and need no reason.
   static std::optional<SharedMemory> create(std::size_t size) { return create(size, nobody()); }
   static std::optional<SharedMemory> open(const SharedMemoryName& name) {
     return open(name, nobody());

@@ -4,7 +4,7 @@
 // private connection per peer (shm, loop, tcp) encodes Meta as it likes; a link whose endpoint is
 // shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
 //
-// | type         | class   | sent by, when                          | answered by  | payload      |
+// | type         | class   | sent by, when                          | reply        | payload      |
 // |--------------|---------|----------------------------------------|--------------|--------------|
 // | hello        | control | link, before its first frame to a peer | hello_ack    | the link's   |
 // | hello_ack    | control | link, when it accepts a hello          | -            | the link's   |
