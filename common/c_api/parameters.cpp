@@ -30,7 +30,7 @@ namespace {
 constexpr std::array kCacheNames{"auto", "always", "never"};
 // The second is `host_forwarding`.
 constexpr std::array kForwardingNames{"ni", "host"};
-// In the order of enum lfc_persistent_choice of coll lfc.
+// In the order of enum lfc_persistent_choice (mca/pml_hooks/pml_hooks.h).
 constexpr std::array kPersistentNames{"off", "bind", "record:FILE"};
 
 struct Accepted {

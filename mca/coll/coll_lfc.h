@@ -10,8 +10,6 @@
  * persistent.c   persistent broadcasts, barriers and reductions
  * opening.c      a call made ready
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
- * persistent_channels.c     persistent point-to-point requests without matching; persistent_requests.c: the requests
- * themselves recorder.c     which messages the program sends, written down for perf/tailor
  *
  * What a call does is decided from facts that are the same at all ranks: the number of bytes, the
  * operation and the type of a reduction. Layouts of buffers are each rank's own business.

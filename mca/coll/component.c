@@ -8,9 +8,8 @@
 #include "help.h"
 #include "modex.h"
 #include "parameters.h"
-#include "persistent_channels.h"
+#include "pml_hooks/pml_hooks.h"
 #include "progress.h"
-#include "recorder.h"
 
 #include "opal/util/proc.h"
 
@@ -67,34 +66,32 @@ static int close_component(void) {
     lfc_coll_describe(text, sizeof text);
     if (*text != '\0') fprintf(stderr, "lfc-coll rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
   }
-  lfc_persistent_remove();
-  lfc_recorder_remove();
+  lfc_pml_hooks_remove();
   lfc_coll_close();
   return OPAL_SUCCESS;
 }
 
-/* What coll_lfc_persistent asks for. */
-static void tailor(bool threads) {
+/* Installs the hooks that coll_lfc_persistent asks for. */
+static void hook_pml(bool threads) {
   const struct lfc_coll_parameters* parameters = &mca_coll_lfc_component.options.parameters;
   const enum lfc_persistent_choice choice = (enum lfc_persistent_choice)lfc_parameter_choice(
       lfc_coll_parameter_table(), parameters, &parameters->persistent);
-  if (choice == LFC_PERSISTENT_RECORD) {
-    const char* file = strchr(parameters->persistent, ':') + 1;
-    if (!lfc_recorder_install(file, threads) && OPAL_PROC_MY_NAME.vpid == 0)
-      opal_output(0, "coll lfc: nothing is recorded: that needs ob1, and one thread");
-  } else if (choice == LFC_PERSISTENT_BIND) {
-    if (!lfc_persistent_install(threads) && parameters->verbose >= 1)
-      opal_output(0,
-                  "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
-                  "one thread");
-  }
+  const char* file =
+      choice == LFC_PERSISTENT_RECORD ? strchr(parameters->persistent, ':') + 1 : NULL;
+  if (lfc_pml_hooks_install(choice, file, threads)) return;
+  if (choice == LFC_PERSISTENT_RECORD && OPAL_PROC_MY_NAME.vpid == 0)
+    opal_output(0, "coll lfc: nothing is recorded: that needs ob1, and one thread");
+  if (choice == LFC_PERSISTENT_BIND && parameters->verbose >= 1)
+    opal_output(0,
+                "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
+                "one thread");
 }
 
 /* The BTLs are open by now. A process whose NI did not open has published no address: all see it. */
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
   if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;
-  tailor(mpi_threads);
+  hook_pml(mpi_threads);
   return OPAL_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
 
 #include "coll_lfc.h"
 #include "modex.h"
-#include "recorder.h"
+#include "pml_hooks/pml_hooks.h"
 #include "topology.h"
 
 static void construct(lfc_coll_module* module) {
@@ -88,11 +88,11 @@ static bool has_too_high_number(ompi_communicator_t* comm,
  * all, by the component below. MPI_Init makes it before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
   enum { kRecords = 1 << 16 }; /* beside what LFC has found */
-  int found = (int)lfc_coll_reach(own->communicator) | (lfc_recorder_ready() ? kRecords : 0);
+  int found = (int)lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0);
   if (own->below.allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_BAND, comm,
                            own->below.allreduce_module) != OMPI_SUCCESS)
     return false; /* and MPI_Init will fail, too */
-  lfc_recorder_agreed((found & kRecords) != 0);
+  lfc_pml_hooks_agree((found & kRecords) != 0);
   found &= ~kRecords;
   lfc_coll_agree((unsigned)found);
   const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pml_below.h"
+
 #include "ompi/mca/pml/base/pml_base_request.h"
 
 #if LFC_HAS_CHANNELS
@@ -135,7 +137,7 @@ void lfc_persistent_done(void* request, const void* bytes, size_t size) {
 
 static int start_one(ompi_request_t** request) {
   ompi_request_t* const own = *request;
-  if (!is_ours(own)) return lfc_persistent_below.pml_start(1, request);
+  if (!is_ours(own)) return lfc_pml_below.pml_start(1, request);
   struct lfc_persistent* const persistent = of(own);
   const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
                     ((const mca_pml_base_request_t*)own)->req_pml_complete;
@@ -252,8 +254,8 @@ static bool in_one_piece(const void* buffer, size_t count, const ompi_datatype_t
 int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
                               int destination, int tag, mca_pml_base_send_mode_t mode,
                               ompi_communicator_t* comm, ompi_request_t** request) {
-  const int status = lfc_persistent_below.pml_isend_init(buffer, count, type, destination, tag,
-                                                         mode, comm, request);
+  const int status =
+      lfc_pml_below.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
   if (status != OMPI_SUCCESS || tag < 0 ||
       (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
       lfc_persistent_peer(comm, destination) == LFC_NO_PEER)
@@ -270,8 +272,7 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
 
 int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
                               int tag, ompi_communicator_t* comm, ompi_request_t** request) {
-  const int status =
-      lfc_persistent_below.pml_irecv_init(buffer, count, type, source, tag, comm, request);
+  const int status = lfc_pml_below.pml_irecv_init(buffer, count, type, source, tag, comm, request);
   if (status != OMPI_SUCCESS || tag < MPI_ANY_TAG || source < MPI_ANY_SOURCE) return status;
   const uint32_t peer = source >= 0 && tag >= 0 ? lfc_persistent_peer(comm, source) : LFC_NO_PEER;
   const bool exact = peer != LFC_NO_PEER && lfc_persistent_watch();

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pml_below.h"
+
 #include "ompi/mca/bml/base/base.h"
-#include "ompi/mca/pml/base/base.h"
+#include "ompi/proc/proc.h"
 
 #if LFC_HAS_CHANNELS
-
-mca_pml_base_module_t lfc_persistent_below;
 
 /* Tags of messages between BTLs of two processes: ob1's kinds that are matched, and ours. */
 enum { kMatch = MCA_BTL_TAG_PML + 1, kRendezvous, kGet };
@@ -162,39 +162,39 @@ static void other(const ompi_communicator_t* comm, int source, int tag) {
 static int other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                        ompi_communicator_t* comm, ompi_request_t** request) {
   other(comm, source, tag);
-  return lfc_persistent_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+  return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
 static int other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                       ompi_communicator_t* comm, ompi_status_public_t* status) {
   other(comm, source, tag);
-  return lfc_persistent_below.pml_recv(buffer, count, type, source, tag, comm, status);
+  return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
 /* While they wait, ob1 keeps these two among the receives. */
 static int other_probe(int source, int tag, ompi_communicator_t* comm,
                        ompi_status_public_t* status) {
   other(comm, source, tag);
-  return lfc_persistent_below.pml_probe(source, tag, comm, status);
+  return lfc_pml_below.pml_probe(source, tag, comm, status);
 }
 
 static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
                         struct ompi_message_t** message, ompi_status_public_t* status) {
   other(comm, source, tag);
-  return lfc_persistent_below.pml_mprobe(source, tag, comm, message, status);
+  return lfc_pml_below.pml_mprobe(source, tag, comm, message, status);
 }
 
 /* These see only what has been given to ob1. */
 static int reveal_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
                          ompi_status_public_t* status) {
   lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
-  return lfc_persistent_below.pml_iprobe(source, tag, comm, matched, status);
+  return lfc_pml_below.pml_iprobe(source, tag, comm, matched, status);
 }
 
 static int reveal_improbe(int source, int tag, ompi_communicator_t* comm, int* matched,
                           struct ompi_message_t** message, ompi_status_public_t* status) {
   lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
-  return lfc_persistent_below.pml_improbe(source, tag, comm, matched, message, status);
+  return lfc_pml_below.pml_improbe(source, tag, comm, matched, message, status);
 }
 
 static int del_comm(ompi_communicator_t* comm) {
@@ -208,14 +208,14 @@ static int del_comm(ompi_communicator_t* comm) {
     *at = each->next;
     free(each);
   }
-  return lfc_persistent_below.pml_del_comm(comm);
+  return lfc_pml_below.pml_del_comm(comm);
 }
 
 static bool empty(const struct lfc_channel_name* name, void* request) {
   const struct lfc_persistent* persistent = request;
   int found = 1;
-  const int status = lfc_persistent_below.pml_iprobe(name->source, name->tag, persistent->comm,
-                                                     &found, MPI_STATUS_IGNORE);
+  const int status = lfc_pml_below.pml_iprobe(name->source, name->tag, persistent->comm, &found,
+                                              MPI_STATUS_IGNORE);
   return status == OMPI_SUCCESS && !found;
 }
 
@@ -271,7 +271,7 @@ static void hear_all(void) {
 
 /* ob1 registers its own anew each time: between jobs, and for each inter-communicator. */
 static int add_procs(ompi_proc_t** procs, size_t count) {
-  const int status = lfc_persistent_below.pml_add_procs(procs, count);
+  const int status = lfc_pml_below.pml_add_procs(procs, count);
   if (own.watching) hear_all();
   return status;
 }
@@ -297,13 +297,13 @@ bool lfc_persistent_install(bool threads) {
       lfc_persistent_done, lfc_persistent_offer};
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
-  if (threads || opal_using_threads() || free_tag->cbfunc != NULL ||
-      strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "ob1") != 0 ||
-      !lfc_channels_open(&host))
+  if (free_tag->cbfunc != NULL || !lfc_pml_take_over(threads)) return false;
+  if (!lfc_channels_open(&host)) {
+    lfc_pml_give_back();
     return false;
+  }
   memset(&own, 0, sizeof own);
   own.installed = true;
-  lfc_persistent_below = mca_pml;
   mca_btl_base_active_message_trigger[kChannel].cbfunc = receive_frame;
   mca_pml.pml_isend_init = lfc_persistent_isend_init;
   mca_pml.pml_irecv_init = lfc_persistent_irecv_init;

@@ -6,9 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/pml/base/base.h"
+#include "communicator_key.h"
+#include "lfc/lfc.h"
+#include "pml_below.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
-#include "ompi/mca/pml/pml.h"
+#include "ompi/proc/proc.h"
 
 /* Of the messages that bring the notes to rank 0: a tag that no collective has. */
 enum { kTag = -(1 << 20) };
@@ -16,7 +21,6 @@ enum { kTag = -(1 << 20) };
 static struct {
   const char* file; /* NULL: not installed */
   bool agreed;
-  mca_pml_base_module_t below;
 } own;
 
 /* --- Notes --- */
@@ -81,38 +85,38 @@ static int record_isend(const void* buffer, size_t count, ompi_datatype_t* type,
                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                         ompi_request_t** request) {
   note_send(count, type, peer, tag, mode, comm);
-  return own.below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int record_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
   note_send(count, type, peer, tag, mode, comm);
-  return own.below.pml_send(buffer, count, type, peer, tag, mode, comm);
+  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static int record_irecv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                         ompi_communicator_t* comm, ompi_request_t** request) {
   note_receive(count, type, peer, tag, comm);
-  return own.below.pml_irecv(buffer, count, type, peer, tag, comm, request);
+  return lfc_pml_below.pml_irecv(buffer, count, type, peer, tag, comm, request);
 }
 
 static int record_recv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                        ompi_communicator_t* comm, ompi_status_public_t* status) {
   note_receive(count, type, peer, tag, comm);
-  return own.below.pml_recv(buffer, count, type, peer, tag, comm, status);
+  return lfc_pml_below.pml_recv(buffer, count, type, peer, tag, comm, status);
 }
 
 /* A probe that finds nothing is none: programs ask again and again. */
 static int record_iprobe(int peer, int tag, ompi_communicator_t* comm, int* found,
                          ompi_status_public_t* status) {
-  const int result = own.below.pml_iprobe(peer, tag, comm, found, status);
+  const int result = lfc_pml_below.pml_iprobe(peer, tag, comm, found, status);
   if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
   return result;
 }
 
 static int record_improbe(int peer, int tag, ompi_communicator_t* comm, int* found,
                           struct ompi_message_t** message, ompi_status_public_t* status) {
-  const int result = own.below.pml_improbe(peer, tag, comm, found, message, status);
+  const int result = lfc_pml_below.pml_improbe(peer, tag, comm, found, message, status);
   if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
   return result;
 }
@@ -120,13 +124,13 @@ static int record_improbe(int peer, int tag, ompi_communicator_t* comm, int* fou
 static int record_probe(int peer, int tag, ompi_communicator_t* comm,
                         ompi_status_public_t* status) {
   note_probe(peer, tag, comm);
-  return own.below.pml_probe(peer, tag, comm, status);
+  return lfc_pml_below.pml_probe(peer, tag, comm, status);
 }
 
 static int record_mprobe(int peer, int tag, ompi_communicator_t* comm,
                          struct ompi_message_t** message, ompi_status_public_t* status) {
   note_probe(peer, tag, comm);
-  return own.below.pml_mprobe(peer, tag, comm, message, status);
+  return lfc_pml_below.pml_mprobe(peer, tag, comm, message, status);
 }
 
 /* --- Persistent requests: each start is a message --- */
@@ -165,7 +169,7 @@ static int record_start(size_t count, ompi_request_t** requests) {
     if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML) continue;
     const ompi_request_start_fn_t start = requests[i]->req_start;
     note_start(requests[i]);
-    const int result = own.below.pml_start(1, &requests[i]);
+    const int result = lfc_pml_below.pml_start(1, &requests[i]);
     if (result != OMPI_SUCCESS) return result;
     requests[i]->req_start = start;
   }
@@ -175,14 +179,15 @@ static int record_start(size_t count, ompi_request_t** requests) {
 static int record_isend_init(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                              int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                              ompi_request_t** request) {
-  const int result = own.below.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
+  const int result =
+      lfc_pml_below.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
   if (result == OMPI_SUCCESS) (*request)->req_start = starts[mode_of(mode)];
   return result;
 }
 
 static int record_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                              ompi_communicator_t* comm, ompi_request_t** request) {
-  const int result = own.below.pml_irecv_init(buffer, count, type, peer, tag, comm, request);
+  const int result = lfc_pml_below.pml_irecv_init(buffer, count, type, peer, tag, comm, request);
   if (result == OMPI_SUCCESS) (*request)->req_start = record_start;
   return result;
 }
@@ -205,12 +210,12 @@ static bool write_others(FILE* file, ompi_communicator_t* world) {
   bool written = true;
   for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
     uint64_t size = 0;
-    if (own.below.pml_recv(&size, sizeof size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
-        OMPI_SUCCESS)
+    if (lfc_pml_below.pml_recv(&size, sizeof size, MPI_BYTE, rank, kTag, world,
+                               MPI_STATUS_IGNORE) != OMPI_SUCCESS)
       return false;
     char* text = malloc(size + 1);
     if (text == NULL) return false;
-    if (own.below.pml_recv(text, size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
+    if (lfc_pml_below.pml_recv(text, size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
         OMPI_SUCCESS)
       size = 0;
     text[size] = '\0';
@@ -225,9 +230,10 @@ static void gather(ompi_communicator_t* world) {
   const char* own_text = text == NULL ? "" : text;
   if (ompi_comm_rank(world) != 0) {
     uint64_t size = strlen(own_text);
-    (void)own.below.pml_send(&size, sizeof size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
-                             world);
-    (void)own.below.pml_send(own_text, size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD, world);
+    (void)lfc_pml_below.pml_send(&size, sizeof size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
+                                 world);
+    (void)lfc_pml_below.pml_send(own_text, size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
+                                 world);
   } else {
     char title[512];
     lfc_recording_title(ompi_comm_size(world), title, sizeof title);
@@ -245,19 +251,19 @@ static void gather(ompi_communicator_t* world) {
 /* MPI ends: everybody has got here, and messages still go. */
 static int record_del_comm(ompi_communicator_t* comm) {
   if (comm == &ompi_mpi_comm_world.comm && own.agreed) gather(comm);
-  return own.below.pml_del_comm(comm);
+  return lfc_pml_below.pml_del_comm(comm);
 }
 
 /* --- Begin and end --- */
 
 bool lfc_recorder_install(const char* file, bool threads) {
-  if (threads || opal_using_threads() ||
-      strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "ob1") != 0 ||
-      !lfc_recording_open())
+  if (!lfc_pml_take_over(threads)) return false;
+  if (!lfc_recording_open()) {
+    lfc_pml_give_back();
     return false;
+  }
   own.file = file;
   own.agreed = false;
-  own.below = mca_pml;
   mca_pml.pml_isend = record_isend;
   mca_pml.pml_send = record_send;
   mca_pml.pml_irecv = record_irecv;
@@ -278,7 +284,7 @@ bool lfc_recorder_ready(void) { return own.file != NULL; }
 void lfc_recorder_agreed(bool all) {
   own.agreed = all;
   if (all || own.file == NULL) return;
-  mca_pml = own.below;
+  lfc_pml_give_back();
   lfc_recorder_remove();
 }
 

@@ -5,10 +5,10 @@
  *   lfc_recorder_agreed(all);              what they have found
  *   lfc_recorder_remove();                 at the end
  */
-#ifndef LFC_COLL_RECORDER_H
-#define LFC_COLL_RECORDER_H
+#ifndef LFC_RECORDER_H
+#define LFC_RECORDER_H
 
-#include "coll_lfc.h"
+#include <stdbool.h>
 
 /* False: this process cannot note. */
 bool lfc_recorder_install(const char* file, bool threads);

@@ -14,12 +14,16 @@
 #ifndef LFC_PERSISTENT_CHANNELS_H
 #define LFC_PERSISTENT_CHANNELS_H
 
-#include "coll_lfc.h"
+#include "communicator_key.h"
+#include "lfc/lfc.h"
+#include "ompi_version.h"
 
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/pml/pml.h"
-
-/* The words of coll_lfc_persistent. */
-enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
+#include "ompi/request/request.h"
 
 /* The two sides of a channel, one for each key of a sender. */
 struct lfc_persistent_sender {
@@ -55,7 +59,6 @@ struct lfc_persistent {
 
 bool lfc_persistent_install(bool threads);
 void lfc_persistent_remove(void);
-extern mca_pml_base_module_t lfc_persistent_below; /* the PML's own calls */
 /* The LFC peer with this rank, if it may have channels with us; else LFC_NO_PEER. */
 uint32_t lfc_persistent_peer(ompi_communicator_t* comm, int rank);
 struct lfc_persistent_sender* lfc_persistent_sender_of(ompi_communicator_t* comm, int destination,

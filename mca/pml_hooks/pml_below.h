@@ -1,0 +1,29 @@
+/* PML below: the functions of Open MPI's PML, which hooks of LFC replace and call.
+ *
+ *   if (!lfc_pml_take_over(threads)) return false;
+ *   mca_pml.pml_send = counted_send;                          // it counts, and calls lfc_pml_below.pml_send(...)
+ *   lfc_pml_give_back();
+ *
+ * There is one set of hooks at a time. Threads: the one that calls MPI; lfc_pml_below may be read by any.
+ */
+#ifndef LFC_PML_BELOW_H
+#define LFC_PML_BELOW_H
+
+#include <stdbool.h>
+
+#include "ompi_version.h"
+
+#include "ompi_config.h"
+
+#include "ompi/mca/pml/pml.h"
+
+/* The functions of the PML as they were before lfc_pml_take_over(). */
+extern mca_pml_base_module_t lfc_pml_below;
+
+/* Saves the functions of the PML; then the caller replaces some in `mca_pml`. False: LFC may not replace any, because
+ * the PML is not ob1, or because the program uses several threads (`threads`: it has asked for them). */
+bool lfc_pml_take_over(bool threads);
+/* Puts the PML's own functions back. Nothing happens where they were not taken over. */
+void lfc_pml_give_back(void);
+
+#endif

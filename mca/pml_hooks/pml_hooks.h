@@ -1,0 +1,35 @@
+/* PML hooks: functions of LFC that Open MPI calls in place of functions of its PML, ob1.
+ *
+ * Of the components only `coll lfc` is there before the first message, so it installs them. They use nothing of the
+ * collectives. The parameter coll_lfc_persistent chooses one of two sets, or none:
+ *
+ * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
+ * persistent_requests.c  bind: persistent requests that may use a channel
+ * recorder.c             record: the messages of the program, written to a file for perf/tailor
+ * pml_below.c            the functions of ob1 that both sets replace and call
+ *
+ *   lfc_pml_hooks_install(LFC_PERSISTENT_BIND, NULL, threads);   // at init_query: the PML has been selected
+ *   lfc_pml_hooks_agree(all_record);                             // in MPI_Init, all_record: all ranks' ..._record()
+ *   lfc_pml_hooks_remove();                                      // at close
+ *
+ * Threads: the one that calls MPI.
+ */
+#ifndef LFC_PML_HOOKS_H
+#define LFC_PML_HOOKS_H
+
+#include <stdbool.h>
+
+/* The words of coll_lfc_persistent, in the order of its table (common/c_api/parameters.cpp). */
+enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
+
+/* Installs what was chosen; LFC_PERSISTENT_RECORD writes to `file`, which must stay valid. False: it needs ob1 and a
+ * program of one thread (`threads`: the program has asked for several), and LFC_PERSISTENT_BIND also Open MPI 4.1. */
+bool lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, bool threads);
+/* Whether this process records. Either all of the job do, or none. */
+bool lfc_pml_hooks_record(void);
+/* Sets whether all processes record. If not, this one stops. */
+void lfc_pml_hooks_agree(bool all_record);
+/* Gives Open MPI its functions back. */
+void lfc_pml_hooks_remove(void);
+
+#endif
