@@ -8,7 +8,7 @@
  * neighbours.c   likewise among the neighbours of a process topology, which topology.c finds
  * scans.c        scans, nonblocking and persistent ones too
  * persistent.c   persistent broadcasts, barriers and reductions
- * opening.c      a call made ready
+ * opening.c      a call made ready; forms.h: its blocking, nonblocking and persistent form
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
  *
  * What a call does is decided from facts that are the same at all ranks: the number of bytes, the

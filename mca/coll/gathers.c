@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coll_lfc.h"
-#include "opening.h"
+#include "forms.h"
 
 static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
 
@@ -22,33 +22,15 @@ static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
 
+LFC_COLL_FORMS(allgather, allgather,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type),
+               (in, count, type, out, out_count, out_type))
+
 int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
                        ompi_datatype_t* out_type, ompi_communicator_t* comm,
                        mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iallgather(const void* in, int count, ompi_datatype_t* type, void* out,
-                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_allgather_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                               struct ompi_info_t* info, ompi_request_t** request,
-                               mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->allgather_init(in, count, type, out, out_count, out_type, comm, info, request,
-                               below->allgather_init_module);
+  return call_allgather(in, count, type, out, out_count, out_type, comm, module);
 }
 
 static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -72,38 +54,15 @@ static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, omp
   return true;
 }
 
+LFC_COLL_FORMS(allgatherv, allgatherv,
+               (const void* in, int count, ompi_datatype_t* type, void* out, const int* counts,
+                const int* displacements, ompi_datatype_t* out_type),
+               (in, count, type, out, counts, displacements, out_type))
+
 int lfc_coll_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
                         const int* counts, const int* displacements, ompi_datatype_t* out_type,
                         ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                            const int* counts, const int* displacements, ompi_datatype_t* out_type,
-                            ompi_communicator_t* comm, ompi_request_t** request,
-                            mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                                const int* counts, const int* displacements,
-                                ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                                struct ompi_info_t* info, ompi_request_t** request,
-                                mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, displacements, out_type, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->allgatherv_init(in, count, type, out, counts, displacements, out_type, comm, info,
-                                request, below->allgatherv_init_module);
+  return call_allgatherv(in, count, type, out, counts, displacements, out_type, comm, module);
 }
 
 /* --- Gather --- */
@@ -125,34 +84,10 @@ static bool open_gather(lfc_coll_opening* it, const void* in, int count, ompi_da
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
 
-static int call_gather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                       ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                       mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_igather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                        ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                        ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_gather_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                            int out_count, ompi_datatype_t* out_type, int root,
-                            ompi_communicator_t* comm, struct ompi_info_t* info,
-                            ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_gather(&it, in, count, type, out, out_count, out_type, root, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->gather_init(in, count, type, out, out_count, out_type, root, comm, info, request,
-                            below->gather_init_module);
-}
+LFC_COLL_FORMS(gather, gather,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type, int root),
+               (in, count, type, out, out_count, out_type, root))
 
 /* --- Scatter --- */
 
@@ -172,34 +107,10 @@ static bool open_scatter(lfc_coll_opening* it, const void* in, int count, ompi_d
   return !gets || lfc_coll_buffer_open(&it->operands.out, out, (size_t)out_count, out_type, false);
 }
 
-static int call_scatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                        ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                        mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iscatter(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                         ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                         ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_scatter_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                             int out_count, ompi_datatype_t* out_type, int root,
-                             ompi_communicator_t* comm, struct ompi_info_t* info,
-                             ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_scatter(&it, in, count, type, out, out_count, out_type, root, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->scatter_init(in, count, type, out, out_count, out_type, root, comm, info, request,
-                             below->scatter_init_module);
-}
+LFC_COLL_FORMS(scatter, scatter,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type, int root),
+               (in, count, type, out, out_count, out_type, root))
 
 void lfc_coll_offer_gathers(lfc_coll_module* module) {
   if (lfc_coll_nodes(module->communicator) > 1) return;

@@ -1,7 +1,7 @@
 /* Collectives among the neighbours of a process topology, among ranks that share a node and may read each other's
  * memory. (Others are the component below's: module.c does not offer these.) */
 #include "coll_lfc.h"
-#include "opening.h"
+#include "forms.h"
 #include "topology.h"
 
 /* What a rank gives to its neighbours, or gets from them: as MPI's arguments say it. */
@@ -52,8 +52,8 @@ static bool find_neighbours(lfc_coll_module* own, ompi_communicator_t* comm) {
 }
 
 static bool open(lfc_coll_opening* it, enum lfc_coll_kind kind, const side* in, const side* out,
-                 ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_module* own = lfc_coll_own(module);
+                 ompi_communicator_t* comm) {
+  lfc_coll_module* own = lfc_coll_own(it->module);
   lfc_coll_open_nothing(it, kind, 0);
   if (own->neighbours == NULL && !find_neighbours(own, comm)) return false;
   const struct lfc_coll_topology* edges = &own->topology;
@@ -69,215 +69,74 @@ static bool open(lfc_coll_opening* it, enum lfc_coll_kind kind, const side* in, 
 
 static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
                            void* out, int out_count, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+                           ompi_communicator_t* comm) {
   const side gives = {.address = in, .count = count, .type = type, .same = true};
   const side gets = {.address = out, .count = out_count, .type = out_type};
-  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm, module);
+  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm);
 }
 
-static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
-                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                          mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iallgather(const void* in, int count, ompi_datatype_t* type, void* out,
-                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_allgather_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                               int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                               struct ompi_info_t* info, ompi_request_t** request,
-                               mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_allgather(&it, in, count, type, out, out_count, out_type, comm, module);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->neighbor_allgather_init(in, count, type, out, out_count, out_type, comm, info,
-                                        request, below->neighbor_allgather_init_module);
-}
+LFC_COLL_FORMS(allgather, neighbor_allgather,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type),
+               (in, count, type, out, out_count, out_type))
 
 static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
                             void* out, const int* counts, const int* places,
-                            ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                            mca_coll_base_module_t* module) {
+                            ompi_datatype_t* out_type, ompi_communicator_t* comm) {
   const side gives = {.address = in, .count = count, .type = type, .same = true};
   const side gets = {.address = out, .type = out_type, .counts = counts, .places = places};
-  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm, module);
+  return open(it, LFC_COLL_NEIGHBOR_ALLGATHER, &gives, &gets, comm);
 }
 
-static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                           const int* counts, const int* places, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iallgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                            const int* counts, const int* places, ompi_datatype_t* out_type,
-                            ompi_communicator_t* comm, ompi_request_t** request,
-                            mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_allgatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                                const int* counts, const int* places, ompi_datatype_t* out_type,
-                                ompi_communicator_t* comm, struct ompi_info_t* info,
-                                ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened =
-      open_allgatherv(&it, in, count, type, out, counts, places, out_type, comm, module);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->neighbor_allgatherv_init(in, count, type, out, counts, places, out_type, comm, info,
-                                         request, below->neighbor_allgatherv_init_module);
-}
+LFC_COLL_FORMS(allgatherv, neighbor_allgatherv,
+               (const void* in, int count, ompi_datatype_t* type, void* out, const int* counts,
+                const int* places, ompi_datatype_t* out_type),
+               (in, count, type, out, counts, places, out_type))
 
 /* --- Alltoall --- */
 
 static bool open_alltoall(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
                           void* out, int out_count, ompi_datatype_t* out_type,
-                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+                          ompi_communicator_t* comm) {
   const side gives = {.address = in, .count = count, .type = type};
   const side gets = {.address = out, .count = out_count, .type = out_type};
-  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm);
 }
 
-static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
-                         ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                         mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_ialltoall(const void* in, int count, ompi_datatype_t* type, void* out,
-                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                          ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                              int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                              struct ompi_info_t* info, ompi_request_t** request,
-                              mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm, module);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->neighbor_alltoall_init(in, count, type, out, out_count, out_type, comm, info,
-                                       request, below->neighbor_alltoall_init_module);
-}
+LFC_COLL_FORMS(alltoall, neighbor_alltoall,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type),
+               (in, count, type, out, out_count, out_type))
 
 static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
                            const int* places, ompi_datatype_t* type, void* out,
                            const int* out_counts, const int* out_places, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+                           ompi_communicator_t* comm) {
   const side gives = {.address = in, .type = type, .counts = counts, .places = places};
   const side gets = {.address = out, .type = out_type, .counts = out_counts, .places = out_places};
-  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm);
 }
 
-static int call_alltoallv(const void* in, const int* counts, const int* places,
-                          ompi_datatype_t* type, void* out, const int* out_counts,
-                          const int* out_places, ompi_datatype_t* out_type,
-                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
-                                     out_type, comm, module);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_ialltoallv(const void* in, const int* counts, const int* places,
-                           ompi_datatype_t* type, void* out, const int* out_counts,
-                           const int* out_places, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, ompi_request_t** request,
-                           mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
-                                     out_type, comm, module);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_alltoallv_init(const void* in, const int* counts, const int* places,
-                               ompi_datatype_t* type, void* out, const int* out_counts,
-                               const int* out_places, ompi_datatype_t* out_type,
-                               ompi_communicator_t* comm, struct ompi_info_t* info,
-                               ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places,
-                                     out_type, comm, module);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->neighbor_alltoallv_init(in, counts, places, type, out, out_counts, out_places,
-                                        out_type, comm, info, request,
-                                        below->neighbor_alltoallv_init_module);
-}
+LFC_COLL_FORMS(alltoallv, neighbor_alltoallv,
+               (const void* in, const int* counts, const int* places, ompi_datatype_t* type,
+                void* out, const int* out_counts, const int* out_places, ompi_datatype_t* out_type),
+               (in, counts, places, type, out, out_counts, out_places, out_type))
 
 static bool open_alltoallw(lfc_coll_opening* it, const void* in, const int* counts,
                            const MPI_Aint* offsets, ompi_datatype_t* const* types, void* out,
                            const int* out_counts, const MPI_Aint* out_offsets,
-                           ompi_datatype_t* const* out_types, ompi_communicator_t* comm,
-                           mca_coll_base_module_t* module) {
+                           ompi_datatype_t* const* out_types, ompi_communicator_t* comm) {
   const side gives = {.address = in, .counts = counts, .offsets = offsets, .types = types};
   const side gets = {
       .address = out, .counts = out_counts, .offsets = out_offsets, .types = out_types};
-  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm, module);
+  return open(it, LFC_COLL_NEIGHBOR_ALLTOALL, &gives, &gets, comm);
 }
 
-static int call_alltoallw(const void* in, const int* counts, const MPI_Aint* offsets,
-                          ompi_datatype_t* const* types, void* out, const int* out_counts,
-                          const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
-                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
-                                     out_types, comm, module);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_ialltoallw(const void* in, const int* counts, const MPI_Aint* offsets,
-                           ompi_datatype_t* const* types, void* out, const int* out_counts,
-                           const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
-                           ompi_communicator_t* comm, ompi_request_t** request,
-                           mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
-                                     out_types, comm, module);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_alltoallw_init(const void* in, const int* counts, const MPI_Aint* offsets,
-                               ompi_datatype_t* const* types, void* out, const int* out_counts,
-                               const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types,
-                               ompi_communicator_t* comm, struct ompi_info_t* info,
-                               ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_alltoallw(&it, in, counts, offsets, types, out, out_counts, out_offsets,
-                                     out_types, comm, module);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->neighbor_alltoallw_init(in, counts, offsets, types, out, out_counts, out_offsets,
-                                        out_types, comm, info, request,
-                                        below->neighbor_alltoallw_init_module);
-}
+LFC_COLL_FORMS(alltoallw, neighbor_alltoallw,
+               (const void* in, const int* counts, const MPI_Aint* offsets,
+                ompi_datatype_t* const* types, void* out, const int* out_counts,
+                const MPI_Aint* out_offsets, ompi_datatype_t* const* out_types),
+               (in, counts, offsets, types, out, out_counts, out_offsets, out_types))
 
 void lfc_coll_offer_neighbours(lfc_coll_module* module) {
   if (!lfc_coll_reads_memory(module->communicator)) return;

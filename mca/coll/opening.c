@@ -19,13 +19,13 @@ static void settle(lfc_coll_opening* it) {
   it->call.takes = it->operands.takes.parts;
 }
 
-int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module) {
+int lfc_coll_run_opened(lfc_coll_opening* it, bool opened) {
   if (!opened) {
     (void)lfc_coll_operands_close(&it->operands, false);
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   settle(it);
-  const int status = lfc_coll_run_call(module, &it->call);
+  const int status = lfc_coll_run_call(it->module, &it->call);
   const bool closed = lfc_coll_operands_close(&it->operands, status == OMPI_SUCCESS);
   return status == OMPI_SUCCESS && !closed ? OMPI_ERROR : status;
 }
@@ -43,13 +43,13 @@ static lfc_coll_request* request_of(lfc_coll_opening* it, bool opened) {
 }
 
 int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
-                          mca_coll_base_module_t* module, ompi_request_t** request) {
+                          ompi_request_t** request) {
   lfc_coll_request* made = request_of(it, opened);
   return made == NULL ? OMPI_ERR_OUT_OF_RESOURCE
-                      : lfc_coll_request_start(made, comm, module, &it->call, request);
+                      : lfc_coll_request_start(made, comm, it->module, &it->call, request);
 }
 
 int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
-                         mca_coll_base_module_t* module, ompi_request_t** request) {
-  return lfc_coll_request_keep(request_of(it, opened), comm, module, &it->call, request);
+                         ompi_request_t** request) {
+  return lfc_coll_request_keep(request_of(it, opened), comm, it->module, &it->call, request);
 }

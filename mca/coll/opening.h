@@ -2,9 +2,10 @@
  * end.
  *
  *   lfc_coll_opening it;
+ *   it.module = module;
  *   lfc_coll_open_nothing(&it, LFC_COLL_GATHER, root);
  *   bool opened = lfc_coll_buffer_open(&it.operands.in, address, count, type, true) && ...;
- *   return lfc_coll_run_opened(&it, opened, module);       // or lfc_coll_start_opened(), lfc_coll_keep_opened()
+ *   return lfc_coll_run_opened(&it, opened);       // or lfc_coll_start_opened(), lfc_coll_keep_opened()
  *
  * Threads: values.
  */
@@ -14,6 +15,7 @@
 #include "request.h"
 
 typedef struct lfc_coll_opening {
+  mca_coll_base_module_t* module; /* that Open MPI calls; set before the rest is opened */
   struct lfc_coll_call call;
   lfc_coll_operands operands;
 } lfc_coll_opening;
@@ -23,11 +25,11 @@ void lfc_coll_open_nothing(lfc_coll_opening* it, enum lfc_coll_kind kind, int ro
  * call goes on without it, so that nobody waits, and fails. */
 bool lfc_coll_own_fits(lfc_coll_opening* it, int count, const ompi_datatype_t* type, size_t block);
 /* Either closes the operands; not `opened`: there was no memory. */
-int lfc_coll_run_opened(lfc_coll_opening* it, bool opened, mca_coll_base_module_t* module);
+int lfc_coll_run_opened(lfc_coll_opening* it, bool opened);
 int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
-                          mca_coll_base_module_t* module, ompi_request_t** request);
+                          ompi_request_t** request);
 /* For MPI_Start, as lfc_coll_request_keep(): the request closes the operands when it is freed. */
 int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
-                         mca_coll_base_module_t* module, ompi_request_t** request);
+                         ompi_request_t** request);
 
 #endif

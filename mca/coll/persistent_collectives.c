@@ -9,12 +9,13 @@ static int bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
   const struct lfc_coll_below* below = lfc_coll_below_of(module);
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_opening it;
+  it.module = module;
   lfc_coll_open_nothing(&it, LFC_COLL_BCAST, root);
   it.call.bytes = (size_t)count * type->super.size;
   lfc_coll_buffer* own = is_root ? &it.operands.in : &it.operands.out;
   it.operands.gets = !is_root;
   const bool opened = lfc_coll_buffer_open(own, buffer, (size_t)count, type, is_root);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, opened, comm, request);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
   return below->bcast_init(buffer, count, type, root, comm, info, request,
                            below->bcast_init_module);
@@ -24,8 +25,9 @@ static int barrier_init(ompi_communicator_t* comm, struct ompi_info_t* info,
                         ompi_request_t** request, mca_coll_base_module_t* module) {
   const struct lfc_coll_below* below = lfc_coll_below_of(module);
   lfc_coll_opening it;
+  it.module = module;
   lfc_coll_open_nothing(&it, LFC_COLL_ALLREDUCE, 0);
-  const int status = lfc_coll_keep_opened(&it, true, comm, module, request);
+  const int status = lfc_coll_keep_opened(&it, true, comm, request);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
   return below->barrier_init(comm, info, request, below->barrier_init_module);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coll_lfc.h"
-#include "opening.h"
+#include "forms.h"
 
 static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
 
@@ -28,33 +28,15 @@ static bool open_alltoall(lfc_coll_opening* it, const void* in, int count, ompi_
          lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count * size, type, true);
 }
 
+LFC_COLL_FORMS(alltoall, alltoall,
+               (const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
+                ompi_datatype_t* out_type),
+               (in, count, type, out, out_count, out_type))
+
 int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
                       ompi_datatype_t* out_type, ompi_communicator_t* comm,
                       mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_ialltoall(const void* in, int count, ompi_datatype_t* type, void* out,
-                          int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                          ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_alltoall_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                              int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
-                              struct ompi_info_t* info, ompi_request_t** request,
-                              mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_alltoall(&it, in, count, type, out, out_count, out_type, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->alltoall_init(in, count, type, out, out_count, out_type, comm, info, request,
-                              below->alltoall_init_module);
+  return call_alltoall(in, count, type, out, out_count, out_type, comm, module);
 }
 
 static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* counts,
@@ -77,41 +59,10 @@ static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* coun
                                      LFC_COLL_ALL_PIECES, it->operands.in_blocks);
 }
 
-static int call_alltoallv(const void* in, const int* counts, const int* places,
-                          ompi_datatype_t* type, void* out, const int* out_counts,
-                          const int* out_places, ompi_datatype_t* out_type,
-                          ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places, out_type, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_ialltoallv(const void* in, const int* counts, const int* places,
-                           ompi_datatype_t* type, void* out, const int* out_counts,
-                           const int* out_places, ompi_datatype_t* out_type,
-                           ompi_communicator_t* comm, ompi_request_t** request,
-                           mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places, out_type, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_alltoallv_init(const void* in, const int* counts, const int* places,
-                               ompi_datatype_t* type, void* out, const int* out_counts,
-                               const int* out_places, ompi_datatype_t* out_type,
-                               ompi_communicator_t* comm, struct ompi_info_t* info,
-                               ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened =
-      open_alltoallv(&it, in, counts, places, type, out, out_counts, out_places, out_type, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->alltoallv_init(in, counts, places, type, out, out_counts, out_places, out_type,
-                               comm, info, request, below->alltoallv_init_module);
-}
+LFC_COLL_FORMS(alltoallv, alltoallv,
+               (const void* in, const int* counts, const int* places, ompi_datatype_t* type,
+                void* out, const int* out_counts, const int* out_places, ompi_datatype_t* out_type),
+               (in, counts, places, type, out, out_counts, out_places, out_type))
 
 /* --- Gather of unequal blocks --- */
 
@@ -134,35 +85,10 @@ static bool open_gatherv(lfc_coll_opening* it, const void* in, int count, ompi_d
                                      it->operands.blocks);
 }
 
-static int call_gatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                        const int* counts, const int* places, ompi_datatype_t* out_type, int root,
-                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_igatherv(const void* in, int count, ompi_datatype_t* type, void* out,
-                         const int* counts, const int* places, ompi_datatype_t* out_type, int root,
-                         ompi_communicator_t* comm, ompi_request_t** request,
-                         mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_gatherv_init(const void* in, int count, ompi_datatype_t* type, void* out,
-                             const int* counts, const int* places, ompi_datatype_t* out_type,
-                             int root, ompi_communicator_t* comm, struct ompi_info_t* info,
-                             ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened = open_gatherv(&it, in, count, type, out, counts, places, out_type, root, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->gatherv_init(in, count, type, out, counts, places, out_type, root, comm, info,
-                             request, below->gatherv_init_module);
-}
+LFC_COLL_FORMS(gatherv, gatherv,
+               (const void* in, int count, ompi_datatype_t* type, void* out, const int* counts,
+                const int* places, ompi_datatype_t* out_type, int root),
+               (in, count, type, out, counts, places, out_type, root))
 
 /* --- Scatter of unequal blocks --- */
 
@@ -185,39 +111,10 @@ static bool open_scatterv(lfc_coll_opening* it, const void* in, const int* count
   return lfc_coll_buffer_open(&it->operands.out, out, (size_t)out_count, out_type, false);
 }
 
-static int call_scatterv(const void* in, const int* counts, const int* places,
-                         ompi_datatype_t* type, void* out, int out_count, ompi_datatype_t* out_type,
-                         int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_scatterv(&it, in, counts, places, type, out, out_count, out_type, root, comm);
-  return lfc_coll_run_opened(&it, opened, module);
-}
-
-static int call_iscatterv(const void* in, const int* counts, const int* places,
-                          ompi_datatype_t* type, void* out, int out_count,
-                          ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                          ompi_request_t** request, mca_coll_base_module_t* module) {
-  lfc_coll_opening it;
-  const bool opened =
-      open_scatterv(&it, in, counts, places, type, out, out_count, out_type, root, comm);
-  return lfc_coll_start_opened(&it, opened, comm, module, request);
-}
-
-static int call_scatterv_init(const void* in, const int* counts, const int* places,
-                              ompi_datatype_t* type, void* out, int out_count,
-                              ompi_datatype_t* out_type, int root, ompi_communicator_t* comm,
-                              struct ompi_info_t* info, ompi_request_t** request,
-                              mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  lfc_coll_opening it;
-  const bool opened =
-      open_scatterv(&it, in, counts, places, type, out, out_count, out_type, root, comm);
-  const int status = lfc_coll_keep_opened(&it, opened, comm, module, request);
-  if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->scatterv_init(in, counts, places, type, out, out_count, out_type, root, comm, info,
-                              request, below->scatterv_init_module);
-}
+LFC_COLL_FORMS(scatterv, scatterv,
+               (const void* in, const int* counts, const int* places, ompi_datatype_t* type,
+                void* out, int out_count, ompi_datatype_t* out_type, int root),
+               (in, counts, places, type, out, out_count, out_type, root))
 
 void lfc_coll_offer_rows(lfc_coll_module* module) {
   if (!lfc_coll_reads_memory(module->communicator)) return;
