@@ -7,10 +7,10 @@
 
 #include "engine/ni.hpp"
 #include "services/collective/communicator.hpp"
-#include "services/collective/label.hpp"
-#include "services/collective/names.hpp"
 #include "services/collective/patience.hpp"
-#include "services/collective/plan.hpp"
+#include "services/collective/protocol/label.hpp"
+#include "services/collective/protocol/names.hpp"
+#include "services/collective/protocol/plan.hpp"
 #include "services/multicast/multicast.hpp"
 #include "services/multicast/protocol/membership.hpp"
 #include "services/multicast/protocol/tree.hpp"
@@ -33,11 +33,11 @@ void collective(Site& site, CollOperation& operation) {
 }
 
 void names(std::uint64_t key) {
-#include "common/services/collective/names.hpp.example"
+#include "common/services/collective/protocol/names.hpp.example"
 }
 
 void operation_of(Communicator& communicator, const lfc_coll_call& call) {
-#include "common/services/collective/operation.hpp.example"
+#include "common/services/collective/protocol/operation.hpp.example"
 }
 
 void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)(),
@@ -45,13 +45,13 @@ void patience_of(const CollOperation& operation, Communicator& communicator, int
 #include "common/services/collective/patience.hpp.example"
 }
 
-void plan_of(CollOperation& operation, const CollOptions& options, std::size_t bytes,
-             bool synchronises) {
-#include "common/services/collective/plan.hpp.example"
+void plan_of(CollOperation& operation, const CollectiveTraits& traits, const CollOptions& options,
+             std::size_t bytes, bool synchronises) {
+#include "common/services/collective/protocol/plan.hpp.example"
 }
 
 void label(const Label& theirs) {
-#include "common/services/collective/label.hpp.example"
+#include "common/services/collective/protocol/label.hpp.example"
 }
 
 void tree(std::vector<int> member, int packet, void (*send)(int, int)) {

@@ -1,6 +1,6 @@
 #include "sim/collective_simulation.hpp"
 
-#include "services/collective/exchange.hpp"
+#include "services/collective/algorithms/exchange.hpp"
 #include "sim/collective_calls.hpp"
 #include "sim/neighbours.hpp"
 

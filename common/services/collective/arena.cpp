@@ -8,7 +8,7 @@
 #include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 #include "base/errors.hpp"
-#include "services/collective/board.hpp"
+#include "services/collective/protocol/board.hpp"
 
 namespace lfc {
 namespace {

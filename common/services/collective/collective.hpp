@@ -1,6 +1,5 @@
 // Collective: what the ranks of a communicator do for one kind of call: a row of kCollectives, with its functions
-// in a file of its own (bcast.cpp, reduce.cpp, allreduce.cpp, gathers.cpp, scans.cpp, rows.cpp, exchange.cpp,
-// neighbours.cpp).
+// in a file of algorithms/.
 //
 //   const Collective& collective = collective_of(operation.kind);
 //   while (!collective.walk(site, operation)) ...;     // again when something may have moved
@@ -28,13 +27,14 @@
 //   scatterv   | the same             | the root; then all but the root
 //   neighbours | steps and boards of their own (neighbourhood.hpp)
 //
-// Another collective: a row of lfc/collectives.def, a file like scans.cpp, and the MPI call (mca/coll).
+// Another collective: a row of lfc/collectives.def, a file like algorithms/scans.cpp, and the MPI call (mca/coll).
 // Threads: the caller serialises each Site.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "services/collective/protocol/traits.hpp"
 #include "services/collective/site.hpp"
 
 namespace lfc {
@@ -46,18 +46,7 @@ struct Collective {
   // been done that walk() would not do again. Null: it is never so short.
   bool (*at_once)(Site& site, const lfc_coll_call& call, std::uint64_t step,
                   unsigned looks) = nullptr;
-  // Before all ranks have come nobody's is over: it bounds how far they are ahead of each other.
-  bool synchronises = false;
-  // One room holds a chunk for each rank.
-  bool shares_room = false;
-  // It takes so many steps, whatever its size; 0: as many as it has chunks.
-  std::uint64_t whole = 0;
-  // The same of several nodes.
-  std::uint64_t exchange = 0;
-  // It takes no step of the communicator's, and begins without its board.
-  bool apart = false;
-  // The NI's thread may take it further: a bounded piece of work each time, and nothing but memory and the tree.
-  bool aside = false;
+  CollectiveTraits traits{};
 };
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): it is a name

@@ -22,11 +22,11 @@
 #include "engine/host_port.hpp"
 #include "lfc/collectives.h"
 #include "services/collective/communicator.hpp"
-#include "services/collective/going.hpp"
 #include "services/collective/loss_watch.hpp"
-#include "services/collective/names.hpp"
 #include "services/collective/patience.hpp"
 #include "services/collective/processes.hpp"
+#include "services/collective/protocol/going.hpp"
+#include "services/collective/protocol/names.hpp"
 
 struct lfc_coll_communicator : lfc::Going::Entry {
   lfc_coll_communicator(std::unique_ptr<lfc::Site> site, const lfc::CollOptions& options,

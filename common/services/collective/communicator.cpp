@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "services/collective/exchange.hpp"
+#include "services/collective/algorithms/exchange.hpp"
 
 namespace lfc {
 namespace {
@@ -14,6 +14,10 @@ CollOperation* make_own(const lfc_coll_call& call) {
   auto* const operation = new CollOperation(call);
   operation->done = [](CollOperation* self) { delete self; };
   return operation;
+}
+
+const CollectiveTraits& traits_of(const lfc_coll_call& call) noexcept {
+  return collective_of(call.kind).traits;
 }
 
 }  // namespace
@@ -45,13 +49,13 @@ void Communicator::append(CollOperation& operation) {
 
 // Everybody does a barrier before what could bring somebody more than a window ahead.
 void Communicator::append_bounded(CollOperation& operation) {
-  plan(operation, facts_, options_);
-  switch (pace_.fence_for(operation, collective_of(operation.kind).synchronises)) {
+  plan(operation, traits_of(operation), facts_, options_);
+  switch (pace_.fence_for(operation, traits_of(operation).synchronises)) {
     case Pace::Fence::none: break;
     case Pace::Fence::itself: operation.fence = true; break;
     case Pace::Fence::before: {
       CollOperation* const barrier = make_own({.kind = LFC_COLL_ALLREDUCE});
-      plan(*barrier, facts_, options_);
+      plan(*barrier, traits_of(*barrier), facts_, options_);
       barrier->fence = true;
       barrier->waited_for = operation.waited_for;
       append(*barrier);
@@ -81,10 +85,10 @@ void Communicator::submit(CollOperation& operation) {
   while (!door_.enter()) sched_yield();  // another thread is in, and may have been preempted there
   operation.top = site_->member_of(operation.root);
   if (facts_.nodes == 1) {
-    plan(operation, facts_, options_);
+    plan(operation, traits_of(operation), facts_, options_);
     append(operation);
   } else {
-    if (!collective_of(operation.kind).synchronises) append_pieces(operation);
+    if (!traits_of(operation).synchronises) append_pieces(operation);
     append_bounded(operation);
   }
   advance_inside();
@@ -92,7 +96,7 @@ void Communicator::submit(CollOperation& operation) {
 
 bool Communicator::try_at_once(const lfc_coll_call& call, unsigned looks) {
   const Collective& collective = collective_of(call.kind);
-  const bool apart = collective.apart;
+  const bool apart = collective.traits.apart;
   if (collective.at_once == nullptr || facts_.nodes > 1 || !(apart || site_->has_board()) ||
       call.bytes > Board::kInline || call.mismatch || !door_.enter())
     return false;
@@ -131,8 +135,8 @@ bool Communicator::step(CollOperation& operation) {
 bool Communicator::may_go_on(const CollOperation& operation,
                              const CollOperation* before) const noexcept {
   if (before == nullptr) return true;
-  const bool takes_turn = collective_of(operation.kind).apart ||
-                          (facts_.nodes > 1 && collective_of(operation.kind).exchange != 0);
+  const bool takes_turn =
+      traits_of(operation).apart || (facts_.nodes > 1 && traits_of(operation).exchange != 0);
   return !before->fence && !operation.fence && !takes_turn;
 }
 
@@ -165,7 +169,7 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
     operation.flag.store(
         nullptr, std::memory_order_relaxed);  // what it waited for before says nothing about now
     site_->set_oldest(*queue_);
-    const bool over = (!aside || collective_of(operation.kind).aside) && step(operation);
+    const bool over = (!aside || traits_of(operation).aside) && step(operation);
     moved = moved || operation.moved || over;
     if (!over) {
       before = &operation;
@@ -220,7 +224,7 @@ bool Communicator::advance_inside() {
 bool Communicator::begin(CollOperation& operation) {
   TreeNode* const tree = site_->tree();
   if (!operation.begun) {
-    if (!collective_of(operation.kind).apart && !site_->open_board()) return false;
+    if (!traits_of(operation).apart && !site_->open_board()) return false;
     if (tree != nullptr) {
       site_->know(operation.top);
       tree->begin(operation);
@@ -233,7 +237,7 @@ bool Communicator::begin(CollOperation& operation) {
 
 void Communicator::ask() {
   if (!door_.enter()) return;
-  if (queue_ != nullptr && queue_->begun && !collective_of(queue_->kind).apart) site_->ask(*queue_);
+  if (queue_ != nullptr && queue_->begun && !traits_of(*queue_).apart) site_->ask(*queue_);
   door_.leave();
 }
 

@@ -23,9 +23,9 @@
 #include "look/published.hpp"
 #include "services/collective/aside.hpp"
 #include "services/collective/collective.hpp"
-#include "services/collective/door.hpp"
 #include "services/collective/neighbourhood.hpp"
-#include "services/collective/plan.hpp"
+#include "services/collective/protocol/door.hpp"
+#include "services/collective/protocol/plan.hpp"
 #include "services/collective/site.hpp"
 
 namespace lfc {

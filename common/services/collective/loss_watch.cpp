@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "machine/first_of_node.hpp"
-#include "services/collective/surroundings.hpp"
+#include "services/collective/protocol/surroundings.hpp"
 
 namespace lfc {
 namespace {

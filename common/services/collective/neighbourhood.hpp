@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "lfc/collective_call.h"
-#include "services/collective/board.hpp"
+#include "services/collective/protocol/board.hpp"
 
 namespace lfc {
 

@@ -22,7 +22,7 @@
 
 #include "services/collective/node_results.hpp"
 #include "services/collective/node_seat.hpp"
-#include "services/collective/partial.hpp"
+#include "services/collective/protocol/partial.hpp"
 
 namespace lfc {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "services/collective/board.hpp"
 #include "services/collective/node_seat.hpp"
+#include "services/collective/protocol/board.hpp"
 
 namespace lfc {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/collective/operation.hpp"
+#include "services/collective/protocol/operation.hpp"
 #include "services/multicast/multicast.hpp"
 
 namespace lfc {

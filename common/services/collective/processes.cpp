@@ -7,7 +7,7 @@
 
 #include "machine/cma.hpp"
 #include "machine/first_of_node.hpp"
-#include "services/collective/names.hpp"
+#include "services/collective/protocol/names.hpp"
 #include "wire/node_name.hpp"
 
 namespace lfc {

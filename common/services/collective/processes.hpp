@@ -22,7 +22,7 @@
 #include "engine/service_port.hpp"
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
-#include "services/collective/surroundings.hpp"
+#include "services/collective/protocol/surroundings.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "services/collective/board.hpp"
-#include "services/collective/operation.hpp"
-#include "services/collective/ranks.hpp"
-#include "services/collective/surroundings.hpp"
+#include "services/collective/protocol/board.hpp"
+#include "services/collective/protocol/operation.hpp"
+#include "services/collective/protocol/ranks.hpp"
+#include "services/collective/protocol/surroundings.hpp"
 #include "services/collective/tree_node.hpp"
 
 namespace lfc {

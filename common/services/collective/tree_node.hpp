@@ -21,12 +21,12 @@
 #include <span>
 #include <vector>
 
-#include "services/collective/board.hpp"
 #include "services/collective/node_blocks.hpp"
 #include "services/collective/node_reductions.hpp"
 #include "services/collective/node_results.hpp"
 #include "services/collective/node_seat.hpp"
-#include "services/collective/operation.hpp"
+#include "services/collective/protocol/board.hpp"
+#include "services/collective/protocol/operation.hpp"
 #include "services/multicast/multicast.hpp"
 
 namespace lfc {

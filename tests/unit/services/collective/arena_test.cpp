@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "services/collective/board.hpp"
-#include "services/collective/names.hpp"
+#include "services/collective/protocol/board.hpp"
+#include "services/collective/protocol/names.hpp"
 
 namespace lfc {
 

@@ -1,5 +1,5 @@
 // The list of communicators with operations that go on by themselves.
-#include "services/collective/going.hpp"
+#include "services/collective/protocol/going.hpp"
 
 #include <array>
 #include <atomic>

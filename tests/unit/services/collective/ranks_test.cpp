@@ -1,5 +1,5 @@
 // Who is who in a communicator.
-#include "services/collective/ranks.hpp"
+#include "services/collective/protocol/ranks.hpp"
 
 #include <cstdint>
 #include <vector>

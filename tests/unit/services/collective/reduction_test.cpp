@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "coll_world.hpp"
-#include "services/collective/partial.hpp"
+#include "services/collective/protocol/partial.hpp"
 
 namespace lfc {
 namespace {

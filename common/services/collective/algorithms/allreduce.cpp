@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "services/collective/collective.hpp"
-#include "services/collective/plan.hpp"
+#include "services/collective/protocol/plan.hpp"
 
 namespace lfc {
 namespace {
@@ -151,6 +151,6 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned
 }  // namespace
 
 constinit const Collective kAllreduce{
-    .walk = walk, .at_once = at_once, .synchronises = true, .aside = true};
+    .walk = walk, .at_once = at_once, .traits = {.synchronises = true, .aside = true}};
 
 }  // namespace lfc

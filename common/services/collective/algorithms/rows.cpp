@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/limits.hpp"
-#include "services/collective/exchange.hpp"
+#include "services/collective/algorithms/exchange.hpp"
 
 namespace lfc {
 namespace {
@@ -194,9 +194,9 @@ bool walk_alltoall(Site& site, CollOperation& operation) {
 
 std::uint32_t most_in_row() noexcept { return Board::kRoom / 2 / sizeof(Entry); }
 
-constinit const Collective kAlltoall{
-    .walk = walk_alltoall, .synchronises = true, .whole = 2, .exchange = 2};
-constinit const Collective kGatherv{.walk = walk, .whole = 2};
-constinit const Collective kScatterv{.walk = walk, .whole = 2};
+constinit const Collective kAlltoall{.walk = walk_alltoall,
+                                     .traits = {.synchronises = true, .whole = 2, .exchange = 2}};
+constinit const Collective kGatherv{.walk = walk, .traits = {.whole = 2}};
+constinit const Collective kScatterv{.walk = walk, .traits = {.whole = 2}};
 
 }  // namespace lfc

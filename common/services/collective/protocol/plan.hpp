@@ -1,7 +1,7 @@
 // Plan: what all ranks decide alike of an operation, from its call and the communicator alone: its chunks, its
 // steps, its tree; and how far ranks may be ahead of each other.
 //
-//   plan(operation, {.nodes = 4, .lanes = 2, .middle = 4}, options);      // chunk, chunks, steps, fan
+//   plan(operation, traits, {.nodes = 4, .lanes = 2, .middle = 4}, options);  // chunk, chunks, steps, fan
 //   Pace pace(options.window, options.packet);
 //   const std::size_t piece = pace.piece(bytes);                  // larger operations go in pieces
 //   if (pace.fence_for(operation, synchronises) == Pace::Fence::before) ...;         // a barrier, in front of it
@@ -17,7 +17,8 @@
 #include <cstdint>
 
 #include "base/limits.hpp"
-#include "services/collective/operation.hpp"
+#include "services/collective/protocol/operation.hpp"
+#include "services/collective/protocol/traits.hpp"
 
 namespace lfc {
 
@@ -47,7 +48,8 @@ inline bool is_direct(const lfc_coll_call& call, std::uint32_t nodes,
 }
 
 // Fills in what the operation's walk needs. Its `top` is the root's member already, if it has one.
-void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept;
+void plan(CollOperation& operation, const CollectiveTraits& traits, const CommonFacts& facts,
+          const CollOptions& options) noexcept;
 
 class Pace {
  public:

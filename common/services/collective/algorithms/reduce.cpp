@@ -30,6 +30,6 @@ bool walk(Site& site, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kReduce{.walk = walk, .aside = true};
+constinit const Collective kReduce{.walk = walk, .traits = {.aside = true}};
 
 }  // namespace lfc

@@ -13,7 +13,7 @@
 
 #include "elements/combine.hpp"
 #include "lfc/collective_call.h"
-#include "services/collective/label.hpp"
+#include "services/collective/protocol/label.hpp"
 #include "services/multicast/protocol/tree.hpp"
 
 namespace lfc {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "services/collective/exchange.hpp"
+#include "services/collective/algorithms/exchange.hpp"
 
 namespace lfc {
 namespace {
@@ -139,9 +139,10 @@ bool walk_scatter(Site& site, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kAllgather{
-    .walk = walk_allgather, .at_once = allgather_at_once, .synchronises = true, .exchange = 2};
+constinit const Collective kAllgather{.walk = walk_allgather,
+                                      .at_once = allgather_at_once,
+                                      .traits = {.synchronises = true, .exchange = 2}};
 constinit const Collective kGather{.walk = walk_gather};
-constinit const Collective kScatter{.walk = walk_scatter, .shares_room = true};
+constinit const Collective kScatter{.walk = walk_scatter, .traits = {.shares_room = true}};
 
 }  // namespace lfc

@@ -270,7 +270,9 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t, unsigned look
 
 }  // namespace
 
-constinit const Collective kNeighborAllgather{.walk = walk, .at_once = at_once, .apart = true};
-constinit const Collective kNeighborAlltoall{.walk = walk, .at_once = at_once, .apart = true};
+constinit const Collective kNeighborAllgather{
+    .walk = walk, .at_once = at_once, .traits = {.apart = true}};
+constinit const Collective kNeighborAlltoall{
+    .walk = walk, .at_once = at_once, .traits = {.apart = true}};
 
 }  // namespace lfc

@@ -4,7 +4,7 @@
 // All ranks write what they have onto their boards; the leader of each node makes one packet of it for each other node,
 // and writes what has come from the others onto its board, from which its neighbours take what is theirs.
 // Everything of a node fits into a packet and a room (most_exchanged()); larger ones go below.
-#include "services/collective/exchange.hpp"
+#include "services/collective/algorithms/exchange.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -286,6 +286,6 @@ std::size_t most_exchanged(const Membership& members, std::size_t packet, lfc_co
 }
 
 constinit const Collective kReduceScatter{
-    .walk = walk_exchange, .synchronises = true, .whole = 2, .exchange = 2};
+    .walk = walk_exchange, .traits = {.synchronises = true, .whole = 2, .exchange = 2}};
 
 }  // namespace lfc

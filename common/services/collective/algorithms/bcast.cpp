@@ -50,6 +50,6 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned
 
 }  // namespace
 
-constinit const Collective kBcast{.walk = walk, .at_once = at_once, .aside = true};
+constinit const Collective kBcast{.walk = walk, .at_once = at_once, .traits = {.aside = true}};
 
 }  // namespace lfc

@@ -1,4 +1,4 @@
-#include "services/collective/ranks.hpp"
+#include "services/collective/protocol/ranks.hpp"
 
 namespace lfc {
 

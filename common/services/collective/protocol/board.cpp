@@ -1,4 +1,4 @@
-#include "services/collective/board.hpp"
+#include "services/collective/protocol/board.hpp"
 
 #include <algorithm>
 

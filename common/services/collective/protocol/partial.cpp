@@ -1,4 +1,4 @@
-#include "services/collective/partial.hpp"
+#include "services/collective/protocol/partial.hpp"
 
 #include <utility>
 

@@ -1,10 +1,9 @@
-#include "services/collective/plan.hpp"
+#include "services/collective/protocol/plan.hpp"
 
 #include <algorithm>
 
-#include "services/collective/board.hpp"
-#include "services/collective/collective.hpp"
-#include "services/multicast/multicast.hpp"
+#include "services/collective/protocol/board.hpp"
+#include "services/multicast/protocol/packets.hpp"
 
 namespace lfc {
 namespace {
@@ -45,11 +44,11 @@ std::uint32_t best_fan(TreeShape shape, std::uint32_t nodes, std::uint64_t chunk
   return best;
 }
 
-std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
-                     std::size_t packet) noexcept {
+std::size_t chunk_of(const CollOperation& operation, const CollectiveTraits& traits,
+                     const CommonFacts& facts, std::size_t packet) noexcept {
   std::size_t chunk =
       facts.nodes == 1 ? limits::kCollLocalChunk : even_packet(operation.bytes, packet);
-  if (collective_of(operation.kind).shares_room)
+  if (traits.shares_room)
     chunk = std::clamp<std::size_t>(Board::kRoom / facts.lanes, 1, limits::kCollLocalChunk);
   if (operation.combine == nullptr) return chunk;
   const std::size_t width = size_of(static_cast<Element>(operation.type));
@@ -58,24 +57,23 @@ std::size_t chunk_of(const CollOperation& operation, const CommonFacts& facts,
 
 }  // namespace
 
-void plan(CollOperation& operation, const CommonFacts& facts, const CollOptions& options) noexcept {
+void plan(CollOperation& operation, const CollectiveTraits& traits, const CommonFacts& facts,
+          const CollOptions& options) noexcept {
   if (lfc_coll_is_reduction(operation.kind) && operation.bytes > 0)
     operation.combine = number_combiner(
         {static_cast<Accumulate>(operation.op), static_cast<Element>(operation.type)});
-  const Collective& collective = collective_of(operation.kind);
-  if (const std::uint64_t whole = facts.nodes > 1 ? collective.exchange : collective.whole;
-      whole != 0) {
+  if (const std::uint64_t whole = facts.nodes > 1 ? traits.exchange : traits.whole; whole != 0) {
     if (facts.nodes > 1) operation.top = facts.middle;
     operation.chunk = operation.bytes;
     operation.chunks = 1;
     operation.steps = operation.per_chunk = whole;
     return;
   }
-  if (collective.apart) {
+  if (traits.apart) {
     operation.chunks = 1;
     return;
   }
-  operation.chunk = chunk_of(operation, facts, options.packet);
+  operation.chunk = chunk_of(operation, traits, facts, options.packet);
   operation.chunks = operation.bytes <= operation.chunk
                          ? 1
                          : (operation.bytes + operation.chunk - 1) / operation.chunk;

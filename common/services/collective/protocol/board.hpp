@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "services/collective/label.hpp"
+#include "services/collective/protocol/label.hpp"
 
 #include "base/faults.hpp"
 #include "base/limits.hpp"
