@@ -7,10 +7,10 @@
 
 #include "engine/ni.hpp"
 #include "services/collective/communicator.hpp"
-#include "services/collective/patience.hpp"
 #include "services/collective/protocol/label.hpp"
 #include "services/collective/protocol/names.hpp"
 #include "services/collective/protocol/plan.hpp"
+#include "services/collective/wait_policy.hpp"
 #include "services/multicast/multicast.hpp"
 #include "services/multicast/protocol/membership.hpp"
 #include "services/multicast/protocol/tree.hpp"
@@ -23,12 +23,12 @@
 
 namespace lfc {
 
-void communicator(std::unique_ptr<Site> site, const CollOptions& options,
+void communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
                   const lfc_coll_call& call) {
 #include "common/services/collective/communicator.hpp.example"
 }
 
-void collective(Site& site, CollOperation& operation) {
+void collective(CommunicatorState& state, CollOperation& operation) {
 #include "common/services/collective/collective.hpp.example"
 }
 
@@ -42,7 +42,7 @@ void operation_of(Communicator& communicator, const lfc_coll_call& call) {
 
 void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)(),
                  int (*attend)()) {
-#include "common/services/collective/patience.hpp.example"
+#include "common/services/collective/wait_policy.hpp.example"
 }
 
 void plan_of(CollOperation& operation, const CollectiveTraits& traits, const CollOptions& options,

@@ -62,7 +62,7 @@ struct CollectiveSimulation::Part {
   lfc_coll_status status = LFC_COLL_OK;
 };
 
-struct CollectiveSimulation::Host final : Surroundings {
+struct CollectiveSimulation::Host final : Environment {
   Host(CollectiveSimulation& of, World::Node number) : simulation(of), node(number) {}
   CollectiveSimulation& simulation;
   World::Node node;
@@ -198,10 +198,10 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
       tree = std::make_unique<TreeNode>(*host.multicast);
       tree->join(number + 1, group.members, member, std::move(peers));
     }
-    auto site = std::make_unique<Site>(group.members, member, group.numbers, number + 1,
-                                       std::move(tree), host);
+    auto state = std::make_unique<CommunicatorState>(group.members, member, group.numbers,
+                                                     number + 1, std::move(tree), host);
     auto& made = host.communicators[number] =
-        std::make_unique<Communicator>(std::move(site), coll_);
+        std::make_unique<Communicator>(std::move(state), coll_);
     if (group.one_node) host.neighbours[number] = made->meet(group.edges.at(group.numbers[member]));
   }
 }

@@ -2,7 +2,7 @@
 // in a file of algorithms/.
 //
 //   const Collective& collective = collective_of(operation.kind);
-//   while (!collective.walk(site, operation)) ...;     // again when something may have moved
+//   while (!collective.walk(state, operation)) ...;     // again when something may have moved
 //
 // All ranks cut an operation into the same steps (prepare()) and number them alike. One node: everything
 // goes over the board. Several: on each node one rank, the leader, stands for all; contributions meet on
@@ -28,23 +28,23 @@
 //   neighbours | steps and boards of their own (neighbourhood.hpp)
 //
 // Another collective: a row of lfc/collectives.def, a file like algorithms/scans.cpp, and the MPI call (mca/coll).
-// Threads: the caller serialises each Site.
+// Threads: the caller serialises each CommunicatorState.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "services/collective/communicator_state.hpp"
 #include "services/collective/protocol/traits.hpp"
-#include "services/collective/site.hpp"
 
 namespace lfc {
 
 struct Collective {
   // As far as it goes without waiting. True: it is over here.
-  bool (*walk)(Site& site, CollOperation& operation);
+  bool (*walk)(CommunicatorState& state, CollOperation& operation);
   // Does it on one node, in this step, if the others are there within so many looks. False: nothing has
   // been done that walk() would not do again. Null: it is never so short.
-  bool (*at_once)(Site& site, const lfc_coll_call& call, std::uint64_t step,
+  bool (*at_once)(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t step,
                   unsigned looks) = nullptr;
   CollectiveTraits traits{};
 };
@@ -65,12 +65,12 @@ inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kC
 // --- What several of them do ---
 
 // This rank's chunks, into its lane.
-bool write_all(Site& site, CollOperation& operation);
+bool write_all(CommunicatorState& state, CollOperation& operation);
 // The chunks of the result, out of a lane, or where the NI has placed them.
-bool read_results(Site& site, CollOperation& operation, std::uint32_t lane);
+bool read_results(CommunicatorState& state, CollOperation& operation, std::uint32_t lane);
 // This rank's and its neighbours' parts of one chunk, combined; in `target`, unless there is nothing to combine.
-const std::byte* combine_local(Site& site, const CollOperation& operation, std::uint64_t index,
-                               std::uint64_t step, std::byte* target);
+const std::byte* combine_local(CommunicatorState& state, const CollOperation& operation,
+                               std::uint64_t index, std::uint64_t step, std::byte* target);
 // Of how many ranks blocks can be told on a board.
 std::uint32_t most_in_row() noexcept;
 // Waits a little for a lane's flag.

@@ -47,7 +47,7 @@ std::uint64_t digest_of(const lfc_coll_parameters& parameters) {
 Collectives::Collectives(const lfc_coll_options& options)
     : options_(options),
       processes_(digest_of(options.parameters)),
-      patience_({options.crowded, options.progress, options.attend}) {}
+      wait_policy_({options.crowded, options.progress, options.attend}) {}
 
 Collectives::~Collectives() {
   (void)walk();
@@ -154,11 +154,11 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
     if (members.node(member) == members.node(roll.self) && !processes_.reads(members.name(member)))
       found &= ~unsigned{LFC_COLL_MEMORY};
   std::unique_ptr<TreeNode> tree = plant(roll, found);
-  auto site = std::make_unique<Site>(members, roll.self, std::move(roll.ranks), roll.key,
-                                     std::move(tree), processes_, use);
-  if (site->has_room()) found |= LFC_COLL_ROOM;
+  auto state = std::make_unique<CommunicatorState>(members, roll.self, std::move(roll.ranks),
+                                                   roll.key, std::move(tree), processes_, use);
+  if (state->has_room()) found |= LFC_COLL_ROOM;
   auto made =
-      std::make_unique<lfc_coll_communicator>(std::move(site), options, aside_.get(), found);
+      std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(), found);
   const std::lock_guard guard(mutex_);
   groups_.insert(made.get());
   ++groups_made_;
@@ -226,8 +226,8 @@ lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_
   {
     std::optional<HostPort::Attendance> attendance;
     if (communicator.communicator.members().nodes() > 1) attendance.emplace(*engine_);
-    patience_.until(operation, communicator.communicator,
-                    [&] { communicator.watch.look(communicator.communicator, processes_); });
+    wait_policy_.until(operation, communicator.communicator,
+                       [&] { communicator.watch.look(communicator.communicator, processes_); });
   }
   communicator.watch.moved();
   communicator.watch.explain(communicator.communicator, processes_, operation.status);
@@ -236,15 +236,15 @@ lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_
 
 void Collectives::start(lfc_coll_communicator& communicator, CollOperation& operation) {
   running_.fetch_add(1, std::memory_order_relaxed);
-  if (going_.begun(communicator)) communicator.users.fetch_add(1, std::memory_order_relaxed);
+  if (active_.begun(communicator)) communicator.users.fetch_add(1, std::memory_order_relaxed);
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
-  patience_.attend();  // who waits for one that has ended already drives nothing
+  wait_policy_.attend();  // who waits for one that has ended already drives nothing
 }
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {
   communicator.watch.explain(communicator.communicator, processes_, status);
-  Going::ended(communicator);
+  ActiveOperations::ended(communicator);
   running_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -255,7 +255,7 @@ int Collectives::progress() {
 
 int Collectives::walk() {
   int events = 0;
-  const auto advance = [&](Going::Entry& entry) {
+  const auto advance = [&](ActiveOperations::Entry& entry) {
     auto& each = static_cast<lfc_coll_communicator&>(entry);
     if (each.communicator.advance()) {
       ++events;
@@ -265,12 +265,12 @@ int Collectives::walk() {
       each.watch.look(each.communicator, processes_);
     }
   };
-  const auto let_go = [this](Going::Entry& entry) {
+  const auto let_go = [this](ActiveOperations::Entry& entry) {
     release(&static_cast<lfc_coll_communicator&>(entry));
   };
   const bool left = left_.exchange(false, std::memory_order_relaxed);
   if (left) running_.fetch_sub(1, std::memory_order_relaxed);
-  if (!going_.for_each(advance, let_go) && left) note_left();
+  if (!active_.for_each(advance, let_go) && left) note_left();
   return events;
 }
 
@@ -287,7 +287,7 @@ void Collectives::describe(char* text, std::size_t size) {
       text, size,
       "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
       "taken=%llu copied=%llu blocked=%llu early=%llu stored=%llu most_stored=%llu packets=%llu",
-      number(operations_ + patience_.visits()), number(groups_.size()), number(groups_made_),
+      number(operations_ + wait_policy_.visits()), number(groups_.size()), number(groups_made_),
       number(processes_.boards()), number(stats.sent), number(stats.forwarded), number(stats.taken),
       number(stats.copied), number(stats.blocked), number(stats.early), number(stats.stored),
       number(stats.most_stored), number(packets));

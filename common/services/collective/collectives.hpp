@@ -23,15 +23,15 @@
 #include "lfc/collectives.h"
 #include "services/collective/communicator.hpp"
 #include "services/collective/loss_watch.hpp"
-#include "services/collective/patience.hpp"
 #include "services/collective/processes.hpp"
-#include "services/collective/protocol/going.hpp"
+#include "services/collective/protocol/active_operations.hpp"
 #include "services/collective/protocol/names.hpp"
+#include "services/collective/wait_policy.hpp"
 
-struct lfc_coll_communicator : lfc::Going::Entry {
-  lfc_coll_communicator(std::unique_ptr<lfc::Site> site, const lfc::CollOptions& options,
-                        lfc::Aside* aside, unsigned reach)
-      : communicator(std::move(site), options, aside), found(reach) {}
+struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
+  lfc_coll_communicator(std::unique_ptr<lfc::CommunicatorState> state,
+                        const lfc::CollOptions& options, lfc::Aside* aside, unsigned reach)
+      : communicator(std::move(state), options, aside), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
   const unsigned found;  // what of it this rank has in reach
@@ -66,8 +66,8 @@ class Collectives {
   // Does it if it is short, and the others are there. False: nothing has been done that run() or start() would not do
   // again.
   bool try_run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
-    if (!communicator.communicator.try_at_once(call, patience_.looks())) return false;
-    patience_.visit();
+    if (!communicator.communicator.try_at_once(call, wait_policy_.looks())) return false;
+    wait_policy_.visit();
     return true;
   }
   // Begins it, and puts the communicator among those that progress() advances, without a lock or an allocation.
@@ -99,7 +99,7 @@ class Collectives {
   const lfc_coll_options options_;
   bool threads_ = false;
   Processes processes_;
-  Patience patience_;
+  WaitPolicy wait_policy_;
   HostPort* engine_ = nullptr;
   std::unique_ptr<Multicast> multicast_;
   std::unique_ptr<Aside> aside_;  // null: the NI has no thread, or shall not do the host's work
@@ -108,7 +108,7 @@ class Collectives {
   std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone
   std::unordered_set<lfc_coll_communicator*> groups_;
   std::uint64_t groups_made_ = 0;
-  Going going_;
+  ActiveOperations active_;
   std::atomic<std::uint32_t> running_ = 0;  // in all of them, and one more while left_
   std::atomic<bool> left_ = false;          // the next walk may let go of one
   unsigned agreed_ =

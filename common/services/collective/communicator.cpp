@@ -22,20 +22,21 @@ const CollectiveTraits& traits_of(const lfc_coll_call& call) noexcept {
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<Site> site, const CollOptions& options, Aside* aside)
-    : site_(std::move(site)),
+Communicator::Communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
+                           Aside* aside)
+    : state_(std::move(state)),
       options_(options),
       pace_(options.window, options.packet),
       aside_(aside),
-      door_(options.threads) {
-  const Membership& all = site_->members();
-  facts_ = {all.nodes(), site_->lanes(), all.first(all.nodes() / 2)};
+      lock_(options.threads) {
+  const Membership& all = state_->members();
+  facts_ = {all.nodes(), state_->lanes(), all.first(all.nodes() / 2)};
   for (const lfc_coll_kind kind : {LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER})
     most_exchanged_[kind] = most_exchanged(all, options.packet, kind);
 }
 
 std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology& topology) const {
-  return std::make_unique<lfc_coll_neighbours>(topology, *site_);
+  return std::make_unique<lfc_coll_neighbours>(topology, *state_);
 }
 
 // --- Issuing ---
@@ -82,8 +83,9 @@ void Communicator::append_pieces(CollOperation& operation) {
 }
 
 void Communicator::submit(CollOperation& operation) {
-  while (!door_.enter()) sched_yield();  // another thread is in, and may have been preempted there
-  operation.top = site_->member_of(operation.root);
+  while (!lock_.try_lock())
+    sched_yield();  // another thread is in, and may have been preempted there
+  operation.top = state_->member_of(operation.root);
   if (facts_.nodes == 1) {
     plan(operation, traits_of(operation), facts_, options_);
     append(operation);
@@ -97,36 +99,36 @@ void Communicator::submit(CollOperation& operation) {
 bool Communicator::try_at_once(const lfc_coll_call& call, unsigned looks) {
   const Collective& collective = collective_of(call.kind);
   const bool apart = collective.traits.apart;
-  if (collective.at_once == nullptr || facts_.nodes > 1 || !(apart || site_->has_board()) ||
-      call.bytes > Board::kInline || call.mismatch || !door_.enter())
+  if (collective.at_once == nullptr || facts_.nodes > 1 || !(apart || state_->has_board()) ||
+      call.bytes > Board::kInline || call.mismatch || !lock_.try_lock())
     return false;
   const bool done = queue_ == nullptr &&
-                    (apart || site_->board().writable(next_step_, call.bytes)) &&
-                    collective.at_once(*site_, call, next_step_, looks);
-  if (done && !apart) site_->board().finish(++next_step_);
-  door_.leave();
+                    (apart || state_->board().writable(next_step_, call.bytes)) &&
+                    collective.at_once(*state_, call, next_step_, looks);
+  if (done && !apart) state_->board().finish(++next_step_);
+  lock_.unlock();
   return done;
 }
 
 // --- Progress ---
 
-bool Communicator::advance() { return door_.enter() && advance_inside(); }
+bool Communicator::advance() { return lock_.try_lock() && advance_inside(); }
 
 // As far as it goes. True: it is over here, its status is set.
 bool Communicator::step(CollOperation& operation) {
   // Once it has failed it stays so: or a later operation could end well at some ranks only.
-  if (site_->failure() != LFC_COLL_OK || !begin(operation) ||
-      !collective_of(operation.kind).walk(*site_, operation)) {
-    operation.status = site_->failure();
+  if (state_->failure() != LFC_COLL_OK || !begin(operation) ||
+      !collective_of(operation.kind).walk(*state_, operation)) {
+    operation.status = state_->failure();
     // What the NI still reads must stay: those whom it is for take it, or are lost.
     if (operation.status == LFC_COLL_OK || operation.aside ||
         operation.unsent.load(std::memory_order_acquire) != 0)
       return false;
-    site_->spread_failure();
+    state_->spread_failure();
   } else if (operation.differs.load(std::memory_order_relaxed)) {
     if (operation.aside) return false;
     operation.status = LFC_COLL_MISMATCH;
-    if (site_->failure() == LFC_COLL_MISMATCH) site_->spread_failure();
+    if (state_->failure() == LFC_COLL_MISMATCH) state_->spread_failure();
   }
   return true;
 }
@@ -142,7 +144,7 @@ bool Communicator::may_go_on(const CollOperation& operation,
 
 // It is over. Its steps count as over for others when all older ones are.
 void Communicator::take_out(CollOperation& operation, CollOperation* before) {
-  if (TreeNode* const tree = site_->tree()) tree->end(operation);
+  if (TreeNode* const tree = state_->tree()) tree->end(operation);
   CollOperation*& place = before == nullptr ? queue_ : before->next;
   place = std::exchange(operation.next, nullptr);
   if (place == nullptr) tail_ = &place;
@@ -150,7 +152,7 @@ void Communicator::take_out(CollOperation& operation, CollOperation* before) {
     before->until = operation.until;
   } else if (const std::uint64_t to = place == nullptr ? operation.until : place->over_to;
              to != operation.end()) {
-    site_->catch_up(to);
+    state_->catch_up(to);
   }
 }
 
@@ -168,7 +170,7 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
     operation.aside = aside;
     operation.flag.store(
         nullptr, std::memory_order_relaxed);  // what it waited for before says nothing about now
-    site_->set_oldest(*queue_);
+    state_->set_oldest(*queue_);
     const bool over = (!aside || traits_of(operation).aside) && step(operation);
     moved = moved || operation.moved || over;
     if (!over) {
@@ -185,9 +187,9 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
 
 // While something is under way that nobody waits for inside MPI, the NI's thread is let in.
 void Communicator::share() {
-  const bool wanted = queue_ != nullptr && (door_.is_shared() || !queue_->waited_for);
-  if (wanted == door_.is_shared()) return;
-  door_.share(wanted);
+  const bool wanted = queue_ != nullptr && (lock_.is_shared() || !queue_->waited_for);
+  if (wanted == lock_.is_shared()) return;
+  lock_.share(wanted);
   if (wanted)
     aside_->add(*this);
   else
@@ -195,11 +197,11 @@ void Communicator::share() {
 }
 
 void Communicator::advance_aside() {
-  if (!door_.enter_aside()) return;
+  if (!lock_.try_lock_aside()) return;
   CollOperation** ended = &ended_;
   while (*ended != nullptr) ended = &(*ended)->next;
   walk(true, ended);
-  door_.leave_aside();
+  lock_.unlock_aside();
 }
 
 // Leaves before it tells anybody that an operation has finished.
@@ -209,7 +211,7 @@ bool Communicator::advance_inside() {
   while (*ended != nullptr) ended = &(*ended)->next;
   const bool moved = walk(false, ended) || done != nullptr;
   if (aside_ != nullptr) share();
-  door_.leave();
+  lock_.unlock();
   while (done != nullptr) {
     CollOperation* const operation = std::exchange(done, done->next);
     const auto tell =
@@ -222,11 +224,11 @@ bool Communicator::advance_inside() {
 
 // False: it cannot begin yet.
 bool Communicator::begin(CollOperation& operation) {
-  TreeNode* const tree = site_->tree();
+  TreeNode* const tree = state_->tree();
   if (!operation.begun) {
-    if (!traits_of(operation).apart && !site_->open_board()) return false;
+    if (!traits_of(operation).apart && !state_->open_board()) return false;
     if (tree != nullptr) {
-      site_->know(operation.top);
+      state_->know(operation.top);
       tree->begin(operation);
     }
     operation.begun = true;
@@ -236,9 +238,9 @@ bool Communicator::begin(CollOperation& operation) {
 }
 
 void Communicator::ask() {
-  if (!door_.enter()) return;
-  if (queue_ != nullptr && queue_->begun && !traits_of(*queue_).apart) site_->ask(*queue_);
-  door_.leave();
+  if (!lock_.try_lock()) return;
+  if (queue_ != nullptr && queue_->begun && !traits_of(*queue_).apart) state_->ask(*queue_);
+  lock_.unlock();
 }
 
 }  // namespace lfc

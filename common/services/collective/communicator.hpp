@@ -1,7 +1,7 @@
 // Communicator: one communicator as this rank sees it: its operations, side by side, each a walk over steps that all
 // ranks number alike (collective.hpp).
 //
-//   Communicator communicator(std::move(site), options);
+//   Communicator communicator(std::move(state), options);
 //   if (communicator.try_at_once(call, 100)) return;
 //   CollOperation operation(call);
 //   communicator.submit(operation);
@@ -23,10 +23,10 @@
 #include "look/published.hpp"
 #include "services/collective/aside.hpp"
 #include "services/collective/collective.hpp"
+#include "services/collective/communicator_state.hpp"
 #include "services/collective/neighbourhood.hpp"
-#include "services/collective/protocol/door.hpp"
+#include "services/collective/protocol/communicator_lock.hpp"
 #include "services/collective/protocol/plan.hpp"
-#include "services/collective/site.hpp"
 
 namespace lfc {
 
@@ -36,17 +36,18 @@ const look::Schema Insight<class Communicator>::kSchema;  // shown.cpp
 class Communicator final : private Aside::Entry {
  public:
   // `aside`: null where the NI has no thread.
-  Communicator(std::unique_ptr<Site> site, const CollOptions& options, Aside* aside = nullptr);
+  Communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
+               Aside* aside = nullptr);
   // All operations have finished.
   ~Communicator() override = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  const Membership& members() const noexcept { return site_->members(); }
+  const Membership& members() const noexcept { return state_->members(); }
   // The ranks of this node, by lane, as members.
-  const std::vector<std::uint32_t>& local() const noexcept { return site_->local(); }
+  const std::vector<std::uint32_t>& local() const noexcept { return state_->local(); }
   // The NI's part may be needed longer: until it is drained(), then leave() it.
-  std::unique_ptr<TreeNode> take_tree() noexcept { return site_->take_tree(); }
+  std::unique_ptr<TreeNode> take_tree() noexcept { return state_->take_tree(); }
 
   // The neighbours of this rank, for their calls.
   std::unique_ptr<lfc_coll_neighbours> meet(const lfc_coll_topology& topology) const;
@@ -67,12 +68,12 @@ class Communicator final : private Aside::Entry {
   bool idle() const noexcept { return queue_ == nullptr; }
 
   // Ends all operations with LFC_COLL_LOST: a rank of this node is dead.
-  void set_lost() noexcept { site_->end(Board::End::lost); }
+  void set_lost() noexcept { state_->end(Board::End::lost); }
   // Members' calls were not the same, and it has no use to go on.
-  bool disagreed() const noexcept { return site_->failure() == LFC_COLL_MISMATCH; }
+  bool disagreed() const noexcept { return state_->failure() == LFC_COLL_MISMATCH; }
   // A member on another node whom this rank has lost; the number of members: none.
   std::uint32_t lost_member() const {
-    return site_->tree() == nullptr ? members().size() : site_->tree()->lost_member();
+    return state_->tree() == nullptr ? members().size() : state_->tree()->lost_member();
   }
   // It has waited for long: asks whether others wait in another call.
   void ask();
@@ -91,7 +92,7 @@ class Communicator final : private Aside::Entry {
   bool may_go_on(const CollOperation& operation, const CollOperation* before) const noexcept;
   void take_out(CollOperation& operation, CollOperation* before);
 
-  const std::unique_ptr<Site> site_;
+  const std::unique_ptr<CommunicatorState> state_;
   const CollOptions options_;
   CommonFacts facts_;
   Pace pace_;
@@ -101,7 +102,7 @@ class Communicator final : private Aside::Entry {
   CollOperation** tail_ = &queue_;
   CollOperation* ended_ = nullptr;  // by the NI's thread
   Aside* const aside_;
-  Door door_;
+  CommunicatorLock lock_;
   const look::Published shown_{Insight<Communicator>::kSchema, this};
 };
 

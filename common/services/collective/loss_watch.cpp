@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "machine/first_of_node.hpp"
-#include "services/collective/protocol/surroundings.hpp"
+#include "services/collective/protocol/environment.hpp"
 
 namespace lfc {
 namespace {
@@ -15,7 +15,7 @@ constexpr Clock::duration kPeriod = std::chrono::milliseconds(200);
 
 }  // namespace
 
-void LossWatch::look(Communicator& communicator, Surroundings& surroundings) {
+void LossWatch::look(Communicator& communicator, Environment& environment) {
   const Clock::rep now = Clock::now().time_since_epoch().count();
   const std::unique_lock looking(mutex_, std::try_to_lock);
   const Clock::rep before = looked_.load(std::memory_order_relaxed);
@@ -25,9 +25,9 @@ void LossWatch::look(Communicator& communicator, Surroundings& surroundings) {
   if (looks_ == 0) return;
   for (const std::uint32_t member : communicator.local()) {
     const ProcessName name = communicator.members().name(member);
-    if (!surroundings.has_ended(name)) continue;
+    if (!environment.has_ended(name)) continue;
     communicator.set_lost();
-    tell_loss(surroundings.describe(name) +
+    tell_loss(environment.describe(name) +
                   " has ended, a process of this node: its own output or mpirun says why",
               name.job);
   }
@@ -35,7 +35,7 @@ void LossWatch::look(Communicator& communicator, Surroundings& surroundings) {
   if (std::has_single_bit(looks_)) communicator.ask();
 }
 
-void LossWatch::explain(const Communicator& communicator, Surroundings& surroundings,
+void LossWatch::explain(const Communicator& communicator, Environment& environment,
                         lfc_coll_status status) {
   const bool disagreed = status == LFC_COLL_MISMATCH && communicator.disagreed();
   if (!disagreed && status != LFC_COLL_LOST) return;
@@ -47,7 +47,7 @@ void LossWatch::explain(const Communicator& communicator, Surroundings& surround
   const auto& members = communicator.members();
   const std::uint32_t member = communicator.lost_member();
   tell_loss(member < members.size()
-                ? "no connection to " + surroundings.describe(members.name(member))
+                ? "no connection to " + environment.describe(members.name(member))
                 : "another rank of this communicator has lost one, and says which",
             members.name(0).job);
 }

@@ -1,7 +1,7 @@
 // LossWatch: what a rank that waits for long looks for: dead ranks of its node, and ranks that wait in another
 // call; and what it says on standard error when a collective has failed, once for each communicator.
 //
-//   watch.look(communicator, surroundings);        // now and then while waiting
+//   watch.look(communicator, environment);        // now and then while waiting
 //   watch.moved();                                 // the wait is over
 //   watch.explain(communicator, operation.status);
 //
@@ -20,11 +20,10 @@ namespace lfc {
 
 class LossWatch {
  public:
-  void look(Communicator& communicator, Surroundings& surroundings);
+  void look(Communicator& communicator, Environment& environment);
   void moved() noexcept { looked_.store(0, std::memory_order_relaxed); }
   // An operation has ended so: what MPI's error code does not say.
-  void explain(const Communicator& communicator, Surroundings& surroundings,
-               lfc_coll_status status);
+  void explain(const Communicator& communicator, Environment& environment, lfc_coll_status status);
 
  private:
   void tell_loss(const std::string& what, std::uint32_t job);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/faults.hpp"
-#include "services/collective/site.hpp"
+#include "services/collective/communicator_state.hpp"
 
 namespace lfc {
 namespace {
@@ -14,13 +14,13 @@ void add_once(std::vector<std::uint32_t>& list, std::uint32_t lane) {
 
 }  // namespace
 
-Neighbourhood::Neighbourhood(const lfc_coll_topology& topology, const Site& site)
-    : self_(static_cast<int>(site.rank_of(site.self()))),
+Neighbourhood::Neighbourhood(const lfc_coll_topology& topology, const CommunicatorState& state)
+    : self_(static_cast<int>(state.rank_of(state.self()))),
       to_(topology.to, topology.to + topology.destinations),
-      self_lane_(site.lane()),
-      boards_(site.lanes()),
+      self_lane_(state.lane()),
+      boards_(state.lanes()),
       known_(topology.crossed) {
-  const auto lane_of = [&](int rank) { return site.lane_of(site.member_of(rank)); };
+  const auto lane_of = [&](int rank) { return state.lane_of(state.member_of(rank)); };
   for (const int rank : to_)
     if (rank >= 0 && rank != self_) add_once(readers_, lane_of(rank));
   unopened_ = readers_;
@@ -40,10 +40,10 @@ Neighbourhood::~Neighbourhood() {
     if (board.is_open()) board.detach();
 }
 
-bool Neighbourhood::open(Site& site) {
+bool Neighbourhood::open(CommunicatorState& state) {
   while (!unopened_.empty()) {
     const std::uint32_t lane = unopened_.back();
-    std::byte* const memory = site.neighbour_board(lane, users_);
+    std::byte* const memory = state.neighbour_board(lane, users_);
     if (memory == nullptr) return false;
     (lane == self_lane_ ? own_ : boards_[lane]) = Board(memory, 1, 0);
     unopened_.pop_back();

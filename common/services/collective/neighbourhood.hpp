@@ -1,8 +1,8 @@
 // Neighbourhood: the edges of a communicator's process topology as this rank sees them, and where it meets its
 // neighbours.
 //
-//   Neighbourhood neighbourhood(topology, site);         // the ranks at the other end of each edge
-//   if (!neighbourhood.open(site)) ...                   // some neighbour has not come yet
+//   Neighbourhood neighbourhood(topology, state);         // the ranks at the other end of each edge
+//   if (!neighbourhood.open(state)) ...                   // some neighbour has not come yet
 //   const std::uint64_t step = neighbourhood.next();
 //   if (neighbourhood.writable(step, size)) neighbourhood.own().publish(0, step, label);
 //   neighbourhood.finish();
@@ -11,7 +11,7 @@
 // by each rank for itself: those who share an edge count alike, and nobody waits for ranks that it has no edge with.
 // Each rank has a board with a lane of its own, which its neighbours read. A slot is written again when those who
 // read it have finished its step before.
-// Threads: the caller serialises each Site.
+// Threads: the caller serialises each CommunicatorState.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace lfc {
 
-class Site;
+class CommunicatorState;
 
 class Neighbourhood {
  public:
@@ -36,13 +36,13 @@ class Neighbourhood {
     std::int32_t edge;
   };
 
-  Neighbourhood(const lfc_coll_topology& topology, const Site& site);
+  Neighbourhood(const lfc_coll_topology& topology, const CommunicatorState& state);
   ~Neighbourhood();
   Neighbourhood(const Neighbourhood&) = delete;
   Neighbourhood& operator=(const Neighbourhood&) = delete;
 
   // The boards of this rank and of all neighbours. False: one is not there yet.
-  bool open(Site& site);
+  bool open(CommunicatorState& state);
   bool is_open() const noexcept { return unopened_.empty(); }
 
   const std::vector<Source>& sources() const noexcept { return sources_; }
@@ -81,7 +81,7 @@ class Neighbourhood {
 
 // As C knows it.
 struct lfc_coll_neighbours {
-  lfc_coll_neighbours(const lfc_coll_topology& topology, const lfc::Site& site)
-      : hood(topology, site) {}
+  lfc_coll_neighbours(const lfc_coll_topology& topology, const lfc::CommunicatorState& state)
+      : hood(topology, state) {}
   lfc::Neighbourhood hood;
 };

@@ -8,7 +8,7 @@ void NodeBlocks::begin(CollOperation& operation) {
   if (exchanges(operation.kind) && early->first == operation.first)
     operation.arrived.store(kept_.count(operation.first), std::memory_order_release);
   else
-    seat_.disagree();
+    position_.disagree();
 }
 
 void NodeBlocks::send(const CollOperation& operation, std::uint32_t member, Label label,
@@ -17,22 +17,22 @@ void NodeBlocks::send(const CollOperation& operation, std::uint32_t member, Labe
   header.number = operation.first;
   header.tag = static_cast<std::uint8_t>(NodeTag::block);
   header.word = label.word();
-  seat_.multicast.send_direct(*seat_.group, member, header, bytes);
+  position_.multicast.send_direct(*position_.group, member, header, bytes);
 }
 
 Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
   using Answer = Multicast::Receiver::Answer;
-  if (seat_.members().first(seat_.members().node(header.origin)) != header.origin)
+  if (position_.members().first(position_.members().node(header.origin)) != header.origin)
     return Answer::malformed;
   const auto [first, last] = kept_.equal_range(header.number);
   for (auto entry = first; entry != last; ++entry)
     if (entry->second->header.origin == header.origin) return Answer::malformed;
-  const CollOperation* const operation = seat_.find(header.number);
+  const CollOperation* const operation = position_.find(header.number);
   const bool fits = operation == nullptr
-                        ? header.number >= seat_.begun_to
+                        ? header.number >= position_.begun_to
                         : exchanges(operation->kind) && operation->first == header.number;
   if (!fits) {
-    seat_.disagree();
+    position_.disagree();
     return Answer::taken;
   }
   return Answer::keep;
@@ -41,12 +41,12 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
 void NodeBlocks::keep(Multicast::Packet& packet) {
   const std::uint64_t step = packet.header.number;
   kept_.insert({step, &packet});
-  if (CollOperation* const operation = seat_.find(step))
+  if (CollOperation* const operation = position_.find(step))
     operation->arrived.fetch_add(1, std::memory_order_release);
 }
 
 void NodeBlocks::drop() noexcept {
-  for (auto& [step, packet] : kept_) seat_.multicast.release(*packet);
+  for (auto& [step, packet] : kept_) position_.multicast.release(*packet);
   kept_.clear();
 }
 

@@ -12,13 +12,13 @@
 #include <map>
 #include <span>
 
-#include "services/collective/node_seat.hpp"
+#include "services/collective/tree_position.hpp"
 
 namespace lfc {
 
 class NodeBlocks {
  public:
-  explicit NodeBlocks(NodeSeat& seat) noexcept : seat_(seat) {}
+  explicit NodeBlocks(TreePosition& position) noexcept : position_(position) {}
 
   void begin(CollOperation& operation);
   void send(const CollOperation& operation, std::uint32_t member, Label label,
@@ -33,14 +33,14 @@ class NodeBlocks {
       const MulticastHeader& header = packet.header;
       const std::span<const std::byte> bytes = packet.bytes();
       each(header.origin, Label::of(header.word, bytes.size()), bytes);
-      seat_.multicast.release(packet);
+      position_.multicast.release(packet);
     }
     kept_.erase(first, last);
   }
   void drop() noexcept;
 
  private:
-  NodeSeat& seat_;
+  TreePosition& position_;
   std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
 };
 

@@ -13,11 +13,12 @@ bool NodeReductions::is_ahead_in(const CollOperation& operation) const noexcept 
 
 void NodeReductions::begin(const CollOperation& operation) {
   // Others took for a reduction what is none here.
-  if (!operation.reduces() && is_ahead_in(operation)) seat_.disagree();
+  if (!operation.reduces() && is_ahead_in(operation)) position_.disagree();
 }
 
 void NodeReductions::end(const CollOperation& operation) {
-  if (!seat_.failed.load(std::memory_order_relaxed) && is_ahead_in(operation)) seat_.disagree();
+  if (!position_.failed.load(std::memory_order_relaxed) && is_ahead_in(operation))
+    position_.disagree();
 }
 
 bool NodeReductions::drained() {
@@ -30,16 +31,16 @@ Multicast::Receiver::Answer NodeReductions::accept(const MulticastHeader& header
   using Answer = Multicast::Receiver::Answer;
   const auto up = std::bit_cast<Up>(header.word);
   const Membership::Shape shape{header.shape, header.fan};
-  const Membership& members = seat_.members();
+  const Membership& members = position_.members();
   if (!up.sound(members) || header.fan == 0 || header.fan > kMaxFan ||
-      !members.in_tree(up.root, seat_.self))
+      !members.in_tree(up.root, position_.self))
     return Answer::malformed;
   switch (static_cast<NodeTag>(header.tag)) {
     case NodeTag::contribution:
       return add(header.number, up, shape, header.origin, bytes) ? Answer::taken
                                                                  : Answer::malformed;
     case NodeTag::question:
-      if (members.parent(shape, up.root, seat_.self) != header.origin) return Answer::malformed;
+      if (members.parent(shape, up.root, position_.self) != header.origin) return Answer::malformed;
       on_question(header.number, up, shape);
       return Answer::taken;
     case NodeTag::present: return Answer::taken;
@@ -72,37 +73,37 @@ void NodeReductions::contribute(CollOperation& operation, std::uint64_t step, La
   const Membership::Shape shape = shape_of(operation);
   ahead_.erase(step);
   operation.sent_to = step + 1;
-  const bool leaf = seat_.members().children(shape, up.root, seat_.self).size() == 0;
+  const bool leaf = position_.members().children(shape, up.root, position_.self).size() == 0;
   if (label.wrong)
-    seat_.disagree();
-  else if (leaf && up.root != seat_.self && !pending_.contains(step))
+    position_.disagree();
+  else if (leaf && up.root != position_.self && !pending_.contains(step))
     send_up(step, up, shape, bytes);  // as it lies
-  else if (!add(step, up, shape, seat_.self, bytes))
-    seat_.disagree();
+  else if (!add(step, up, shape, position_.self, bytes))
+    position_.disagree();
 }
 
 // A member's part of a step's result. False: it is not one of those we wait for.
 bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
                          std::span<const std::byte> bytes) {
   forget_sent();
-  const auto children = seat_.members().children(shape, up.root, seat_.self);
+  const auto children = position_.members().children(shape, up.root, position_.self);
   const auto [entry, is_new] = pending_.try_emplace(step, children.size(), up, shape);
   Pending& pending = entry->second;
-  const bool late =
-      is_new && member != seat_.self && (seat_.has_sent(step) || is_another(step, up, shape));
+  const bool late = is_new && member != position_.self &&
+                    (position_.has_sent(step) || is_another(step, up, shape));
   if (late || up != pending.up || shape != pending.shape) {
-    seat_.disagree();
+    position_.disagree();
     return true;
   }
   std::uint32_t part = Partial::kOwn;
-  if (member != seat_.self) {
+  if (member != position_.self) {
     const auto* const child = std::find(children.begin(), children.end(), member);
     part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
     if (is_new) ahead_.insert(step);
   }
   switch (pending.partial.add(part, bytes, number_combiner({up.op, up.type}), size_of(up.type))) {
     case Partial::Added::wrong: return false;
-    case Partial::Added::differs: seat_.disagree(); break;
+    case Partial::Added::differs: position_.disagree(); break;
     case Partial::Added::whole: complete(step, up, shape, pending); break;
     case Partial::Added::more: break;
   }
@@ -117,26 +118,26 @@ void NodeReductions::tell(std::uint32_t member, NodeTag tag, std::uint64_t step,
   header.number = step;
   header.tag = static_cast<std::uint8_t>(tag);
   header.word = std::bit_cast<std::uint64_t>(up);
-  seat_.multicast.send_direct(*seat_.group, member, header, bytes);
+  position_.multicast.send_direct(*position_.group, member, header, bytes);
 }
 
 void NodeReductions::send_up(std::uint64_t step, Up up, Membership::Shape shape,
                              std::span<const std::byte> bytes) {
-  tell(seat_.members().parent(shape, up.root, seat_.self), NodeTag::contribution, step, up, shape,
-       bytes);
+  tell(position_.members().parent(shape, up.root, position_.self), NodeTag::contribution, step, up,
+       shape, bytes);
 }
 
 void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape,
                               Pending& pending) {
   const std::span<const std::byte> sum = pending.partial.bytes();
-  if (up.root != seat_.self) {
+  if (up.root != position_.self) {
     send_up(step, up, shape, sum);
     pending_.erase(step);
     return;
   }
   // Its host has contributed: it is in this operation, or past it.
-  const CollOperation* const operation = seat_.find(step);
-  if (operation == nullptr) return seat_.disagree();
+  const CollOperation* const operation = position_.find(step);
+  if (operation == nullptr) return position_.disagree();
   const std::uint64_t index = (step - operation->first) / operation->per_chunk;
   const Label label = operation->label(index, sum.size());
   if (up.all == 0) {
@@ -150,7 +151,7 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
   header.number = step + 1;
   header.tag = static_cast<std::uint8_t>(NodeTag::result);
   header.word = label.word();
-  seat_.multicast.send(*seat_.group, header, sum, pending.unsent);
+  position_.multicast.send(*position_.group, header, sum, pending.unsent);
   results_.place_own(step + 1, label, sum);
   sent_.push_back({step, &pending});
 }
@@ -158,7 +159,7 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
 // --- Who waits for whom ---
 
 bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
-  const CollOperation* const operation = seat_.find(step);
+  const CollOperation* const operation = position_.find(step);
   return operation != nullptr &&
          (!operation->reduces() || up_of(*operation, step) != up || shape_of(*operation) != shape);
 }
@@ -167,11 +168,12 @@ bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape sha
 // spoken to is connected to, and a parent that has died before anybody was is noticed.
 void NodeReductions::ask() {
   forget_sent();
-  for (const CollOperation* const operation : seat_.begun) {
+  for (const CollOperation* const operation : position_.begun) {
     const Membership::Shape shape = shape_of(*operation);
-    if (operation->top == seat_.self || !seat_.members().in_tree(operation->top, seat_.self))
+    if (operation->top == position_.self ||
+        !position_.members().in_tree(operation->top, position_.self))
       continue;
-    tell(seat_.members().parent(shape, operation->top, seat_.self), NodeTag::present,
+    tell(position_.members().parent(shape, operation->top, position_.self), NodeTag::present,
          operation->first, up_of(*operation, operation->first), shape);
   }
   for (const auto& [step, pending] : pending_) {
@@ -185,7 +187,7 @@ void NodeReductions::ask() {
 void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
                                   const Partial* has) {
   std::uint32_t index = 0;
-  for (const std::uint32_t child : seat_.members().children(shape, up.root, seat_.self))
+  for (const std::uint32_t child : position_.members().children(shape, up.root, position_.self))
     if (const std::uint32_t part = Partial::child(index++); has == nullptr || !has->has(part))
       tell(child, NodeTag::question, step, up, shape);
 }
@@ -193,20 +195,20 @@ void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape s
 // The parent has waited for long for our part of this step. Who has given up has not said it, and says nothing of the
 // calls of others.
 void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape shape) {
-  const std::uint32_t parent = seat_.members().parent(shape, up.root, seat_.self);
-  if (seat_.failed.load(std::memory_order_acquire))
-    return seat_.multicast.give_up(*seat_.group, parent,
-                                   seat_.mismatch.load(std::memory_order_relaxed)
-                                       ? Multicast::Reason::disagreement
-                                       : Multicast::Reason::loss);
+  const std::uint32_t parent = position_.members().parent(shape, up.root, position_.self);
+  if (position_.failed.load(std::memory_order_acquire))
+    return position_.multicast.give_up(*position_.group, parent,
+                                       position_.mismatch.load(std::memory_order_relaxed)
+                                           ? Multicast::Reason::disagreement
+                                           : Multicast::Reason::loss);
   const auto found = pending_.find(step);
   if (found != pending_.end()) {
-    if (up != found->second.up || shape != found->second.shape) return seat_.disagree();
+    if (up != found->second.up || shape != found->second.shape) return position_.disagree();
     ask_children(step, up, shape, &found->second.partial);
-  } else if (seat_.has_sent(step)) {
+  } else if (position_.has_sent(step)) {
     tell(parent, NodeTag::answer, step, up, shape);
   } else if (is_another(step, up, shape)) {
-    seat_.disagree();
+    position_.disagree();
   } else {
     ask_children(step, up, shape, nullptr);
   }
@@ -217,10 +219,10 @@ void NodeReductions::on_answer(std::uint64_t step, Up up, Membership::Shape shap
                                std::uint32_t member) {
   const auto found = pending_.find(step);
   if (found == pending_.end() || up != found->second.up || shape != found->second.shape) return;
-  const auto children = seat_.members().children(shape, up.root, seat_.self);
+  const auto children = position_.members().children(shape, up.root, position_.self);
   const auto* const child = std::find(children.begin(), children.end(), member);
   const auto part = Partial::child(static_cast<std::uint32_t>(child - children.begin()));
-  if (child != children.end() && !found->second.partial.has(part)) seat_.disagree();
+  if (child != children.end() && !found->second.partial.has(part)) position_.disagree();
 }
 
 }  // namespace lfc

@@ -21,14 +21,15 @@
 #include <vector>
 
 #include "services/collective/node_results.hpp"
-#include "services/collective/node_seat.hpp"
 #include "services/collective/protocol/partial.hpp"
+#include "services/collective/tree_position.hpp"
 
 namespace lfc {
 
 class NodeReductions {
  public:
-  NodeReductions(NodeSeat& seat, NodeResults& results) noexcept : seat_(seat), results_(results) {}
+  NodeReductions(TreePosition& position, NodeResults& results) noexcept
+      : position_(position), results_(results) {}
 
   void begin(const CollOperation& operation);
   void end(const CollOperation& operation);
@@ -83,7 +84,7 @@ class NodeReductions {
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_sent();
 
-  NodeSeat& seat_;
+  TreePosition& position_;
   NodeResults& results_;
   std::map<std::uint64_t, Pending> pending_;  // by step
   std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from

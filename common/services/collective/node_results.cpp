@@ -7,7 +7,7 @@ namespace lfc {
 bool NodeResults::place(std::uint64_t step, Label label, std::span<const std::byte> bytes) {
   if (!board_.is_open()) return place_in_buffer(step, label, bytes);
   if (!board_.writable(step, bytes.size())) {
-    seat_.multicast.wake(seat_.receiver);
+    position_.multicast.wake(position_.receiver);
     return false;
   }
   if (!bytes.empty())
@@ -18,11 +18,11 @@ bool NodeResults::place(std::uint64_t step, Label label, std::span<const std::by
 
 bool NodeResults::place_in_buffer(std::uint64_t step, Label label,
                                   std::span<const std::byte> bytes) {
-  CollOperation* const operation = seat_.find(step);
+  CollOperation* const operation = position_.find(step);
   if (operation == nullptr) return false;
   const std::uint64_t index = (step - operation->first) / operation->per_chunk;
   if (label != operation->label(index, operation->size_of(index))) {
-    seat_.disagree();
+    position_.disagree();
     return true;
   }
   if (!bytes.empty()) std::memcpy(operation->got(index), bytes.data(), bytes.size());
@@ -49,13 +49,13 @@ bool NodeResults::work() {
     if (!place(entry->first, Label::of(packet.header.word, bytes.size()), bytes))
       return board_.is_open();
     entry = kept_.erase(entry);
-    seat_.multicast.release(packet);
+    position_.multicast.release(packet);
   }
   return false;
 }
 
 void NodeResults::drop() noexcept {
-  for (auto& [step, packet] : kept_) seat_.multicast.release(*packet);
+  for (auto& [step, packet] : kept_) position_.multicast.release(*packet);
   kept_.clear();
 }
 

@@ -13,14 +13,14 @@
 #include <span>
 #include <vector>
 
-#include "services/collective/node_seat.hpp"
 #include "services/collective/protocol/board.hpp"
+#include "services/collective/tree_position.hpp"
 
 namespace lfc {
 
 class NodeResults {
  public:
-  explicit NodeResults(NodeSeat& seat) noexcept : seat_(seat) {}
+  explicit NodeResults(TreePosition& position) noexcept : position_(position) {}
 
   void set_board(const Board& board) noexcept { board_ = board; }
   // True: it is where the ranks of this node look for it.
@@ -40,7 +40,7 @@ class NodeResults {
     std::vector<std::byte> bytes;
   };
 
-  NodeSeat& seat_;
+  TreePosition& position_;
   Board board_;  // the NI's own view: it writes while the host reads
   std::multimap<std::uint64_t, Multicast::Packet*> kept_;  // by step
   std::map<std::uint64_t, Own> own_;                       // that the board has no room for

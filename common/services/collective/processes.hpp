@@ -22,7 +22,7 @@
 #include "engine/service_port.hpp"
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
-#include "services/collective/protocol/surroundings.hpp"
+#include "services/collective/protocol/environment.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -36,7 +36,7 @@ struct Facts {
   std::uint64_t probe = 0;  // address of a word that holds arena.memory.cookie[0]
 };
 
-class Processes final : public Surroundings {
+class Processes final : public Environment {
  public:
   explicit Processes(std::uint64_t parameters);
 

@@ -13,9 +13,12 @@ using look::number;
 
 template <>
 const look::Field Insight<Communicator>::kFields[] = {
-    number<std::uint64_t>("key", {offsetof(Communicator, site_), offsetof(Site, key_)}),
-    number<std::uint32_t>("member", {offsetof(Communicator, site_), offsetof(Site, self_)}),
-    list<std::uint32_t>("ranks", {offsetof(Communicator, site_), offsetof(Site, ranks_)}),
+    number<std::uint64_t>("key",
+                          {offsetof(Communicator, state_), offsetof(CommunicatorState, key_)}),
+    number<std::uint32_t>("member",
+                          {offsetof(Communicator, state_), offsetof(CommunicatorState, self_)}),
+    list<std::uint32_t>("ranks",
+                        {offsetof(Communicator, state_), offsetof(CommunicatorState, ranks_)}),
     // Of which step the next operation will be, and the operation that goes on, if there is one.
     number<std::uint64_t>("next_step", {offsetof(Communicator, next_step_)}),
     number<CollOperation*>("operation", {offsetof(Communicator, queue_)}),

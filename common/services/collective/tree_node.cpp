@@ -6,71 +6,72 @@ namespace lfc {
 
 void TreeNode::join(std::uint64_t key, Membership membership, std::uint32_t self,
                     std::vector<PeerId> peers) {
-  seat_.self = self;
-  seat_.multicast.join(seat_.group, key, std::move(membership), self, std::move(peers), *this);
+  position_.self = self;
+  position_.multicast.join(position_.group, key, std::move(membership), self, std::move(peers),
+                           *this);
 }
 
 bool TreeNode::drained() {
-  const ServicePort::Access access(seat_.multicast.port());
+  const ServicePort::Access access(position_.multicast.port());
   return reductions_.drained() || failed();
 }
 
 void TreeNode::leave() noexcept {
   {
-    const ServicePort::Access access(seat_.multicast.port());
+    const ServicePort::Access access(position_.multicast.port());
     results_.drop();
     blocks_.drop();
-    seat_.multicast.forget(*this);
+    position_.multicast.forget(*this);
   }
-  seat_.multicast.leave(seat_.group);
+  position_.multicast.leave(position_.group);
 }
 
 // --- Members ---
 
 std::uint32_t TreeNode::lost_member() const {
-  const ServicePort::Access access(seat_.multicast.port());
-  const std::uint32_t size = seat_.members().size();
+  const ServicePort::Access access(position_.multicast.port());
+  const std::uint32_t size = position_.members().size();
   for (std::uint32_t member = 0; member < size; ++member) {
-    const PeerId peer = seat_.multicast.peer(*seat_.group, member);
-    if (peer != kNoPeer && seat_.multicast.port().is_lost(peer)) return member;
+    const PeerId peer = position_.multicast.peer(*position_.group, member);
+    if (peer != kNoPeer && position_.multicast.port().is_lost(peer)) return member;
   }
   return size;
 }
 
 bool TreeNode::knows(std::uint32_t member) const {
-  const ServicePort::Access access(seat_.multicast.port());
-  return seat_.multicast.peer(*seat_.group, member) != kNoPeer;
+  const ServicePort::Access access(position_.multicast.port());
+  return position_.multicast.peer(*position_.group, member) != kNoPeer;
 }
 
 void TreeNode::set_peer(std::uint32_t member, PeerId peer) {
-  const ServicePort::Access access(seat_.multicast.port());
-  seat_.multicast.set_peer(*seat_.group, member, peer);
+  const ServicePort::Access access(position_.multicast.port());
+  position_.multicast.set_peer(*position_.group, member, peer);
 }
 
 void TreeNode::give_up(bool disagreed) {
-  const ServicePort::Access access(seat_.multicast.port());
-  seat_.give_up(disagreed ? Multicast::Reason::disagreement : Multicast::Reason::loss);
+  const ServicePort::Access access(position_.multicast.port());
+  position_.give_up(disagreed ? Multicast::Reason::disagreement : Multicast::Reason::loss);
 }
 
 // --- The host's calls ---
 
 void TreeNode::set_board(const Board& board) noexcept {
-  const ServicePort::Access access(seat_.multicast.port());
+  const ServicePort::Access access(position_.multicast.port());
   results_.set_board(board);
 }
 
 void TreeNode::begin(CollOperation& operation) {
-  const ServicePort::Access access(seat_.multicast.port());
-  seat_.begun.push_back(&operation);
-  seat_.begun_to = operation.end();
+  const ServicePort::Access access(position_.multicast.port());
+  position_.begun.push_back(&operation);
+  position_.begun_to = operation.end();
   reductions_.begin(operation);
   blocks_.begin(operation);
   if (results_.any_waits()) work();
 }
 
 void TreeNode::end(const CollOperation& operation) {
-  const Inside inside(seat_.multicast.port(), operation);
-  std::erase(seat_.begun, &operation);
+  const Inside inside(position_.multicast.port(), operation);
+  std::erase(position_.begun, &operation);
   reductions_.end(operation);
 }
 
@@ -82,30 +83,30 @@ void TreeNode::multicast(CollOperation& operation, std::uint64_t step, Label lab
   header.tag = static_cast<std::uint8_t>(NodeTag::result);
   header.shape = operation.shape;
   header.fan = operation.fan;
-  const Inside inside(seat_.multicast.port(), operation);
-  seat_.multicast.send(*seat_.group, header, bytes, operation.unsent);
+  const Inside inside(position_.multicast.port(), operation);
+  position_.multicast.send(*position_.group, header, bytes, operation.unsent);
 }
 
 void TreeNode::contribute(CollOperation& operation, std::uint64_t step, Label label,
                           std::span<const std::byte> bytes) {
-  const Inside inside(seat_.multicast.port(), operation);
+  const Inside inside(position_.multicast.port(), operation);
   reductions_.contribute(operation, step, label, bytes);
 }
 
 void TreeNode::send_block(const CollOperation& operation, std::uint32_t member, Label label,
                           std::span<const std::byte> bytes) {
-  const ServicePort::Access access(seat_.multicast.port());
+  const ServicePort::Access access(position_.multicast.port());
   blocks_.send(operation, member, label, bytes);
 }
 
 void TreeNode::ask() {
-  const ServicePort::Access access(seat_.multicast.port());
+  const ServicePort::Access access(position_.multicast.port());
   reductions_.ask();
 }
 
 void TreeNode::serve() {
-  const ServicePort::Access access(seat_.multicast.port());
-  seat_.multicast.serve(*seat_.group);
+  const ServicePort::Access access(position_.multicast.port());
+  position_.multicast.serve(*position_.group);
 }
 
 // --- What comes ---
@@ -132,8 +133,8 @@ void TreeNode::keep(Multicast::Packet& packet) {
 
 void TreeNode::lost(Multicast::Reason reason) {
   if (reason == Multicast::Reason::disagreement)
-    seat_.mismatch.store(true, std::memory_order_relaxed);
-  seat_.failed.store(true, std::memory_order_release);
+    position_.mismatch.store(true, std::memory_order_relaxed);
+  position_.failed.store(true, std::memory_order_release);
 }
 
 // Later steps find no room either, nor does an operation that is still to come.

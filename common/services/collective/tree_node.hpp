@@ -24,16 +24,16 @@
 #include "services/collective/node_blocks.hpp"
 #include "services/collective/node_reductions.hpp"
 #include "services/collective/node_results.hpp"
-#include "services/collective/node_seat.hpp"
 #include "services/collective/protocol/board.hpp"
 #include "services/collective/protocol/operation.hpp"
+#include "services/collective/tree_position.hpp"
 #include "services/multicast/multicast.hpp"
 
 namespace lfc {
 
 class TreeNode final : public Multicast::Receiver {
  public:
-  explicit TreeNode(Multicast& multicast) noexcept : seat_(multicast, *this) {}
+  explicit TreeNode(Multicast& multicast) noexcept : position_(multicast, *this) {}
 
   // At creation: joins; `peers` as in Multicast::join().
   void join(std::uint64_t key, Membership membership, std::uint32_t self,
@@ -58,7 +58,7 @@ class TreeNode final : public Multicast::Receiver {
   // What has come for it from others' leaders, operation.arrived of them: each(member, label, bytes).
   template <class Each>
   void take_blocks(const CollOperation& operation, Each each) {
-    const ServicePort::Access access(seat_.multicast.port());
+    const ServicePort::Access access(position_.multicast.port());
     blocks_.take(operation, each);
   }
   // What this node has waited for: asks those who have not sent it.
@@ -76,8 +76,8 @@ class TreeNode final : public Multicast::Receiver {
   bool work() override;
 
   // A member is lost, or members disagree.
-  bool failed() const noexcept { return seat_.failed.load(std::memory_order_acquire); }
-  bool mismatch() const noexcept { return seat_.mismatch.load(std::memory_order_relaxed); }
+  bool failed() const noexcept { return position_.failed.load(std::memory_order_acquire); }
+  bool mismatch() const noexcept { return position_.mismatch.load(std::memory_order_relaxed); }
 
  private:
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
@@ -95,10 +95,10 @@ class TreeNode final : public Multicast::Receiver {
     std::optional<ServicePort::Access> access_;
   };
 
-  NodeSeat seat_;
-  NodeResults results_{seat_};
-  NodeBlocks blocks_{seat_};
-  NodeReductions reductions_{seat_, results_};
+  TreePosition position_;
+  NodeResults results_{position_};
+  NodeBlocks blocks_{position_};
+  NodeReductions reductions_{position_, results_};
 };
 
 }  // namespace lfc

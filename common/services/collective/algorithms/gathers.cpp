@@ -12,127 +12,129 @@ void copy_part(std::byte* to, const std::byte* from, std::size_t size) noexcept 
 }
 
 // The block of the rank that has this lane.
-CollOperation::Block block_of(const Site& site, const lfc_coll_call& call,
+CollOperation::Block block_of(const CommunicatorState& state, const lfc_coll_call& call,
                               std::uint32_t lane) noexcept {
-  const std::uint32_t rank = site.rank_of(site.local()[lane]);
+  const std::uint32_t rank = state.rank_of(state.local()[lane]);
   return call.blocks == nullptr ? CollOperation::Block{rank * call.bytes, call.bytes}
                                 : call.blocks[rank];
 }
 
 // What that lane has written, or, of this rank's own lane, what lies in the input unless it is in its
 // place already.
-void take_part(const Site& site, std::byte* out, std::uint32_t lane, std::uint64_t step,
-               CollOperation::Block part, const std::byte* own) {
-  if (lane != site.lane())
-    copy_part(out + part.offset, site.board().room(lane, step, part.bytes), part.bytes);
+void take_part(const CommunicatorState& state, std::byte* out, std::uint32_t lane,
+               std::uint64_t step, CollOperation::Block part, const std::byte* own) {
+  if (lane != state.lane())
+    copy_part(out + part.offset, state.board().room(lane, step, part.bytes), part.bytes);
   else if (own != nullptr)
     copy_part(out + part.offset, own, part.bytes);
 }
 
 // Whether all other lanes hold this chunk of their ranks' blocks.
-bool blocks_ready(Site& site, CollOperation& operation, std::uint64_t index) noexcept {
-  for (std::uint32_t lane = 0; lane < site.lanes(); ++lane) {
-    const auto part = operation.part_of(block_of(site, operation, lane), index);
-    if (lane != site.lane() && !site.is_ready(operation, lane, operation.step_of(index),
-                                              operation.label(index, part.bytes)))
+bool blocks_ready(CommunicatorState& state, CollOperation& operation,
+                  std::uint64_t index) noexcept {
+  for (std::uint32_t lane = 0; lane < state.lanes(); ++lane) {
+    const auto part = operation.part_of(block_of(state, operation, lane), index);
+    if (lane != state.lane() && !state.is_ready(operation, lane, operation.step_of(index),
+                                                operation.label(index, part.bytes)))
       return false;
   }
   return true;
 }
 
 // This chunk of all ranks' blocks, once they are ready.
-bool take_blocks(Site& site, CollOperation& operation) {
+bool take_blocks(CommunicatorState& state, CollOperation& operation) {
   const std::uint64_t index = operation.read;
-  if (!blocks_ready(site, operation, index)) return false;
+  if (!blocks_ready(state, operation, index)) return false;
   const std::uint64_t step = operation.step_of(index);
   const std::byte* const own = operation.in == nullptr ? nullptr : operation.given(index);
-  for (std::uint32_t lane = 0; lane < site.lanes(); ++lane)
-    take_part(site, static_cast<std::byte*>(operation.out), lane, step,
-              operation.part_of(block_of(site, operation, lane), index), own);
-  site.finish(operation, step);
+  for (std::uint32_t lane = 0; lane < state.lanes(); ++lane)
+    take_part(state, static_cast<std::byte*>(operation.out), lane, step,
+              operation.part_of(block_of(state, operation, lane), index), own);
+  state.finish(operation, step);
   ++operation.read;
   return true;
 }
 
 // --- Allgather ---
 
-bool allgather_at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned looks) {
+bool allgather_at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t step,
+                       unsigned looks) {
   auto* const out = static_cast<std::byte*>(call.out);
   const auto* const in = static_cast<const std::byte*>(call.in);
-  const auto own = block_of(site, call, site.lane());
-  site.write(step, in == nullptr ? out + own.offset : in, label_at_once(call, own.bytes));
-  for (std::uint32_t lane = 0; lane < site.lanes(); ++lane) {
-    const Label label = label_at_once(call, block_of(site, call, lane).bytes);
-    if (lane != site.lane() &&
-        !await_at_once(site.board(), lane, step, Board::flag_of(step, label), looks))
+  const auto own = block_of(state, call, state.lane());
+  state.write(step, in == nullptr ? out + own.offset : in, label_at_once(call, own.bytes));
+  for (std::uint32_t lane = 0; lane < state.lanes(); ++lane) {
+    const Label label = label_at_once(call, block_of(state, call, lane).bytes);
+    if (lane != state.lane() &&
+        !await_at_once(state.board(), lane, step, Board::flag_of(step, label), looks))
       return false;
   }
-  for (std::uint32_t lane = 0; lane < site.lanes(); ++lane)
-    take_part(site, out, lane, step, block_of(site, call, lane), in);
+  for (std::uint32_t lane = 0; lane < state.lanes(); ++lane)
+    take_part(state, out, lane, step, block_of(state, call, lane), in);
   return true;
 }
 
-bool walk_allgather(Site& site, CollOperation& operation) {
-  if (site.tree() != nullptr) return walk_exchange(site, operation);
-  const auto own = block_of(site, operation, site.lane());
+bool walk_allgather(CommunicatorState& state, CollOperation& operation) {
+  if (state.tree() != nullptr) return walk_exchange(state, operation);
+  const auto own = block_of(state, operation, state.lane());
   while (operation.read < operation.chunks) {
     for (; operation.written < operation.chunks; ++operation.written) {
       const std::uint64_t step = operation.step_of(operation.written);
       const auto [offset, size] = operation.part_of(own, operation.written);
-      if (!site.board().writable(step, size)) break;
-      site.write(step,
-                 operation.in == nullptr ? static_cast<std::byte*>(operation.out) + offset
-                                         : operation.given(operation.written),
-                 operation.label(operation.written, size));
+      if (!state.board().writable(step, size)) break;
+      state.write(step,
+                  operation.in == nullptr ? static_cast<std::byte*>(operation.out) + offset
+                                          : operation.given(operation.written),
+                  operation.label(operation.written, size));
       operation.moved = true;
     }
-    if (operation.read == operation.written || !take_blocks(site, operation)) return false;
+    if (operation.read == operation.written || !take_blocks(state, operation)) return false;
   }
   return true;
 }
 
 // --- Gather ---
 
-bool walk_gather(Site& site, CollOperation& operation) {
-  if (!site.is_top(operation)) return write_all(site, operation);
+bool walk_gather(CommunicatorState& state, CollOperation& operation) {
+  if (!state.is_top(operation)) return write_all(state, operation);
   while (operation.read < operation.chunks)
-    if (!take_blocks(site, operation)) return false;
+    if (!take_blocks(state, operation)) return false;
   return true;
 }
 
 // --- Scatter: the parts of all ranks lie in the root's room, one after the other ---
 
-bool scatter_root(Site& site, CollOperation& operation) {
-  Board& board = site.board();
+bool scatter_root(CommunicatorState& state, CollOperation& operation) {
+  Board& board = state.board();
   for (; operation.written < operation.chunks; ++operation.written) {
     const std::uint64_t index = operation.written;
     const std::uint64_t step = operation.step_of(index);
     const std::size_t size = operation.size_of(index);
-    if (!board.writable(step, size * site.lanes())) return false;
-    std::byte* const room = board.room(site.lane(), step, size * site.lanes());
+    if (!board.writable(step, size * state.lanes())) return false;
+    std::byte* const room = board.room(state.lane(), step, size * state.lanes());
     std::byte* const own = operation.out == nullptr ? nullptr : operation.got(index);
-    for (std::uint32_t lane = 0; lane < site.lanes(); ++lane) {
-      const auto [offset, part] = operation.part_of(block_of(site, operation, lane), index);
-      std::byte* const to = lane == site.lane() ? own : room + lane * size;
+    for (std::uint32_t lane = 0; lane < state.lanes(); ++lane) {
+      const auto [offset, part] = operation.part_of(block_of(state, operation, lane), index);
+      std::byte* const to = lane == state.lane() ? own : room + lane * size;
       if (to != nullptr) copy_part(to, static_cast<const std::byte*>(operation.in) + offset, part);
     }
-    board.publish(site.lane(), step, operation.label(index, size));
-    site.finish(operation, step);
+    board.publish(state.lane(), step, operation.label(index, size));
+    state.finish(operation, step);
   }
   return true;
 }
 
-bool walk_scatter(Site& site, CollOperation& operation) {
-  if (site.is_top(operation)) return scatter_root(site, operation);
-  const std::uint32_t root = site.lane_of(operation.top);
+bool walk_scatter(CommunicatorState& state, CollOperation& operation) {
+  if (state.is_top(operation)) return scatter_root(state, operation);
+  const std::uint32_t root = state.lane_of(operation.top);
   for (; operation.read < operation.chunks; ++operation.read) {
     const std::uint64_t step = operation.step_of(operation.read);
     const std::size_t size = operation.size_of(operation.read);
-    if (!site.is_ready(operation, root, step, operation.label(operation.read, size))) return false;
-    const std::byte* const room = site.board().room(root, step, size * site.lanes());
+    if (!state.is_ready(operation, root, step, operation.label(operation.read, size))) return false;
+    const std::byte* const room = state.board().room(root, step, size * state.lanes());
     if (operation.out != nullptr)
-      copy_part(operation.got(operation.read), room + site.lane() * size, size);
-    site.finish(operation, step);
+      copy_part(operation.got(operation.read), room + state.lane() * size, size);
+    state.finish(operation, step);
   }
   return true;
 }

@@ -117,27 +117,27 @@ void take_own(CollOperation& operation, const Part& to, std::int32_t edge) noexc
 }
 
 // Which of the writer's edges leads here. False: it is lost.
-bool know_edge(Site& site, Neighbourhood& hood, const Head& head,
+bool know_edge(CommunicatorState& state, Neighbourhood& hood, const Head& head,
                const Neighbourhood::Source& source) {
   if (source.edge != Neighbourhood::kUnknown) return true;
   std::vector<int> to(head.count);
-  if (!site.read(source.lane, reinterpret_cast<std::byte*>(to.data()), head.to,
-                 to.size() * sizeof to[0]))
+  if (!state.read(source.lane, reinterpret_cast<std::byte*>(to.data()), head.to,
+                  to.size() * sizeof to[0]))
     return false;
   hood.learn(source.lane, to);
   return true;
 }
 
 // False: its writer is lost.
-bool take_from_room(Site& site, CollOperation& operation, const Neighbourhood::Source& source,
-                    const Part& to) {
+bool take_from_room(CommunicatorState& state, CollOperation& operation,
+                    const Neighbourhood::Source& source, const Part& to) {
   Neighbourhood& hood = operation.neighbours->hood;
   const std::byte* const room = hood.of(source.lane).room(0, operation.first, Board::kRoom);
   Head head;
   std::memcpy(&head, room, sizeof head);
-  if (!know_edge(site, hood, head, source)) return false;
+  if (!know_edge(state, hood, head, source)) return false;
   if (source.edge < 0 || static_cast<std::uint64_t>(source.edge) >= head.count) {
-    site.disagree(operation, false);
+    state.disagree(operation, false);
     return true;
   }
   const auto at = static_cast<std::size_t>(source.edge);
@@ -146,24 +146,24 @@ bool take_from_room(Site& site, CollOperation& operation, const Neighbourhood::S
     std::memcpy(&entry, room + sizeof head + at * sizeof entry, sizeof entry);
   } else {
     Part part;
-    if (!site.read(source.lane, reinterpret_cast<std::byte*>(&part), head.parts + at * sizeof part,
-                   sizeof part))
+    if (!state.read(source.lane, reinterpret_cast<std::byte*>(&part), head.parts + at * sizeof part,
+                    sizeof part))
       return false;
     entry = {part.bytes, address_of(part.at)};
   }
   if (entry.bytes != to.bytes) {
-    site.disagree(operation, false);
+    state.disagree(operation, false);
     return true;
   }
   if (head.lent != 0)
     return to.bytes == 0 ||
-           site.read(source.lane, static_cast<std::byte*>(to.at), entry.place, to.bytes);
+           state.read(source.lane, static_cast<std::byte*>(to.at), entry.place, to.bytes);
   copy(to, room + entry.place);
   return true;
 }
 
 // False: it is missing yet, or its writer is lost.
-bool take(Site& site, CollOperation& operation, const Neighbourhood::Source& source,
+bool take(CommunicatorState& state, CollOperation& operation, const Neighbourhood::Source& source,
           const Part& to) {
   const Board& board = operation.neighbours->hood.of(source.lane);
   const std::uint64_t step = operation.first;
@@ -179,26 +179,26 @@ bool take(Site& site, CollOperation& operation, const Neighbourhood::Source& sou
     if (part.bytes == to.bytes)
       copy(to, part.at);
     else
-      site.disagree(operation, false);
+      state.disagree(operation, false);
   } else if (board.agrees(0, step, label_of(operation, Board::kRoom))) {
-    if (!take_from_room(site, operation, source, to)) {
-      site.end(Board::End::lost);
+    if (!take_from_room(state, operation, source, to)) {
+      state.end(Board::End::lost);
       return false;
     }
   } else {
-    site.disagree(operation, false);  // another call, or it has no edge to this rank
+    state.disagree(operation, false);  // another call, or it has no edge to this rank
   }
   return true;
 }
 
-bool take_all(Site& site, CollOperation& operation) {
+bool take_all(CommunicatorState& state, CollOperation& operation) {
   const std::vector<Neighbourhood::Source>& sources = operation.neighbours->hood.sources();
   for (; operation.read < sources.size(); ++operation.read) {
     const Neighbourhood::Source& source = sources[operation.read];
     const Part& to = operation.takes[operation.read];
-    if (source.lane == site.lane())
+    if (source.lane == state.lane())
       take_own(operation, to, source.edge);
-    else if (source.lane != Neighbourhood::kNobody && !take(site, operation, source, to))
+    else if (source.lane != Neighbourhood::kNobody && !take(state, operation, source, to))
       return false;
     operation.moved = true;
   }
@@ -207,9 +207,9 @@ bool take_all(Site& site, CollOperation& operation) {
 
 // --- The whole ---
 
-bool write(Site& site, CollOperation& operation) {
+bool write(CommunicatorState& state, CollOperation& operation) {
   Neighbourhood& hood = operation.neighbours->hood;
-  if (!hood.open(site)) return false;
+  if (!hood.open(state)) return false;
   operation.first = hood.next();
   const bool small = fits_slot(hood, operation);
   if (!hood.readers().empty()) {
@@ -225,11 +225,11 @@ bool write(Site& site, CollOperation& operation) {
   return true;
 }
 
-bool walk(Site& site, CollOperation& operation) {
+bool walk(CommunicatorState& state, CollOperation& operation) {
   Neighbourhood& hood = operation.neighbours->hood;
-  if (operation.written == 0 && !write(site, operation)) return false;
+  if (operation.written == 0 && !write(state, operation)) return false;
   if (operation.written == 1) {
-    if (!take_all(site, operation)) return false;
+    if (!take_all(state, operation)) return false;
     hood.finish();
     operation.written = 2;
     operation.moved = true;
@@ -237,10 +237,10 @@ bool walk(Site& site, CollOperation& operation) {
   for (const std::uint32_t lane : hood.readers())
     if (operation.direct && !hood.of(lane).passed(0, operation.first)) return false;
   // Who has given up may have changed what was read meanwhile.
-  return site.failure() == LFC_COLL_OK;
+  return state.failure() == LFC_COLL_OK;
 }
 
-bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t, unsigned looks) {
+bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t, unsigned looks) {
   Neighbourhood& hood = call.neighbours->hood;
   const std::uint64_t step = hood.next();
   if (!hood.is_open() || !fits_slot(hood, call) || !hood.writable(step, Board::kInline))
@@ -249,7 +249,7 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t, unsigned look
   const std::uint64_t flag = flag_of(call, step, Board::kInline);
   const std::vector<Neighbourhood::Source>& sources = hood.sources();
   const auto part_of = [&](const Neighbourhood::Source& source) -> InSlot {
-    if (source.lane != site.lane())
+    if (source.lane != state.lane())
       return in_slot(hood.of(source.lane).room(0, step, Board::kInline), source.edge);
     if (source.edge < 0) return {nullptr, ~std::size_t{0}};
     const Part& part = call.gives[source.edge];
@@ -258,7 +258,7 @@ bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t, unsigned look
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Neighbourhood::Source& source = sources[i];
     if (source.lane == Neighbourhood::kNobody) continue;
-    if (source.lane != site.lane() && !await_at_once(hood.of(source.lane), 0, step, flag, looks))
+    if (source.lane != state.lane() && !await_at_once(hood.of(source.lane), 0, step, flag, looks))
       return false;
     if (part_of(source).bytes != call.takes[i].bytes) return false;  // walk() says so
   }

@@ -4,18 +4,18 @@
 namespace lfc {
 namespace {
 
-bool combine_and_send(Site& site, CollOperation& operation) {
-  TreeNode* const tree = site.tree();
-  const bool is_root = site.is_top(operation);
+bool combine_and_send(CommunicatorState& state, CollOperation& operation) {
+  TreeNode* const tree = state.tree();
+  const bool is_root = state.is_top(operation);
   for (; operation.combined < operation.chunks; ++operation.combined) {
     const std::uint64_t index = operation.combined;
     const std::uint64_t step = operation.step_of(index);
     const Label label = operation.label(index, operation.size_of(index));
-    if (site.has_board() && !site.others_ready(operation, step, label)) return false;
+    if (state.has_board() && !state.others_ready(operation, step, label)) return false;
     // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
-    std::byte* const place = is_root && tree == nullptr ? operation.got(index) : site.scratch();
-    const std::byte* const sum = combine_local(site, operation, index, step, place);
-    if (site.has_board()) site.finish(operation, step);
+    std::byte* const place = is_root && tree == nullptr ? operation.got(index) : state.scratch();
+    const std::byte* const sum = combine_local(state, operation, index, step, place);
+    if (state.has_board()) state.finish(operation, step);
     operation.moved = true;
     if (tree != nullptr) tree->contribute(operation, step, label, {sum, label.size});
   }
@@ -24,8 +24,9 @@ bool combine_and_send(Site& site, CollOperation& operation) {
   return operation.read == operation.chunks;
 }
 
-bool walk(Site& site, CollOperation& operation) {
-  return site.is_leader(operation) ? combine_and_send(site, operation) : write_all(site, operation);
+bool walk(CommunicatorState& state, CollOperation& operation) {
+  return state.is_leader(operation) ? combine_and_send(state, operation)
+                                    : write_all(state, operation);
 }
 
 }  // namespace

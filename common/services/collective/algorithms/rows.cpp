@@ -40,32 +40,34 @@ Block of_rank(const lfc_coll_block* blocks, std::size_t bytes, std::uint32_t ran
 }
 
 // What this rank has for a member.
-Block given_to(const Site& site, const CollOperation& operation, std::uint32_t member) noexcept {
+Block given_to(const CommunicatorState& state, const CollOperation& operation,
+               std::uint32_t member) noexcept {
   if (operation.kind == LFC_COLL_GATHERV) return {0, operation.bytes};
-  return of_rank(operation.in_blocks, operation.bytes, site.rank_of(member));
+  return of_rank(operation.in_blocks, operation.bytes, state.rank_of(member));
 }
 
 // What it gets from a member.
-Block got_from(const Site& site, const CollOperation& operation, std::uint32_t member) noexcept {
+Block got_from(const CommunicatorState& state, const CollOperation& operation,
+               std::uint32_t member) noexcept {
   if (operation.kind == LFC_COLL_SCATTERV) return {0, operation.bytes};
-  return of_rank(operation.blocks, operation.bytes, site.rank_of(member));
+  return of_rank(operation.blocks, operation.bytes, state.rank_of(member));
 }
 
 // --- The row of this rank ---
 
 // Calls `each` with the lane and the block for all to whom this rank gives something.
 template <class Each>
-void for_readers(const Site& site, const CollOperation& operation, Each each) {
-  for (std::uint32_t lane = 0; lane < site.lanes(); ++lane) {
-    const std::uint32_t member = site.local()[lane];
-    if (lane != site.lane() && reads(operation, member, site.self()))
-      each(lane, given_to(site, operation, member));
+void for_readers(const CommunicatorState& state, const CollOperation& operation, Each each) {
+  for (std::uint32_t lane = 0; lane < state.lanes(); ++lane) {
+    const std::uint32_t member = state.local()[lane];
+    if (lane != state.lane() && reads(operation, member, state.self()))
+      each(lane, given_to(state, operation, member));
   }
 }
 
-bool gives(const Site& site, const CollOperation& operation) {
+bool gives(const CommunicatorState& state, const CollOperation& operation) {
   bool any = false;
-  for_readers(site, operation, [&](std::uint32_t, Block) { any = true; });
+  for_readers(state, operation, [&](std::uint32_t, Block) { any = true; });
   return any;
 }
 
@@ -76,18 +78,18 @@ Label label_of(const CollOperation& operation, std::size_t size) noexcept {
   return label;
 }
 
-void write_row(Site& site, CollOperation& operation) {
-  std::size_t place = sizeof(Entry) * site.lanes();
+void write_row(CommunicatorState& state, CollOperation& operation) {
+  std::size_t place = sizeof(Entry) * state.lanes();
   std::size_t all = 0;
   std::size_t readers = 0;
-  for_readers(site, operation, [&](std::uint32_t, Block block) {
+  for_readers(state, operation, [&](std::uint32_t, Block block) {
     all += aligned(block.bytes);
     ++readers;
   });
   const bool lent = all > limits::kCollRow * readers || all > Board::kRoom - place;
-  std::byte* const room = site.board().room(site.lane(), operation.first, Board::kRoom);
+  std::byte* const room = state.board().room(state.lane(), operation.first, Board::kRoom);
   const auto* const in = static_cast<const std::byte*>(operation.in);
-  for_readers(site, operation, [&](std::uint32_t lane, Block block) {
+  for_readers(state, operation, [&](std::uint32_t lane, Block block) {
     Entry entry{operation.mismatch ? kNone : block.bytes, place, lent ? 1u : 0u};
     if (lent) {
       entry.place = reinterpret_cast<std::uintptr_t>(in + block.offset);
@@ -100,17 +102,17 @@ void write_row(Site& site, CollOperation& operation) {
   operation.direct = lent && !operation.mismatch;
   Label label = label_of(operation, Board::kRoom);
   label.wrong = operation.mismatch;
-  site.board().publish(site.lane(), operation.first, label);
+  state.board().publish(state.lane(), operation.first, label);
 }
 
 // --- What others have for this rank ---
 
-void take_own(const Site& site, CollOperation& operation) {
+void take_own(const CommunicatorState& state, CollOperation& operation) {
   const auto* const in = static_cast<const std::byte*>(operation.in);
   auto* const out = static_cast<std::byte*>(operation.out);
-  if (!reads(operation, site.self(), site.self()) || in == nullptr || out == nullptr) return;
-  const Block from = given_to(site, operation, site.self());
-  const Block to = got_from(site, operation, site.self());
+  if (!reads(operation, state.self(), state.self()) || in == nullptr || out == nullptr) return;
+  const Block from = given_to(state, operation, state.self());
+  const Block to = got_from(state, operation, state.self());
   if (from.bytes != to.bytes)
     operation.differs.store(true, std::memory_order_relaxed);
   else if (to.bytes > 0 && in + from.offset != out + to.offset)
@@ -118,35 +120,35 @@ void take_own(const Site& site, CollOperation& operation) {
 }
 
 // From a lane that is ready. False: its rank is lost.
-bool take(Site& site, CollOperation& operation, std::uint32_t lane) {
+bool take(CommunicatorState& state, CollOperation& operation, std::uint32_t lane) {
   // Else it is no row: that has been noted already.
-  if (!site.board().agrees(lane, operation.first, label_of(operation, Board::kRoom))) return true;
-  const std::byte* const room = site.board().room(lane, operation.first, Board::kRoom);
+  if (!state.board().agrees(lane, operation.first, label_of(operation, Board::kRoom))) return true;
+  const std::byte* const room = state.board().room(lane, operation.first, Board::kRoom);
   Entry entry;
-  std::memcpy(&entry, room + site.lane() * sizeof entry, sizeof entry);
-  const Block to = got_from(site, operation, site.local()[lane]);
+  std::memcpy(&entry, room + state.lane() * sizeof entry, sizeof entry);
+  const Block to = got_from(state, operation, state.local()[lane]);
   if (entry.bytes != to.bytes || (operation.out == nullptr && to.bytes > 0)) {
-    site.disagree(operation, false);
+    state.disagree(operation, false);
     return true;
   }
   if (to.bytes == 0) return true;
   std::byte* const out = static_cast<std::byte*>(operation.out) + to.offset;
-  if (entry.lent != 0) return site.read(lane, out, entry.place, to.bytes);
+  if (entry.lent != 0) return state.read(lane, out, entry.place, to.bytes);
   std::memcpy(out, room + entry.place, to.bytes);
   return true;
 }
 
 // Beginning with the next lane: not all from the same one at the same time. False: something is missing yet.
-bool take_all(Site& site, CollOperation& operation) {
-  for (; operation.read < site.lanes(); ++operation.read) {
-    const auto lane = static_cast<std::uint32_t>((site.lane() + operation.read) % site.lanes());
-    if (lane == site.lane()) {
-      take_own(site, operation);
-    } else if (reads(operation, site.self(), site.local()[lane])) {
-      if (!site.is_ready(operation, lane, operation.first, label_of(operation, Board::kRoom)))
+bool take_all(CommunicatorState& state, CollOperation& operation) {
+  for (; operation.read < state.lanes(); ++operation.read) {
+    const auto lane = static_cast<std::uint32_t>((state.lane() + operation.read) % state.lanes());
+    if (lane == state.lane()) {
+      take_own(state, operation);
+    } else if (reads(operation, state.self(), state.local()[lane])) {
+      if (!state.is_ready(operation, lane, operation.first, label_of(operation, Board::kRoom)))
         return false;
-      if (!take(site, operation, lane)) {
-        site.end(Board::End::lost);
+      if (!take(state, operation, lane)) {
+        state.end(Board::End::lost);
         return false;
       }
     }
@@ -156,38 +158,38 @@ bool take_all(Site& site, CollOperation& operation) {
 }
 
 // Whether all have read what lies in this rank's memory.
-bool has_back(Site& site, CollOperation& operation) {
-  for (std::uint32_t lane = 0; operation.direct && lane < site.lanes(); ++lane)
-    if (lane != site.lane() && reads(operation, site.local()[lane], site.self()) &&
-        !site.is_ready(operation, lane, operation.first + 1, label_of(operation, 0)))
+bool has_back(CommunicatorState& state, CollOperation& operation) {
+  for (std::uint32_t lane = 0; operation.direct && lane < state.lanes(); ++lane)
+    if (lane != state.lane() && reads(operation, state.local()[lane], state.self()) &&
+        !state.is_ready(operation, lane, operation.first + 1, label_of(operation, 0)))
       return false;
   return true;
 }
 
-bool walk(Site& site, CollOperation& operation) {
-  Board& board = site.board();
+bool walk(CommunicatorState& state, CollOperation& operation) {
+  Board& board = state.board();
   if (operation.written == 0) {
-    const std::size_t size = gives(site, operation) ? Board::kRoom : 0;
+    const std::size_t size = gives(state, operation) ? Board::kRoom : 0;
     if (!board.writable(operation.first, size) || !board.writable(operation.first + 1, 0))
       return false;
-    if (size > 0) write_row(site, operation);
+    if (size > 0) write_row(state, operation);
     operation.written = 1;
     operation.moved = true;
   }
-  if (!take_all(site, operation)) return false;
+  if (!take_all(state, operation)) return false;
   if (operation.combined == 0) {
-    board.publish(site.lane(), operation.first + 1, label_of(operation, 0));
-    site.finish(operation, operation.first);
+    board.publish(state.lane(), operation.first + 1, label_of(operation, 0));
+    state.finish(operation, operation.first);
     operation.combined = 1;
   }
-  if (!has_back(site, operation)) return false;
-  site.finish(operation, operation.first + 1);
+  if (!has_back(state, operation)) return false;
+  state.finish(operation, operation.first + 1);
   // Who has given up may have changed what was read meanwhile.
-  return site.failure() == LFC_COLL_OK;
+  return state.failure() == LFC_COLL_OK;
 }
 
-bool walk_alltoall(Site& site, CollOperation& operation) {
-  return site.tree() != nullptr ? walk_exchange(site, operation) : walk(site, operation);
+bool walk_alltoall(CommunicatorState& state, CollOperation& operation) {
+  return state.tree() != nullptr ? walk_exchange(state, operation) : walk(state, operation);
 }
 
 }  // namespace

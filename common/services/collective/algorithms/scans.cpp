@@ -14,18 +14,18 @@ namespace {
 
 // Of a chunk with this label, at this rank; `in` and `out` may be the same.
 struct Scan {
-  Site& site;
+  CommunicatorState& state;
   const lfc_coll_call& call;
   Combiner combine;
   std::uint64_t step;
   Label label;
 
-  std::uint32_t rank() const noexcept { return site.rank_of(site.self()); }
+  std::uint32_t rank() const noexcept { return state.rank_of(state.self()); }
   std::uint32_t lane(std::uint32_t rank) const noexcept {
-    return site.lane_of(site.member_of(static_cast<int>(rank)));
+    return state.lane_of(state.member_of(static_cast<int>(rank)));
   }
   const std::byte* written_by(std::uint32_t rank) const noexcept {
-    return site.board().room(lane(rank), step, label.size);
+    return state.board().room(lane(rank), step, label.size);
   }
   std::size_t count() const noexcept {
     return label.size / size_of(static_cast<Element>(call.type));
@@ -43,21 +43,21 @@ struct Scan {
   void pass_on(const std::byte* in, std::byte* out) const {
     const bool whole = call.kind == LFC_COLL_SCAN;
     if (rank() == 0) {
-      site.write(step, in, label);
+      state.write(step, in, label);
       if (whole && out != in && label.size > 0) std::memcpy(out, in, label.size);
       return;
     }
     const std::byte* const below = written_by(rank() - 1);
-    const bool last = rank() + 1 == site.lanes();
-    std::byte* const room = site.board().room(site.lane(), step, label.size);
+    const bool last = rank() + 1 == state.lanes();
+    std::byte* const room = state.board().room(state.lane(), step, label.size);
     if (label.size > 0 && (!last || whole)) combine(below, in, last ? out : room, count());
-    if (!last) site.board().publish(site.lane(), step, label);
+    if (!last) state.board().publish(state.lane(), step, label);
     if (label.size > 0 && !(last && whole)) std::memcpy(out, whole ? room : below, label.size);
   }
 };
 
-bool is_direct(const Site& site, const lfc_coll_call& call) noexcept {
-  return call.bytes * site.lanes() <= limits::kCollDirect;
+bool is_direct(const CommunicatorState& state, const lfc_coll_call& call) noexcept {
+  return call.bytes * state.lanes() <= limits::kCollDirect;
 }
 
 // Up to and with this rank, or without it.
@@ -65,52 +65,54 @@ std::uint32_t end_of(const Scan& scan) noexcept {
   return scan.rank() + (scan.call.kind == LFC_COLL_SCAN ? 1 : 0);
 }
 
-bool direct(Site& site, CollOperation& operation) {
-  const Scan scan{site, operation, operation.combine, operation.first,
+bool direct(CommunicatorState& state, CollOperation& operation) {
+  const Scan scan{state, operation, operation.combine, operation.first,
                   operation.label(0, operation.bytes)};
   if (operation.written == 0) {
-    if (!site.board().writable(scan.step, scan.label.size)) return false;
-    site.write(scan.step, operation.given(0), scan.label);
+    if (!state.board().writable(scan.step, scan.label.size)) return false;
+    state.write(scan.step, operation.given(0), scan.label);
     operation.written = 1;
     operation.moved = true;
   }
   for (std::uint32_t rank = 0; rank < scan.rank(); ++rank)
-    if (!site.is_ready(operation, scan.lane(rank), scan.step, scan.label)) return false;
+    if (!state.is_ready(operation, scan.lane(rank), scan.step, scan.label)) return false;
   scan.combine_all(end_of(scan), operation.got(0));
-  site.finish(operation, scan.step);
+  state.finish(operation, scan.step);
   return true;
 }
 
-bool from_rank_to_rank(Site& site, CollOperation& operation) {
+bool from_rank_to_rank(CommunicatorState& state, CollOperation& operation) {
   for (; operation.read < operation.chunks; ++operation.read) {
     const std::uint64_t index = operation.read;
-    Scan scan{site, operation, operation.combine, operation.step_of(index),
+    Scan scan{state, operation, operation.combine, operation.step_of(index),
               operation.label(index, operation.size_of(index))};
-    if (!site.board().writable(scan.step, scan.label.size)) return false;
+    if (!state.board().writable(scan.step, scan.label.size)) return false;
     if (scan.rank() > 0 &&
-        !site.is_ready(operation, scan.lane(scan.rank() - 1), scan.step, scan.label))
+        !state.is_ready(operation, scan.lane(scan.rank() - 1), scan.step, scan.label))
       return false;
     scan.label = operation.label(index, scan.label.size);  // it may have been found to differ
     scan.pass_on(operation.given(index), operation.got(index));
-    site.finish(operation, scan.step);
+    state.finish(operation, scan.step);
   }
   return true;
 }
 
-bool walk(Site& site, CollOperation& operation) {
-  return is_direct(site, operation) ? direct(site, operation) : from_rank_to_rank(site, operation);
+bool walk(CommunicatorState& state, CollOperation& operation) {
+  return is_direct(state, operation) ? direct(state, operation)
+                                     : from_rank_to_rank(state, operation);
 }
 
-bool at_once(Site& site, const lfc_coll_call& call, std::uint64_t step, unsigned looks) {
-  if (!is_direct(site, call)) return false;
+bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t step,
+             unsigned looks) {
+  if (!is_direct(state, call)) return false;
   const Label label = label_at_once(call, call.bytes);
   const Scan scan{
-      site, call,
+      state, call,
       number_combiner({static_cast<Accumulate>(call.op), static_cast<Element>(call.type)}), step,
       label};
-  site.write(step, static_cast<const std::byte*>(call.in), label);
+  state.write(step, static_cast<const std::byte*>(call.in), label);
   for (std::uint32_t rank = 0; rank < scan.rank(); ++rank)
-    if (!await_at_once(site.board(), scan.lane(rank), step, Board::flag_of(step, label), looks))
+    if (!await_at_once(state.board(), scan.lane(rank), step, Board::flag_of(step, label), looks))
       return false;
   scan.combine_all(end_of(scan), static_cast<std::byte*>(call.out));
   return true;

@@ -106,7 +106,7 @@ class CollWorld {
     Memory& operator=(const Memory&) = delete;
     std::byte* bytes;
   };
-  struct Around final : Surroundings {
+  struct Around final : Environment {
     Around(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
     std::byte* board(ProcessName first, std::uint64_t, std::uint32_t lanes, std::uint32_t users,
                      bool&) override {
@@ -142,7 +142,7 @@ class CollWorld {
     }
     Around& around = *around_.emplace_back(std::make_unique<Around>(*this, rank));
     communicators_.push_back(std::make_unique<Communicator>(
-        std::make_unique<Site>(members, rank, numbers_, 9, std::move(tree), around),
+        std::make_unique<CommunicatorState>(members, rank, numbers_, 9, std::move(tree), around),
         shape_.options));
   }
 

@@ -1,11 +1,11 @@
-// Site: what this rank has of one communicator to do a collective with: its ranks (ranks.hpp), the board of this node,
-// the NI's place in the trees among nodes, and why nothing goes on any more, if so.
+// CommunicatorState: what one rank needs for the collectives of one communicator: its ranks (ranks.hpp), the board of
+// its node, the place of its NI in the trees among nodes, and the reason of a failure.
 //
-//   bool walk(Site& site, CollOperation& operation) {                  // one collective: collective.hpp
+//   bool walk(CommunicatorState& state, CollOperation& operation) {                  // one collective: collective.hpp
 //     ...
-//     if (!site.others_ready(operation, step, label)) return false;
-//     site.write(step, bytes, label);
-//     site.finish(operation, step);
+//     if (!state.others_ready(operation, step, label)) return false;
+//     state.write(step, bytes, label);
+//     state.finish(operation, step);
 //
 // Threads: the caller serialises, except failure() and end().
 #pragma once
@@ -19,23 +19,22 @@
 #include <vector>
 
 #include "services/collective/protocol/board.hpp"
+#include "services/collective/protocol/environment.hpp"
 #include "services/collective/protocol/operation.hpp"
 #include "services/collective/protocol/ranks.hpp"
-#include "services/collective/protocol/surroundings.hpp"
 #include "services/collective/tree_node.hpp"
 
 namespace lfc {
 
-// It is its ranks, and has the rest.
-class Site : public Ranks {
+class CommunicatorState : public Ranks {
  public:
   // `ranks`: by member, the rank that it is. `tree` is null when all ranks share a node.
-  Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
-       std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings,
-       lfc_coll_use use = LFC_COLL_COMMUNICATOR);
-  ~Site();
-  Site(const Site&) = delete;
-  Site& operator=(const Site&) = delete;
+  CommunicatorState(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
+                    std::uint64_t key, std::unique_ptr<TreeNode> tree, Environment& environment,
+                    lfc_coll_use use = LFC_COLL_COMMUNICATOR);
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   // --- The operation's tree ---
 
@@ -80,7 +79,7 @@ class Site : public Ranks {
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
   // Copies from the memory of the rank that has this lane. False: that is lost.
   bool read(std::uint32_t lane, std::byte* to, std::uint64_t from, std::size_t size) {
-    return surroundings_.read(members().name(local()[lane]), to, from, size);
+    return environment_.read(members().name(local()[lane]), to, from, size);
   }
   // Room for one chunk.
   std::byte* scratch();
@@ -113,7 +112,7 @@ class Site : public Ranks {
   std::optional<std::uint64_t> key_to_reserve(lfc_coll_use use) const noexcept;
   const std::uint64_t key_;
   std::unique_ptr<TreeNode> tree_;
-  Surroundings& surroundings_;
+  Environment& environment_;
   const std::optional<std::uint64_t> reserved_;  // key of the board that this rank will make
   const bool has_room_;
   Board board_;

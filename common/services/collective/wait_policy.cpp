@@ -1,4 +1,4 @@
-#include "services/collective/patience.hpp"
+#include "services/collective/wait_policy.hpp"
 
 #include <sched.h>
 
@@ -13,7 +13,7 @@ constexpr unsigned kLong = 1024;
 }  // namespace
 
 // Nothing else matters for a moment; a pause would cost as much as the hand-over.
-bool Patience::flag_comes(const CollOperation& operation) noexcept {
+bool WaitPolicy::flag_comes(const CollOperation& operation) noexcept {
   const auto* const flag = operation.flag.load(std::memory_order_relaxed);
   if (flag == nullptr) return false;
   const std::uint64_t value = operation.flag_value.load(std::memory_order_relaxed);
@@ -22,7 +22,7 @@ bool Patience::flag_comes(const CollOperation& operation) noexcept {
   return false;
 }
 
-void Patience::give_way(unsigned idle, bool network) const {
+void WaitPolicy::give_way(unsigned idle, bool network) const {
   if (options_.crowded) {
     // Somebody else has to run before anything can change.
     if (network || idle % 8 == 0) options_.progress();

@@ -1,8 +1,8 @@
-// Patience: how a rank waits for a collective: it looks for its neighbours' flags, serves its NI, lets Open MPI do its
-// other business now and then, and gives its processor to others when it waits for long.
+// WaitPolicy: how a rank waits for a collective. It polls its local peers' flags, serves its NI, calls Open MPI's
+// progress now and then, and yields its processor when it waits for long.
 //
-//   Patience patience({.crowded = false, .progress = progress, .attend = attend});
-//   patience.until(operation, communicator, [] {});           // called now and then, to look for losses
+//   WaitPolicy wait_policy({.crowded = false, .progress = progress, .attend = attend});
+//   wait_policy.until(operation, communicator, [] {});           // called now and then, to look for losses
 //
 // Threads: any; one object for all.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace lfc {
 
-class Patience {
+class WaitPolicy {
  public:
   struct Options {
     bool crowded = false;         // more ranks than processors: waiting gives way
@@ -23,7 +23,7 @@ class Patience {
     int (*attend)() =
         nullptr;  // the same where there is nothing: the processor is kept. Held by tests/progress/keep_turn.c
   };
-  explicit Patience(const Options& options) noexcept : options_(options) {}
+  explicit WaitPolicy(const Options& options) noexcept : options_(options) {}
 
   // Until the operation has finished. `look` is called now and then meanwhile.
   template <class Look>
@@ -57,7 +57,7 @@ class Patience {
 };
 
 template <class Look>
-void Patience::until(const CollOperation& operation, Communicator& communicator, Look look) {
+void WaitPolicy::until(const CollOperation& operation, Communicator& communicator, Look look) {
   const bool network = communicator.members().nodes() > 1;
   unsigned idle = 0;
   while (!operation.finished.load(std::memory_order_acquire)) {

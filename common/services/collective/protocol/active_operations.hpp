@@ -1,14 +1,15 @@
-// Going: communicators with operations that go on by themselves, for whoever drives them: they are put in, visited and
-// taken out without a lock or memory of their own.
+// ActiveOperations: a lock-free list of the communicators that have nonblocking operations under way. Any thread may
+// add, advance and remove entries; the list allocates nothing.
 //
-//   struct Mine : Going::Entry { ... };
-//   if (going.begun(mine)) keep(mine);                 // it is in the list from now on
-//   Going::ended(mine);                                // one that had begun
-//   going.for_each([](Going::Entry& entry) { advance(entry); }, [](Going::Entry& entry) { let_go(entry); });
+//   struct Mine : ActiveOperations::Entry { ... };
+//   if (active.begun(mine)) keep(mine);                 // it is in the list from now on
+//   ActiveOperations::ended(mine);                      // one that had begun
+//   active.for_each([](ActiveOperations::Entry& entry) { advance(entry); },
+//                   [](ActiveOperations::Entry& entry) { let_go(entry); });
 //
-// Each entry with something begun is visited by whoever is first; others go away meanwhile, as does who comes from
-// inside a visit. What has ended is taken out by a later walk, which lets go of it.
-// Held by tests/unit/services/collective/going_test.cpp. Threads: any.
+// Of the threads that call for_each(), the first one visits the entries; the others return at once, and so does a call
+// from inside a visit. An entry without operations is removed by a later walk, which calls `let_go` for it.
+// Held by tests/unit/services/collective/active_operations_test.cpp. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@
 
 namespace lfc {
 
-class Going {
+class ActiveOperations {
  public:
   struct Entry {
     std::atomic<std::uint32_t> running = 0;  // begun, and not ended

@@ -1,50 +1,51 @@
-#include "services/collective/site.hpp"
+#include "services/collective/communicator_state.hpp"
 
 #include <cstring>
 
 namespace lfc {
 
-Site::Site(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
-           std::uint64_t key, std::unique_ptr<TreeNode> tree, Surroundings& surroundings,
-           lfc_coll_use use)
+CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
+                                     std::vector<std::uint32_t> ranks, std::uint64_t key,
+                                     std::unique_ptr<TreeNode> tree, Environment& environment,
+                                     lfc_coll_use use)
     : Ranks(std::move(membership), self, std::move(ranks)),
       key_(key),
       tree_(std::move(tree)),
-      surroundings_(surroundings),
+      environment_(environment),
       reserved_(key_to_reserve(use)),
       has_room_(!reserved_ ||
-                surroundings_.reserve_board(*reserved_, use != LFC_COLL_COMMUNICATOR)) {}
+                environment_.reserve_board(*reserved_, use != LFC_COLL_COMMUNICATOR)) {}
 
-Site::~Site() {
-  if (reserved_) surroundings_.cancel_board(*reserved_);  // if it has not been made
+CommunicatorState::~CommunicatorState() {
+  if (reserved_) environment_.cancel_board(*reserved_);  // if it has not been made
   if (board_.is_open()) board_.detach();
 }
 
 // --- The ranks of this node ---
 
 // Ranks that call their neighbours only do not open the board of the group.
-std::optional<std::uint64_t> Site::key_to_reserve(lfc_coll_use use) const noexcept {
+std::optional<std::uint64_t> CommunicatorState::key_to_reserve(lfc_coll_use use) const noexcept {
   if (use == LFC_COLL_NEIGHBOUR_REQUEST) return ~key_;
   return makes_board() ? std::optional(key_) : std::nullopt;
 }
 
-bool Site::open_board() {
+bool CommunicatorState::open_board() {
   if (lanes() == 1 || board_.is_open()) return true;
   std::byte* const memory =
-      surroundings_.board(members().name(members().first(members().node(self()))), key_, lanes(),
-                          lanes(), board_failed_);
+      environment_.board(members().name(members().first(members().node(self()))), key_, lanes(),
+                         lanes(), board_failed_);
   if (memory == nullptr) return false;
   board_ = Board(memory, lanes(), lane());
   if (tree_ != nullptr) tree_->set_board(board_);
   return true;
 }
 
-std::byte* Site::neighbour_board(std::uint32_t lane, std::uint32_t users) {
-  return surroundings_.board(members().name(local()[lane]), ~key_, 1, users, board_failed_);
+std::byte* CommunicatorState::neighbour_board(std::uint32_t lane, std::uint32_t users) {
+  return environment_.board(members().name(local()[lane]), ~key_, 1, users, board_failed_);
 }
 
-bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
-                    Label label) noexcept {
+bool CommunicatorState::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
+                                 Label label) noexcept {
   const std::atomic<std::uint64_t>& flag = board_.flag(lane, step);
   if (board_.ready(lane, step)) {
     if (!board_.agrees(lane, step, label))
@@ -58,33 +59,34 @@ bool Site::is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t 
   return false;
 }
 
-bool Site::others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept {
+bool CommunicatorState::others_ready(CollOperation& operation, std::uint64_t step,
+                                     Label label) noexcept {
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
     if (lane != this->lane() && !is_ready(operation, lane, step, label)) return false;
   return true;
 }
 
-void Site::write(std::uint64_t step, const std::byte* bytes, Label label) noexcept {
+void CommunicatorState::write(std::uint64_t step, const std::byte* bytes, Label label) noexcept {
   if (label.size > 0 && !label.wrong)
     std::memcpy(board_.room(lane(), step, label.size), bytes, label.size);
   board_.publish(lane(), step, label);
 }
 
-std::byte* Site::scratch() {
+std::byte* CommunicatorState::scratch() {
   if (scratch_.empty()) scratch_.resize(Board::kRoom);
   return scratch_.data();
 }
 
 // --- Other nodes ---
 
-void Site::know(std::uint32_t member) {
+void CommunicatorState::know(std::uint32_t member) {
   if (member == self() || !members().in_tree(member, self()) || tree_->knows(member)) return;
-  tree_->set_peer(member, surroundings_.peer(members().name(member)));
+  tree_->set_peer(member, environment_.peer(members().name(member)));
 }
 
 // --- Failure ---
 
-lfc_coll_status Site::failure() const noexcept {
+lfc_coll_status CommunicatorState::failure() const noexcept {
   if (board_failed_) return LFC_COLL_NO_MEMORY;
   Board::End how = end_.load(std::memory_order_relaxed);
   if (how == Board::End::none && board_.is_open()) how = board_.end();
@@ -98,7 +100,7 @@ lfc_coll_status Site::failure() const noexcept {
   return LFC_COLL_LOST;
 }
 
-void Site::end(Board::End how) noexcept {
+void CommunicatorState::end(Board::End how) noexcept {
   Board::End none = Board::End::none;
   end_.compare_exchange_strong(none, how, std::memory_order_relaxed);
   if (board_.is_open()) board_.set_end(how);
@@ -106,19 +108,19 @@ void Site::end(Board::End how) noexcept {
 
 // The ranks of this node see the board only, which may not be there yet, and the other nodes do not know of all of
 // them.
-void Site::spread_failure() {
+void CommunicatorState::spread_failure() {
   const bool disagreed = failure() == LFC_COLL_MISMATCH;
   if (!board_failed_) open_board();
   end(disagreed ? Board::End::disagreement : Board::End::lost);
   if (tree_ != nullptr) tree_->give_up(disagreed);
 }
 
-void Site::disagree(CollOperation& operation, bool for_good) noexcept {
+void CommunicatorState::disagree(CollOperation& operation, bool for_good) noexcept {
   operation.differs.store(true, std::memory_order_relaxed);
   if (for_good || tree_ != nullptr) end(Board::End::disagreement);
 }
 
-void Site::ask(CollOperation& operation) {
+void CommunicatorState::ask(CollOperation& operation) {
   if (board_.is_open() && !board_.waits_alike(operation.first, operation.whole()))
     disagree(operation, true);
   if (tree_ != nullptr) tree_->ask();

@@ -1,9 +1,9 @@
-// Surroundings: what a communicator asks of the process that it is in: the boards of its node, its neighbours'
+// Environment: what a communicator asks of the process that it is in: the boards of its node, its neighbours'
 // memory, and how other processes are reached.
 //
-//   std::byte* memory = surroundings.board(first, key, lanes, users, failed);
-//   if (!surroundings.read(name, to, address, size)) ...
-//   PeerId peer = surroundings.peer(name);
+//   std::byte* memory = environment.board(first, key, lanes, users, failed);
+//   if (!environment.read(name, to, address, size)) ...
+//   PeerId peer = environment.peer(name);
 //
 // processes.hpp is the one of MPI processes; simulated ranks have their own (tests/sim).
 // Threads: any.
@@ -18,9 +18,9 @@
 
 namespace lfc {
 
-class Surroundings {
+class Environment {
  public:
-  virtual ~Surroundings() = default;
+  virtual ~Environment() = default;
   // The memory of the board of so many lanes that process `first` makes for so many ranks of its node. Null: it is not
   // there yet; `failed`: nor will it be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,

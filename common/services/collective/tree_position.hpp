@@ -1,5 +1,5 @@
-// NodeSeat: a node's seat in the group of one communicator: who it is there, and how far its host has come. The parts
-// of TreeNode share it: results, blocks and reductions.
+// TreePosition: a node's place in the group of one communicator: its member number, and the operations that its host
+// has begun. The parts of TreeNode share it: results, blocks and reductions.
 //
 // Threads: under ServicePort::Access, but for `failed` and `mismatch`.
 #pragma once
@@ -17,8 +17,8 @@ namespace lfc {
 // MulticastHeader::tag.
 enum class NodeTag : std::uint8_t { result, contribution, question, answer, present, block };
 
-struct NodeSeat {
-  NodeSeat(Multicast& multicast_of, Multicast::Receiver& receiver_of) noexcept
+struct TreePosition {
+  TreePosition(Multicast& multicast_of, Multicast::Receiver& receiver_of) noexcept
       : multicast(multicast_of), receiver(receiver_of) {}
 
   Multicast& multicast;
