@@ -13,13 +13,13 @@ namespace {
 lfc::Collectives* engine = nullptr;  // of this process
 std::shared_ptr<lfc::Ni> ni;         // on which it runs
 
-// Returns whether the call needs no other rank; `status` is then its result.
+// Whether the call ends at once, with `status`, because it has no bytes.
 bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
   status = call.mismatch ? LFC_COLL_MISMATCH : LFC_COLL_OK;
-  return call.bytes == 0 && call.kind != LFC_COLL_ALLREDUCE && call.kind < LFC_COLL_ALLTOALL;
+  return call.bytes == 0 && lfc::traits_of(call).skipped_if_empty;
 }
 
-// A CollOperation in the caller's room, with the caller's `done`.
+// A CollOperation in the caller's room, with the caller's way to be told.
 struct Started : lfc::CollOperation {
   using CollOperation::CollOperation;
   lfc_coll_done told = nullptr;

@@ -61,6 +61,9 @@ inline constexpr std::array kCollectives{
 };
 
 inline const Collective& collective_of(lfc_coll_kind kind) noexcept { return *kCollectives[kind]; }
+inline const CollectiveTraits& traits_of(const lfc_coll_call& call) noexcept {
+  return collective_of(call.kind).traits;
+}
 
 // --- What several of them do ---
 

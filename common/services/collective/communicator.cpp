@@ -16,10 +16,6 @@ CollOperation* make_own(const lfc_coll_call& call) {
   return operation;
 }
 
-const CollectiveTraits& traits_of(const lfc_coll_call& call) noexcept {
-  return collective_of(call.kind).traits;
-}
-
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
@@ -31,8 +27,9 @@ Communicator::Communicator(std::unique_ptr<CommunicatorState> state, const CollO
       lock_(options.threads) {
   const Membership& all = state_->members();
   facts_ = {all.nodes(), state_->lanes(), all.first(all.nodes() / 2)};
-  for (const lfc_coll_kind kind : {LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER})
-    most_exchanged_[kind] = most_exchanged(all, options.packet, kind);
+  for (std::size_t kind = 0; kind < kCollectives.size(); ++kind)
+    if (kCollectives[kind]->traits.exchange != 0)
+      most_exchanged_[kind] = most_exchanged(all, options.packet, static_cast<lfc_coll_kind>(kind));
 }
 
 std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology& topology) const {

@@ -1,11 +1,13 @@
 #include "services/collective/node_blocks.hpp"
 
+#include "services/collective/collective.hpp"
+
 namespace lfc {
 
 void NodeBlocks::begin(CollOperation& operation) {
   const auto early = kept_.lower_bound(operation.first);
   if (early == kept_.end() || !operation.covers(early->first)) return;
-  if (exchanges(operation.kind) && early->first == operation.first)
+  if (traits_of(operation).exchange != 0 && early->first == operation.first)
     operation.arrived.store(kept_.count(operation.first), std::memory_order_release);
   else
     position_.disagree();
@@ -30,7 +32,7 @@ Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
   const CollOperation* const operation = position_.find(header.number);
   const bool fits = operation == nullptr
                         ? header.number >= position_.begun_to
-                        : exchanges(operation->kind) && operation->first == header.number;
+                        : traits_of(*operation).exchange != 0 && operation->first == header.number;
   if (!fits) {
     position_.disagree();
     return Answer::taken;

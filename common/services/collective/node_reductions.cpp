@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "services/collective/collective.hpp"
+
 namespace lfc {
 
 // Whether parts of others have come for a step of it that this node's own part is missing from.
@@ -13,7 +15,7 @@ bool NodeReductions::is_ahead_in(const CollOperation& operation) const noexcept 
 
 void NodeReductions::begin(const CollOperation& operation) {
   // Others took for a reduction what is none here.
-  if (!operation.reduces() && is_ahead_in(operation)) position_.disagree();
+  if (!traits_of(operation).combined_in_tree && is_ahead_in(operation)) position_.disagree();
 }
 
 void NodeReductions::end(const CollOperation& operation) {
@@ -160,8 +162,8 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
 
 bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
   const CollOperation* const operation = position_.find(step);
-  return operation != nullptr &&
-         (!operation->reduces() || up_of(*operation, step) != up || shape_of(*operation) != shape);
+  return operation != nullptr && (!traits_of(*operation).combined_in_tree ||
+                                  up_of(*operation, step) != up || shape_of(*operation) != shape);
 }
 
 // The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is

@@ -155,6 +155,8 @@ bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t 
 }  // namespace
 
 constinit const Collective kAllreduce{
-    .walk = walk, .at_once = at_once, .traits = {.synchronises = true, .aside = true}};
+    .walk = walk,
+    .at_once = at_once,
+    .traits = {.synchronises = true, .combined_in_tree = true, .aside = true}};
 
 }  // namespace lfc

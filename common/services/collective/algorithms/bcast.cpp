@@ -51,6 +51,7 @@ bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t 
 
 }  // namespace
 
-constinit const Collective kBcast{.walk = walk, .at_once = at_once, .traits = {.aside = true}};
+constinit const Collective kBcast{
+    .walk = walk, .at_once = at_once, .traits = {.skipped_if_empty = true, .aside = true}};
 
 }  // namespace lfc

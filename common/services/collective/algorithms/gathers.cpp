@@ -141,10 +141,12 @@ bool walk_scatter(CommunicatorState& state, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kAllgather{.walk = walk_allgather,
-                                      .at_once = allgather_at_once,
-                                      .traits = {.synchronises = true, .exchange = 2}};
-constinit const Collective kGather{.walk = walk_gather};
-constinit const Collective kScatter{.walk = walk_scatter, .traits = {.shares_room = true}};
+constinit const Collective kAllgather{
+    .walk = walk_allgather,
+    .at_once = allgather_at_once,
+    .traits = {.synchronises = true, .exchange = 2, .skipped_if_empty = true}};
+constinit const Collective kGather{.walk = walk_gather, .traits = {.skipped_if_empty = true}};
+constinit const Collective kScatter{.walk = walk_scatter,
+                                    .traits = {.shares_room = true, .skipped_if_empty = true}};
 
 }  // namespace lfc

@@ -31,6 +31,7 @@ bool walk(CommunicatorState& state, CollOperation& operation) {
 
 }  // namespace
 
-constinit const Collective kReduce{.walk = walk, .traits = {.aside = true}};
+constinit const Collective kReduce{
+    .walk = walk, .traits = {.combined_in_tree = true, .skipped_if_empty = true, .aside = true}};
 
 }  // namespace lfc

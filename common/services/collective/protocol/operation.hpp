@@ -18,11 +18,6 @@
 
 namespace lfc {
 
-// Kinds in which, among nodes, each leader gets a block from each other one.
-constexpr bool exchanges(lfc_coll_kind kind) noexcept {
-  return kind == LFC_COLL_ALLGATHER || kind == LFC_COLL_ALLTOALL || kind == LFC_COLL_REDUCE_SCATTER;
-}
-
 struct CollOperation;
 
 // Where an operation stands among those of its communicator.
@@ -92,7 +87,6 @@ struct CollOperation : lfc_coll_call, CollStanding {
   std::uint64_t step_of(std::uint64_t index) const noexcept { return first + index * per_chunk; }
   std::uint64_t end() const noexcept { return first + steps; }
   bool covers(std::uint64_t step) const noexcept { return step >= first && step - first < steps; }
-  bool reduces() const noexcept { return kind == LFC_COLL_REDUCE || kind == LFC_COLL_ALLREDUCE; }
 
   Block block_of(std::uint32_t rank) const noexcept {
     return blocks == nullptr ? Block{rank * bytes, bytes} : blocks[rank];

@@ -19,6 +19,10 @@ struct CollectiveTraits {
   std::uint64_t whole = 0;
   // The same among nodes, where each leader then gets a block from each other one.
   std::uint64_t exchange = 0;
+  // Its contributions are combined on their way up the tree (node_reductions.hpp).
+  bool combined_in_tree = false;
+  // A call without bytes is done at once, without the other ranks.
+  bool skipped_if_empty = false;
   // It takes no step of the communicator's, and begins without its board.
   bool apart = false;
   // The NI's thread may advance it: a bounded piece of work each time, and nothing but memory and the tree.
