@@ -19,7 +19,7 @@ bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
   return call.bytes == 0 && lfc::traits_of(call).skipped_if_empty;
 }
 
-// A CollOperation in the caller's room, with the caller's way to be told.
+// A CollOperation in the caller's room, with the caller's `done`.
 struct Started : lfc::CollOperation {
   using CollOperation::CollOperation;
   lfc_coll_done told = nullptr;

@@ -21,7 +21,7 @@ constexpr std::uint64_t kRefused = ~std::uint64_t{0};
 struct Entry {
   std::atomic<std::uint64_t> key;     // 0: none
   std::atomic<std::uint64_t> offset;  // kRefused: there is no board
-  std::atomic<std::uint32_t> asking;  // then: how many have still to learn that
+  std::atomic<std::uint32_t> asking;  // how many ranks have not seen a refusal yet
 };
 
 struct Directory {
@@ -61,7 +61,7 @@ std::size_t OwnArena::boards() const noexcept {
       boards_.begin(), boards_.end(), [](const Made& made) { return made.mapping.is_open(); }));
 }
 
-// Of one board that nobody uses: local peers keep it mapped, so its place stays.
+// Gives the kernel the memory of one unused board. Local peers keep it mapped, so its place stays.
 void OwnArena::give_memory_back() noexcept {
   const auto free = std::find_if(boards_.begin(), boards_.end(), [](const Made& made) {
     return made.mapping.is_open() && !made.in_use && made.has_memory;
@@ -71,7 +71,7 @@ void OwnArena::give_memory_back() noexcept {
   free->has_memory = false;
 }
 
-// Boards that everybody has left can be used again, and so can entries that all have seen.
+// Frees the boards from which all ranks have detached, and the refusals that all ranks have seen.
 void OwnArena::reclaim() noexcept {
   Directory& directory = directory_of(directory_);
   for (std::size_t i = 0; i < boards_.size(); ++i) {
@@ -87,7 +87,7 @@ void OwnArena::reclaim() noexcept {
   }
 }
 
-// A board for so many ranks, or, of 0 lanes, an entry without one; boards_.size(): there is none.
+// Returns a free board for so many ranks, or, with 0 lanes, an entry without a board; boards_.size(): there is none.
 std::size_t OwnArena::find_free(std::uint32_t lanes) const noexcept {
   std::size_t index = 0;
   while (index < boards_.size() && (boards_[index].in_use || boards_[index].lanes != lanes))
@@ -111,12 +111,15 @@ void OwnArena::publish(std::size_t index, std::uint64_t key) noexcept {
   boards_[index].in_use = true;
   if (boards_[index].mapping.is_open()) ++in_use_;
   entry.offset.store(boards_[index].offset, std::memory_order_relaxed);
-  entry.key.store(key, std::memory_order_release);  // pairs with find()
+  entry.key.store(
+      key,
+      std::
+          memory_order_release);  // pairs with find(): the entry and the formatted board are visible there
   if (directory.count.load(std::memory_order_relaxed) <= index)
     directory.count.store(static_cast<std::uint32_t>(index + 1), std::memory_order_release);
 }
 
-// Whoever looks for it need not wait.
+// Publishes that there is no board for this key, so that the other ranks do not wait for it.
 void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   const std::size_t index = find_free(0);
   if (index == kEntries) return;
@@ -182,8 +185,8 @@ std::byte* PeerArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused
       why_not_ = with_errno("a board of process " + std::to_string(name_.memory.pid));
       return nullptr;
     }
-    // A board that all have left keeps its key until it is used again, perhaps for another
-    // communicator: one that is in use after we have looked has the key that we see then.
+    // A board from which all ranks have detached keeps its key until it is used again, perhaps for another
+    // communicator. So the key is read again after the board was seen in use.
     const bool in_use = !Board::is_free(mapping.data());
     return in_use && entry.key.load(std::memory_order_relaxed) == key ? mapping.data() : nullptr;
   }

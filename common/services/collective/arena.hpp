@@ -1,11 +1,10 @@
 // Arena: the shared memory in which a process provides boards for its local peers.
 //
-// Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the
-// board there, by a key that all its members know; the others look it up. A board that all have
-// detached from is used again for the next communicator with as many ranks. The limit counts boards in use, whatever
-// their size. When there are more than `kCollBoards`, those that are kept for later give their memory back to the
-// kernel.
-// If there is no memory for one more, that is what the others find.
+// Each process makes one (machine/shared_memory.hpp). The first member of a communicator on each node makes the board
+// there, under a key that all members have; the others look it up. A board from which all ranks have detached is used
+// again for the next communicator with as many ranks. The limit counts boards in use, of any size. When there are more
+// than `kCollBoards`, the kernel gets back the memory of unused boards. If there is no memory for another board, the
+// first member publishes a refusal, which the others find.
 //
 // A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is
 // for communicators and their neighbourhoods. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
@@ -34,40 +33,40 @@
 
 namespace lfc {
 
-// Where the arena of a process is; travels in the start-up exchange.
+// The place of a process's arena, published in the start-up exchange.
 struct ArenaName {
-  ProcessSpace space;  // all 0: this process can share memory with nobody
+  ProcessSpace space;  // all 0: this process can share no memory
   SharedMemoryName memory;
 };
 static_assert(sizeof(ArenaName) == 96);
 
 class OwnArena {
  public:
-  // No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Boards of other sizes
-  // that are kept for later have entries as well.
+  // No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Unused boards of other
+  // sizes have entries as well.
   static constexpr std::size_t kEntries = 65536;
   static_assert(kEntries > 3 * limits::kMostCollBoards);
 
-  // Null: `why_not` says why this process can share no memory.
+  // Makes the arena of this process. Null: it can share no memory, for the reason in `why_not`.
   static std::unique_ptr<OwnArena> create(std::string& why_not,
                                           std::size_t most_boards = 3 * limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
   // Keeps room for the board of this key. False: `most` boards, or all, are in use or have been reserved.
   bool reserve(std::uint64_t key, std::size_t most = kEntries);
   void cancel(std::uint64_t key) noexcept { reserved_.erase(key); }
-  // `users`: who will attach, this process among them. Null: no memory, or more than `most_boards` communicators at a
-  // time; the others will find that out.
+  // Returns a fresh board to which `users` ranks will attach, this process among them. Null: no memory, or more than
+  // `most_boards` communicators at a time; the others find the refusal.
   std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   // Boards in use or kept for later use.
   std::size_t boards() const noexcept;
 
  private:
   struct Made {
-    Mapping mapping;  // not open: there was none for this communicator
+    Mapping mapping;  // not open: an entry of a refused board
     std::uint32_t lanes;
     std::uint64_t offset;
     bool in_use;
-    bool has_memory;  // of the kernel's
+    bool has_memory;  // it has been used, so the kernel gave it memory
   };
   explicit OwnArena(std::size_t most_boards) noexcept : most_boards_(most_boards) {}
   void reclaim() noexcept;
@@ -91,8 +90,8 @@ class OwnArena {
 class PeerArena {
  public:
   explicit PeerArena(const ArenaName& name) noexcept : name_(name) {}
-  // Null: not there yet; `refused`: nor will it be, which is told once. If why_not() is not empty, it
-  // cannot be reached at all.
+  // Returns the board of this key. Null: it is not there yet; with `refused`, which is set once, it never will be. If
+  // why_not() is not empty, the arena is out of reach.
   std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);
   const std::string& why_not() const noexcept { return why_not_; }
   bool reachable() { return open(); }

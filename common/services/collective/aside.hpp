@@ -1,12 +1,12 @@
-// Aside: communicators with operations under way that the engine's thread takes further while the host computes.
+// Aside: the communicators whose operations the engine's thread advances while the host computes.
 //
 //   Aside aside(multicast, host);                 // where the engine has a thread
-//   aside.add(entry);                       // the host, when it leaves while something is under way
-//   aside.remove(entry);                    // when nothing is
+//   aside.add(entry);                       // by the host, when it returns with operations under way
+//   aside.remove(entry);                    // when none is left
 //
-// The thread calls advance_aside() of each in its passes, with the engine's lock held; so nobody gets it who has to
-// wait for that lock. A host that drives the engine itself advances them anyhow.
-// Threads: any; entries are taken in and out under the engine's lock.
+// The thread calls advance_aside() of each entry in its passes, with the engine's lock held. So a thread that waits for
+// that lock waits for the length of these calls as well. A host that drives the engine itself advances them by itself.
+// Threads: any; entries are added and removed under the engine's lock.
 #pragma once
 
 #include "engine/host_port.hpp"
@@ -19,7 +19,7 @@ class Aside final : private MulticastWorker {
   class Entry {
    public:
     virtual ~Entry() = default;
-    // As far as it goes without the host; with ServicePort::Access held.
+    // Advances the operations as far as possible without the host. Called with ServicePort::Access held.
     virtual void advance_aside() = 0;
 
    private:

@@ -9,10 +9,10 @@
 namespace lfc {
 namespace {
 
-// Of an operation that goes on by itself: times that it has not moved, to one look for losses.
+// Fruitless advances of a nonblocking operation between two looks for losses.
 constexpr unsigned kLooks = 32;
 
-// Which of its words the user chose for a parameter, in the order of the values.
+// The value of a parameter that is one of several words; the words have the order of the values.
 template <class Value>
 Value choice(const lfc_coll_parameters& parameters, const lfc_text& member) noexcept {
   return static_cast<Value>(lfc_parameter_choice(lfc_coll_parameter_table(), &parameters, &member));
@@ -33,7 +33,7 @@ Suspicion recovery_of(const lfc_coll_parameters& parameters) noexcept {
              : Suspicion::never;
 }
 
-// What all ranks must have said alike.
+// A digest of the parameters that must be equal at all ranks.
 std::uint64_t digest_of(const lfc_coll_parameters& parameters) {
   const CollOptions options = options_of(parameters, false);
   return mix(mix(mix(mix(7, options.packet), options.window), options.fan),
@@ -73,7 +73,8 @@ void Collectives::start_service(ServicePort& port, HostPort& engine, bool thread
 
 // --- Communicators ---
 
-// Members are in the order of their names. False: `why_not`, which all ranks find.
+// Sorts the members by their names. False: the communicator is not served, for the reason `why_not`, which all ranks
+// find.
 bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
                             std::string& why_not) {
   const auto size = static_cast<std::uint32_t>(count);
@@ -108,7 +109,7 @@ bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int c
   return false;
 }
 
-// This node's place in the trees; `found` loses LFC_COLL_NODES if another node is out of reach.
+// Makes this node's place in the trees; clears LFC_COLL_NODES in `found` if another node is out of reach.
 std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) {
   if (roll.members.nodes() == 1) return nullptr;
   {
@@ -165,7 +166,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   return made.release();
 }
 
-// While somebody walks, his next walk lets go of it.
+// If another thread is in walk(), its next walk releases the communicator.
 void Collectives::leave(lfc_coll_communicator* communicator) {
   release(communicator);
   note_left();
@@ -196,7 +197,7 @@ void Collectives::release(lfc_coll_communicator* communicator) {
   sweep();
 }
 
-// The NI's parts of communicators that are gone, once they have nothing more to do.
+// Removes the NI's parts of communicators that were left, once they have nothing more to do.
 void Collectives::sweep() {
   std::erase_if(lingering_, [](const auto& old) {
     if (!old->drained()) return false;
@@ -205,7 +206,7 @@ void Collectives::sweep() {
   });
 }
 
-// The ranks of one job have agreed on it, in MPI_Init.
+// All ranks of one job agreed on LFC_COLL_MEMORY in MPI_Init.
 bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const noexcept {
   const Membership& members = communicator.communicator.members();
   if (members.nodes() != 1 || (agreed_ & LFC_COLL_MEMORY) == 0 || members.size() > most_in_row())
@@ -239,7 +240,7 @@ void Collectives::start(lfc_coll_communicator& communicator, CollOperation& oper
   if (active_.begun(communicator)) communicator.users.fetch_add(1, std::memory_order_relaxed);
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
-  wait_policy_.attend();  // who waits for one that has ended already drives nothing
+  wait_policy_.attend();  // a wait for an operation that has ended calls no progress
 }
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {

@@ -1,5 +1,5 @@
-// Collectives: what a process has of collectives over LFC: its communicators, and the operations that go on by
-// themselves. One for each process; lfc/collectives.h is its face for C.
+// Collectives: the communicators of a process that LFC serves, and their nonblocking operations. There is one object
+// for each process; lfc/collectives.h is its C API.
 //
 //   Collectives collectives(options);                        // publish collectives.processes().facts()
 //   collectives.start_service(ni.services(), ni.host(), threads);   // when the NI of the process is open
@@ -34,8 +34,8 @@ struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
       : communicator(std::move(state), options, aside), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
-  const unsigned found;  // what of it this rank has in reach
-  // The program, and the list of those with operations that go on by themselves.
+  const unsigned found;  // the parts of it that this rank can reach
+  // The program is one, the list of active operations the other.
   std::atomic<int> users = 1;
   unsigned fruitless = 0;  // times that it was advanced there without moving
 };
@@ -51,46 +51,48 @@ class Collectives {
 
   Processes& processes() noexcept { return processes_; }
   void start_service(ServicePort& port, HostPort& engine, bool threads);
-  // Null: it is not served, for a reason that all its ranks have.
+  // Makes a communicator, in the same order at all its ranks. Null: LFC does not serve it, for a reason that all its
+  // ranks find.
   lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
                               int self, lfc_coll_use use, std::string& why_not);
-  // What all ranks have found in reach.
+  // Stores the parts that all ranks of the job can reach.
   void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_communicator* communicator);
-  // The job ends: whose process ends before this one is no loss to those that are left of them, which do nothing more.
+  // Called when the job ends: from then on the end of another process is no loss to the remaining communicators, which
+  // have no further operations.
   void leave_rest();
   // Whether all its ranks share a node and may read each other's memory.
   bool reads_memory(const lfc_coll_communicator& communicator) const noexcept;
 
   lfc_coll_status run(lfc_coll_communicator& communicator, const lfc_coll_call& call);
-  // Does it if it is short, and the others are there. False: nothing has been done that run() or start() would not do
-  // again.
+  // Does the call if it is short and the other ranks are there. False: run() or start() repeats all that was done.
   bool try_run(lfc_coll_communicator& communicator, const lfc_coll_call& call) {
     if (!communicator.communicator.try_at_once(call, wait_policy_.looks())) return false;
     wait_policy_.visit();
     return true;
   }
-  // Begins it, and puts the communicator among those that progress() advances, without a lock or an allocation.
+  // Begins the operation and adds the communicator to the list that progress() advances, without a lock or an
+  // allocation.
   void start(lfc_coll_communicator& communicator, CollOperation& operation);
-  // One that was started has ended.
+  // Called once for each operation of start() when it has ended.
   void finished(lfc_coll_communicator& communicator, lfc_coll_status status);
   int progress();
   void describe(char* text, std::size_t size);
 
  private:
-  // Who the ranks of a communicator are.
+  // The ranks of a communicator that is being made.
   struct Roll {
     std::vector<std::uint32_t> ranks;  // by member
     Membership members;
     std::uint32_t self = 0;
     std::uint64_t key = 0;        // of these ranks in this order, and of the communicator
-    std::size_t max_payload = 0;  // of what any of them takes
+    std::size_t max_payload = 0;  // bytes that each of them takes
   };
 
   bool call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
                  std::string& why_not);
   std::unique_ptr<TreeNode> plant(const Roll& roll, unsigned& found);
-  // Advances them; 0 as well if somebody is about it.
+  // Advances the active communicators and returns the number of events; 0 also if another thread does so.
   int walk();
   void note_left() noexcept;
   void release(lfc_coll_communicator* communicator);
@@ -105,15 +107,16 @@ class Collectives {
   std::unique_ptr<Aside> aside_;  // null: the NI has no thread, or shall not do the host's work
   std::mutex mutex_;
   CommunicatorNames names_;
-  std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that are gone
+  std::vector<std::unique_ptr<TreeNode>> lingering_;  // of communicators that were left
   std::unordered_set<lfc_coll_communicator*> groups_;
   std::uint64_t groups_made_ = 0;
   ActiveOperations active_;
-  std::atomic<std::uint32_t> running_ = 0;  // in all of them, and one more while left_
-  std::atomic<bool> left_ = false;          // the next walk may let go of one
+  std::atomic<std::uint32_t> running_ =
+      0;                            // operations of all communicators, and one more while left_
+  std::atomic<bool> left_ = false;  // the next walk may release one
   unsigned agreed_ =
       LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;  // set before there is a second thread
-  std::atomic<std::uint64_t> operations_ = 0;  // but those done at once, which are visits
+  std::atomic<std::uint64_t> operations_ = 0;  // without those done at once, which are visits
 };
 
 }  // namespace lfc

@@ -9,7 +9,7 @@
 namespace lfc {
 namespace {
 
-// An operation that nobody but the communicator knows of.
+// An operation that the communicator makes and deletes itself.
 CollOperation* make_own(const lfc_coll_call& call) {
   auto* const operation = new CollOperation(call);
   operation->done = [](CollOperation* self) { delete self; };
@@ -45,7 +45,7 @@ void Communicator::append(CollOperation& operation) {
   tail_ = &operation.next;
 }
 
-// Everybody does a barrier before what could bring somebody more than a window ahead.
+// Appends a barrier first if the operation could bring a rank more than a window ahead; all ranks do the same.
 void Communicator::append_bounded(CollOperation& operation) {
   plan(operation, traits_of(operation), facts_, options_);
   switch (pace_.fence_for(operation, traits_of(operation).synchronises)) {
@@ -62,8 +62,8 @@ void Communicator::append_bounded(CollOperation& operation) {
   append(operation);
 }
 
-// All but the last piece of an operation that does not synchronise and does not fit into a window; the last
-// one is left of it.
+// Appends all pieces but the last of an operation that does not synchronise and does not fit into a window. The
+// operation itself becomes the last piece.
 void Communicator::append_pieces(CollOperation& operation) {
   const std::size_t size = pace_.piece(operation.bytes);
   while (operation.bytes > size) {
@@ -111,13 +111,13 @@ bool Communicator::try_at_once(const lfc_coll_call& call, unsigned looks) {
 
 bool Communicator::advance() { return lock_.try_lock() && advance_inside(); }
 
-// As far as it goes. True: it is over here, its status is set.
+// Advances the operation. True: it is over at this rank, its status is set.
 bool Communicator::step(CollOperation& operation) {
-  // Once it has failed it stays so: or a later operation could end well at some ranks only.
+  // A failure is final: otherwise a later operation could succeed at some ranks only.
   if (state_->failure() != LFC_COLL_OK || !begin(operation) ||
       !collective_of(operation.kind).walk(*state_, operation)) {
     operation.status = state_->failure();
-    // What the NI still reads must stay: those whom it is for take it, or are lost.
+    // Memory that the NI still reads must stay. This ends, because the receivers take the packets or are lost.
     if (operation.status == LFC_COLL_OK || operation.aside ||
         operation.unsent.load(std::memory_order_acquire) != 0)
       return false;
@@ -130,7 +130,7 @@ bool Communicator::step(CollOperation& operation) {
   return true;
 }
 
-// Whether it may begin, or go on, beside the older ones, of which `before` is the last.
+// Whether the operation may begin, or go on, beside the older ones, of which `before` is the last.
 bool Communicator::may_go_on(const CollOperation& operation,
                              const CollOperation* before) const noexcept {
   if (before == nullptr) return true;
@@ -139,7 +139,7 @@ bool Communicator::may_go_on(const CollOperation& operation,
   return !before->fence && !operation.fence && !takes_turn;
 }
 
-// It is over. Its steps count as over for others when all older ones are.
+// Removes an operation that is over. Its steps are published as over when all older ones are.
 void Communicator::take_out(CollOperation& operation, CollOperation* before) {
   if (TreeNode* const tree = state_->tree()) tree->end(operation);
   CollOperation*& place = before == nullptr ? queue_ : before->next;
@@ -153,11 +153,11 @@ void Communicator::take_out(CollOperation& operation, CollOperation* before) {
   }
 }
 
-// All that can go on. `aside`: it is the NI's thread, which leaves to the host what takes more than memory and the
-// tree, failures too. What is over is appended to `ended`.
+// Advances all operations that can go on, and appends those that are over to `ended`. `aside`: the caller is the NI's
+// thread, which leaves failures to the host, and all that needs more than memory and the tree.
 bool Communicator::walk(bool aside, CollOperation**& ended) {
   bool moved = false;
-  CollOperation* before = nullptr;  // of those that go on the last one
+  CollOperation* before = nullptr;  // the last one of those that go on
   std::uint64_t beside = 0;
   for (CollOperation* each = queue_;
        each != nullptr && beside < limits::kCollBeside && may_go_on(*each, before);) {
@@ -165,8 +165,7 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
     if (aside && !operation.begun) break;
     operation.moved = false;
     operation.aside = aside;
-    operation.flag.store(
-        nullptr, std::memory_order_relaxed);  // what it waited for before says nothing about now
+    operation.flag.store(nullptr, std::memory_order_relaxed);  // the flag of an earlier wait
     state_->set_oldest(*queue_);
     const bool over = (!aside || traits_of(operation).aside) && step(operation);
     moved = moved || operation.moved || over;
@@ -182,7 +181,7 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
   return moved;
 }
 
-// While something is under way that nobody waits for inside MPI, the NI's thread is let in.
+// Shares the lock with the NI's thread while operations are under way for which no call waits.
 void Communicator::share() {
   const bool wanted = queue_ != nullptr && (lock_.is_shared() || !queue_->waited_for);
   if (wanted == lock_.is_shared()) return;
@@ -201,7 +200,7 @@ void Communicator::advance_aside() {
   lock_.unlock_aside();
 }
 
-// Leaves before it tells anybody that an operation has finished.
+// Unlocks before it reports that an operation has finished.
 bool Communicator::advance_inside() {
   CollOperation* done = std::exchange(ended_, nullptr);
   CollOperation** ended = &done;
@@ -212,7 +211,8 @@ bool Communicator::advance_inside() {
   while (done != nullptr) {
     CollOperation* const operation = std::exchange(done, done->next);
     const auto tell =
-        operation->done;  // who waits for one that tells nobody may take its memory back
+        operation
+            ->done;  // read first: without `done` the caller may free it once `finished` is set
     operation->finished.store(true, std::memory_order_release);
     if (tell != nullptr) tell(operation);
   }

@@ -1,5 +1,5 @@
-// Communicator: one communicator as this rank sees it: its operations, side by side, each a walk over steps that all
-// ranks number alike (collective.hpp).
+// Communicator: the operations of one communicator at this rank. They advance side by side, each as a walk over steps
+// that all ranks number alike (collective.hpp).
 //
 //   Communicator communicator(std::move(state), options);
 //   if (communicator.try_at_once(call, 100)) return;
@@ -7,11 +7,11 @@
 //   communicator.submit(operation);
 //   while (!operation.finished) communicator.advance();
 //
-// Whoever reads a lane compares labels (label.hpp). Where all agree on the number of steps only the
-// operation ends with LFC_COLL_MISMATCH, at those who see it; else all operations of the communicator do,
-// everywhere, since the steps of later ones are numbered differently; among nodes always, since leads are.
-// README.md has the way of an operation and the proof that nobody waits for ever.
-// Threads: any, one at a time gets in; others find it busy.
+// A rank that reads a lane compares labels (label.hpp). If two calls differ but have the same number of steps, only the
+// operation ends with LFC_COLL_MISMATCH, at the ranks that detect it. Otherwise all operations of the communicator end
+// so at all ranks, because later steps are numbered differently. Among nodes they always do, because the counts of
+// bytes that ranks are ahead (Pace) differ. README.md has the path of an operation and the proof that no rank waits for
+// ever. Threads: any; one at a time gets in, others find it busy.
 #pragma once
 
 #include <array>
@@ -38,44 +38,44 @@ class Communicator final : private Aside::Entry {
   // `aside`: null where the NI has no thread.
   Communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
                Aside* aside = nullptr);
-  // All operations have finished.
+  // All operations must have finished.
   ~Communicator() override = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   const Membership& members() const noexcept { return state_->members(); }
-  // The ranks of this node, by lane, as members.
+  // The members on this node, by lane.
   const std::vector<std::uint32_t>& local() const noexcept { return state_->local(); }
-  // The NI's part may be needed longer: until it is drained(), then leave() it.
+  // Hands over the NI's part, which may be needed longer: until it is drained(), then leave() it.
   std::unique_ptr<TreeNode> take_tree() noexcept { return state_->take_tree(); }
 
-  // The neighbours of this rank, for their calls.
+  // Makes the neighbourhood of this rank in a process topology, for calls among neighbours.
   std::unique_ptr<lfc_coll_neighbours> meet(const lfc_coll_topology& topology) const;
   // Whether blocks of so many bytes are exchanged in one packet between two nodes (exchange.hpp).
   bool exchanges(lfc_coll_kind kind, std::size_t bytes) const noexcept {
     return bytes <= most_exchanged_[kind];
   }
-  // Does a small operation among the ranks of one node if nothing is in its way and the others are
-  // there within so many looks. False: nothing has been done that submit() would not do again.
+  // Does a small operation among the ranks of one node if no other is under way and the other ranks are there within so
+  // many looks. False: submit() repeats all that was done.
   bool try_at_once(const lfc_coll_call& call, unsigned looks);
   // Appends the operation and goes as far as it can without waiting.
   void submit(CollOperation& operation);
-  // True: something has moved.
+  // Advances all operations as far as possible without waiting. True: something has moved.
   bool advance();
-  // What the NI's thread does while the host computes, with the NI's lock held. What ends does so for the host in its
-  // next advance().
+  // Called by the NI's thread while the host computes, with the NI's lock held. An operation that ends here is reported
+  // by the host's next advance().
   void advance_aside() override;
   bool idle() const noexcept { return queue_ == nullptr; }
 
-  // Ends all operations with LFC_COLL_LOST: a rank of this node is dead.
+  // Ends all operations with LFC_COLL_LOST, because a rank of this node has ended.
   void set_lost() noexcept { state_->end(Board::End::lost); }
-  // Members' calls were not the same, and it has no use to go on.
+  // Whether members' calls differed so that no further operation can be done.
   bool disagreed() const noexcept { return state_->failure() == LFC_COLL_MISMATCH; }
-  // A member on another node whom this rank has lost; the number of members: none.
+  // A member on another node that this rank has lost; the number of members: none.
   std::uint32_t lost_member() const {
     return state_->tree() == nullptr ? members().size() : state_->tree()->lost_member();
   }
-  // It has waited for long: asks whether others wait in another call.
+  // Called after a long wait: queries whether other ranks wait in another call.
   void ask();
 
  private:
@@ -100,7 +100,7 @@ class Communicator final : private Aside::Entry {
   std::uint64_t next_step_ = 0;
   CollOperation* queue_ = nullptr;  // those that are not over, in the order of their steps
   CollOperation** tail_ = &queue_;
-  CollOperation* ended_ = nullptr;  // by the NI's thread
+  CollOperation* ended_ = nullptr;  // operations that the NI's thread has ended
   Aside* const aside_;
   CommunicatorLock lock_;
   const look::Published shown_{Insight<Communicator>::kSchema, this};

@@ -17,13 +17,13 @@ CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
                 environment_.reserve_board(*reserved_, use != LFC_COLL_COMMUNICATOR)) {}
 
 CommunicatorState::~CommunicatorState() {
-  if (reserved_) environment_.cancel_board(*reserved_);  // if it has not been made
+  if (reserved_) environment_.cancel_board(*reserved_);  // without effect if the board was made
   if (board_.is_open()) board_.detach();
 }
 
 // --- The ranks of this node ---
 
-// Ranks that call their neighbours only do not open the board of the group.
+// A group for neighbours' requests opens no board of the group, but one of each rank.
 std::optional<std::uint64_t> CommunicatorState::key_to_reserve(lfc_coll_use use) const noexcept {
   if (use == LFC_COLL_NEIGHBOUR_REQUEST) return ~key_;
   return makes_board() ? std::optional(key_) : std::nullopt;
@@ -52,7 +52,7 @@ bool CommunicatorState::is_ready(CollOperation& operation, std::uint32_t lane, s
       disagree(operation, !Label::same_walk(flag.load(std::memory_order_relaxed), label.digest()));
     return true;
   }
-  // Its rank takes another for the root, or has done another call.
+  // Its rank has passed another root, or has made another call.
   if (board_.passed(lane, step) && !board_.ready(lane, step)) disagree(operation, true);
   operation.flag_value.store(Board::flag_of(step, label), std::memory_order_relaxed);
   operation.flag.store(&flag, std::memory_order_relaxed);
@@ -106,8 +106,8 @@ void CommunicatorState::end(Board::End how) noexcept {
   if (board_.is_open()) board_.set_end(how);
 }
 
-// The ranks of this node see the board only, which may not be there yet, and the other nodes do not know of all of
-// them.
+// Ranks of this node read the failure from the board, which may not exist yet. The other nodes are notified by the
+// tree, because they do not see all ranks of this node.
 void CommunicatorState::spread_failure() {
   const bool disagreed = failure() == LFC_COLL_MISMATCH;
   if (!board_failed_) open_board();

@@ -28,7 +28,7 @@ namespace lfc {
 
 class CommunicatorState : public Ranks {
  public:
-  // `ranks`: by member, the rank that it is. `tree` is null when all ranks share a node.
+  // `ranks`: the rank of each member. `tree` is null when all ranks share a node.
   CommunicatorState(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
                     std::uint64_t key, std::unique_ptr<TreeNode> tree, Environment& environment,
                     lfc_coll_use use = LFC_COLL_COMMUNICATOR);
@@ -39,7 +39,7 @@ class CommunicatorState : public Ranks {
   // --- The operation's tree ---
 
   bool is_top(const CollOperation& operation) const noexcept { return operation.top == self(); }
-  // Whether this rank stands for its node in the operation's tree.
+  // Whether this rank is its node's leader in the operation's tree.
   bool is_leader(const CollOperation& operation) const noexcept {
     return members().in_tree(operation.top, self());
   }
@@ -49,35 +49,36 @@ class CommunicatorState : public Ranks {
   Board& board() noexcept { return board_; }
   const Board& board() const noexcept { return board_; }
   bool has_board() const noexcept { return board_.is_open(); }
-  // False: it is not there yet. A rank alone on its node needs none.
+  // Opens the board. False: it is not there yet. A rank alone on its node needs none.
   bool open_board();
   // Whether there is room for the board that this rank will make, if it makes one.
   bool has_room() const noexcept { return has_room_; }
-  // Ready or not, its label is compared: what is in the lane may be no more than this label says, but lies
-  // within the room.
+  // Whether the lane is ready in this step. Compares the labels; if they differ, the operation is marked, and the
+  // lane's payload may have another length than `label` has. Both lie within the room.
   bool is_ready(CollOperation& operation, std::uint32_t lane, std::uint64_t step,
                 Label label) noexcept;
   bool others_ready(CollOperation& operation, std::uint64_t step, Label label) noexcept;
   void write(std::uint64_t step, const std::byte* bytes, Label label) noexcept;
-  // This rank has done all that it has to in this step. The board hears of it when all steps before are over.
+  // Marks the step as over at this rank. The board publishes it when all earlier steps are over.
   void finish(CollOperation& operation, std::uint64_t step) noexcept {
     operation.over_to = step + 1;
     if (&operation == oldest_) board_.finish(step + 1);
     operation.moved = true;
   }
-  // Of the operations that are not over the one that began first: all steps before its own are over.
+  // Sets the oldest operation that is not over: all steps before its own are over.
   void set_oldest(const CollOperation& operation) noexcept { oldest_ = &operation; }
-  // Steps below `to` are over, which have ended before those of an older operation.
+  // Publishes that the steps below `to` are over; some ended before those of an older operation.
   void catch_up(std::uint64_t to) noexcept {
     if (board_.is_open() && failure() == LFC_COLL_OK) board_.finish(to);
   }
-  // Whether this node may say its part of an allreduce already: others store it.
+  // Whether this node may send its part of an allreduce already: other nodes store it.
   bool may_contribute(std::uint64_t step) const noexcept {
     return step < oldest_->over_to + 2 * limits::kCollAhead;
   }
-  // The board of the rank with this lane, for its neighbours; null: not there yet. `users` are those of this rank's.
+  // The board of the rank with this lane, for neighbours; null: not there yet. `users`: number of ranks that attach to
+  // this rank's own one.
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
-  // Copies from the memory of the rank that has this lane. False: that is lost.
+  // Copies from the memory of the rank that has this lane. False: that rank is lost.
   bool read(std::uint32_t lane, std::byte* to, std::uint64_t from, std::size_t size) {
     return environment_.read(members().name(local()[lane]), to, from, size);
   }
@@ -90,19 +91,19 @@ class CommunicatorState : public Ranks {
   TreeNode* tree() noexcept { return tree_.get(); }
   const TreeNode* tree() const noexcept { return tree_.get(); }
   std::unique_ptr<TreeNode> take_tree() noexcept { return std::move(tree_); }
-  // The root's connection, which may not have been needed before.
+  // Gives the tree the peer of a root; it may not have been connected before.
   void know(std::uint32_t member);
 
   // --- Failure ---
 
-  // Why nothing goes on here any more; LFC_COLL_OK: it does.
+  // The reason why no operation goes on here; LFC_COLL_OK: there is none.
   lfc_coll_status failure() const noexcept;
   void end(Board::End how) noexcept;
-  // Nobody else may wait for what does not come from here.
+  // Notifies the other ranks and nodes, so that they do not wait for this rank.
   void spread_failure();
-  // The ranks' calls are not the same. `for_good`: nor is the number of their steps.
+  // Notes that the ranks' calls differ. `for_good`: the number of their steps differs as well.
   void disagree(CollOperation& operation, bool for_good) noexcept;
-  // The operation has waited for long: asks whether others wait in another one.
+  // Called when the operation has waited for long: queries whether others wait in another one.
   void ask(CollOperation& operation);
 
  private:

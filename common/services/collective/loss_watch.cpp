@@ -31,7 +31,7 @@ void LossWatch::look(Communicator& communicator, Environment& environment) {
                   " has ended, a process of this node: its own output or mpirun says why",
               name.job);
   }
-  // Ever less often: where a rank has not even joined, what is asked is stored.
+  // After 1, 2, 4, 8 ... looks: a rank that has not joined yet stores each query.
   if (std::has_single_bit(looks_)) communicator.ask();
 }
 
@@ -52,7 +52,7 @@ void LossWatch::explain(const Communicator& communicator, Environment& environme
             members.name(0).job);
 }
 
-// Of the ranks of a node that have lost the same one the first prints it. With the mutex held.
+// Prints the loss if no other rank of this node has. With the mutex held.
 void LossWatch::tell_loss(const std::string& what, std::uint32_t job) {
   if (!told_ && !first_of_node(job, what)) told_ = true;
   tell(what);

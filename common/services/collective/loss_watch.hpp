@@ -1,8 +1,8 @@
-// LossWatch: what a rank that waits for long looks for: dead ranks of its node, and ranks that wait in another
-// call; and what it says on standard error when a collective has failed, once for each communicator.
+// LossWatch: the checks of a rank that waits for long. It detects ranks of its node that have ended, and ranks that
+// wait in another call. When a collective fails it prints the reason, once for each communicator.
 //
 //   watch.look(communicator, environment);        // now and then while waiting
-//   watch.moved();                                 // the wait is over
+//   watch.moved();                                 // the operation has moved
 //   watch.explain(communicator, operation.status);
 //
 // Threads: any; several may wait for operations of one communicator.
@@ -22,7 +22,7 @@ class LossWatch {
  public:
   void look(Communicator& communicator, Environment& environment);
   void moved() noexcept { looked_.store(0, std::memory_order_relaxed); }
-  // An operation has ended so: what MPI's error code does not say.
+  // Prints the reason of a failed operation on standard error, because MPI's error code has none.
   void explain(const Communicator& communicator, Environment& environment, lfc_coll_status status);
 
  private:
@@ -30,8 +30,9 @@ class LossWatch {
   void tell(const std::string& what);
 
   std::mutex mutex_;
-  std::atomic<std::chrono::steady_clock::rep> looked_ = 0;  // 0: not since it has moved
-  std::uint64_t looks_ = 0;                                 // since then
+  std::atomic<std::chrono::steady_clock::rep> looked_ =
+      0;                     // time of the last look; 0: none since the last move
+  std::uint64_t looks_ = 0;  // since then
   bool told_ = false;
 };
 

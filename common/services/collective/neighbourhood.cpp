@@ -51,7 +51,7 @@ bool Neighbourhood::open(CommunicatorState& state) {
   return true;
 }
 
-// The edges between two ranks are told apart by their order, at either end.
+// Edges between the same two ranks have the same order at both ends.
 void Neighbourhood::learn(std::uint32_t lane, std::span<const int> to) {
   auto next = to.begin();
   for (Source& source : sources_) {

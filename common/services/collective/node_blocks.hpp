@@ -1,9 +1,9 @@
-// NodeBlocks: of an exchange, what a node sends to the leaders of others, and what has come from them.
+// NodeBlocks: the blocks of an exchange that a node sends to the leaders of other nodes, and those that it receives.
 //
 //   blocks.send(operation, member, label, bytes);
 //   if (operation.arrived.load() == leaders) blocks.take(operation, [](auto member, Label label, auto bytes) { ... });
 //
-// Whoever stands for its node says one thing to each step.
+// A leader sends at most one block to each other leader in a step.
 // Threads: under ServicePort::Access.
 #pragma once
 

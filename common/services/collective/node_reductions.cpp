@@ -7,14 +7,14 @@
 
 namespace lfc {
 
-// Whether parts of others have come for a step of it that this node's own part is missing from.
+// Whether children's parts have arrived for a step of the operation that lacks this node's own part.
 bool NodeReductions::is_ahead_in(const CollOperation& operation) const noexcept {
   const auto first = ahead_.lower_bound(operation.first);
   return first != ahead_.end() && operation.covers(*first);
 }
 
 void NodeReductions::begin(const CollOperation& operation) {
-  // Others took for a reduction what is none here.
+  // At other nodes this step belongs to a reduction, here it does not.
   if (!traits_of(operation).combined_in_tree && is_ahead_in(operation)) position_.disagree();
 }
 
@@ -79,12 +79,12 @@ void NodeReductions::contribute(CollOperation& operation, std::uint64_t step, La
   if (label.wrong)
     position_.disagree();
   else if (leaf && up.root != position_.self && !pending_.contains(step))
-    send_up(step, up, shape, bytes);  // as it lies
+    send_up(step, up, shape, bytes);  // without a copy
   else if (!add(step, up, shape, position_.self, bytes))
     position_.disagree();
 }
 
-// A member's part of a step's result. False: it is not one of those we wait for.
+// Adds a member's part of a step. False: it is not a part that is waited for.
 bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member,
                          std::span<const std::byte> bytes) {
   forget_sent();
@@ -158,7 +158,7 @@ void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape
   sent_.push_back({step, &pending});
 }
 
-// --- Who waits for whom ---
+// --- Queries after long waits ---
 
 bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept {
   const CollOperation* const operation = position_.find(step);
@@ -166,8 +166,8 @@ bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape sha
                                   up_of(*operation, step) != up || shape_of(*operation) != shape);
 }
 
-// The oldest step is what all later ones wait for. What comes down the tree is asked for as well, for who is
-// spoken to is connected to, and a parent that has died before anybody was is noticed.
+// Queries about the oldest step, because all later ones wait for it. Also sends `present` to the parent: that opens a
+// connection, and only over a connection is the parent's death detected.
 void NodeReductions::ask() {
   forget_sent();
   for (const CollOperation* const operation : position_.begun) {
@@ -185,7 +185,7 @@ void NodeReductions::ask() {
   }
 }
 
-// Those whose part is missing.
+// Queries the children whose part is missing.
 void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
                                   const Partial* has) {
   std::uint32_t index = 0;
@@ -194,8 +194,8 @@ void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape s
       tell(child, NodeTag::question, step, up, shape);
 }
 
-// The parent has waited for long for our part of this step. Who has given up has not said it, and says nothing of the
-// calls of others.
+// The parent has waited for long for this node's part of the step. A node that has left the group replies with its
+// reason and makes no statement about the operation.
 void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape shape) {
   const std::uint32_t parent = position_.members().parent(shape, up.root, position_.self);
   if (position_.failed.load(std::memory_order_acquire))
@@ -216,7 +216,7 @@ void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape sh
   }
 }
 
-// The child has said all that it has to say of this step, before it answered.
+// The child sent all its parts of this step before the answer, so a part that is still missing was never sent.
 void NodeReductions::on_answer(std::uint64_t step, Up up, Membership::Shape shape,
                                std::uint32_t member) {
   const auto found = pending_.find(step);

@@ -1,13 +1,14 @@
-// NodeReductions: a node's part in what is combined on its way up a tree. A reduction waits as a continuation: whoever
-// brings the last part, the host or a packet, combines and sends on (partial.hpp has the order).
+// NodeReductions: the reductions that are combined at a node on their way up a tree. A reduction waits as a
+// continuation: the host or the packet that brings the last part runs it, combines, and sends on (partial.hpp has the
+// order).
 //
 //   reductions.contribute(operation, step, label, bytes);      // this node's part
 //   reductions.accept(header, bytes);                          // a packet: a child's part, a question, an answer
-//   reductions.ask();                                          // what is missing has been waited for for long
+//   reductions.ask();                                          // after a long wait for a missing part
 //
-// Ranks whose calls differ may wait for each other, each in an operation of its own. Who has waited for
-// long asks down its tree, ask(): who has said all of a step already answers, behind what it has said; who is in
-// another operation there sees it. So somebody notices.
+// Ranks whose calls differ may wait for each other, each in an operation of its own. A node that has waited for long
+// queries its children (ask()). A child that has sent its part of the step replies after that part; a child whose rank
+// is in another operation detects the mismatch.
 // Threads: under ServicePort::Access. Source: LFC thesis 7.5.2 (continuations).
 #pragma once
 
@@ -38,11 +39,11 @@ class NodeReductions {
   Multicast::Receiver::Answer accept(const MulticastHeader& header,
                                      std::span<const std::byte> bytes);
   void ask();
-  // Nothing waits for parts of others to combine and send on.
+  // Whether no reduction waits here for other nodes' parts, or for its result to be sent.
   bool drained();
 
  private:
-  // What a packet that goes up tells those who combine it.
+  // The description of a reduction in a packet that goes up the tree.
   struct Up {
     std::uint32_t root;
     Accumulate op;
@@ -55,12 +56,12 @@ class NodeReductions {
     friend bool operator==(const Up&, const Up&) = default;
   };
   static_assert(sizeof(Up) == sizeof(MulticastHeader::word));
-  // A step that is not over here.
+  // A step that is not over at this node.
   struct Pending {
     Pending(std::uint32_t children, Up first_up, Membership::Shape first_shape) noexcept
         : partial(children), up(first_up), shape(first_shape) {}
     Partial partial;
-    Up up;  // what whoever came first has said of it
+    Up up;  // of the part that came first
     Membership::Shape shape;
     std::atomic<std::uint32_t> unsent = 0;
   };
@@ -78,8 +79,8 @@ class NodeReductions {
   void ask_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
   void on_question(std::uint64_t step, Up up, Membership::Shape shape);
   void on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
-  // Whether the operation that this step is of is another than is said of it.
   bool is_ahead_in(const CollOperation& operation) const noexcept;
+  // Whether the host is in an operation at this step that does not fit this description.
   bool is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept;
   void complete(std::uint64_t step, Up up, Membership::Shape shape, Pending& pending);
   void forget_sent();
@@ -87,8 +88,9 @@ class NodeReductions {
   TreePosition& position_;
   NodeResults& results_;
   std::map<std::uint64_t, Pending> pending_;  // by step
-  std::set<std::uint64_t> ahead_;  // steps of them that this node's own part is missing from
-  std::vector<std::pair<std::uint64_t, Pending*>> sent_;  // but perhaps not to all
+  std::set<std::uint64_t> ahead_;             // those steps that lack this node's own part
+  std::vector<std::pair<std::uint64_t, Pending*>>
+      sent_;  // multicast, but perhaps not to all members yet
 };
 
 }  // namespace lfc

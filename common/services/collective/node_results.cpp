@@ -36,7 +36,7 @@ void NodeResults::place_own(std::uint64_t step, Label label, std::span<const std
 
 void NodeResults::keep(Multicast::Packet& packet) { kept_.insert({packet.header.number, &packet}); }
 
-// Later steps find no room either, nor does an operation that is still to come.
+// Stops at the first result without a place: later steps have no room on the board either.
 bool NodeResults::work() {
   while (!own_.empty()) {
     const auto first = own_.begin();

@@ -1,5 +1,5 @@
-// NodeResults: what comes down a tree to a node, and where it goes: onto the node's board, once for all of its ranks,
-// or straight into the buffer of the operation that the host is in. What comes too early stays in the NI's buffers.
+// NodeResults: the results that come down a tree to a node. They are placed onto the node's board, once for all of its
+// ranks, or directly into the buffer of the host's operation. Results that come too early stay in the NI's buffers.
 //
 //   if (!results.place(step, label, bytes)) ...      // no room, or not begun: keep(packet) follows
 //   while (results.work()) ...                       // tries again; true: some is left that the board has no room for
@@ -23,12 +23,12 @@ class NodeResults {
   explicit NodeResults(TreePosition& position) noexcept : position_(position) {}
 
   void set_board(const Board& board) noexcept { board_ = board; }
-  // True: it is where the ranks of this node look for it.
+  // Writes the result to the place that the ranks of this node read. False: there is no room, or no operation, yet.
   bool place(std::uint64_t step, Label label, std::span<const std::byte> bytes);
   bool place_in_buffer(std::uint64_t step, Label label, std::span<const std::byte> bytes);
-  // Of a tree that this node is the root of.
+  // Places the result of a tree whose root is this node; stores it if there is no room.
   void place_own(std::uint64_t step, Label label, std::span<const std::byte> bytes);
-  // Which found no place.
+  // Stores a packet that place() did not take.
   void keep(Multicast::Packet& packet);
   bool any_waits() const noexcept { return !kept_.empty() || !own_.empty(); }
   bool work();

@@ -20,7 +20,7 @@ Processes::Processes(std::uint64_t parameters) {
   facts_.probe = reinterpret_cast<std::uintptr_t>(&facts_.arena.memory.cookie[0]);
 }
 
-// --- What they have published ---
+// --- Published facts ---
 
 bool Processes::knows(ProcessName name) {
   const std::lock_guard guard(mutex_);

@@ -1,5 +1,5 @@
-// Processes: the processes of the job that coll lfc has heard of: what each has published, how it is reached, whose
-// memory its boards lie in, and whether it still lives.
+// Processes: the processes that were introduced to coll lfc. For each it has the published facts, the connection, the
+// arena of its boards, and a watch for its end.
 //
 //   Processes processes(parameters);                       // before the start-up exchange
 //   publish(processes.facts());
@@ -27,7 +27,7 @@
 
 namespace lfc {
 
-// What each process publishes. All members of a communicator must agree on `parameters`.
+// Facts that each process publishes. `parameters` must be equal at all members of a communicator.
 struct Facts {
   std::uint32_t version = 5;
   std::uint32_t unused = 0;
@@ -46,16 +46,16 @@ class Processes final : public Environment {
   bool knows(ProcessName name);
   void introduce(ProcessName name, std::span<const std::byte> facts,
                  std::span<const std::byte> address);
-  // Why it takes part in no communicator with this process; null: it does.
+  // The reason why it takes part in no communicator with this process; null: it takes part.
   const char* why_not(ProcessName name);
-  // Equal: they share memory. Of one that takes part, as the next.
+  // A number that is equal for processes that share memory. It and max_payload() need a process that takes part.
   std::uint64_t node_of(ProcessName name);
   std::size_t max_payload(ProcessName name);
   // Whether the boards that this process makes can be reached.
   bool reaches_boards(ProcessName first);
   // Whether this process may read that one's memory.
   bool reads(ProcessName name);
-  // Boards of this process.
+  // Number of boards that this process has made.
   std::size_t boards();
 
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
@@ -69,11 +69,11 @@ class Processes final : public Environment {
 
  private:
   struct Process {
-    std::optional<Facts> facts;      // none: takes no part
+    std::optional<Facts> facts;      // none: it takes no part
     std::optional<Address> address;  // with facts, and not without
     std::unique_ptr<PeerArena> arena;
     std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
-    bool reported = false;                // that it cannot be reached
+    bool reported = false;                // it has been reported as unreachable
     std::optional<bool> readable;         // none: not tried yet
   };
 

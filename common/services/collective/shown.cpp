@@ -1,4 +1,4 @@
-// What is shown of a communicator from outside (look/records.hpp).
+// The fields of a communicator that lfc-look shows (look/records.hpp).
 #include <cstddef>
 
 #include "look/fields.hpp"
@@ -19,7 +19,7 @@ const look::Field Insight<Communicator>::kFields[] = {
                           {offsetof(Communicator, state_), offsetof(CommunicatorState, self_)}),
     list<std::uint32_t>("ranks",
                         {offsetof(Communicator, state_), offsetof(CommunicatorState, ranks_)}),
-    // Of which step the next operation will be, and the operation that goes on, if there is one.
+    // The first step of the next operation, and the oldest operation under way, if there is one.
     number<std::uint64_t>("next_step", {offsetof(Communicator, next_step_)}),
     number<CollOperation*>("operation", {offsetof(Communicator, queue_)}),
     number<lfc_coll_kind>("kind", {offsetof(Communicator, queue_), offsetof(CollOperation, kind)}),

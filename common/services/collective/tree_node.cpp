@@ -109,7 +109,7 @@ void TreeNode::serve() {
   position_.multicast.serve(*position_.group);
 }
 
-// --- What comes ---
+// --- Incoming packets ---
 
 Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
                                            std::span<const std::byte> bytes) {
@@ -137,7 +137,6 @@ void TreeNode::lost(Multicast::Reason reason) {
   position_.failed.store(true, std::memory_order_release);
 }
 
-// Later steps find no room either, nor does an operation that is still to come.
 bool TreeNode::work() { return results_.work(); }
 
 }  // namespace lfc

@@ -1,5 +1,5 @@
-// TreeNode: a node's place in the trees of one communicator, which the NI looks after: places what is multicast
-// to this node, and combines what comes up a tree, whoever drives the NI and whatever its host is doing.
+// TreeNode: a node's place in the trees of one communicator. It places multicast results and combines contributions on
+// their way up, in whichever thread drives the NI, also while the host computes.
 //
 //   tree.begin(operation);                           // results go straight to its buffer
 //   tree.multicast(operation, step, label, bytes);   // the root's
@@ -8,9 +8,10 @@
 //
 // Results of a node with several ranks go onto the board, once for all of them. A reduction waits
 // as a continuation (node_reductions.hpp).
-// What comes before its operation has begun stays in the NI's buffers; who sends bounds it (Pace in plan.hpp).
+// A packet that arrives before its operation has begun stays in the NI's buffers; the sender bounds their number (Pace
+// in plan.hpp).
 //
-// How ranks whose calls differ notice it: node_reductions.hpp.
+// Detection of calls that differ: node_reductions.hpp.
 // Threads: any; Multicast::Receiver's functions run with ServicePort::Access held.
 // Source: LFC thesis 4.2 (forwarding), 7.5.2 (continuations).
 #pragma once
@@ -35,47 +36,46 @@ class TreeNode final : public Multicast::Receiver {
  public:
   explicit TreeNode(Multicast& multicast) noexcept : position_(multicast, *this) {}
 
-  // At creation: joins; `peers` as in Multicast::join().
+  // Joins the group, once, after construction; `peers` as in Multicast::join().
   void join(std::uint64_t key, Membership membership, std::uint32_t self,
             std::vector<PeerId> peers);
-  // Whether the NI needs it no more: a reduction that the host has done its part of may still
-  // wait for parts of others to combine and send on.
+  // Whether the NI needs it no more: after the host's part, a reduction may still wait for other nodes' parts.
   bool drained();
   void leave() noexcept;
 
-  // The board of this node, once it is there; results go to this rank's lane.
+  // Sets the board of this node, once it exists; results go to this rank's lane.
   void set_board(const Board& board) noexcept;
-  // From now on results for the operation go to operation.out, or contributions for its root.
+  // From now on packets of the operation are placed: results in operation.out, or contributions at its root.
   void begin(CollOperation& operation);
   void end(const CollOperation& operation);
   void multicast(CollOperation& operation, std::uint64_t step, Label label,
                  std::span<const std::byte> bytes);
   void contribute(CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
-  // Of an exchange: what this node has for another's leader.
+  // Sends this node's block of an exchange to another node's leader.
   void send_block(const CollOperation& operation, std::uint32_t member, Label label,
                   std::span<const std::byte> bytes);
-  // What has come for it from others' leaders, operation.arrived of them: each(member, label, bytes).
+  // Calls each(member, label, bytes) for the operation.arrived blocks that have come from other leaders.
   template <class Each>
   void take_blocks(const CollOperation& operation, Each each) {
     const ServicePort::Access access(position_.multicast.port());
     blocks_.take(operation, each);
   }
-  // What this node has waited for: asks those who have not sent it.
+  // Called after a long wait: queries the nodes whose part is missing.
   void ask();
-  // Whether it has a connection; kNoPeer: it is lost.
+  // Whether the member has a peer. set_peer() sets it; kNoPeer: the member is lost.
   bool knows(std::uint32_t member) const;
   void set_peer(std::uint32_t member, PeerId peer);
-  // The other nodes need not wait for this one any more.
+  // Notifies the other nodes that this one leaves the group, so that they do not wait for it.
   void give_up(bool disagreed);
-  // A member whom this process has lost itself; the number of members: none.
+  // A member to which this process has lost the connection; the number of members: none.
   std::uint32_t lost_member() const;
-  // With forwarding by the host: now is the time.
+  // Forwards packets now, where the host forwards.
   void serve();
-  // Tries again what found no room on the board. True: some is left.
+  // Tries again to place results that found no room on the board. True: some are left.
   bool work() override;
 
-  // A member is lost, or members disagree.
+  // Whether a member is lost, or members' calls differ.
   bool failed() const noexcept { return position_.failed.load(std::memory_order_acquire); }
   bool mismatch() const noexcept { return position_.mismatch.load(std::memory_order_relaxed); }
 
@@ -84,7 +84,7 @@ class TreeNode final : public Multicast::Receiver {
   void keep(Multicast::Packet& packet) override;
   void lost(Multicast::Reason reason) override;
 
-  // The NI's lock, which its own thread has already.
+  // Takes the NI's lock, unless the caller is the NI's thread, which has it.
   class Inside {
    public:
     Inside(ServicePort& port, const CollOperation& operation) {

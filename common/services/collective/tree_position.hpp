@@ -26,25 +26,25 @@ struct TreePosition {
   Multicast::Group* group = nullptr;
   std::uint32_t self = 0;
   std::vector<CollOperation*>
-      begun;  // that the host is in, in the order of their steps, in which they begin
-  std::uint64_t begun_to = 0;  // it has begun all lower steps
+      begun;                   // of the host, in the order of their steps, in which they begin
+  std::uint64_t begun_to = 0;  // the host has begun all lower steps
   std::atomic<bool> failed = false;
   std::atomic<bool> mismatch = false;
 
-  // The one that this step is of; null: the host is past it, or has not begun it.
+  // The operation to which the step belongs; null: the host is past it, or has not begun it.
   CollOperation* find(std::uint64_t step) const noexcept {
     const auto found = std::find_if(begun.begin(), begun.end(),
                                     [&](const CollOperation* each) { return each->covers(step); });
     return found == begun.end() ? nullptr : *found;
   }
-  // Whether this node has said all that it has to say of a step.
+  // Whether this node has sent all its parts of a step.
   bool has_sent(std::uint64_t step) const noexcept {
     const CollOperation* const operation = find(step);
     return step < (operation == nullptr ? begun_to : operation->sent_to);
   }
   const Membership& members() const noexcept { return group->membership; }
   void give_up(Multicast::Reason reason) { multicast.give_up(*group, reason); }
-  // Calls of members are not the same: all are told why they get no further.
+  // Ends the group because members' calls differ; all members are sent that reason.
   void disagree() { give_up(Multicast::Reason::disagreement); }
 };
 

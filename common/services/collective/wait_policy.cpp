@@ -7,12 +7,12 @@
 namespace lfc {
 namespace {
 
-// After so many rounds it gives way even where there are processors enough for this job: some 100 us.
+// After so many rounds, some 100 us, a rank yields even where this job has enough processors.
 constexpr unsigned kLong = 1024;
 
 }  // namespace
 
-// Nothing else matters for a moment; a pause would cost as much as the hand-over.
+// Polls the flag without a pause, which would take as long as the flag's cache line.
 bool WaitPolicy::flag_comes(const CollOperation& operation) noexcept {
   const auto* const flag = operation.flag.load(std::memory_order_relaxed);
   if (flag == nullptr) return false;
@@ -24,12 +24,12 @@ bool WaitPolicy::flag_comes(const CollOperation& operation) noexcept {
 
 void WaitPolicy::give_way(unsigned idle, bool network) const {
   if (options_.crowded) {
-    // Somebody else has to run before anything can change.
+    // Another process has to run before anything can change.
     if (network || idle % 8 == 0) options_.progress();
     sched_yield();
   } else if (network || idle % 16 == 0) {
     options_.progress();
-    // Whoever it waits for may be kept from running by us, or by another job.
+    // This rank, or another job, may keep the process that it waits for from running.
     if (idle > kLong) sched_yield();
   } else {
     relax();

@@ -2,7 +2,7 @@
 // progress now and then, and yields its processor when it waits for long.
 //
 //   WaitPolicy wait_policy({.crowded = false, .progress = progress, .attend = attend});
-//   wait_policy.until(operation, communicator, [] {});           // called now and then, to look for losses
+//   wait_policy.until(operation, communicator, [] {});           // the last is called now and then, to look for losses
 //
 // Threads: any; one object for all.
 #pragma once
@@ -18,33 +18,32 @@ namespace lfc {
 class WaitPolicy {
  public:
   struct Options {
-    bool crowded = false;         // more ranks than processors: waiting gives way
-    int (*progress)() = nullptr;  // Open MPI's, where there is something to wait for
+    bool crowded = false;         // more ranks than processors: a waiting rank yields
+    int (*progress)() = nullptr;  // Open MPI's progress, for a rank that waits
     int (*attend)() =
-        nullptr;  // the same where there is nothing: the processor is kept. Held by tests/progress/keep_turn.c
+        nullptr;  // the same for a rank that does not wait: keeps the processor. Held by tests/progress/keep_turn.c
   };
   explicit WaitPolicy(const Options& options) noexcept : options_(options) {}
 
-  // Until the operation has finished. `look` is called now and then meanwhile.
+  // Waits until the operation has finished, and calls `look` now and then meanwhile.
   template <class Look>
   void until(const CollOperation& operation, Communicator& communicator, Look look);
-  // How often to look for the others before waiting in earnest.
+  // Number of polls for the other ranks before the rank waits.
   unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
-  // Open MPI's other business, where nobody has had to wait for anything: at the latest in the first call a moment
-  // after it was last looked after, however long the rank computes between its calls. Held by tests/progress/late.c.
+  // Counts a call that did not have to wait, and calls attend(): so Open MPI's progress runs at the latest in the first
+  // call a moment after its last run, however long the rank computes between calls. Held by tests/progress/late.c.
   void visit() {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     attend();
   }
-  // The same of a call that only begins something.
+  // Runs options.attend if a moment has passed since its last run.
   void attend() {
     if (moment_.has_passed()) options_.attend();
   }
   std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed); }
 
  private:
-  // Rounds of waiting without events before Open MPI's other business is looked after, and, on one
-  // node, before the clock is.
+  // Polls of one flag in a round of waiting; rounds without events between two looks if crowded.
   static constexpr unsigned kSpins = 128;
   static constexpr unsigned kClockSpins = 1024;
 
@@ -70,7 +69,7 @@ void WaitPolicy::until(const CollOperation& operation, Communicator& communicato
     give_way(idle, network);
     if (idle % (options_.crowded ? kSpins : kClockSpins) == 0) look();
   }
-  attend();  // it may have ended where it began
+  attend();  // the operation may have ended in submit(), without a wait
 }
 
 }  // namespace lfc

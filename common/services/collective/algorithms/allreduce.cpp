@@ -1,4 +1,4 @@
-// Allreduce, and the barrier, which is one of no bytes.
+// Allreduce, and the barrier, which is an allreduce without bytes.
 #include <cstring>
 
 #include "services/collective/collective.hpp"
@@ -7,7 +7,7 @@
 namespace lfc {
 namespace {
 
-// What all ranks have written in this step, in the order of lanes: everybody gets the same bits.
+// Combines the lanes of all ranks in this step, in the order of lanes, so that all ranks get the same bits.
 void combine_all(const CommunicatorState& state, std::uint64_t step, const std::byte* own,
                  std::byte* out, std::size_t size, Combiner combine, Element type) {
   const Board& board = state.board();
@@ -35,7 +35,7 @@ void write_some(CommunicatorState& state, CollOperation& operation) {
   }
 }
 
-// Everybody combines everything.
+// Each rank combines all lanes itself.
 bool direct(CommunicatorState& state, CollOperation& operation) {
   while (operation.read < operation.chunks) {
     write_some(state, operation);
@@ -54,7 +54,7 @@ bool direct(CommunicatorState& state, CollOperation& operation) {
   return true;
 }
 
-// The elements of a chunk that a lane combines for all, as bytes.
+// The part of a chunk that the rank of a lane combines for all ranks, in bytes.
 CollOperation::Block part_of(const CommunicatorState& state, std::uint32_t lane, std::size_t size,
                              std::size_t width) noexcept {
   const std::size_t count = size / width;
@@ -62,7 +62,7 @@ CollOperation::Block part_of(const CommunicatorState& state, std::uint32_t lane,
   return {begin, count * (lane + 1) / state.lanes() * width - begin};
 }
 
-// Combines this rank's part of what all have written of a chunk.
+// Combines this rank's part of a chunk from all lanes.
 void combine_part(CommunicatorState& state, const CollOperation& operation, std::uint64_t step,
                   Label label) {
   const std::size_t width = size_of(static_cast<Element>(operation.type));
@@ -77,7 +77,7 @@ void combine_part(CommunicatorState& state, const CollOperation& operation, std:
   board.publish(state.lane(), step + 1, label);
 }
 
-// Chunk by chunk: all write theirs, each combines its part of all, all read all parts.
+// For each chunk: each rank writes its lane, combines its part of all lanes, and reads the parts of all ranks.
 bool by_parts(CommunicatorState& state, CollOperation& operation) {
   const std::size_t width = size_of(static_cast<Element>(operation.type));
   while (operation.read < operation.chunks) {
@@ -107,7 +107,7 @@ bool by_parts(CommunicatorState& state, CollOperation& operation) {
   return true;
 }
 
-// Up the tree, chunk by chunk, while results come down.
+// Sends chunks up the tree while results of earlier ones come down.
 bool among_nodes(CommunicatorState& state, CollOperation& operation) {
   const bool leader = state.is_leader(operation);
   for (; operation.written < operation.chunks; ++operation.written) {

@@ -1,4 +1,4 @@
-// Broadcast: the root's bytes, onto its board and down the tree.
+// Broadcast: the root writes its bytes onto its board and multicasts them down the tree.
 #include <cstring>
 
 #include "services/collective/collective.hpp"

@@ -1,9 +1,9 @@
 // Exchanges of few bytes among nodes: allgather, alltoall and reduce-scatter. One message goes from each node to each
 // other.
 //
-// All ranks write what they have onto their boards; the leader of each node makes one packet of it for each other node,
-// and writes what has come from the others onto its board, from which its neighbours take what is theirs.
-// Everything of a node fits into a packet and a room (most_exchanged()); larger ones go below.
+// All ranks write their blocks onto the board of their node. The leader of each node packs them into one packet for
+// each other node. It writes the blocks of other nodes onto its board, from which its local peers take theirs. All
+// blocks of a node fit into a packet and a room (most_exchanged()); the component below does larger calls.
 #include "services/collective/algorithms/exchange.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void copy_part(std::byte* to, const std::byte* from, std::size_t size) noexcept 
   if (size > 0 && to != from) std::memcpy(to, from, size);
 }
 
-// --- How much there is ---
+// --- Sizes ---
 
 // The block of a member in an allgather.
 Block block_of(const CommunicatorState& state, const CollOperation& operation,
@@ -43,7 +43,7 @@ std::uint32_t lanes_of(const CommunicatorState& state, std::uint32_t node) {
   return lanes;
 }
 
-// What a rank writes onto the board.
+// Bytes that a rank writes onto the board.
 std::size_t row_size(const CommunicatorState& state, const CollOperation& operation,
                      std::uint32_t lane) {
   return operation.kind == LFC_COLL_ALLGATHER
@@ -51,7 +51,7 @@ std::size_t row_size(const CommunicatorState& state, const CollOperation& operat
              : state.members().size() * operation.bytes;
 }
 
-// What one node has for another.
+// Bytes that one node sends to another.
 std::size_t packet_size(const CommunicatorState& state, const CollOperation& operation,
                         std::uint32_t from, std::uint32_t to) {
   std::size_t size = 0;
@@ -65,8 +65,8 @@ std::size_t packet_size(const CommunicatorState& state, const CollOperation& ope
   }
 }
 
-// What the leader writes onto the board: of an allgather a slot for each member, of an alltoall one for each member and
-// lane, of a reduce-scatter one for each node and lane.
+// Bytes that the leader writes onto the board: a block for each member (allgather), for each member and lane
+// (alltoall), or for each node and lane (reduce-scatter).
 std::size_t inbox_size(const CommunicatorState& state, const CollOperation& operation) {
   switch (operation.kind) {
     case LFC_COLL_ALLGATHER: return operation.bytes * state.members().size();
@@ -75,7 +75,7 @@ std::size_t inbox_size(const CommunicatorState& state, const CollOperation& oper
   }
 }
 
-// --- What lies where ---
+// --- Places ---
 
 const std::byte* row(const CommunicatorState& state, const CollOperation& operation,
                      std::uint32_t lane) {
@@ -92,7 +92,7 @@ std::byte* inbox(CommunicatorState& state, const CollOperation& operation) {
              : state.scratch();
 }
 
-// All lanes' parts of a reduce-scatter for one member.
+// Combines all lanes' parts of a reduce-scatter for one member.
 void combine_lanes(const CommunicatorState& state, const CollOperation& operation,
                    std::uint32_t member, std::byte* out) {
   const std::size_t at = state.rank_of(member) * operation.bytes;
@@ -105,7 +105,7 @@ void combine_lanes(const CommunicatorState& state, const CollOperation& operatio
   copy_part(out, sum, operation.bytes);
 }
 
-// --- What the leader does ---
+// --- The leader ---
 
 void pack(const CommunicatorState& state, const CollOperation& operation, std::uint32_t node,
           std::byte* out) {
@@ -151,10 +151,10 @@ void unpack(const CommunicatorState& state, const CollOperation& operation, std:
 void send_all(CommunicatorState& state, CollOperation& operation) {
   const Membership& members = state.members();
   const std::uint32_t here = members.node(state.self());
-  // Not on the stack: the rank may call from a thread that has little of it.
+  // Not on the stack: the rank may call from a thread with a small one.
   std::byte* const packet = state.scratch();
   for (std::uint32_t i = 1; i < members.nodes(); ++i) {
-    const std::uint32_t node = (here + i) % members.nodes();  // not all to the same one first
+    const std::uint32_t node = (here + i) % members.nodes();  // not all send to the same one first
     const std::size_t size = packet_size(state, operation, here, node);
     if (i == 1 || operation.kind != LFC_COLL_ALLGATHER) pack(state, operation, node, packet);
     state.tree()->send_block(operation, members.first(node), operation.label(0, size),
@@ -182,7 +182,7 @@ void take_all(CommunicatorState& state, CollOperation& operation) {
     state.board().publish(0, operation.first + 1, operation.label(0, inbox_size(state, operation)));
 }
 
-// False: something is missing yet.
+// False: a block is still missing.
 bool stand_for_node(CommunicatorState& state, CollOperation& operation) {
   if (operation.combined == 0) {
     send_all(state, operation);
@@ -199,7 +199,7 @@ bool stand_for_node(CommunicatorState& state, CollOperation& operation) {
   return true;
 }
 
-// --- What everybody does ---
+// --- All ranks ---
 
 bool rows_ready(CommunicatorState& state, CollOperation& operation) {
   for (std::uint32_t lane = 0; lane < state.lanes(); ++lane)

@@ -1,4 +1,4 @@
-// Gathers and scatters over a board: each block is copied in once, and out by each rank that gets it.
+// Gathers and scatters over a board: a block is copied in once, and out by each rank that gets it.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ CollOperation::Block block_of(const CommunicatorState& state, const lfc_coll_cal
                                 : call.blocks[rank];
 }
 
-// What that lane has written, or, of this rank's own lane, what lies in the input unless it is in its
+// Copies the part of that lane out of its room. The part of this rank's own lane comes from `own`; null: it is in its
 // place already.
 void take_part(const CommunicatorState& state, std::byte* out, std::uint32_t lane,
                std::uint64_t step, CollOperation::Block part, const std::byte* own) {
@@ -41,7 +41,7 @@ bool blocks_ready(CommunicatorState& state, CollOperation& operation,
   return true;
 }
 
-// This chunk of all ranks' blocks, once they are ready.
+// Copies this chunk of all ranks' blocks. False: one is not ready.
 bool take_blocks(CommunicatorState& state, CollOperation& operation) {
   const std::uint64_t index = operation.read;
   if (!blocks_ready(state, operation, index)) return false;

@@ -1,9 +1,9 @@
 // Neighbourhood collectives, among ranks of one node that may read each other's memory: each rank gives a part to each
 // of its destinations, and takes one from each of its sources.
 //
-// Who gives something writes a row onto its board: few bytes into the slot itself, more into the room, and where those
-// do not fit they stay where they are, and whoever gets them copies them from there, once. Only the two ends of an edge
-// need to know its size. Who has lent its memory returns when all its readers have finished the step.
+// A rank that gives parts writes a row onto its board: few bytes into the slot itself, more into the room. Parts that
+// do not fit stay in its memory, and the reader copies them from there, once. Only the two ends of an edge need to know
+// its size. A rank that has lent its memory returns when all its readers have finished the step.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,17 +17,17 @@ namespace {
 
 using Part = lfc_coll_part;
 
-// A row in a slot: the number of parts, their sizes in a byte each, and the parts.
-// A row in a room: this, an entry for each part if there is space for them, and the parts, if they are not lent.
+// A row in a slot has the number of parts, their sizes in a byte each, and the parts.
+// A row in a room has a Head, an entry for each part if there is space for them, and the parts if they are not lent.
 struct Head {
   std::uint64_t count;
-  std::uint64_t to;     // addresses of the writer's: its destinations,
-  std::uint64_t parts;  // and its parts
+  std::uint64_t to;     // address of the writer's list of destinations
+  std::uint64_t parts;  // address of its list of parts
   std::uint64_t lent;
 };
 struct Entry {
   std::uint64_t bytes;
-  std::uint64_t place;  // from the room's start, or, of a part that is lent, its address
+  std::uint64_t place;  // offset in the room, or the address of a part that is lent
 };
 constexpr std::size_t kMostEntries = (Board::kRoom / 2 - sizeof(Head)) / sizeof(Entry);
 
@@ -60,7 +60,7 @@ void write_slot(Neighbourhood& hood, const lfc_coll_call& call, std::uint64_t st
   hood.own().publish(0, step, label_of(call, Board::kInline));
 }
 
-// Whether it is the part before it as well, as all are in an allgather: it lies in the room once.
+// Whether it is the same memory as the part before it, as in an allgather: it lies in the room once.
 bool is_again(const Part* parts, std::size_t i) noexcept {
   return i > 0 && parts[i].at == parts[i - 1].at && parts[i].bytes == parts[i - 1].bytes;
 }
@@ -85,18 +85,18 @@ void write_room(Neighbourhood& hood, CollOperation& operation) noexcept {
     if (!again && entry.bytes > 0) std::memcpy(room + place, parts[i].at, entry.bytes);
     place += entry.bytes;
   }
-  operation.direct = lent || !hood.is_known();  // the list of its edges is lent as well
+  operation.direct = lent || !hood.is_known();  // readers also copy the list of its edges
   hood.own().publish(0, operation.first, label_of(operation, Board::kRoom));
 }
 
-// --- What others have for this rank ---
+// --- Parts for this rank ---
 
-// A part in a slot; its writer's row has as many as its first byte says.
+// A part in a slot. The first byte of the slot is the number of its parts.
 struct InSlot {
   const std::byte* at;
   std::size_t bytes;
 };
-// Of an edge that the writer does not have: as many bytes as are never expected.
+// For an edge that the writer does not have it returns a size that no reader expects.
 InSlot in_slot(const std::byte* slot, std::int32_t edge) noexcept {
   const auto count = std::to_integer<std::int32_t>(slot[0]);
   if (edge < 0 || edge >= count) return {nullptr, ~std::size_t{0}};
@@ -116,7 +116,7 @@ void take_own(CollOperation& operation, const Part& to, std::int32_t edge) noexc
     copy(to, operation.gives[edge].at);
 }
 
-// Which of the writer's edges leads here. False: it is lost.
+// Determines which of the writer's edges leads to this rank. False: the writer is lost.
 bool know_edge(CommunicatorState& state, Neighbourhood& hood, const Head& head,
                const Neighbourhood::Source& source) {
   if (source.edge != Neighbourhood::kUnknown) return true;
@@ -128,7 +128,7 @@ bool know_edge(CommunicatorState& state, Neighbourhood& hood, const Head& head,
   return true;
 }
 
-// False: its writer is lost.
+// Copies the part of one source from its writer's room. False: the writer is lost.
 bool take_from_room(CommunicatorState& state, CollOperation& operation,
                     const Neighbourhood::Source& source, const Part& to) {
   Neighbourhood& hood = operation.neighbours->hood;
@@ -236,7 +236,7 @@ bool walk(CommunicatorState& state, CollOperation& operation) {
   }
   for (const std::uint32_t lane : hood.readers())
     if (operation.direct && !hood.of(lane).passed(0, operation.first)) return false;
-  // Who has given up may have changed what was read meanwhile.
+  // A rank that has failed may have returned and changed its memory while it was read here.
   return state.failure() == LFC_COLL_OK;
 }
 
@@ -260,7 +260,7 @@ bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t,
     if (source.lane == Neighbourhood::kNobody) continue;
     if (source.lane != state.lane() && !await_at_once(hood.of(source.lane), 0, step, flag, looks))
       return false;
-    if (part_of(source).bytes != call.takes[i].bytes) return false;  // walk() says so
+    if (part_of(source).bytes != call.takes[i].bytes) return false;  // walk() reports the mismatch
   }
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i].lane != Neighbourhood::kNobody) copy(call.takes[i], part_of(sources[i]).at);

@@ -1,4 +1,5 @@
-// Reduce: contributions meet on each node's board, and the NIs combine them up the tree.
+// Reduce: the leader combines the contributions of its node from the board, and the NIs combine those of nodes up the
+// tree.
 #include "services/collective/collective.hpp"
 
 namespace lfc {
@@ -12,7 +13,7 @@ bool combine_and_send(CommunicatorState& state, CollOperation& operation) {
     const std::uint64_t step = operation.step_of(index);
     const Label label = operation.label(index, operation.size_of(index));
     if (state.has_board() && !state.others_ready(operation, step, label)) return false;
-    // In the root's buffer, unless the NI's result is still to come there: `in` may be the same.
+    // Not in the root's buffer if the NI will place the result there: `in` may be the same memory.
     std::byte* const place = is_root && tree == nullptr ? operation.got(index) : state.scratch();
     const std::byte* const sum = combine_local(state, operation, index, step, place);
     if (state.has_board()) state.finish(operation, step);

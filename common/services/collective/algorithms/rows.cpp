@@ -1,9 +1,9 @@
 // Alltoall, and gathers and scatters of unequal blocks, among ranks of one node that may read each other's memory.
 //
-// Who gives something writes a row into its room: where the block for each lane lies. Few bytes lie in the room as
-// well; more stay where they are in the writer's memory, and whoever gets them copies them from there, once. So only
-// writer and reader of a block need to know its size. In a second step everybody says that it has read all that was for
-// it: until then a rank whose memory is read does not return.
+// A rank that gives blocks writes a row into its room: the place of the block for each lane. Small blocks lie in the
+// room as well. Larger ones stay in the writer's memory, and the reader copies them from there, once. So only the
+// writer and the reader of a block need to know its size. In a second step each rank publishes that it has read all its
+// blocks: a rank whose memory is read does not return before.
 #include <cstring>
 
 #include "base/limits.hpp"
@@ -17,7 +17,7 @@ using Block = CollOperation::Block;
 // A room: one entry for each lane; then blocks, if they lie there.
 struct Entry {
   std::uint64_t bytes;  // kNone: this rank's call cannot be done
-  std::uint64_t place;  // from the room's start, or, of a block that is lent, its address
+  std::uint64_t place;  // offset in the room, or the address of a block that is lent
   std::uint64_t lent;
 };
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
@@ -25,7 +25,7 @@ constexpr std::size_t kAlign = 8;
 
 std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// --- Who gives what to whom ---
+// --- Writers and readers ---
 
 bool reads(const CollOperation& operation, std::uint32_t reader, std::uint32_t writer) noexcept {
   switch (operation.kind) {
@@ -39,14 +39,14 @@ Block of_rank(const lfc_coll_block* blocks, std::size_t bytes, std::uint32_t ran
   return blocks == nullptr ? Block{rank * bytes, bytes} : blocks[rank];
 }
 
-// What this rank has for a member.
+// The block of this rank for a member.
 Block given_to(const CommunicatorState& state, const CollOperation& operation,
                std::uint32_t member) noexcept {
   if (operation.kind == LFC_COLL_GATHERV) return {0, operation.bytes};
   return of_rank(operation.in_blocks, operation.bytes, state.rank_of(member));
 }
 
-// What it gets from a member.
+// The block that this rank gets from a member.
 Block got_from(const CommunicatorState& state, const CollOperation& operation,
                std::uint32_t member) noexcept {
   if (operation.kind == LFC_COLL_SCATTERV) return {0, operation.bytes};
@@ -55,7 +55,7 @@ Block got_from(const CommunicatorState& state, const CollOperation& operation,
 
 // --- The row of this rank ---
 
-// Calls `each` with the lane and the block for all to whom this rank gives something.
+// Calls `each` with the lane and the block of each rank that reads this rank's row.
 template <class Each>
 void for_readers(const CommunicatorState& state, const CollOperation& operation, Each each) {
   for (std::uint32_t lane = 0; lane < state.lanes(); ++lane) {
@@ -71,7 +71,7 @@ bool gives(const CommunicatorState& state, const CollOperation& operation) {
   return any;
 }
 
-// Of both steps of an operation that can be done; how large blocks are, the row says.
+// The label of both steps of an operation that can be done. It has no block sizes, because the row contains them.
 Label label_of(const CollOperation& operation, std::size_t size) noexcept {
   Label label = operation.label(0, size);
   label.wrong = false;
@@ -105,7 +105,7 @@ void write_row(CommunicatorState& state, CollOperation& operation) {
   state.board().publish(state.lane(), operation.first, label);
 }
 
-// --- What others have for this rank ---
+// --- Blocks for this rank ---
 
 void take_own(const CommunicatorState& state, CollOperation& operation) {
   const auto* const in = static_cast<const std::byte*>(operation.in);
@@ -119,9 +119,9 @@ void take_own(const CommunicatorState& state, CollOperation& operation) {
     std::memcpy(out + to.offset, in + from.offset, to.bytes);
 }
 
-// From a lane that is ready. False: its rank is lost.
+// Copies the block from a lane that is ready. False: its rank is lost.
 bool take(CommunicatorState& state, CollOperation& operation, std::uint32_t lane) {
-  // Else it is no row: that has been noted already.
+  // With another label it is no row; is_ready() has noted that.
   if (!state.board().agrees(lane, operation.first, label_of(operation, Board::kRoom))) return true;
   const std::byte* const room = state.board().room(lane, operation.first, Board::kRoom);
   Entry entry;
@@ -138,7 +138,8 @@ bool take(CommunicatorState& state, CollOperation& operation, std::uint32_t lane
   return true;
 }
 
-// Beginning with the next lane: not all from the same one at the same time. False: something is missing yet.
+// Copies all blocks, beginning with this rank's own lane, so that not all ranks read the same lane at a time. False: a
+// block is still missing.
 bool take_all(CommunicatorState& state, CollOperation& operation) {
   for (; operation.read < state.lanes(); ++operation.read) {
     const auto lane = static_cast<std::uint32_t>((state.lane() + operation.read) % state.lanes());
@@ -157,7 +158,7 @@ bool take_all(CommunicatorState& state, CollOperation& operation) {
   return true;
 }
 
-// Whether all have read what lies in this rank's memory.
+// Whether all readers have read this rank's memory.
 bool has_back(CommunicatorState& state, CollOperation& operation) {
   for (std::uint32_t lane = 0; operation.direct && lane < state.lanes(); ++lane)
     if (lane != state.lane() && reads(operation, state.local()[lane], state.self()) &&
@@ -184,7 +185,7 @@ bool walk(CommunicatorState& state, CollOperation& operation) {
   }
   if (!has_back(state, operation)) return false;
   state.finish(operation, operation.first + 1);
-  // Who has given up may have changed what was read meanwhile.
+  // A rank that has failed may have returned and changed its memory while it was read here.
   return state.failure() == LFC_COLL_OK;
 }
 

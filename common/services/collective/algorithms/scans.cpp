@@ -1,9 +1,9 @@
-// Scans among the ranks of one node: rank r gets what ranks 0 to r have, combined in the order of ranks; of an exscan
-// what ranks 0 to r - 1 have, and rank 0 nothing.
+// Scans among the ranks of one node. Rank r gets the elements of ranks 0 to r, combined in the order of ranks; in an
+// exscan those of ranks 0 to r - 1, and rank 0 gets nothing.
 //
-// Few bytes: everybody writes its own, and combines what the ranks below it have written, so nobody waits for what
-// another has to combine first. More: each chunk passes from rank to rank. Each takes the sum of the ranks below it,
-// combines its own with it, and writes that for the rank above it.
+// Few bytes: each rank writes its own elements and combines those of the ranks below it, so no rank waits for another
+// one's sum. More bytes: each chunk passes from rank to rank. A rank combines the sum of the ranks below it with its
+// own elements, and writes the result for the rank above it.
 #include <cstring>
 
 #include "base/limits.hpp"
@@ -12,7 +12,7 @@
 namespace lfc {
 namespace {
 
-// Of a chunk with this label, at this rank; `in` and `out` may be the same.
+// One chunk of a scan at this rank; `in` and `out` may be the same.
 struct Scan {
   CommunicatorState& state;
   const lfc_coll_call& call;
@@ -30,7 +30,7 @@ struct Scan {
   std::size_t count() const noexcept {
     return label.size / size_of(static_cast<Element>(call.type));
   }
-  // What all ranks below `end` have written.
+  // Combines the elements of all ranks below `end`.
   void combine_all(std::uint32_t end, std::byte* out) const {
     if (end == 0 || label.size == 0) return;
     const std::byte* sum = written_by(0);
@@ -38,8 +38,8 @@ struct Scan {
       combine(sum, written_by(rank), out, count());
     if (end == 1) std::memcpy(out, sum, label.size);
   }
-  // The rank below has written its sum. This rank's is written for the one above, if there is one, before `out` is
-  // touched.
+  // Called when the rank below has written its sum. Writes this rank's sum for the rank above, if there is one, before
+  // it changes `out`.
   void pass_on(const std::byte* in, std::byte* out) const {
     const bool whole = call.kind == LFC_COLL_SCAN;
     if (rank() == 0) {
@@ -60,7 +60,7 @@ bool is_direct(const CommunicatorState& state, const lfc_coll_call& call) noexce
   return call.bytes * state.lanes() <= limits::kCollDirect;
 }
 
-// Up to and with this rank, or without it.
+// The end of the ranks that are combined: this rank is among them in a scan, and not in an exscan.
 std::uint32_t end_of(const Scan& scan) noexcept {
   return scan.rank() + (scan.call.kind == LFC_COLL_SCAN ? 1 : 0);
 }
@@ -90,7 +90,7 @@ bool from_rank_to_rank(CommunicatorState& state, CollOperation& operation) {
     if (scan.rank() > 0 &&
         !state.is_ready(operation, scan.lane(scan.rank() - 1), scan.step, scan.label))
       return false;
-    scan.label = operation.label(index, scan.label.size);  // it may have been found to differ
+    scan.label = operation.label(index, scan.label.size);  // is_ready() may have set `differs`
     scan.pass_on(operation.given(index), operation.got(index));
     state.finish(operation, scan.step);
   }

@@ -25,14 +25,14 @@ class ActiveOperations {
     Entry* next = nullptr;
   };
 
-  // True: it was not in the list, and is now.
+  // Counts one operation of the entry. True: the entry was not in the list, and is now.
   bool begun(Entry& entry) noexcept {
     entry.running.fetch_add(1, std::memory_order_seq_cst);
     if (entry.listed.exchange(true, std::memory_order_seq_cst)) return false;
     Entry* newest = added_.load(std::memory_order_relaxed);
     do {
       entry.next = newest;
-      // Pairs with the acquire in take_added().
+      // Pairs with the acquire in take_added(): `next` and the entry are visible there.
     } while (!added_.compare_exchange_weak(newest, &entry, std::memory_order_release,
                                            std::memory_order_relaxed));
     return true;
@@ -41,14 +41,14 @@ class ActiveOperations {
     entry.running.fetch_sub(1, std::memory_order_seq_cst);
   }
 
-  // False: somebody is at it.
+  // False: another thread is visiting the entries, or this one is, further up.
   template <class Visit, class LetGo>
   bool for_each(Visit visit, LetGo let_go) {
     if (walked_.test_and_set(std::memory_order_acquire)) return false;
     take_added();
     for (Entry** at = &first_; *at != nullptr;) {
       Entry& entry = **at;
-      Entry* const next = entry.next;  // of one that is taken out somebody else may write it
+      Entry* const next = entry.next;  // another thread may write it once the entry is removed
       if (is_over(entry)) {
         *at = next;
         let_go(entry);
@@ -57,13 +57,14 @@ class ActiveOperations {
         at = &entry.next;
       }
     }
-    walked_.clear(std::memory_order_release);  // pairs with the acquire above
+    walked_.clear(
+        std::memory_order_release);  // pairs with the acquire above: the next walk sees this list
     return true;
   }
 
  private:
-  // Who begins counts first and looks at the mark then; here it is the other way round: so one of the two sees the
-  // other.
+  // begun() counts first and then reads the mark; this function clears the mark first and then reads the count. Both
+  // are sequentially consistent, so at least one of the two sees the other.
   static bool is_over(Entry& entry) noexcept {
     if (entry.running.load(std::memory_order_seq_cst) != 0) return false;
     entry.listed.store(false, std::memory_order_seq_cst);
@@ -81,8 +82,8 @@ class ActiveOperations {
     }
   }
 
-  std::atomic<Entry*> added_ = nullptr;  // by anybody, since the last walk
-  Entry* first_ = nullptr;               // of the walker's
+  std::atomic<Entry*> added_ = nullptr;  // by any thread since the last walk
+  Entry* first_ = nullptr;               // used by the walking thread only
   std::atomic_flag walked_ = ATOMIC_FLAG_INIT;
 };
 

@@ -68,7 +68,7 @@ void Board::set_end(End end) noexcept {
 Board::End Board::end() const noexcept { return head().end.load(std::memory_order_acquire); }
 
 bool Board::detach() noexcept {
-  // The last one must see all that the others did before they left.
+  // acq_rel: the last rank sees all that the others did before they detached.
   return head().attached.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 

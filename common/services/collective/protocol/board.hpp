@@ -1,10 +1,10 @@
-// Board: where the ranks of one communicator on one node meet: flags and payload in shared memory.
+// Board: shared memory with flags and payload through which the ranks of one communicator on one node communicate.
 //
-// Each rank has a lane that it alone writes (on the lane of a node's leader, its NI may write for it).
-// Work on a communicator is cut into steps, numbered alike by all ranks, since all issue the same
-// operations in the same order. Step s uses slot s % limits::kCollSlots of the lanes that are written in it: a
-// cache line with a flag and up to kInline bytes, and for more a room of kRoom bytes. A rank says how
-// many steps it has finished; a slot is written again when all have finished its step before.
+// Each rank has a lane that it alone writes; for the leader of a node its NI may write. Work on a communicator is cut
+// into steps. All ranks number them alike, because they call the same operations in the same order. Step s uses slot
+// s % limits::kCollSlots of each lane that is written in it: a cache line with a flag and up to kInline bytes, and for
+// more bytes a room of kRoom bytes. A rank publishes how many steps it has finished. A slot is written again when all
+// ranks have finished its previous step.
 //
 //   if (board.writable(step, size)) {
 //     std::memcpy(board.room(lane, step, size), data, size);
@@ -13,8 +13,8 @@
 //   if (board.ready(lane, step) && board.agrees(lane, step, label)) read(board.room(lane, step, size), size);
 //   board.finish(step + 1);
 //
-// So a hand-over is one cache line for small payloads, without a system call or any other rank's
-// help, and nothing is ever overwritten unread. Memory: size(lanes), virtual until used.
+// So a small payload moves in one cache line, without a system call or help by a third rank, and no payload is
+// overwritten unread. Memory: size(lanes), virtual until used.
 // Threads: one writer and reader at a time for each Board object; two objects on the same memory
 // may be used at the same time if they write different steps.
 #pragma once
@@ -42,7 +42,7 @@ class Board {
   Board() = default;
   Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;
   static std::size_t size(std::uint32_t lanes) noexcept;
-  // Makes fresh memory a board that `users` ranks will detach from.
+  // Makes fresh memory a board from which `users` ranks will detach.
   static void format(std::byte* memory, std::uint32_t lanes, std::uint32_t users) noexcept;
 
   bool is_open() const noexcept { return memory_ != nullptr; }
@@ -59,12 +59,13 @@ class Board {
     if (size <= kInline) return slot(lane, step).bytes;
     return memory_ + rooms_ + (lane * limits::kCollRooms + step % limits::kCollRooms) * kRoom;
   }
-  // What goes into a flag: the number of the step, and a digest of the label. (44 bits of it: stale
-  // flags are taken for new ones after 2^44 steps in which a lane was never written.)
+  // The value of a flag: the number of the step, and a digest of the label. (The number has 44 bits: a stale flag
+  // passes for a new one after 2^44 steps in which its lane was never written.)
   static constexpr std::uint64_t flag_of(std::uint64_t step, Label label) noexcept {
     return (step + 1) << Label::kDigestBits | label.digest();
   }
-  // Pairs with ready(). The label on what lies in a room is in the slot, whose bytes are free then.
+  // Pairs with ready(): the payload and its label are visible to a rank that sees the flag. With a payload in a room,
+  // the label's word is in the slot, whose bytes are free then.
   void publish(std::uint32_t lane, std::uint64_t step, Label label) noexcept {
     Slot& own = slot(lane, step);
     if (label.size > kInline) {
@@ -73,12 +74,12 @@ class Board {
     }
     own.ready.store(flag_of(step, label), std::memory_order_release);
   }
-  // Whether the lane has been written in this step, with whatever label.
+  // Whether the lane has been written in this step, with any label.
   bool ready(std::uint32_t lane, std::uint64_t step) const noexcept {
     return ((flag(lane, step).load(std::memory_order_acquire) ^ flag_of(step, {})) >>
             Label::kDigestBits) == 0;
   }
-  // Of a lane that is ready.
+  // Whether the label of a lane that is ready is this one.
   bool agrees(std::uint32_t lane, std::uint64_t step, Label label) const noexcept {
     if (flag(lane, step).load(std::memory_order_relaxed) != flag_of(step, label)) return false;
     std::uint64_t word = label.word();
@@ -89,27 +90,28 @@ class Board {
   const std::atomic<std::uint64_t>& flag(std::uint32_t lane, std::uint64_t step) const noexcept {
     return slot(lane, step).ready;
   }
-  // Whether that rank is past this step. If its lane is not ready even so, it never will be.
+  // Whether that rank has finished this step. If its lane is not ready even then, it never will be.
   bool passed(std::uint32_t lane, std::uint64_t step) const noexcept {
     return finished(lane) > step;
   }
   std::uint64_t finished(std::uint32_t lane) const noexcept {
     return line(lane).finished.load(std::memory_order_acquire);
   }
-  // This rank has read all that it has to of all steps below `steps`. Pairs with look_again().
+  // Publishes that this rank has read all that it needs of the steps below `steps`. Pairs with look_again(): a writer
+  // that sees the number may overwrite their slots.
   void finish(std::uint64_t steps) noexcept {
     line(self_).finished.store(steps, std::memory_order_release);
   }
 
-  // This rank has waited for long in the operation that begins with this step. False: another waits in the same
-  // step, but in another operation, so that both might wait for ever.
+  // Publishes that this rank has waited for long in the operation that begins with this step. False: another rank waits
+  // in the same step, but in another operation, so both might wait for ever.
   bool waits_alike(std::uint64_t step, Label label) noexcept;
 
-  // Why no rank here may wait any more; the first reason stays.
+  // The reason why no rank may wait on this board any more; the first reason stays.
   enum class End : std::uint32_t { none, lost, disagreement };
   void set_end(End end) noexcept;
   End end() const noexcept;
-  // This rank will not come back. True: it was the last one, the memory may be used anew.
+  // Called once, when this rank uses the board no more. True: it was the last one, so the memory may be used again.
   bool detach() noexcept;
   static bool is_free(const std::byte* memory) noexcept;
 
@@ -147,7 +149,7 @@ class Board {
   std::size_t rooms_ = 0;
   std::uint32_t lanes_ = 1;
   std::uint32_t self_ = 0;
-  std::uint64_t all_finished_ = 0;  // every rank has finished so many steps, or more
+  std::uint64_t all_finished_ = 0;  // every rank has finished at least so many steps
 };
 
 }  // namespace lfc

@@ -1,11 +1,11 @@
-// Environment: what a communicator asks of the process that it is in: the boards of its node, its neighbours'
-// memory, and how other processes are reached.
+// Environment: the services of a process that a communicator needs: the boards of its node, local peers' memory, and
+// connections to other processes.
 //
 //   std::byte* memory = environment.board(first, key, lanes, users, failed);
 //   if (!environment.read(name, to, address, size)) ...
 //   PeerId peer = environment.peer(name);
 //
-// processes.hpp is the one of MPI processes; simulated ranks have their own (tests/sim).
+// Processes (processes.hpp) implements it for MPI processes, tests/sim for simulated ranks.
 // Threads: any.
 #pragma once
 
@@ -21,21 +21,22 @@ namespace lfc {
 class Environment {
  public:
   virtual ~Environment() = default;
-  // The memory of the board of so many lanes that process `first` makes for so many ranks of its node. Null: it is not
-  // there yet; `failed`: nor will it be.
+  // Returns the memory of the board with so many lanes that process `first` makes for `users` ranks of its node. Null:
+  // it is not there yet; with `failed`, it never will be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                            std::uint32_t users, bool& failed) = 0;
-  // A group of that key will need a board of this process, or needs none any more. Groups that come later leave room
-  // for it. False: there is none. Less of it is for persistent requests, which another component can serve.
+  // Reserves room for the board that this process will make for the group of that key; cancel_board() gives it back.
+  // Later groups leave that room free. False: there is no room. Persistent requests may use less of it, because another
+  // component can serve them.
   virtual bool reserve_board(std::uint64_t /*key*/, bool /*for_request*/) { return true; }
   virtual void cancel_board(std::uint64_t /*key*/) noexcept {}
-  // kNoPeer: it is out of reach.
+  // Returns the process's peer, connecting if necessary; kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;
-  // Copies from the memory of a process of this node. False: not all of it; it may be dead.
+  // Copies from the memory of a process on this node. False: not all was copied; the process may have ended.
   virtual bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) = 0;
-  // Whether a process of this node is dead.
+  // Whether a process on this node has ended.
   virtual bool has_ended(ProcessName name) = 0;
-  // What the user calls the process.
+  // Returns a name of the process for messages to the user.
   virtual std::string describe(ProcessName name) { return "rank " + std::to_string(name.rank); }
 };
 

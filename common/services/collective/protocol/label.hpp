@@ -1,6 +1,6 @@
-// Label: what a rank says of one step of an operation besides its bytes. Whoever reads them has a label
-// of its own, from the same call of its own, and they have to be the same: else ranks gave different
-// counts, roots, operations, types or calls.
+// Label: the description of one step of an operation that a rank publishes beside the bytes. A reader computes a label
+// from its own call. If the two differ, the ranks passed different counts, roots, operations or types, or made
+// different calls.
 //
 //   Label label{.kind = 1, .last = true, .root = 3, .size = 40};
 //   if (label.digest() == theirs.digest()) ...      // all but the root's high bits and sizes above 56
@@ -15,15 +15,15 @@
 namespace lfc {
 
 struct Label {
-  // Sizes that a digest tells apart.
+  // Sizes up to this one have digests of their own.
   static constexpr std::size_t kSmall = 56;
   static constexpr unsigned kDigestBits = 20;
   static constexpr std::uint32_t kKinds = 16;
   static constexpr std::size_t kMostBytes = (std::size_t{1} << 20) - 1;
 
   std::uint8_t kind = 0;   // below kKinds
-  bool wrong = false;      // no bytes come with it: the call cannot be done
-  bool last = false;       // of the operation's
+  bool wrong = false;      // it comes without bytes, because the call cannot be done
+  bool last = false;       // step of the operation
   std::uint8_t what = 0;   // operation and type of a reduction, below 128
   std::uint32_t root = 0;  // rank; its low 24 bits count
   std::uint32_t size = 0;  // of the bytes in this step, at most kMostBytes
@@ -32,7 +32,7 @@ struct Label {
     return size | std::uint64_t{root & 0xffffffu} << 20 | std::uint64_t{kind} << 44 |
            std::uint64_t{what} << 48 | std::uint64_t{wrong} << 62 | std::uint64_t{last} << 63;
   }
-  // `size`: of the bytes that have come with it.
+  // `size`: number of bytes that came with it.
   static constexpr Label of(std::uint64_t word, std::size_t size) noexcept {
     return {static_cast<std::uint8_t>(word >> 44 & 0xf),
             (word >> 62 & 1) != 0,
@@ -46,7 +46,7 @@ struct Label {
     return code | (last ? kLast : 0) | std::uint32_t{kind} << 7 | (root & 3u) << 11 |
            std::uint32_t{what} << 13;
   }
-  // Whether both mean the same number of steps, written by the same ranks.
+  // Whether both digests describe the same number of steps, written by the same ranks.
   static constexpr bool same_walk(std::uint64_t a, std::uint64_t b) noexcept {
     constexpr std::uint64_t kWalk = kLast | 0xfu << 7 | 3u << 11;
     return ((a ^ b) & kWalk) == 0;

@@ -4,7 +4,7 @@
 //   communicator.submit(operation);
 //   while (!operation.finished.load()) communicator.advance();      // operation.status
 //
-// It lives with its caller until `finished` (or until `done` has been called).
+// The caller owns it and keeps it until `finished` is set (or until `done` has been called).
 #pragma once
 
 #include <atomic>
@@ -20,17 +20,17 @@ namespace lfc {
 
 struct CollOperation;
 
-// Where an operation stands among those of its communicator.
+// The progress of an operation among those of its communicator.
 struct CollStanding {
-  // Its caller does nothing else in this communicator meanwhile, as all ranks' do.
+  // A blocking call: its caller, like those of all ranks, does nothing else in this communicator meanwhile.
   bool waited_for = false;
   bool fence = false;  // it begins when all before it are over, and those behind it when it is
   bool begun = false;
-  bool aside = false;  // it is the NI's thread that takes it further now, and so has the NI's lock
-  bool moved = false;  // something has happened in this turn
-  std::uint64_t over_to = 0;  // of its steps those below are over at this rank
-  std::uint64_t sent_to = 0;  // likewise, of which this node has said all that it has to say
-  // Where its steps end, and those of operations behind it that were over before.
+  bool aside = false;         // the NI's thread advances it now, with the NI's lock held
+  bool moved = false;         // something has happened in this turn
+  std::uint64_t over_to = 0;  // its steps below this one are over at this rank
+  std::uint64_t sent_to = 0;  // this node has sent all its parts of the steps below this one
+  // The end of its steps, and of those of younger operations that were over before it.
   std::uint64_t until = 0;
   CollOperation* next = nullptr;
 };
@@ -49,10 +49,10 @@ struct CollOperation : lfc_coll_call, CollStanding {
   std::atomic<bool> finished = false;
 
   // --- By the communicator ---
-  // What has been found to be unlike others' calls, or was so from the start.
+  // Its call differs from another rank's, or cannot be done.
   std::atomic<bool> differs = false;
   Combiner combine = nullptr;
-  bool direct = false;    // everybody reads everybody's lane; of a row: this rank's memory
+  bool direct = false;    // each rank reads all lanes; in rows: others read this rank's memory
   std::uint32_t top = 0;  // member at the top of its tree
   TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
@@ -66,7 +66,7 @@ struct CollOperation : lfc_coll_call, CollStanding {
   std::uint64_t read = 0;
   std::atomic<std::uint32_t> unsent = 0;   // packets of `in` that the NI still needs
   std::atomic<std::uint64_t> arrived = 0;  // chunks that the NI has placed in `out`
-  // What it waits for, if that is a flag on the board: until *flag is flag_value.
+  // If it waits for a flag on the board: until *flag is flag_value.
   std::atomic<const std::atomic<std::uint64_t>*> flag = nullptr;
   std::atomic<std::uint64_t> flag_value = 0;
 
@@ -77,7 +77,6 @@ struct CollOperation : lfc_coll_call, CollStanding {
     const std::size_t offset = offset_of(index);
     return bytes - offset < chunk ? bytes - offset : chunk;
   }
-  // Where a chunk lies.
   const std::byte* given(std::uint64_t index) const noexcept {
     return static_cast<const std::byte*>(in) + offset_of(index);
   }
@@ -99,20 +98,20 @@ struct CollOperation : lfc_coll_call, CollStanding {
     return {block.offset + offset, rest < chunk ? rest : chunk};
   }
 
-  // Allreduces of one and of two steps for each chunk are not alike.
+  // An allreduce with two steps for each chunk has a kind of its own in labels.
   static constexpr std::uint8_t kTwoSteps = Label::kKinds - 1;
   static std::uint8_t label_kind(lfc_coll_kind kind, std::uint64_t per_chunk) noexcept {
     return kind == LFC_COLL_ALLREDUCE && per_chunk == 2 ? kTwoSteps
                                                         : static_cast<std::uint8_t>(kind);
   }
-  // Of what elements are combined how. (No bytes: nothing is.)
+  // Operation and type of a reduction; 0 without bytes.
   static std::uint8_t label_what(const lfc_coll_call& call) noexcept {
     constexpr unsigned kTypes = static_cast<unsigned>(LFC_ELEMENT_F64) + 1;
     if (!lfc_coll_is_reduction(call.kind) || call.bytes == 0) return 0;
     return static_cast<std::uint8_t>(1 + static_cast<unsigned>(call.op) * kTypes +
                                      static_cast<unsigned>(call.type));
   }
-  // Of a step of this chunk, in which so many bytes lie in a lane or packet.
+  // The label of a step of this chunk with `size` bytes in a lane or packet.
   Label label(std::uint64_t index, std::size_t size) const noexcept {
     return {label_kind(kind, per_chunk),
             differs.load(std::memory_order_relaxed),
@@ -121,7 +120,7 @@ struct CollOperation : lfc_coll_call, CollStanding {
             static_cast<std::uint32_t>(root),
             static_cast<std::uint32_t>(size)};
   }
-  // Of the whole operation, to compare when it has waited for long.
+  // The label of the whole operation, which ranks compare when they have waited for long.
   Label whole() const noexcept { return label(chunks - 1, 0); }
 };
 static_assert(LFC_COLL_KINDS < CollOperation::kTwoSteps);

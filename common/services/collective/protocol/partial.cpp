@@ -5,7 +5,7 @@
 namespace lfc {
 namespace {
 
-// out = a + b, all as long.
+// out = a + b; all have the same length.
 void merge(std::span<const std::byte> a, std::span<const std::byte> b, std::vector<std::byte>& out,
            Combiner combine, std::size_t width) {
   if (!out.empty()) combine(a.data(), b.data(), out.data(), out.size() / width);
@@ -43,7 +43,7 @@ void Partial::add_own(std::span<const std::byte> bytes, Combiner combine, std::s
   }
 }
 
-// The next child's part; the last one finds the node's own, or leaves the sum for it.
+// Adds the next child's part. With the last child it also combines the node's own part, if that is there.
 void Partial::fold(std::span<const std::byte> bytes, Combiner combine, std::size_t width) {
   const bool last = ++folded_ == children_;
   if (folded_ > 1) {

@@ -1,13 +1,13 @@
-// Partial: what one node has of one step of a reduction: its own part and its children's, which come
-// in any order and are combined in one, own + (child 0 + child 1 + ...): sums of floating-point
-// numbers are the same whenever the same numbers are summed.
+// Partial: the parts of one step of a reduction that have arrived at one node, its own and its children's. They arrive
+// in any order and are always combined as own + (child 0 + child 1 + ...), so sums of the same floating-point numbers
+// have the same bits.
 //
 //   Partial partial(children);
 //   switch (partial.add(Partial::kOwn, bytes, combine, width)) {          // or Partial::child(i)
 //     case Partial::Added::whole: send(partial.bytes());
 //
-// Children come before the host that may be away, in the order of combining: when it contributes at
-// last, all of theirs is one sum. What comes before its turn is copied.
+// In this order the children's parts need not wait for the host, which may compute: when it contributes, they are one
+// sum already. A part that arrives before its turn is copied.
 // Threads: the caller serialises each object.
 #pragma once
 
@@ -28,8 +28,8 @@ class Partial {
 
   explicit Partial(std::uint32_t children) noexcept : children_(children) {}
 
-  // `wrong`: this part has come before, or there is none such. `differs`: in size from the others, or it is
-  // not of elements that can be combined.
+  // `wrong`: this part has arrived before, or does not exist. `differs`: its size is not that of the others, or its
+  // elements cannot be combined.
   enum class Added : std::uint8_t { more, whole, wrong, differs };
   // `combine` may be null if there are no bytes.
   Added add(std::uint32_t part, std::span<const std::byte> bytes, Combiner combine,
@@ -48,8 +48,8 @@ class Partial {
   std::uint32_t folded_ = 0;  // of the children
   std::uint64_t have_ = 0;    // bit by part
   std::size_t size_ = 0;
-  Bytes sum_;                             // of the first `folded_` children; in the end of all
-  Bytes own_;                             // until the children's sum is there
+  Bytes sum_;  // of the first `folded_` children; when whole, of all parts
+  Bytes own_;  // until the children's sum is there
   std::map<std::uint32_t, Bytes> early_;  // children that are ahead of others, by index
 };
 

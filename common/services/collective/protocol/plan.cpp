@@ -8,12 +8,12 @@
 namespace lfc {
 namespace {
 
-// Packets up to this size cost a hop's latency to pass on, but little to send again.
+// A packet up to this size takes a hop's latency to be forwarded, but little to be sent once more.
 constexpr std::size_t kLightPacket = std::size_t{4} * 1024;
 
 constexpr std::size_t kUnit = 64;  // bytes: of elements of any type
 
-// Packets of one size, none above `most`: a small last one would cost as much as the others.
+// The size of packets of equal size, none above `most`: a small last one would take as long as the others.
 std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
   if (bytes <= most) return most;
   const std::size_t packets = (bytes + most - 1) / most;
@@ -110,14 +110,15 @@ std::size_t Pace::piece(std::size_t bytes) const noexcept {
 Pace::Fence Pace::fence_for(const CollOperation& operation, bool synchronises) noexcept {
   const std::size_t cost = operation.bytes + operation.chunks * MulticastPacket::kCost;
   Fence fence = Fence::none;
-  // The first barrier may be a barrier that was called.
+  // A barrier of the program may serve as the first one.
   if (!all_here_)
     fence = synchronises && operation.bytes == 0 ? Fence::itself : Fence::before;
   else if (!synchronises && cost > window_ - std::min(lead_, window_))
     fence = Fence::before;
   if (fence != Fence::none) in_turn_ = true;
   if (!operation.waited_for && fence != Fence::itself) in_turn_ = false;
-  // One that is waited for ends when all have begun it, and so, in turn, have done with all before it.
+  // An operation that is waited for ends when all ranks have begun it; as they waited for all before it, those are
+  // over.
   if (fence != Fence::none || (synchronises && in_turn_)) lead_ = 0;
   all_here_ = true;
   if (!synchronises) lead_ += cost;

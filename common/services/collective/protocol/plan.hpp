@@ -1,15 +1,15 @@
-// Plan: what all ranks decide alike of an operation, from its call and the communicator alone: its chunks, its
-// steps, its tree; and how far ranks may be ahead of each other.
+// Plan: the chunks, steps and tree of an operation, and the bound on how far ranks run ahead of each other. It depends
+// on the call and the communicator alone, so all ranks compute the same plan.
 //
 //   plan(operation, traits, {.nodes = 4, .lanes = 2, .middle = 4}, options);  // chunk, chunks, steps, fan
 //   Pace pace(options.window, options.packet);
 //   const std::size_t piece = pace.piece(bytes);                  // larger operations go in pieces
 //   if (pace.fence_for(operation, synchronises) == Pace::Fence::before) ...;         // a barrier, in front of it
 //
-// Among nodes nobody runs ahead without bound: after `window` bytes of broadcasts and reductions, which alone
-// do not synchronise, everybody inserts a barrier, and larger ones are done in pieces. All ranks count
-// the same bytes, so they insert it at the same place. What this lets a member send before another takes
-// it, the other's NI stores: Pace::share(). (On a board the slots bound it.)
+// Among nodes only broadcasts and reductions do not synchronise. After `window` bytes of them all ranks insert a
+// barrier, and an operation larger than a window is split into pieces. All ranks count the same bytes, so they insert
+// the barrier at the same place. A member's NI stores at most Pace::share() bytes that another member sent ahead of it.
+// On a board the slots are the bound.
 // Threads: values.
 #pragma once
 
@@ -33,40 +33,40 @@ struct CollOptions {
 // One element of any type.
 inline constexpr std::size_t kLeastPacket = 8;
 
-// What the ranks of a communicator know of it alike.
+// Facts of a communicator that are the same at all its ranks.
 struct CommonFacts {
   std::uint32_t nodes = 1;
   std::uint32_t lanes = 1;   // ranks of the node, if there is but one
   std::uint32_t middle = 0;  // member at the top of the trees of operations without a root
 };
 
-// Everybody combines everything: two ranks, or few bytes.
+// Whether each rank combines all ranks' elements itself: two ranks, or few bytes.
 inline bool is_direct(const lfc_coll_call& call, std::uint32_t nodes,
                       std::uint32_t lanes) noexcept {
   return call.kind == LFC_COLL_ALLREDUCE && nodes == 1 &&
          (lanes == 2 || call.bytes * lanes <= limits::kCollDirect);
 }
 
-// Fills in what the operation's walk needs. Its `top` is the root's member already, if it has one.
+// Sets the members of the operation that its walk needs. If it has a root, `top` must already be the root's member.
 void plan(CollOperation& operation, const CollectiveTraits& traits, const CommonFacts& facts,
           const CollOptions& options) noexcept;
 
 class Pace {
  public:
   Pace(std::size_t window, std::size_t packet) noexcept : window_(window), packet_(packet) {}
-  // What a member may have sent in this communicator and another not have taken: a window, and results
-  // of the allreduce that has ended it. For Multicast::Options.
+  // The bytes that a member may have sent in this communicator before another one takes them: a window, and results of
+  // the allreduce that has ended it. For Multicast::Options.
   static std::size_t share(const CollOptions& options) noexcept;
   // Bytes of each piece but the last of an operation that does not synchronise: such that a piece fits into a
   // window alone. A multiple of the largest type.
   std::size_t piece(std::size_t bytes) const noexcept;
-  // Where everybody waits for everybody: an operation that begins when all before it are over, and before those behind
-  // it do.
+  // A fence makes all ranks wait for each other: it begins when all operations before it are over, and those behind it
+  // begin when it is over.
   enum class Fence : std::uint8_t { none, before, itself };
-  // Counts an operation. `before`: a barrier has to go in front of it, which is counted as well. So it is
-  // with the first: until all have joined, nobody sends them anything but that barrier's first words.
+  // Counts an operation. `before`: a barrier has to go in front of it, which is counted as well. The first operation
+  // always needs one: until all members have joined, they are sent only the first packets of that barrier.
   Fence fence_for(const CollOperation& operation, bool synchronises) noexcept;
-  // Whatever comes next and does not synchronise has a barrier in front.
+  // Makes the next operation that does not synchronise have a barrier in front.
   void fill() noexcept { lead_ = window_; }
 
  private:
@@ -75,8 +75,8 @@ class Pace {
   std::size_t window_;
   std::size_t packet_;
   bool all_here_ = false;
-  bool in_turn_ = true;   // since then operations have gone one after the other
-  std::size_t lead_ = 0;  // bytes, with what packets cost, since everybody was known to be here
+  bool in_turn_ = true;   // since the last fence each operation was waited for before the next one
+  std::size_t lead_ = 0;  // bytes and packet costs since the last point that all ranks had reached
 };
 
 }  // namespace lfc

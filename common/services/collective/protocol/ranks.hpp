@@ -1,5 +1,5 @@
-// Ranks: who is who in a communicator: its members, in order of their names, the ranks that they are in MPI, and those
-// that share this one's node, each with a lane of its board.
+// Ranks: the members of a communicator in the order of their names, their ranks in MPI, and the lanes of those that
+// share this rank's node.
 //
 //   Ranks ranks(membership, self, rank_of_member);
 //   std::uint32_t root = ranks.member_of(call.root);
@@ -20,7 +20,7 @@ namespace lfc {
 
 class Ranks {
  public:
-  // `ranks`: by member, the rank that it is.
+  // `ranks`: the rank of each member.
   Ranks(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks);
 
   const Membership& members() const noexcept { return members_; }
@@ -30,12 +30,12 @@ class Ranks {
     return member_of_[static_cast<std::size_t>(rank)];
   }
 
-  // --- Those of this node, by lane ---
+  // --- Members on this node, by lane ---
 
   const std::vector<std::uint32_t>& local() const noexcept { return local_; }
   std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(local_.size()); }
   std::uint32_t lane() const noexcept { return lane_; }
-  // Of other nodes 0.
+  // 0 for a member on another node.
   std::uint32_t lane_of(std::uint32_t member) const noexcept { return lane_of_[member]; }
 
  private:
