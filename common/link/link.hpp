@@ -24,8 +24,8 @@
 //  - A peer that dies or breaks the protocol gives on_broken() once; after that send() to it
 //    answers `broken`, and its unfinished operations have been completed with `unreachable`.
 //    close() completes them likewise.
-// Threads: a link has no lock. The engine calls it with its lock held (engine/ni.hpp), so one thread at a time is inside;
-// batched_since() alone may be called by any thread at any time. A link has no thread that calls the sink.
+// Threads: a link has no lock. The engine calls it with its lock held (engine/ni.hpp), so one thread at a time is
+// inside; batched_since() alone may be called by any thread at any time. A link has no thread that calls the sink.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// DeferredCalls: the calls to rails and to the engine that a session may not make inside a rail's poll(): to connect, to
-// leave rails, to give up a peer, to send waiting frames, to end.
+// DeferredCalls: the calls to rails and to the engine that a session may not make inside a rail's poll(): to connect,
+// to leave rails, to give up a peer, to send waiting frames, to end.
 //
 //   if (sessions.restless()) events += deferred_calls.attend();
 //

@@ -1,5 +1,5 @@
-// ActiveConnections: the connections that carry traffic. They are read directly, one system call each; all others wait in the
-// epoll set.
+// ActiveConnections: the connections that carry traffic. They are read directly, one system call each; all others wait
+// in the epoll set.
 //
 //   active.promote(connection);                                         // something has come on it
 //   events += active.poll([&](Connection& each) { return receive(each); });

@@ -1,5 +1,5 @@
-// Handshake: connections until they are established. Nothing that a stranger sends is believed before its hello has been
-// checked (link/proof.hpp); whoever does not say a proper hello in time is dropped and counted.
+// Handshake: connections until they are established. Nothing that a stranger sends is believed before its hello has
+// been checked (link/proof.hpp); whoever does not say a proper hello in time is dropped and counted.
 //
 //   if (!handshake.connect(peer, address, why_not)) ...       // ours: connecting -> hello_sent -> established
 //   events += handshake.finish_connect(connection);           // it is writable

@@ -1,5 +1,5 @@
-// Timeouts: what poll() of a tcp link does now and then: it ends what others have found to be broken, looks at the clock
-// for what has a deadline, and whether the nodes of peers are still there; and frees dead connections.
+// Timeouts: what poll() of a tcp link does now and then: it ends what others have found to be broken, looks at the
+// clock for what has a deadline, and whether the nodes of peers are still there; and frees dead connections.
 //
 //   if (connections.need_attention()) events += timeouts.end_failed();
 //   if (time_to_look && connections.timed()) events += timeouts.check_time(Clock::now());

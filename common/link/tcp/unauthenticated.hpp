@@ -1,5 +1,5 @@
-// UnauthenticatedConnections: who connects to us, until its hello has been believed. Their number is limited, and so is the number of
-// wrong hellos in a second; the one that has been silent longest makes room for others.
+// UnauthenticatedConnections: who connects to us, until its hello has been believed. Their number is limited, and so is
+// the number of wrong hellos in a second; the one that has been silent longest makes room for others.
 //
 //   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
