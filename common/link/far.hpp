@@ -1,5 +1,5 @@
-// Far: whether a round trip over a link costs more than a copy of its largest frame: a get is then a question to
-// another node's processor, and its answer.
+// Far: whether a round trip over a link costs more than a copy of its largest frame. A get then costs a
+// request to another node's processor and a reply.
 //
 //   if (asks_far(ni.link_traits(peer))) send_at_once();
 //

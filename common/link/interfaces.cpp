@@ -38,7 +38,7 @@ unsigned prefix_of(const sockaddr* mask) noexcept {
   return count;
 }
 
-// What the driver says of its speed. The socket's namespace decides, /sys may be another's.
+// The speed that the driver reports. The socket's namespace decides, /sys may be another's.
 unsigned megabits_of(int socket, const char* name) noexcept {
   ethtool_cmd command{};
   command.cmd = ETHTOOL_GSET;
@@ -56,7 +56,7 @@ struct Routes {
 };
 
 // A line of /proc/net/route: device destination gateway flags refs use metric mask ...
-// Of /proc/net/ipv6_route: destination prefix source prefix gateway metric refs use flags device
+// The columns of /proc/net/ipv6_route: destination prefix source prefix gateway metric refs use flags device
 Routes read_routes(sa_family_t family) {
   Routes routes;
   std::ifstream file(family == AF_INET ? "/proc/net/route" : "/proc/net/ipv6_route");
@@ -206,7 +206,7 @@ void add_unique(std::vector<Interface>& chosen, const Interface& interface) {
   if (!known) chosen.push_back(interface);
 }
 
-// Chooses what one item of a list without '^' asks for.
+// Chooses the interfaces that one item of a list without '^' requests.
 bool choose(const Item& item, const std::vector<Interface>& all, std::vector<Interface>& chosen,
             std::string& problem) {
   std::vector<const Interface*> covered;
@@ -402,7 +402,7 @@ std::vector<Interface> other_addresses(std::string_view selection,
   return found;
 }
 
-// In the tag of a node that the kernel has not told.
+// A bit in the tag of a node for which /proc gives no boot id or no network namespace.
 constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
 
 std::uint64_t node_tag() noexcept {
@@ -441,7 +441,7 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   const socklen_t length = target.to_sockaddr(1, to);
   const FileDescriptor probe(::socket(peer.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.is_open()) return refuse(std::strerror(errno));
-  // Connecting a datagram socket asks the routing table and sends nothing.
+  // Connecting a datagram socket looks up the routing table and sends nothing.
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&to), length) != 0)
     return refuse(std::strerror(errno));
   sockaddr_storage from{};
@@ -449,7 +449,7 @@ bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer
   if (::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&from), &from_length) != 0)
     return refuse(std::strerror(errno));
   const std::optional<IpAddress> source = IpAddress::from(reinterpret_cast<sockaddr*>(&from));
-  // The kernel talks to its own addresses from that very address.
+  // For a local destination the kernel uses that same address as the source.
   const bool ours = source && *source == peer;
   if (ours != is_same_node(node, peer_node, ours))
     return refuse(ours ? "this node has that address itself"

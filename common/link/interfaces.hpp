@@ -1,5 +1,5 @@
-// Interfaces of this node: listing them, choosing among them as the user says, and
-// deciding which of a peer's addresses can be reached from which of ours. Used by every link that
+// Interfaces of this node: the list of them, the user's choice among them, and the
+// decision which of a peer's addresses can be reached from which of ours. Used by every link that
 // runs over IP (tcp, ofi).
 //
 //   std::vector<Interface> rails;
@@ -26,7 +26,7 @@ struct Interface {
   std::string name;
   IpAddress address;
   unsigned prefix = 0;    // bits of the network part
-  unsigned megabits = 0;  // speed the device claims; 0: it does not say
+  unsigned megabits = 0;  // speed that the driver reports; 0: unknown
   bool running = false;   // up, and it has a carrier
   bool gateway = false;   // a route of this family leads from it to a gateway
   bool standard = false;  // the default route of this family does
@@ -40,7 +40,7 @@ inline constexpr std::size_t kMostAddresses = 4;
 // Every address of every device, in the kernel's order, also of devices that are down.
 std::vector<Interface> list_interfaces();
 
-// Chooses from `all` as the user's comma-separated list says. An item is a device's name
+// Chooses from `all` by the user's comma-separated list. An item is a device's name
 // (optionally "name:4" or "name:6" for that family only), an address, or a CIDR ("10.77.0.0/24",
 // "fd00::/8"). A leading '^' turns the list around: everything but those. Empty: everything.
 //
@@ -55,11 +55,11 @@ std::vector<Interface> list_interfaces();
 bool select_interfaces(std::string_view selection, const std::vector<Interface>& all,
                        std::vector<Interface>& chosen, std::string& problem);
 
-// Whether the list can be read, whatever this node has.
+// Whether the list is well-formed, independent of this node's devices.
 bool is_selection(std::string_view selection);
 
-// Takes what is beyond kMostInterfaces out of `chosen`, and returns it. Those named first stay; where the list names
-// none, that of the default route and the fastest ones do.
+// Removes the interfaces beyond kMostInterfaces from `chosen`, and returns them. Those named first stay; where the list
+// names none, that of the default route and the fastest ones stay.
 std::vector<Interface> drop_surplus(std::string_view selection, std::vector<Interface>& chosen);
 
 // The items of a list with '^' that exclude nothing here.
@@ -67,19 +67,19 @@ std::vector<std::string> idle_exclusions(std::string_view selection,
                                          const std::vector<Interface>& all);
 
 // Further addresses of the chosen device, at most kMostAddresses with the chosen one: one of each other subnet, IPv4
-// first. None if the list asks for an address or a CIDR; those of one family if it asks for that.
+// first. None if the list contains an address or a CIDR; those of one family if it names one.
 std::vector<Interface> other_addresses(std::string_view selection,
                                        const std::vector<Interface>& all, const Interface& chosen);
 
 // A number that is the same for all processes that share this node's network (loopback included)
 // and differs between nodes and between network namespaces. Publish it beside an address: with it
-// the peer knows whether a loopback address means this node, or its own. Without /proc it is a guess, and then what
-// has the same addresses is the same node.
+// the peer knows whether a loopback address means this node, or its own. Without /proc it is a guess: then processes
+// with the same addresses count as one node.
 std::uint64_t node_tag() noexcept;
 bool is_same_node(std::uint64_t tag, std::uint64_t other, bool same_address) noexcept;
 
-// Whether packets to `peer` would leave through `local`: same subnet, or the kernel's routing table
-// says so. `peer_node` is the node_tag() the peer published. Loopback addresses, and addresses that
+// Whether packets to `peer` would leave through `local`: same subnet, or by the kernel's routing
+// table. `peer_node` is the node_tag() the peer published. Loopback addresses, and addresses that
 // this node has itself, reach only peers on this node.
 bool can_reach(const Interface& local, const IpAddress& peer, std::uint64_t peer_node,
                std::string& why_not);

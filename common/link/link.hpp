@@ -2,7 +2,7 @@
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
 // One class per kind (loop, shm, tcp, verbs, bond, ofi, sim), in a folder of its own; the NI owns the links, and is
-// their FrameSink. What kind of link it is each says in its traits (link/traits.hpp).
+// their FrameSink. Its traits describe what a link can do (link/traits.hpp).
 //
 //   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);
@@ -15,17 +15,17 @@
 //  - FIFO and exactly once per (sender, receiver, link). A frame arrives whole or not at all.
 //  - send() copies: on `sent` the caller's bytes may be reused at once. It never blocks, never
 //    calls the sink, and may be called from inside a sink callback.
-//  - `again` means: not now, nothing was sent, retry after poll(). It is also the answer while a
-//    connection is being set up. A link has room for control frames in reserve: a control frame
+//  - `again` means: not now, nothing was sent, retry after poll(). send() also returns it while
+//    a connection is being set up. A link has room for control frames in reserve: a control frame
 //    is refused only after several control frames have been sent without the peer polling.
 //  - poll() calls the sink; the sink must not call poll() of the same link (guarded by the NI).
 //  - payload pointers given to the sink are valid during the callback only, 8-byte aligned.
-//  - A peer that is silent costs no work in poll().
-//  - A peer that dies or breaks the protocol gives on_broken() once; after that send() to it
-//    answers `broken`, and its unfinished operations have been completed with `unreachable`.
+//  - An idle peer costs no work in poll().
+//  - The loss of a peer, or a breach of the protocol by it, calls on_broken() once; after that send() to it
+//    returns `broken`, and its unfinished operations have been completed with `unreachable`.
 //    close() completes them likewise.
-// Threads: a link has no lock. The engine calls it with its lock held (engine/ni.hpp), so one thread at a time is
-// inside; batched_since() alone may be called by any thread at any time. A link has no thread that calls the sink.
+// Threads: a link has no lock. The engine holds its own lock (engine/ni.hpp) for each call except batched_since(),
+// which any thread may call at any time. No thread of a link calls the sink.
 #pragma once
 
 #include <algorithm>
@@ -63,13 +63,13 @@ struct Operation {
   void (*done)(Operation* self, Result result) = nullptr;
 };
 
-// Links that one process has at most: the handle of a region has room for what each of them needs.
+// The largest number of links in one process: the handle of a region has one LinkRegion for each.
 inline constexpr std::size_t kMaxLinks = 8;
 
-// What a link needs to reach a registered piece of memory; `key` and `base` travel to peers.
+// LinkRegion: a link's description of a registered piece of memory; `key` and `base` travel to peers.
 struct LinkRegion {
   std::uint64_t key = 0;
-  std::uint64_t base = 0;  // what the remote side adds an offset to
+  std::uint64_t base = 0;  // the remote side adds offsets to it
   void* local = nullptr;   // the link's own registration; meaningless elsewhere
 };
 
@@ -77,13 +77,13 @@ class RingReader;
 
 // For how long a link may batch frames, to let them leave together with those that follow.
 enum class Batch : std::uint8_t {
-  never,    // they leave at once, and there is no need to ask again soon
-  no,       // likewise, this time
-  turn,     // until flush(), which ends the turn of the control program that is under way
-  watched,  // until flush(), which somebody calls soon after the time that batched_since() tells
+  never,    // frames leave at once; the link need not call may_batch() again soon
+  no,       // this frame leaves at once
+  turn,     // until flush(), which ends the control program's current turn
+  watched,  // until flush(), which the engine calls soon after batched_since() + kBatchedFor
 };
 
-// What is watched is written when it is older, at the next opportunity.
+// Watched frames that are older are written at the next opportunity.
 inline constexpr std::chrono::microseconds kBatchedFor{20};
 
 // A large `service` frame that is coming: its first bytes, how many of those after them have landed in their place, and
@@ -101,25 +101,26 @@ class FrameSink {
   virtual ~FrameSink() = default;
   // A frame arrived from `peer`. The payload is valid during the call only.
   virtual void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) = 0;
-  // Where those belong that are still to come of such a frame, until the next call; null: nowhere. A link need not ask.
-  // If it has been answered before anything has landed, on_placed() follows after each piece, and else on_frame().
+  // Returns the place of the bytes of such a frame that are still to come, valid until the next call; null: none. A
+  // link need not call it. After a place for the first bytes on_placed() follows after each piece; otherwise
+  // on_frame().
   virtual std::byte* place(PeerId /*peer*/, Meta /*meta*/, const Placing& /*frame*/) {
     return nullptr;
   }
   virtual void on_placed(PeerId /*peer*/, Meta /*meta*/, const Placing& /*frame*/) {}
-  // Frames from `peer` are in this ring. Takes as many from its front as it likes, at most `limit`, and
-  // returns how many; what it leaves comes by on_frame(). For short messages, without a detour.
+  // Takes up to `limit` frames of `peer` from the front of this ring and returns their number. The others
+  // come by on_frame(). A short path for short messages.
   virtual int on_ring(PeerId /*peer*/, RingReader& /*ring*/, int /*limit*/) { return 0; }
-  // A process that knows our address begins to talk to us on `link`. Returns the index under which
-  // its frames shall be reported, or kNoPeer to refuse it. Called before its first on_frame.
+  // A process that knows our address has connected on `link`. Returns the index for its frames, or
+  // kNoPeer to refuse it. Called before its first on_frame.
   virtual PeerId on_connect(class Link& link, const Address& from) = 0;
-  // The address, with its key, that the process has published which says of itself that it has this
-  // one; null when it is not known.
+  // Returns the published address, with its key, of the process that claims this address; null when
+  // it is not known.
   virtual const Address* published(const Address& /*claimed*/) const { return nullptr; }
-  // Asked before a frame is batched. `stream`: there have been many in a row, so it would be worth watching.
+  // Called before a frame is batched. `stream`: many frames came in a row, so watching is worth its cost.
   virtual Batch may_batch(bool /*stream*/) noexcept { return Batch::never; }
-  // Nobody has answered connect(), and nothing has been sent. True: another link carries what is for `peer`, and
-  // this one forgets it, as by close(). False: it goes on asking.
+  // connect() got no reply, and no frame has been sent. True: another link carries the frames for `peer`, and this link
+  // forgets it, as by close(). False: the link keeps trying.
   virtual bool on_unanswered(PeerId /*peer*/, class Link& /*link*/, std::string_view /*why*/) {
     return false;
   }
@@ -136,12 +137,12 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // What holds for all peers; fixed once the link is open.
+  // The properties for all peers; fixed once the link is open.
   const LinkTraits& traits() const noexcept { return traits_; }
   std::string_view name() const noexcept { return traits_.name; }
   // Payload bytes that one frame may carry at most.
   virtual std::size_t max_payload() const noexcept = 0;
-  // That of one of type `message`.
+  // The same limit for a frame of type `message`.
   std::size_t max_message() const noexcept {
     return std::max(max_payload(), traits_.message_payload);
   }
@@ -150,24 +151,24 @@ class Link {
   // Called once with the finished address, without_key(), before the first connect.
   virtual void set_own_address(std::span<const std::byte> /*address*/) {}
 
-  // Whether a process with this address can be reached. On false, `why_not` says why in a few
+  // Whether a process with this address can be reached. On false, `why_not` has the reason in a few
   // words. Cheap: no message is sent.
   virtual bool reach(const Address& peer, std::string& why_not) = 0;
-  // Begins a connection; idempotent. false: impossible, `why_not` says why, use another link.
-  // Sends may answer `again` until the peer has polled.
+  // Begins a connection; idempotent. false: impossible, `why_not` has the reason, use another link.
+  // send() may return `again` until the peer has polled.
   virtual bool connect(PeerId peer, const Address& address, std::string& why_not) = 0;
   // Ends the connection in both directions and forgets the peer. Frames already sent are still
   // delivered, unless the peer is dead.
   virtual void close(PeerId peer) noexcept = 0;
-  // Likewise, but at once: what was sent and has not arrived need not arrive any more. For a
-  // connection that is believed to be dead, on which an orderly end would wait in vain.
+  // Ends the connection at once: frames that have not arrived yet may be lost. For a connection that
+  // is presumed dead, on which an orderly end would wait in vain.
   virtual void abandon(PeerId peer) noexcept { close(peer); }
 
   // Sends one frame to a connected peer; the payload is the concatenation of the slices.
   virtual SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept = 0;
-  // The ring that send() puts frames for a connected peer into, where that is all that send() does;
-  // else null. Whoever has it may write frames to it without asking the link, and calls send() for
-  // a frame that the ring does not take. Valid until close().
+  // Returns the ring of a connected peer, if send() only writes a ring; else null. The caller may write
+  // frames to the ring itself, and calls send() for a frame that the ring does not take. Valid until
+  // close().
   virtual RingWriter* ring(PeerId) noexcept { return nullptr; }
   // Receives and delivers; completes operations. Returns the number of events, 0 when idle.
   // Bounded: at most about 64 frames per call, fair among peers.
@@ -175,9 +176,9 @@ class Link {
 
   // --- Batched frames (Batch). Optional. ---
 
-  // Writes what is batched, as poll() does first of all.
+  // Writes the batched frames; poll() begins with this.
   virtual void flush() noexcept {}
-  // Since when the oldest of it is, by steady_clock; 0: nothing is. May be called by any thread.
+  // Returns when the oldest batched frame was batched, by steady_clock; 0: none is. Any thread may call it.
   virtual std::chrono::nanoseconds batched_since() const noexcept {
     return std::chrono::nanoseconds(0);
   }
@@ -186,14 +187,14 @@ class Link {
 
   enum class Armed : std::uint8_t {
     busy,      // not armed: poll() has something to do
-    partly,    // as far as it goes; what no descriptor tells, poll() finds now and then
+    partly,    // armed, but some events make no descriptor readable: poll() must look for them
     settling,  // fully, once arm() has been called again after SleepWord::kSettling
     fully,
   };
-  // Appends the descriptors to wait on for reading while armed; always the same.
+  // Appends the descriptors to wait on for reading while armed; always the same ones.
   virtual void wait_fds(std::vector<int>& /*out*/) const {}
-  // From now until disarm() whatever there is for poll() to do makes one of them readable. poll()
-  // may be called all the same, and arm() again.
+  // From now until disarm() all work for poll() makes one of them readable. poll() and arm() may still
+  // be called.
   virtual Armed arm() noexcept { return Armed::partly; }
   // May be called when not armed.
   virtual void disarm() noexcept {}

@@ -1,5 +1,5 @@
-// Pairing: which rails of two processes belong together. Decided from what both have published, so that both decide
-// alike.
+// Pairing: the pairs of rails of two processes, computed from both published addresses, so that both processes find the
+// same pairs.
 //
 //   const Pairing pairing = pair(own_address, peer_address);     // a PairRails
 //   for (const RailPair& each : pairing.pairs) use(each.ours, each.theirs);   // the best comes first

@@ -1,4 +1,4 @@
-// PortRange: the ports on which processes may listen, as the user says it.
+// PortRange: the user's range of ports on which processes may listen.
 //
 //   PortRange ports;
 //   if (!parse_ports("5000-5100", ports, problem)) complain(problem);

@@ -10,7 +10,7 @@
 namespace lfc {
 namespace {
 
-// What every proof is about; all of a fixed size, so that no two messages have the same bytes.
+// The subject of every proof, all of a fixed size, so that no two messages have the same bytes.
 struct Subject {
   std::array<char, 7> label{};
   std::uint8_t version = kWireVersion;

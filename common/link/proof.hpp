@@ -1,10 +1,11 @@
-// Proofs: two processes that connect show each other that both have the key of the one that listens, and send it
-// nowhere.
+// Proofs: mutual authentication of two processes that connect: each proves that it has the key of the process that
+// listens, without sending the key.
 //
-//   hello:      HelloHead{nonce, hello_proof(...)}, then the sender's address  // who knows the key says who he is
-//   hello_ack:  ack_proof(...) of the same nonce                             // to this target: the answer is its own
+//   hello:      HelloHead{nonce, hello_proof(...)}, then the sender's address   // the sender has the target's key
+//   hello_ack:  ack_proof(...) of the same nonce                                // the target has its own key
 //
-// A nonce is drawn anew for each hello and believed once, so neither can be used again, here or elsewhere.
+// Each hello has a new random nonce, which a target accepts once. So neither message can be used again, here or
+// elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@ struct HelloHead {
 };
 static_assert(sizeof(HelloHead) == 32);
 
-// Under the key of `target`, which listens by a link of that name; `from` is the sender's address, and whatever of the
-// hello comes before it.
+// Proof under the key of `target`, which listens by a link of that name; `from` is the sender's address, and all bytes
+// of the hello before it.
 Key hello_proof(const Identity& target, std::string_view link, const Key& nonce,
                 std::span<const std::byte> from);
 Key ack_proof(const Identity& target, std::string_view link, const Key& nonce);

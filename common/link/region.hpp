@@ -1,4 +1,4 @@
-// Regions: pieces of local memory that peers may read and write.
+// RegionTable: the pieces of local memory that peers may read and write.
 //
 // A `RegionHandle` is plain bytes (<= 256, Open MPI's limit for a registration handle) that the
 // host gives to peers by its own means; a peer's put, get or atomic names it. Every access that
@@ -41,7 +41,7 @@ class RegionTable {
   // Enters [data, data+size) with the given Access bits; fills id, generation, address, size.
   RegionHandle add(void* data, std::size_t size, std::uint32_t access);
   void remove(const RegionHandle& handle) noexcept;
-  // The local memory for an access that a peer asks for, or nullptr when any check fails.
+  // Returns the local memory for an access that a peer requests, or nullptr when any check fails.
   std::byte* resolve(std::uint32_t id, std::uint32_t generation, std::uint64_t address,
                      std::uint64_t size, std::uint32_t access) const noexcept;
 

@@ -63,10 +63,10 @@ SendStatus RingWriter::send_long(Meta meta, const Slice* slices, int count,
   return SendStatus::sent;
 }
 
-// Bulk for a payload, and for some more like it: from the beginning if the reader has consumed
-// everything, and the payload is not long (longer ones are a stream, in which the two would only be in
-// each other's way). To see that costs a line that the reader writes, so a reader that does not
-// keep up is asked less and less.
+// Reserves bulk for a payload and some more like it. It begins at the beginning of the area if the
+// reader has consumed everything and the payload is not long: in a stream of long ones both sides would
+// wait for the same lines. The check reads a line that the reader writes, so it becomes rarer (stretch_)
+// while the reader does not keep up.
 SendStatus RingWriter::make_room(std::uint32_t need) noexcept {
   if (!refresh()) return SendStatus::broken;
   std::uint32_t from = bulk_next_;
@@ -86,7 +86,7 @@ SendStatus RingWriter::make_room(std::uint32_t need) noexcept {
 }
 
 bool RingWriter::refresh() noexcept {
-  // Pairs with the release in RingReader::publish: the reader has done with what we overwrite.
+  // Pairs with the release in RingReader::publish: the reader has finished reading the freed slots and bulk.
   const std::uint64_t seen = progress_->consumed.load(std::memory_order_acquire);
   const std::uint64_t consumed = full_at_ - slot_count_;
   const std::uint32_t slots =
@@ -114,7 +114,7 @@ RingReader::Peek RingReader::look_at_stale(std::uint64_t word) noexcept {
 void RingReader::publish() noexcept {
   publish_at_ = next_ + slot_count_ / 4;
   bulk_published_ = bulk_next_;
-  // Pairs with the acquire in RingWriter::refresh.
+  // Pairs with the acquire in RingWriter::refresh: our reads are complete before the writer reuses the memory.
   progress_->consumed.store(pack_progress(static_cast<std::uint32_t>(next_), bulk_published_),
                             std::memory_order_release);
 }

@@ -5,9 +5,9 @@
 // short frame costs the transfer of one line. A longer payload lies contiguous in the bulk area, and
 // its position behind the word.
 //
-// Bulk is used over and over from its beginning while the reader keeps up: lines that both
-// processors still have in their nearest caches cost half of what those of a lap ago do. Only what
-// piles up goes on through the whole area.
+// While the reader keeps up, the writer uses the beginning of the bulk area over and over: lines in the
+// nearest caches of both processors cost half as much as lines last used a lap ago. Only payloads that
+// pile up use the whole area.
 //
 //   RingShape shape;                                  // 64 slots, 256 KiB
 //   RingWriter writer(memory, shape);                 // memory: shape.bytes(), zero, slot-aligned
@@ -21,9 +21,9 @@
 //    never mistaken for a new one: no zeroing, no separate tail index.
 //  - Frames of data leave kControlReserve slots to control frames.
 //  - The reader publishes its progress only every quarter of the slots or of the bulk, and when it
-//    has emptied the ring of bulk: what it keeps to itself never fills the ring, so the writer
-//    cannot wait for it in vain.
-//  - Whatever the other side writes is checked before use; a lie is `broken` or `corrupt`.
+//    has emptied the ring of bulk. Unpublished progress never fills the ring, so the writer never
+//    waits for it in vain.
+//  - Values from the other side are checked before use; an invalid one yields `broken` or `corrupt`.
 // Threads: one writer and one reader, which may be different processes.
 #pragma once
 
@@ -48,12 +48,12 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kSlotBytes = 640;
 inline constexpr std::size_t kInlinePayload = kSlotBytes - sizeof(std::uint64_t);
 inline constexpr std::uint32_t kControlReserve = 8;
-// What is copied in line, without a call.
+// The longest payload that is copied in line, without a call.
 inline constexpr std::size_t kShortPayload = 2048;
-// The longest payload for which bulk is begun anew: 4 KiB and a header.
+// The longest payload that may go to the beginning of the bulk area again: 4 KiB and a header.
 inline constexpr std::size_t kAnewPayload = 4096 + kCacheLine;
-// Of the memory of a ring. No slot shares a pair of lines, which processors like to fetch together,
-// with anything else.
+// The alignment of a ring's memory. No slot shares a pair of lines with other data, because processors
+// fetch lines in pairs.
 inline constexpr std::size_t kRingAlignment = 256;
 // In front of the slots: the reader's progress.
 inline constexpr std::size_t kRingHead = kRingAlignment;
@@ -77,7 +77,7 @@ struct RingShape {
   std::size_t bytes() const noexcept { return kRingHead + std::size_t{slots} * kSlotBytes + bulk; }
 };
 
-// The reader's line: the writer loads it only when it believes the ring full.
+// The reader's line: the writer loads it only when the ring seems full.
 struct alignas(kCacheLine) RingProgress {
   // Slots consumed (low half) and 64-byte units of bulk consumed (high half), both modulo 2^32.
   std::atomic<std::uint64_t> consumed;
@@ -168,15 +168,16 @@ inline void copy_short(std::byte* to, const void* source, std::size_t size) noex
   }
 }
 
-// Asks for the lines of [from, from + size) before they are needed, at most kPrefetch bytes of
-// them: the rest of a longer piece the processor foresees itself.
+// Prefetches the lines of [from, from + size), at most kPrefetch bytes. The processor prefetches the
+// rest of a longer piece by itself.
 inline constexpr std::size_t kPrefetch = 2048;
 inline void prefetch_to_read(const std::byte* from, std::size_t size) noexcept {
   const std::byte* const end = from + std::min(size, kPrefetch);
   for (; from < end; from += kCacheLine) __builtin_prefetch(from, 0);
 }
-// Takes them away from the other side as well. Said to the processor itself: built for every x86-64, the compiler would
-// only ask to read, which moves each line once more. Where the instruction is not known it does nothing.
+// Prefetches lines for writing, which invalidates them on the other side. In assembly, because for generic x86-64 the
+// compiler would prefetch them for reading, and each line would move once more. A no-op where the instruction is
+// unknown.
 inline void prefetch_to_write(const std::byte* from, std::size_t size) noexcept {
   const std::byte* const end = from + std::min(size, kPrefetch);
   for (; from < end; from += kCacheLine) {
@@ -193,9 +194,8 @@ class RingWriter : private RingView {
   RingWriter(std::byte* memory, const RingShape& shape) noexcept
       : RingView(memory, shape), full_at_(shape.slots) {}
 
-  // The common case, in line and without a call: there is known to be room for `head` and `body`,
-  // either of which may be empty, and they are no more than kShortPayload. False: nothing was done,
-  // ask send().
+  // Sends `head` and `body`, either of which may be empty, in line and without a call, if there is known
+  // room and they have at most kShortPayload bytes. False: nothing was done; call send().
   [[gnu::always_inline]] bool send_short(Meta meta, Slice head, Slice body) noexcept {
     const std::uint64_t number = next_;
     const std::size_t length = head.size + body.size;
@@ -215,40 +215,41 @@ class RingWriter : private RingView {
     if (length > kCacheLine - sizeof(std::uint64_t)) prepare_next(length);
     return true;
   }
-  // `again`: no room. `broken`: the reader's progress is nonsense, the payload is too long, or the
+  // `again`: no room. `broken`: the reader's progress is invalid, the payload is too long, or the
   // ring is shut.
   SendStatus send(Meta meta, const Slice* slices, int count) noexcept;
 
   // From now on the cord is pulled after each frame: the reader may sleep.
   void set_cord(const BellCord* cord) noexcept { cord_ = cord; }
-  // From now on every send answers `broken`.
+  // From now on every send returns `broken`.
   void shut() noexcept {
     shut_ = true;
     full_at_ = 0;
   }
 
  private:
-  // How much bulk is used before it is begun anew, if the reader has kept up: units.
+  // Units of bulk after which the writer goes back to the beginning, if the reader has kept up.
   static constexpr std::uint32_t kStretch = 4096 / kUnit;
 
   // Makes a frame visible, and wakes a reader that sleeps.
   [[gnu::always_inline]] void show(std::byte* slot, std::uint64_t word) noexcept {
-    // Pairs with the acquire in RingReader::peek.
+    // Pairs with the acquire in RingReader::peek: the payload is visible to a reader that sees the word.
     word_of(slot).store(word, std::memory_order_release);
     if (cord_ != nullptr) cord_->pull();
   }
   static std::uint32_t reserve(Meta meta) noexcept {
     return is_data(meta.type) ? kControlReserve : 0;
   }
-  // There is room. `behind_word`: where its position is told.
+  // Takes bulk for which there is room, and writes its position to `behind_word`.
   [[gnu::always_inline]] std::byte* take_bulk(std::byte* behind_word, std::uint32_t need) noexcept {
     const BulkPosition start = bulk_next_;
     std::memcpy(behind_word, &start, sizeof start);
     bulk_next_ = start + need;
     return bulk(start);
   }
-  // The next frame is probably as long. Its lines are the reader's from the time before; the word
-  // could not become visible before they are ours. The word's own line stays where it is polled.
+  // Prefetches for the next frame, which is probably as long. Its lines are in the reader's cache from the lap
+  // before, and the next word becomes visible only after they have moved here. The word's own line is not
+  // prefetched, because the reader polls it.
   [[gnu::always_inline]] void prepare_next(std::size_t length) const noexcept {
     if (length <= kInlinePayload)
       return prefetch_to_write(slot(next_) + kCacheLine,
@@ -258,16 +259,17 @@ class RingWriter : private RingView {
   }
   SendStatus send_long(Meta meta, const Slice* slices, int count, std::size_t length) noexcept;
   SendStatus make_room(std::uint32_t need) noexcept;
-  // Reads the reader's progress; false when it cannot be true.
+  // Reads the reader's progress; false when it is invalid.
   bool refresh() noexcept;
 
   std::uint64_t next_ = 0;  // number of the next slot
   std::uint64_t full_at_;   // the slot number that the reader is not known to have freed
   // In units of bulk, modulo 2^32:
   std::uint32_t bulk_next_ = 0;
-  std::uint32_t bulk_until_ = 0;  // what is free in one piece, and used without asking the reader
-  std::uint32_t bulk_consumed_ = 0;  // what the reader is known to have consumed
-  std::uint32_t bulk_seen_ = 0;      // what it has published last
+  std::uint32_t bulk_until_ =
+      0;  // end of the free piece that needs no look at the reader's progress
+  std::uint32_t bulk_consumed_ = 0;  // the reader has consumed at least up to here
+  std::uint32_t bulk_seen_ = 0;      // the reader's last published position
   std::uint32_t stretch_ = kStretch;
   bool shut_ = false;
   const BellCord* cord_ = nullptr;
@@ -287,7 +289,7 @@ class RingReader : private RingView {
   RingReader(std::byte* memory, const RingShape& shape) noexcept
       : RingView(memory, shape), at_(slot(0)), publish_at_(shape.slots / 4) {}
 
-  // True when peek() has seen the next slot empty and it still is: one load and one comparison.
+  // True when peek() has found the next slot empty and it still is: one load and one comparison.
   bool still_empty() const noexcept {
     return word_of(at_).load(std::memory_order_relaxed) == empty_word_;
   }
@@ -298,7 +300,7 @@ class RingReader : private RingView {
   }
   // The oldest frame; it stays in the ring until pop().
   Peek peek(RingFrame& out) noexcept {
-    // Pairs with the release in RingWriter::send.
+    // Pairs with the release in RingWriter::show: the frame's payload is visible.
     const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);
     if (RingWord::sequence(word) != static_cast<std::uint16_t>(next_ + 1)) [[unlikely]]
       return look_at_stale(word);
@@ -317,7 +319,7 @@ class RingReader : private RingView {
     return Peek::frame;
   }
 
-  // The oldest frame, if it is a message: the common case, in line. On false ask peek(). It stays in
+  // The oldest frame, if it is a message: the common case, in line. On false call peek(). It stays in
   // the ring until pop().
   [[gnu::always_inline]] bool peek_message(RingFrame& out) noexcept {
     const std::uint64_t word = word_of(at_).load(std::memory_order_acquire);  // as in peek()
@@ -343,13 +345,13 @@ class RingReader : private RingView {
   }
 
  private:
-  // A payload behind its word. All its lines on their way at once, while the host looks at the first.
+  // Returns a payload behind its word, and prefetches all its lines at once.
   [[gnu::always_inline]] std::span<const std::byte> in_slot(std::size_t length) const noexcept {
     if (length > kCacheLine - sizeof(std::uint64_t))
       prefetch_to_read(at_ + kCacheLine, length + sizeof(std::uint64_t) - kCacheLine);
     return {at_ + sizeof(std::uint64_t), length};
   }
-  // A payload in the bulk area, likewise. False: it does not lie in there.
+  // Finds a payload in the bulk area, likewise. False: its position is invalid.
   [[gnu::always_inline]] bool find_bulk(std::size_t length,
                                         std::span<const std::byte>& out) noexcept {
     BulkPosition start = 0;
@@ -363,16 +365,16 @@ class RingReader : private RingView {
     prefetch_to_read(out.data(), length);
     return true;
   }
-  // The word of a slot whose frame of this lap has not come.
+  // Checks the word of a slot without a frame of this lap.
   Peek look_at_stale(std::uint64_t word) noexcept;
   void publish() noexcept;
 
   std::byte* at_;                 // the slot to read next
-  std::uint64_t empty_word_ = 0;  // what was found in it when it was empty; 0 is never a frame
+  std::uint64_t empty_word_ = 0;  // its word when it was empty; 0 is never a frame
   std::uint64_t next_ = 0;        // its number
   std::uint64_t publish_at_;      // the slot number with which progress is worth publishing
-  std::uint32_t bulk_next_ = 0;   // the end of what has been consumed: units, modulo 2^32
-  std::uint32_t bulk_after_ = 0;  // that once the frame of the last peek is popped
+  std::uint32_t bulk_next_ = 0;   // end of the consumed bulk: units, modulo 2^32
+  std::uint32_t bulk_after_ = 0;  // bulk_next_ after the pop of the last peek's frame
   std::uint32_t bulk_published_ = 0;
 };
 

@@ -38,7 +38,7 @@ class LoopLink final : public Link {
   }
 
   std::size_t max_payload() const noexcept override { return shape_.max_payload; }
-  // Nothing to tell: the identity in front of the sections is all that is needed.
+  // An empty section: the identity in front of the sections is enough.
   void publish(AddressWriter&) const override {}
 
   bool reach(const Address& peer, std::string& why_not) override {
@@ -51,7 +51,7 @@ class LoopLink final : public Link {
     if (!reach(address, why_not)) return false;
     if (open_) return true;
     open_ = true;
-    // Sender and receiver are one: whoever connects is also the one who is connected to.
+    // Sender and receiver are the same process, so connect() also accepts.
     self_ = peer;
     pending_peer_ = address;
     return true;
@@ -108,7 +108,7 @@ class LoopLink final : public Link {
   static void* memory_at(std::uint64_t address) noexcept {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
   }
-  // Tells the sink, as every link does before the first frame, who is talking.
+  // Calls on_connect() before the first frame, as every link does.
   void connect() {
     self_ = sink_.on_connect(*this, *pending_peer_);
     pending_peer_.reset();

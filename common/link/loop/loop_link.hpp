@@ -1,4 +1,4 @@
-// The loopback link: from a process to itself, through a ring in private memory. Frames wait in
+// LoopLink: the link from a process to itself, through a ring in private memory. Frames wait in
 // the ring and are delivered by poll(), never inside send(); remote memory is a memmove.
 //
 //   std::unique_ptr<Link> link = make_loop_link({}, identity, sink, why_not);
@@ -17,7 +17,7 @@ struct LoopOptions {
   RingShape ring;
 };
 
-// `identity` is the process's own. Null: the shape is out of range, `why_not` says how.
+// `identity` is the process's own. Null: the shape is out of range, `why_not` names the value.
 std::unique_ptr<Link> make_loop_link(const LoopOptions& options, const Identity& identity,
                                      FrameSink& sink, std::string& why_not);
 

@@ -24,7 +24,7 @@ std::optional<SegmentName> segment_of(const Address& address) {
 }
 
 std::optional<Address> IncomingPlaces::claimant(std::uint32_t place, Claim claim) const {
-  // A copy: what was checked cannot be changed afterwards.
+  // A copy, because the sender could change the original after the check.
   PlaceHead head;
   std::memcpy(static_cast<void*>(&head), &segment_.head(place), sizeof head);
   if (head.address_size > kMaxAddress) return std::nullopt;

@@ -1,5 +1,5 @@
-// IncomingPlaces: the places of our segment that local peers have claimed: those that are read, those that are not any
-// more until their senders let go of them, and those that nobody has looked at yet.
+// IncomingPlaces: the places of this process's segment that local peers have claimed: places that are read, places that
+// are no longer read until their senders release them, and new claims.
 //
 //   IncomingPlaces places(std::move(segment));
 //   if (places.changed()) [[unlikely]] { places.take_note(); attend(); }
@@ -8,8 +8,8 @@
 //   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are emptied
 //
 // Invariants: a place is in one of the two lists from when it is first seen until it is freed; it is freed when its
-// sender has let go of it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
-// Threads: as the link's.
+// sender has released it and, if it is read, all of it has been delivered (tests/unit/link/shm/places_test.cpp).
+// Threads: as Link.
 #pragma once
 
 #include <array>
@@ -33,19 +33,19 @@ inline bool counts_alike(const SegmentName& own, const SegmentName& peer) noexce
   return peer.space.pid_namespace == own.space.pid_namespace;
 }
 
-// What is said of a process that is not there any more.
+// The reason of a loss for the user: the process has ended.
 inline constexpr const char* kDied =
     "its process ended without a goodbye (did it crash, was it killed, or did it end without "
     "MPI_Finalize?)";
 
-// A place in our segment that somebody has claimed.
+// A claimed place in this process's segment.
 struct Incoming {
   Incoming(std::uint32_t place_, std::byte* ring, const RingShape& shape, ProcessWatch&& watch_)
       : reader(ring, shape), place(place_), watch(std::move(watch_)) {}
 
   RingReader reader;
   PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
-  bool ending = false;    // the sender has said goodbye or died
+  bool ending = false;    // the sender has closed the place or has ended
   bool died = false;      // which of the two
   bool emptied = false;   // ending, and nothing is left
   bool corrupt = false;
@@ -70,7 +70,7 @@ class IncomingPlaces {
     return nullptr;
   }
 
-  // Whether there is something to attend to: a claim, or what no claim tells. One load.
+  // Whether there is work: a changed claim, or a call of attention by this process. One load.
   bool changed() const noexcept { return segment_.changes() != seen_changes_; }
   void call_attention() noexcept { seen_changes_ = kAttention; }
   void take_note() noexcept { seen_changes_ = segment_.changes(); }
@@ -83,7 +83,7 @@ class IncomingPlaces {
       if (in_use && !known_[place]) visit(place, claim);
     }
   }
-  // The address of the process that has claimed a place; nullopt when it cannot be true.
+  // Returns the address of the process that has claimed a place; nullopt when it is invalid.
   std::optional<Address> claimant(std::uint32_t place, Claim claim) const;
   // From now on the place is known; add() follows.
   std::unique_ptr<Incoming> incoming_at(std::uint32_t place, Claim claim,
@@ -92,10 +92,10 @@ class IncomingPlaces {
   // Stops reading a place; sort_out() moves it out of the way.
   void let_go(Incoming& in) noexcept;
 
-  // Notes whose senders have said goodbye, or, asking the kernel, have died.
+  // Marks the places that their senders have closed, or whose senders have ended by the kernel's report.
   void note_goodbyes() noexcept;
   void note_deaths();
-  // Removes the places that are no longer read, and frees those that nobody writes to any more. Whose senders are lost.
+  // Removes places that are no longer read, and frees those without a writer. Returns the peers that are lost.
   Lost sort_out();
 
  private:

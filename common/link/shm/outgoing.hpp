@@ -1,12 +1,12 @@
-// Outgoing: a place of ours in a local peer's segment, and whether large messages may be copied by the kernel to and
-// from it.
+// Outgoing: this process's place in a local peer's segment, and whether large messages may be copied by the kernel to
+// and from it.
 //
 //   Outgoing out(std::move(*place), std::move(watch), name);
 //   out.cma = single_copy.permitted(own_name, out.owner);
 //   out.writer.send(meta, slices, count);
-//   out.end(Outgoing::State::gone);             // nothing more goes into the ring
+//   out.end(Outgoing::State::gone);             // no more frames go into the ring
 //
-// Held by tests/unit/link/shm. Threads: as the link's.
+// Held by tests/unit/link/shm. Threads: as Link.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace lfc {
 struct Outgoing {
   enum class State : std::uint8_t {
     open,
-    gone,     // the peer has said goodbye; nobody needs to know before there is something to send
+    gone,     // the peer has closed; reported by the next send()
     failing,  // to be reported
     broken,   // reported
   };
@@ -38,7 +38,7 @@ struct Outgoing {
     writer.set_cord(place.cord());
   }
 
-  // Nothing more goes into the ring, also not from those who write it directly.
+  // No more frames go into the ring, also none that the engine writes directly.
   void end(State how) noexcept {
     state = how;
     writer.shut();
@@ -53,7 +53,7 @@ struct Outgoing {
   ProcessWatch watch;
 };
 
-// Whether the kernel copies between this process and a local peer; the user is told once that it does not.
+// Whether the kernel copies between this process and a local peer. If not, the user gets one line about it.
 class SingleCopy {
  public:
   SingleCopy(bool wanted, void (*notice)(std::string_view)) noexcept

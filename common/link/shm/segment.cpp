@@ -29,7 +29,7 @@ std::size_t round_to_pages(std::size_t size) noexcept {
   return round_up(size, page);
 }
 
-// Where things lie in a segment.
+// The layout of a segment.
 struct Layout {
   std::size_t head;   // bytes of head and claim table
   std::size_t place;  // bytes of a place
@@ -74,7 +74,7 @@ PeerSegment::PeerSegment(const SegmentName& peer, std::string& why_not, FileDesc
     why_not = with_errno("segment cannot be mapped");
     return;
   }
-  // Copies: what has been checked cannot be changed afterwards.
+  // Copies, because the owner could change the originals after the check.
   shape = head_of(mapping).shape;
   places = head_of(mapping).places;
   if (places == 0 || places > kMaxPlaces || !shape.valid(why) ||
@@ -216,7 +216,7 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   remote.cord_ = BellCord(bell);
   if (!remote.cord_ && bell.is_there()) {
     why_not = with_errno("the peer could not be woken: its socket");
-    claim_word.store(Claim{}.packed(), std::memory_order_release);  // likewise
+    claim_word.store(Claim{}.packed(), std::memory_order_release);  // nothing was written to it
     return std::nullopt;
   }
   PlaceHead& head = remote.head();

@@ -40,12 +40,12 @@ struct SegmentName {
 static_assert(sizeof(SegmentName) == 112);
 inline constexpr std::uint64_t kSegmentVersion = 4;
 
-// Whether a process of that name lives where `own` could open its segment, going by the names.
+// Whether `own` could open the segment of a process of that name, judged by the names alone.
 bool is_local_peer(const SegmentName& own, const SegmentName& peer, std::string& why_not);
 
 enum class PlaceState : std::uint32_t { free, claimed, ready, closing };
 
-// A word of the claim table: who holds the place, and how far it has come.
+// A word of the claim table: the holder of the place, and its state.
 struct Claim {
   PlaceState state = PlaceState::free;
   std::uint32_t pid = 0;  // 0: of another pid namespace
@@ -58,9 +58,9 @@ struct Claim {
   }
 };
 
-// In front of the ring in each place. Of a size that keeps the ring aligned.
+// The part of each place in front of the ring. Its size keeps the ring aligned.
 struct alignas(kRingAlignment) PlaceHead {
-  // The owner no longer reads here: set once, looked at by the claimant now and then.
+  // The owner no longer reads here: set once, read by the claimant now and then.
   std::atomic<std::uint32_t> abandoned;
   std::uint32_t address_size;  // the claimant's, complete when the place is ready
   std::byte address[kMaxAddress];
@@ -68,10 +68,10 @@ struct alignas(kRingAlignment) PlaceHead {
 
 // At the beginning of the segment; the claim table follows.
 struct SegmentHead {
-  std::atomic<std::uint32_t> closed;  // the owner has gone in good order
+  std::atomic<std::uint32_t> closed;  // the owner has ended in good order
   std::uint32_t places;
   RingShape shape;
-  // Raised after each change of a claim that the owner should look at; alone on its line, since
+  // Raised after each change of a claim that the owner should read; alone on its line, since
   // the owner's poll() loads it every time.
   alignas(kCacheLine) std::atomic<std::uint32_t> changes;
   // Whether the owner sleeps: every sender looks after each frame, so it too has its own line.
@@ -80,12 +80,12 @@ struct SegmentHead {
 
 class OwnSegment {
  public:
-  // With a bell, senders wake the owner when it says that it sleeps.
+  // With a bell, senders wake the owner while its word is armed.
   static std::optional<OwnSegment> create(const RingShape& shape, std::uint32_t places, bool bell,
                                           std::string& why_not);
   OwnSegment(OwnSegment&&) noexcept = default;
   OwnSegment& operator=(OwnSegment&&) = delete;
-  // Tells all claimants that it was not a crash.
+  // Marks the segment as closed, so that claimants do not take the end for a crash.
   ~OwnSegment();
 
   const SegmentName& name() const noexcept { return name_; }
@@ -100,11 +100,11 @@ class OwnSegment {
   Claim claim(std::uint32_t place) const noexcept;
   PlaceHead& head(std::uint32_t place) const noexcept;
   std::byte* ring(std::uint32_t place) const noexcept;
-  // Bytes of the segment that are really there: what claimants have used, in pages.
+  // Bytes of the pages of the segment that claimants have used.
   std::size_t memory() const noexcept;
   // Erases the place, gives its pages back to the kernel, and makes it free.
   void free(std::uint32_t place) noexcept;
-  // Frees the places whose claimant died before they were ready.
+  // Frees the places whose claimant ended before they were ready.
   void free_stillborn() noexcept;
   // Null without one.
   Bell* bell() const noexcept { return bell_.get(); }
@@ -131,7 +131,7 @@ class RemotePlace {
                                           std::string& why_not, FileDescriptor* process = nullptr);
   RemotePlace(RemotePlace&&) noexcept = default;
   RemotePlace& operator=(RemotePlace&&) = delete;
-  // Says goodbye: what has been sent will still be read.
+  // Closes the place; the owner still reads the frames in it.
   ~RemotePlace();
 
   std::byte* ring() const noexcept;

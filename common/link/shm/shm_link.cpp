@@ -121,7 +121,7 @@ bool ShmLink::reach(const Address& peer, std::string& why_not) {
   }
   if (!is_local_peer(places_.segment().name(), *name, why_not)) return false;
   if (!may_open(places_.segment().name().space, name->space))
-    (void)hand_over::serve();  // it will say what is missing
+    (void)hand_over::serve();  // its message names the missing part
   return true;
 }
 
@@ -174,7 +174,7 @@ SendStatus ShmLink::send(PeerId peer, Meta meta, const Slice* slices, int count)
   return status;
 }
 
-// Deaths are found by the clock, and only when somebody polls: nobody sleeps less for them.
+// A periodic check in poll() detects dead peers; the sleeping thread does not wake up for it.
 ShmLink::Armed ShmLink::arm() noexcept {
   if (places_.segment().bell() == nullptr) return Armed::partly;
   const bool settled = places_.segment().bell()->arm();
@@ -230,14 +230,14 @@ int ShmLink::take_frames(Incoming& in, int limit) noexcept {
   return events;
 }
 
-// A place without a frame: it may have come to its end.
+// A place without a frame: its sender may have ended.
 void ShmLink::look_after(Incoming& in, RingReader::Peek found) noexcept {
   in.corrupt = found == RingReader::Peek::corrupt;
   in.emptied = in.ending;
   if (in.corrupt || in.ending) places_.call_attention();
 }
 
-// Called where the sink must not be: poll() will report it.
+// Called where the sink must not be called: poll() will report the loss.
 void ShmLink::fail(Outgoing& out, const char* why) noexcept {
   out.end(Outgoing::State::failing);
   out.why = why;
@@ -267,9 +267,9 @@ void ShmLink::attach(std::uint32_t place, Claim claim, const std::optional<Addre
   places_.add(std::move(in), wanted);
 }
 
-// Asks the sink whether it wants to hear this sender.
+// Calls on_connect() to accept or refuse this sender.
 bool ShmLink::admit(Incoming& in, const Address& from) {
-  // A sender that is not there any more was not seen dying by the watch, which came later.
+  // The watch began too late to see the death of a sender that is already gone.
   const SegmentName name = *segment_of(from);
   const bool dead =
       may_open(places_.segment().name().space, name.space) ? is_gone(name.memory) : in.watch.dead();
@@ -277,7 +277,7 @@ bool ShmLink::admit(Incoming& in, const Address& from) {
   const PeerId peer = sink_.on_connect(*this, from);
   if (peer == kNoPeer) return false;
   if (Incoming* earlier = places_.find(peer)) {
-    // The peer closed and came back: what it sent before is delivered before.
+    // The peer closed and came back: its earlier frames are delivered first.
     if (places_.segment().claim(earlier->place).state != PlaceState::closing) return false;
     earlier->ending = true;
     take_frames(*earlier, static_cast<int>(places_.segment().shape().slots));
@@ -296,7 +296,7 @@ void ShmLink::report_failures() {
   }
 }
 
-// Asks the kernel, now and then, whether the processes at the other ends live.
+// Checks at intervals, by the kernel, whether the processes at the other ends still run.
 void ShmLink::check_lives() {
   const Clock::time_point now = Clock::now();
   if (now < next_check_) return;

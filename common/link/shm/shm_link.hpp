@@ -1,18 +1,18 @@
-// The shared-memory link: frames through rings between the processes of one node, and remote
+// ShmLink: the shared-memory link: frames through rings between the processes of one node, and remote
 // memory in a single copy by CMA where the kernel permits it.
 //
 //   ShmOptions options;
 //   std::string why_not;
-//   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);   // null: why_not says why
+//   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);   // null: why_not has the reason
 //
-// A sender connects by claiming a ring place in the receiver's segment (segment.hpp); the receiver
-// looks at places that have a sender only, so a silent peer costs a load of a line in its cache,
-// and a process that nobody talks to has no ring at all. Memory per active sender: the pages it
-// has used, at most RingShape::bytes(). Descriptors: one for each peer that talks or is talked to.
+// A sender connects by claiming a ring place in the receiver's segment (segment.hpp). The receiver
+// polls only places that have a sender, so an idle peer costs a load of a line in its cache, and a
+// process without senders has no ring at all. Memory per active sender: the pages it
+// has used, at most RingShape::bytes(). Descriptors: one for each peer that sends or receives.
 //
-// An orderly goodbye (close(), or the peer's link being destroyed) is silent until there is
-// something to send: then send() answers `broken` and on_broken() follows. A dead peer is noticed
-// by poll() within about a fifth of a second of polling; what it had sent is delivered first.
+// An orderly end (close(), or the destruction of the peer's link) is not reported until the next
+// send(), which returns `broken`; on_broken() follows. poll() detects a dead peer within about a fifth
+// of a second of polling; the frames that the peer had sent are delivered first.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct ShmOptions {
   bool bell = false;           // wait_fds() and arm(): the owner may sleep, and senders wake it
   std::size_t single_copy_from =
       0;  // bytes of a message from which on it is taken; 0: where it is faster
-  // Receives one line for the user, at most once per link: why there is no single copy.
+  // Receives one line for the user, at most once per link: the reason why there is no single copy.
   void (*notice)(std::string_view line) = nullptr;
 };
 

@@ -72,7 +72,7 @@ std::uint64_t SimFabric::copy_arrival(Node origin, Node target) noexcept {
   return pair(origin, target).silent ? kNever : now_ + delay;
 }
 
-// The receiver learns that nothing more comes from `from`, after what is still under way.
+// Notifies the receiver of the end of `from`, behind the frames that are still under way.
 void SimFabric::send_news(Node from, Node to) {
   Event event;
   event.kind = Event::Kind::broken;
@@ -132,7 +132,7 @@ std::uint64_t SimFabric::frame_arrival(Pair& pair) noexcept {
 }
 
 void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
-  if (!nodes_[to].alive) return send_news(to, from);  // nobody is there
+  if (!nodes_[to].alive) return send_news(to, from);  // the process has ended
   if (random_.chance(options_.lose_permille)) {
     ++totals_.lost;
     return;
@@ -171,7 +171,7 @@ bool SimFabric::take(Node node, Event& out) {
   return true;
 }
 
-// Takes away the copies between the two that have not arrived.
+// Removes the copies between the two nodes that have not arrived.
 std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
   std::vector<Operation*> taken;
   auto& inbox = nodes_[origin].inbox;
@@ -188,7 +188,7 @@ std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
   return taken;
 }
 
-// What became of a copy, decided when it arrives: the region may have gone meanwhile.
+// The result of a copy, decided when it arrives: the region may have been deregistered meanwhile.
 Result SimFabric::copy_result(Node origin, const Copy& copy) const noexcept {
   if (!nodes_[copy.target].alive || !usable(origin, copy.target)) return Result::unreachable;
   if (copy.key >= regions_.size()) return Result::bad_address;

@@ -44,7 +44,7 @@ struct SimOptions {
   std::uint32_t maximum_delay = 16;
   std::uint32_t stall_permille = 10;  // frames that hold up their pair for up to stall_ticks
   std::uint32_t stall_ticks = 200;
-  std::uint32_t refuse_permille = 20;  // data frames and copies answered `again` for no reason
+  std::uint32_t refuse_permille = 20;  // data frames and copies refused with `again` at random
   bool remote_memory = false;          // put() and get() work natively
   // Faults of the network, all off by default.
   std::uint32_t lose_permille = 0;
@@ -61,7 +61,7 @@ class SimFabric {
   SimFabric(const SimFabric&) = delete;
   SimFabric& operator=(const SimFabric&) = delete;
 
-  // The links must be destroyed before the fabric. A link destroyed is a process that died.
+  // The links must be destroyed before the fabric. The destruction of a link simulates the crash of its process.
   std::unique_ptr<Link> make_link(FrameSink& sink, Counters& counters);
 
   std::uint64_t now() const noexcept { return now_; }
@@ -71,11 +71,11 @@ class SimFabric {
   // When the next thing arrives anywhere; at or before now() when something waits to be polled.
   std::optional<std::uint64_t> next_arrival() const noexcept;
 
-  // The process dies: it neither sends nor polls any more, and its peers learn of it later.
+  // Ends the process: it neither sends nor polls any more, and its peers are notified later.
   void kill(Node node);
-  // The link between two nodes breaks; both learn of it later.
+  // Breaks the link between two nodes; both are notified later.
   void cut(Node a, Node b);
-  // The link between two nodes falls silent: what is on it vanishes, and nobody is told.
+  // Loses all frames between two nodes, on the way now and later, without a notification.
   void silence(Node a, Node b);
 
   // --- Observation, for invariant checks ---
@@ -90,7 +90,7 @@ class SimFabric {
 
   struct Totals {
     std::uint64_t frames = 0;
-    std::uint64_t refused = 0;  // sends answered `again`
+    std::uint64_t refused = 0;  // sends that returned `again`
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t corrupted = 0;
@@ -138,7 +138,7 @@ class SimFabric {
 
   bool usable(Node from, Node to) const noexcept;
   bool has_room(Node from, Node to, bool control) noexcept;
-  // Puts a frame on its way, with whatever faults chance has for it.
+  // Puts a frame on its way, with random faults.
   void transmit(Node from, Node to, std::vector<std::byte> frame);
   void enqueue(Node to, std::uint64_t arrival, Event event);
   bool take(Node node, Event& out);

@@ -75,7 +75,7 @@ void SimLink::close(PeerId peer) noexcept {
   Remote& remote = at(peer);
   if (remote.state != Remote::State::none) complete_copies(remote.node);
   if (remote.state == Remote::State::connecting) {
-    remote.state = Remote::State::closing;  // goodbye can be said once the peer has answered
+    remote.state = Remote::State::closing;  // goodbye can be sent once the peer has replied
     return;
   }
   if (remote.state == Remote::State::connected) say_goodbye(remote);
@@ -145,7 +145,7 @@ void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> fram
 
   if (header.source >= remotes_.size()) return drop();
   Remote& remote = remotes_[header.source];
-  // What was under way when we closed the peer is no fault of the sender's.
+  // Frames that were under way when we closed the peer are no fault of the sender's.
   if (remote.state == Remote::State::none) return;
   if (remote.node != from) return drop();
   if (remote.state == Remote::State::closed || remote.state == Remote::State::broken) return;
@@ -219,7 +219,7 @@ void SimLink::break_remote(PeerId peer, std::string_view why) {
   sink_.on_broken(peer, *this, why);
 }
 
-// Nothing more comes of what is under way to this node.
+// Drops all frames that are under way to this node.
 void SimLink::complete_copies(SimFabric::Node target) {
   for (Operation* operation : fabric_.take_copies(node_, target))
     operation->done(operation, Result::unreachable);

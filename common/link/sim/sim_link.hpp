@@ -1,7 +1,7 @@
 // SimLink: one node's link to a SimFabric. Made by SimFabric::make_link(); see there.
 //
 // Connection: `hello` carries the index under which we know the peer, and our address; the peer
-// answers `hello_ack` with the index under which it knows us. That index is then `source` in each
+// replies with `hello_ack` and the index under which it knows us. That index is then `source` in each
 // header, so that a receiver finds the sender's state without a search and checks what it finds.
 #pragma once
 

@@ -1,11 +1,11 @@
 // ActiveConnections: the connections that carry traffic. They are read directly, one system call each; all others wait
 // in the epoll set.
 //
-//   active.promote(connection);                                         // something has come on it
+//   active.promote(connection);                                            // bytes have arrived on it
 //   events += active.poll([&](Connection& each) { return receive(each); });
-//   active.forget_dead();                                               // before they are freed
+//   active.forget_dead();                                                  // before they are freed
 //
-// Threads: the poller's own.
+// Threads: as Link.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace lfc::tcp {
 class ActiveConnections {
  public:
   static constexpr std::uint32_t kIdleAfter =
-      4096;  // polls without a byte until one is no longer hot
+      4096;  // polls without a byte after which a connection is demoted
 
   explicit ActiveConnections(Connections& connections) : connections_(connections) {}
 
@@ -33,7 +33,8 @@ class ActiveConnections {
   }
   void forget_dead() noexcept;
 
-  // Calls serve(connection), which says how many events there were, for each; who has been silent for long goes.
+  // Calls serve(connection), which returns a number of events, for each, and demotes connections that have been idle
+  // for long. Returns the sum.
   template <class Serve>
   int poll(Serve serve) {
     int events = 0;

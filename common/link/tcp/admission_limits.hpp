@@ -1,9 +1,9 @@
-// AdmissionLimits: how many strangers may be inside at once, and how many wrong hellos they may say in a second: each
-// may be a guess at a proof.
+// AdmissionLimits: bounds of the number of unauthenticated connections at a time and of invalid hellos in a second.
+// Each invalid hello may be a guess at a proof.
 //
 //   if (limits.has_failures()) limits.forget(now);
 //   while (limits.is_room()) { accept(); limits.came(); }
-//   limits.failed(now);                  // a wrong hello
+//   limits.failed(now);                  // an invalid hello
 //   limits.left();                       // established, or gone
 //
 // A pure state machine. Held by tests/unit/link/tcp/parts_test.cpp.

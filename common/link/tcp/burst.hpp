@@ -1,9 +1,9 @@
-// Burst: the frames that a connection is given between two polls, and whether the next of them is worth keeping back:
-// if they come faster than the socket takes them one by one, they leave together.
+// Burst: the frames that a connection is given between two polls, and the decision whether to batch the next one. If
+// frames follow each other faster than the socket takes them one by one, they leave together.
 //
-//   if (burst.is_first(polls)) { send(frame); return; }      // nothing else is asked of a lone frame
-//   bool keep = somebody_pushes && burst.follow(now);
-//   if (!keep) { write(frame); burst.wrote(time_of_writing); }
+//   if (burst.is_first(polls)) { send(frame); return; }      // a lone frame needs no other check
+//   bool batch = flush_is_promised && burst.follow(now);
+//   if (!batch) { write(frame); burst.wrote(time_of_writing); }
 //
 // A pure state machine. Held by tests/unit/link/tcp/burst_test.cpp.
 #pragma once
@@ -17,14 +17,14 @@ namespace lfc::tcp {
 class Burst {
  public:
   using Time = std::chrono::nanoseconds;  // since any moment
-  // What a write may be thought to take, in which the next frame has to come.
+  // Bounds of the assumed duration of a write. The next frame joins the batch if it comes within that time.
   static constexpr Time kShortest{1'000};
   static constexpr Time kLongest{10'000};
-  // So many frames are a stream.
+  // Number of frames from which on a burst is a stream.
   static constexpr std::int32_t kStream = 8;
   static constexpr std::int32_t kPause = 64;
 
-  // Another frame. True: the first since the poll of this number, or in a pause.
+  // Counts a frame. True: it is the first since the poll with this number, or a pause is in progress.
   bool is_first(std::uint32_t poll) noexcept {
     if (poll == poll_) [[unlikely]]
       return ++frames_ <= 0;
@@ -32,10 +32,10 @@ class Burst {
     frames_ = 1;
     return true;
   }
-  // Nothing can be kept: the next frames count as first ones.
+  // Nothing can be batched: each of the next kPause frames counts as a first one.
   void pause() noexcept { frames_ = -kPause; }
-  // Of a frame that is not the first. True: it has come soon enough after the one before to wait for the next. When the
-  // first came nobody has asked.
+  // Called for each frame after the first. True: the frame came soon enough after the previous one to wait for the
+  // next. The second frame always does, because the time of the first is not measured.
   bool follow(Time now) noexcept {
     const bool soon = frames_ == 2 || now - last_ <= cost_;
     last_ = now;

@@ -1,4 +1,4 @@
-// Connection: everything the tcp link knows of one TCP connection.
+// Connection: the state of one TCP connection of the tcp link.
 //
 //   connecting -> hello_sent -> established        we connect
 //   accepted -> waiting -> established             the peer connects
@@ -39,7 +39,7 @@ enum class State : std::uint8_t {
   dead,
 };
 
-// Where the bytes of the segment, or of the frame, that is arriving belong.
+// The destination of the segment, or of the placed frame, that is arriving.
 struct Landing {
   Kind kind = kPut;
   OpRef operation{};
@@ -78,7 +78,7 @@ struct Connection {
   Clock::time_point deadline = Clock::time_point::max();
 
   Outbox out;
-  int error = 0;                 // errno of a failed send; the poller ends the connection
+  int error = 0;                 // errno of a failed send; poll() ends the connection
   std::uint32_t operations = 0;  // ours, under way
   std::uint32_t gets = 0;        // among them
   Burst burst;                   // since the last poll
@@ -90,14 +90,14 @@ struct Connection {
   Landing landing;
   std::uint8_t sequence = 0;       // of the frame that is due
   bool bulk_expected = false;      // another segment follows: read little ahead of it
-  std::uint8_t placed_lately = 0;  // likewise: placed frames have come; counts down in vain
+  std::uint8_t placed_lately = 0;  // short reads left after a placed frame
   bool unauthenticated = false;    // accepted, and not established yet
   bool active = false;             // read directly, not in the epoll set
-  std::uint32_t idle = 0;          // polls since the last byte, while hot
+  std::uint32_t idle = 0;          // polls since the last byte, while active
   Silence silence;                 // of the peer's node
 };
 
-// Why a connection could not be made, and what to do.
+// Returns the reason why a connection could not be made, and the cure.
 inline std::string no_connection(const Connection& connection, int error) {
   return connection.ends() + ": " + std::strerror(error) + " (firewall? LFC listens on " +
          connection.to + "; btl_lfc_ports limits it to ports that are open)";
@@ -108,19 +108,19 @@ inline std::string seconds_text(std::chrono::milliseconds time) {
          " s";
 }
 
-// Why one was lost: silence, ...
+// The reason of a loss: silence, ...
 inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
                              const char* meanwhile) {
   return connection.ends() + ": its node has not answered for " + seconds_text(lasts) + ", " +
          meanwhile + " (is it down, or its cable unplugged, or does a firewall drop packets?)";
 }
-// ... an end that the peer's kernel told, when its process had not said goodbye; ...
+// ... an end that the peer's kernel reported without a goodbye of its process; ...
 inline std::string no_goodbye(const Connection& connection, const char* what) {
   return connection.ends() + ": " + what + ", last heard " +
          seconds_text(connection.socket.since_heard()) +
          " ago (did its process crash, was it killed, or did it end without MPI_Finalize?)";
 }
-// ... or an error of this node's.
+// ... or an error on this node.
 inline std::string no_way(const Connection& connection, int error) {
   return connection.ends() + ": " + std::strerror(error) + ", last heard " +
          seconds_text(connection.socket.since_heard()) +

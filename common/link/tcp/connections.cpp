@@ -82,7 +82,7 @@ void Connections::end(Connection& connection, std::string_view why) {
   if (lost) report_broken(peer, why);
 }
 
-// The kernel noticed by itself: its keep-alive watches connections on which nothing is on its way.
+// ETIMEDOUT comes from the kernel's keep-alive, which watches connections without data on the way.
 void Connections::end_with_errno(Connection& connection, int error) {
   if (error == ETIMEDOUT)
     end(connection, no_answer(connection, options.peer_timeout,

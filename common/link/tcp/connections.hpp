@@ -1,11 +1,11 @@
-// Connections: all that a tcp link has, which of them is a peer's, and the operations that wait for peers. Who ends a
-// connection does so here: its operations end, its peer is broken or closed, and it is freed at the end of a poll.
+// Connections: all connections of a tcp link, the table from peers to connections, and the operations that wait for
+// peers. end() ends a connection: its operations end, its peer is broken or closed, and poll() frees it at its end.
 //
 //   Connection& made = connections.adopt(std::move(socket), State::connecting);
 //   connections.slot(peer) = {Slot::Status::live, &made, {}};
 //   if (Connection* own = connections.established(peer)) ...;
-//   connections.end(made, "the peer ended without a goodbye");           // calls the sink
-//   connections.free_dead(...);                                              // in poll(), where nobody holds a pointer
+//   connections.end(made, "the peer ended without a goodbye");   // calls the sink
+//   connections.free_dead(...);                        // in poll(), where no pointer to a connection is in use
 //
 // Threads: as Link.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace lfc::tcp {
 
-// What a peer has of this link.
+// The state of a peer in this link.
 struct Slot {
   // crossed: the peer's connection takes precedence over ours and must come soon.
   enum class Status : std::uint8_t { none, live, crossed, closed, broken };
@@ -56,23 +56,23 @@ class Connections {
   // `done`: a connection with room for one more operation.
   Link::Start may_start(PeerId peer, Connection*& connection) const noexcept;
   Connection& adopt(Socket socket, State state);
-  // Forgets the peer; its operations end with the next poll(). Returns its connection, if it has one.
+  // Forgets the peer; its operations end in the next poll(). Returns its connection, or null.
   Connection* release(PeerId peer) noexcept;
   void watch(Connection& connection, std::uint32_t events) noexcept;
-  // The poller ends it soon.
+  // The next poll() ends the connection with this errno.
   void fail(Connection& connection, int error) noexcept;
-  void kill(Connection& connection) noexcept;  // likewise, and nobody is told
+  void kill(Connection& connection) noexcept;  // dead at once; the sink is not called
   OperationTable& operations() noexcept { return operations_; }
-  // The peers of those whose time is up are broken, and appended.
+  // Marks as broken the `crossed` peers whose deadline has passed, and appends them to `missing`.
   void note_missing(Clock::time_point now, std::vector<PeerId>& missing);
-  // Something has a deadline from now on; or whether anything has, but for strangers who wait to be accepted.
+  // A deadline has been set. note_deadlines() finds out whether any deadline is left; `others`: one is, elsewhere.
   void note_deadline() noexcept { timed_ = true; }
   void note_deadlines(bool others) noexcept;
   static bool has_deadline(const Connection& connection) noexcept {
     return connection.deadline != Clock::time_point::max() && !connection.is(State::dead);
   }
   std::vector<Operation*> take_cancelled() noexcept { return std::exchange(cancelled_, {}); }
-  // Frees the dead, after gone(connection) for each.
+  // Calls gone(connection) for each dead connection, then frees it.
   template <class Gone>
   void free_dead(Gone gone) {
     const auto dead = [&](const auto& connection) {
@@ -83,7 +83,7 @@ class Connections {
     std::erase_if(connections_, dead);
   }
 
-  // Ends a connection. With a reason its peer is broken, without one it has closed.
+  // Ends a connection. With a reason its peer is broken; without one the peer has closed.
   void end(Connection& connection, std::string_view why);
   void end_with_errno(Connection& connection, int error);
   void report_broken(PeerId peer, std::string_view why) { sink_.on_broken(peer, link_, why); }

@@ -1,8 +1,8 @@
-// Endpoint: what a process publishes of one address of one rail of the link tcp: where it listens, on which node, and
-// what decides with which of a peer's it pairs (pairs.hpp). A rail has up to kMostAddresses.
+// Endpoint: the published data of one address of one rail of the link tcp: where the rail listens, on which node, and
+// the properties by which it pairs with an endpoint of a peer (pairs.hpp). A rail has up to kMostAddresses.
 //
 //   writer.add("tcp1", section_of(endpoints));
-//   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: no such rail, or it makes no sense
+//   for (const Endpoint& endpoint : endpoints_of(peer_address, "tcp1"))   // none: no such rail, or it is malformed
 //     complain("cannot reach " + endpoint.text());                       // "10.77.0.1:5000", "[fd00::1]:5000"
 #pragma once
 

@@ -1,12 +1,12 @@
-// EpollSet: the descriptors that are waited for, or asked now and then, instead of being read again and again, and a
-// timer among them, so that nobody has to look at a clock.
+// EpollSet: an epoll set of descriptors that are not read at each poll, with a timer among them. Because of the timer
+// neither poll() nor the sleeping thread reads a clock.
 //
 //   EpollSet set;
 //   if (!set.open()) complain(std::strerror(errno));
 //   set.watch(socket.fd(), &connection, EPOLLIN);           // a second time: for other events
 //   for (const epoll_event& event : set.ready(found)) look_at(event.data.ptr);     // &set.timer() is among them
 //
-// Threads: any, as the kernel serialises.
+// Threads: any; the kernel serialises.
 #pragma once
 
 #include <sys/epoll.h>
@@ -21,18 +21,18 @@ namespace lfc::tcp {
 
 class EpollSet {
  public:
-  static constexpr std::size_t kEvents = 32;  // told at once
+  static constexpr std::size_t kEvents = 32;  // returned by one call
   using Found = std::array<epoll_event, kEvents>;
 
-  // False: errno says why.
+  // False: errno has the reason.
   bool open() noexcept;
   int fd() const noexcept { return set_.fd(); }
-  // `what` comes back from ready(). False: errno says why.
+  // ready() returns `what` for the descriptor. False: errno has the reason.
   bool watch(int fd, void* what, std::uint32_t events) noexcept;
   bool forget(int fd) noexcept;
-  // What there is something for, without waiting.
+  // Returns the events that are pending now, without waiting.
   std::span<const epoll_event> ready(Found& found) noexcept;
-  // Is among what ready() tells, under this very address, when it has rung.
+  // When the timer has expired, ready() returns this address as data.
   Timer& timer() noexcept { return timer_; }
 
  private:

@@ -10,11 +10,11 @@
 namespace lfc::tcp {
 namespace {
 
-// The header at the front of the bytes. A complete and proper one yields HeaderFault::none.
+// Decodes the header at the front of the bytes. A complete and valid one yields HeaderFault::none.
 HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, Header& header) {
   const HeaderFault fault =
       decode_header(bytes.first(std::min(bytes.size(), sizeof header)), key, header);
-  // The payload follows in the stream; its length is for the caller to judge.
+  // The payload follows in the stream; the caller checks its length.
   return fault == HeaderFault::length ? HeaderFault::none : fault;
 }
 
@@ -81,8 +81,8 @@ int Handshake::finish_connect(Connection& connection) {
     it_.connections.end(connection, no_connection(connection, error));
     return 1;
   }
-  // No deadline from here on: the peer may compute for hours before it polls. If it dies, its
-  // kernel says so; if its node does, silence tells.
+  // No deadline from here on: the peer may compute for hours before it polls. If its process ends,
+  // its kernel closes the connection; if its node fails, check_peers() detects the silence.
   connection.deadline = Clock::time_point::max();
   const Identity& target = connection.address->identity();
   connection.nonce = random_key();
@@ -149,8 +149,7 @@ int Handshake::receive_hello(Connection& connection) {
   const std::span<const std::byte> bytes = connection.in.bytes();
   const bool sent_hello = connection.is(State::waiting);
   if (got != Inbox::Got::data && (sent_hello || bytes.empty())) {
-    it_.connections.end(connection,
-                        {});  // it gave up because its hello and ours crossed: no stranger
+    it_.connections.end(connection, {});  // the peer ended it because two hellos crossed
     return 1;
   }
   Header header{};
@@ -161,7 +160,7 @@ int Handshake::receive_hello(Connection& connection) {
        (fault == HeaderFault::none && header.type == static_cast<std::uint8_t>(FrameType::hello)));
   const std::size_t size = sizeof header + header.length;
   if (proper && bytes.size() < size) return 0;
-  // Nothing may follow a hello before it is answered.
+  // No byte may follow a hello before our reply.
   if (proper && bytes.size() == size) check_hello(connection, bytes.subspan(sizeof header));
   if (sent_hello || !connection.address) {
     it_.unauthenticated.refuse(connection);
@@ -172,7 +171,7 @@ int Handshake::receive_hello(Connection& connection) {
   return admit(connection);
 }
 
-// Takes the sender's address from a hello whose proof is right, for us, and new.
+// Takes the sender's address from a hello with a valid, unused proof for this link.
 void Handshake::check_hello(Connection& connection, std::span<const std::byte> hello) {
   if (hello.size() < sizeof(HelloHead)) return;
   const auto head = load_pod<HelloHead>(hello.data());
@@ -180,7 +179,7 @@ void Handshake::check_hello(Connection& connection, std::span<const std::byte> h
   if (!(head.proof == hello_proof(it_.identity, it_.link.name(), head.nonce, from))) return;
   if (std::find(heard_.begin(), heard_.end(), head.nonce) != heard_.end()) return;
   std::optional<Address> address = Address::parse(from);
-  // Nobody sends a key; nor do we connect to ourselves.
+  // A genuine address has no key, and is not this process's own.
   if (!address || address->has_key() || address->identity().name == it_.identity.name) return;
   heard_.push_back(head.nonce);
   connection.nonce = head.nonce;
@@ -204,7 +203,7 @@ int Handshake::admit(Connection& connection) {
   if (!connection.is(State::waiting)) return 0;
   const Address& from = *connection.address;
   Connection* const ours = find_other(connection);
-  if (ours != nullptr && ours->is(State::established)) return 0;  // its end is on its way
+  if (ours != nullptr && ours->is(State::established)) return 0;  // its end will arrive soon
   const bool we_precede = it_.identity.name.packed() < from.identity().name.packed();
   if (ours != nullptr && ours->is(State::hello_sent) && we_precede) {
     queue_header(connection, FrameType::goodbye, from.identity().tag, {});
@@ -218,7 +217,8 @@ int Handshake::admit(Connection& connection) {
     return 1;
   }
   Slot& target = it_.connections.slot(peer);
-  if (target.connection != nullptr && target.connection != ours) return 0;  // made while we asked
+  if (target.connection != nullptr && target.connection != ours)
+    return 0;  // made by the sink in on_connect()
   if (ours != nullptr) it_.connections.kill(*ours);
   target = {Slot::Status::live, &connection, {}};
   connection.peer = peer;

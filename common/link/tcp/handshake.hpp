@@ -1,13 +1,13 @@
-// Handshake: connections until they are established. Nothing that a stranger sends is believed before its hello has
-// been checked (link/proof.hpp); whoever does not say a proper hello in time is dropped and counted.
+// Handshake: mutual authentication of connections until they are established. An accepted connection has no effect
+// before its hello has been checked (link/proof.hpp). One without a proper hello in time is dropped and counted.
 //
-//   if (!handshake.connect(peer, address, why_not)) ...       // ours: connecting -> hello_sent -> established
-//   events += handshake.finish_connect(connection);           // it is writable
-//   events += handshake.receive_reply(connection);             // our hello has been answered
-//   events += handshake.receive_hello(connection);                    // a stranger's: accepted -> waiting -> established
+//   if (!handshake.connect(peer, address, why_not)) ...      // ours: connecting -> hello_sent -> established
+//   events += handshake.finish_connect(connection);          // the socket is writable
+//   events += handshake.receive_reply(connection);           // hello_ack or goodbye
+//   events += handshake.receive_hello(connection);           // the peer's: accepted -> waiting -> established
 //
-// When two processes connect to each other at once, the connection made by the one with the lower name stays: that one
-// answers the other's hello with goodbye, the other gives its own up as soon as it sees either.
+// When two processes connect to each other at once, the connection of the process with the lower name stays. That
+// process replies to the other's hello with goodbye; the other ends its own connection as soon as it sees either.
 // Threads: as Link.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace lfc::tcp {
 
 class Handshake {
  public:
-  // The parts of its link, and who the link is.
+  // The parts of its link, and the identity of the link.
   struct Parts {
     Connections& connections;
     Sending& sending;
@@ -45,7 +45,8 @@ class Handshake {
   int finish_connect(Connection& connection);
   int receive_reply(Connection& connection);
   int receive_hello(Connection& connection);
-  // Of one that waits for an older connection to the same process to end.
+  // Establishes a `waiting` connection once no older connection to the same process exists. Returns the number of
+  // events.
   int admit(Connection& connection);
 
  private:
@@ -57,7 +58,7 @@ class Handshake {
   void crossed(Connection& connection);
 
   const Parts it_;
-  std::vector<Key> heard_;  // nonces of the hellos that were believed
+  std::vector<Key> heard_;  // nonces of accepted hellos
 };
 
 }  // namespace lfc::tcp

@@ -34,7 +34,7 @@ class Inbox {
 
   static constexpr std::size_t kNoLimit = ~std::size_t{0};
 
-  // Begins small; grow() once the peer is known to be one.
+  // Begins small; grow() is called once the peer is authenticated.
   Inbox() { grow(kHandshake); }
   void grow(std::size_t capacity) {
     auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
@@ -54,7 +54,7 @@ class Inbox {
     if (begin_ == end_) begin_ = end_ = 0;  // the buffer's first lines stay warm
   }
 
-  // Reads at most `limit` bytes; errno tells more about an `error`.
+  // Reads at most `limit` bytes; `error`: errno has the reason.
   Got read(int fd, std::size_t limit = kNoLimit) noexcept {
     make_room();
     asked_ = std::min(limit, capacity_ - end_);
@@ -66,7 +66,7 @@ class Inbox {
     return take(::recv(fd, buffer_.get() + end_, asked_, MSG_DONTWAIT), nullptr, 0);
   }
 
-  // Reads `size` bytes to `destination`, and a little of what follows into the (empty) buffer.
+  // Reads `size` bytes to `destination`, and up to kBeyond of the following bytes into the (empty) buffer.
   Got read_to(int fd, void* destination, std::size_t size, std::size_t& taken) noexcept {
     make_room();
     std::array<iovec, 2> pieces{{{destination, size}, {buffer_.get() + end_, kBeyond}}};
@@ -74,8 +74,8 @@ class Inbox {
     return take(::readv(fd, pieces.data(), pieces.size()), &taken, size);
   }
 
-  // Whether the last read got all that it asked for: then there may be more.
-  std::size_t last_read() const noexcept { return got_; }
+  std::size_t last_read() const noexcept { return got_; }  // bytes
+  // The last read returned as many bytes as it requested, so more may be there.
   bool more_likely() const noexcept { return got_ >= asked_; }
 
  private:

@@ -24,7 +24,7 @@ struct Pending {
   PeerId peer = kNoPeer;
   std::byte* destination = nullptr;  // a get's; null for a put
   std::uint64_t size = 0;            // a get's
-  std::uint64_t left = 0;            // bytes of it that were not announced yet
+  std::uint64_t left = 0;            // bytes of it in segments that have not begun to arrive
   std::uint64_t name = 0;            // the table's
 };
 

@@ -90,8 +90,8 @@ SendStatus Outbox::send(int fd, Prefix prefix, const Slice* slices, int count, C
   return SendStatus::sent;
 }
 
-// A frame that is to be kept, or finds others waiting: it leaves together with those that were kept
-// back, or waits behind what the socket has not taken.
+// Sends a frame that is to be batched, or that finds others waiting. It leaves together with batched
+// frames, or waits behind bytes that the socket has not taken.
 SendStatus Outbox::send_behind(int fd, const Frame& frame, Class what, bool batch) {
   const std::size_t before = backlog_size();
   const bool room =
@@ -209,8 +209,8 @@ std::ptrdiff_t Outbox::write_backlog(int fd) {
   return written;
 }
 
-// Opens the next segment of the first bulk transfer; or, when the memory to send is gone, queues
-// the answer that says so.
+// Opens the next segment of the first bulk transfer; or, when the memory to send is
+// deregistered, queues an answer with the error.
 void Outbox::start_segment() {
   Bulk& bulk = bulk_.front();
   const std::uint64_t left = bulk.size - bulk.offset;

@@ -1,11 +1,11 @@
 // Outbox: the sending half of one connection. Frames go straight from the caller's memory into the
-// socket; what the socket does not take is kept in a bounded backlog. Puts and answers to gets
+// socket; bytes that the socket does not take wait in a bounded backlog. Puts and answers to gets
 // are sent in segments straight from registered memory; between two segments the backlog goes
 // first, so that a small frame waits for at most one segment. Frames that follow each other may be
 // batched in the backlog, so that one system call takes many.
 //
 //   if (outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data) == SendStatus::again) ...
-//   outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data, true);     // may be kept, to leave with the next
+//   outbox.send(fd, meta_prefix, slices, n, Outbox::Class::data, true);     // may wait, to leave with the next
 //   outbox.push({kPut, operation, region, address, size, source});
 //   outbox.flush(fd);            // from poll(), until outbox.idle()
 //
@@ -28,8 +28,8 @@ namespace lfc::tcp {
 
 class Outbox {
  public:
-  // Who may still join when much is waiting: control before data, the link's own answers before
-  // both. The number of answers is bounded by limits::kTcpOperations.
+  // The order in which a growing backlog refuses frames: data first, then control, last the link's own
+  // answers. The number of answers is bounded by limits::kTcpOperations.
   enum class Class : std::uint8_t { data, control, answer };
   // A put (bytes at `source`), or the answer to a get (bytes of a region).
   struct Bulk {
@@ -45,7 +45,7 @@ class Outbox {
   explicit Outbox(RegisteredMemory& memory) noexcept : memory_(memory) {}
 
   // `prefix.length` is set here. `batch`: the frame may be batched, if it is small, until flush() or the next that
-  // is not. `broken`: the socket failed, errno says how.
+  // is not. `broken`: the socket failed, errno has the reason.
   SendStatus send(int fd, Prefix prefix, const Slice* slices, int count, Class what,
                   bool batch = false);
   // Queues raw bytes that belong to no frame (the hello).
@@ -55,7 +55,7 @@ class Outbox {
   // the memory it comes from is free.
   void abandon_bulk();
   // Writes what is waiting, as far as the socket takes it, at most about 1 MiB. Returns the number
-  // of bytes, or -1: the socket failed, errno says how.
+  // of bytes, or -1: the socket failed, errno has the reason.
   std::ptrdiff_t flush(int fd);
 
   // Frames that no write has been tried for.

@@ -1,5 +1,5 @@
-// Pace: how often the epoll set is asked, the more rarely the less it has to say: at every poll at first, and after
-// many fruitless looks at every eighth, or sixteenth where other connections are read directly meanwhile.
+// Pace: the interval in polls between two calls of epoll_wait(). It is 1 at first. After kPatience calls in a row
+// without an event it is kAlone, or kBesideActive while other connections are read directly.
 //
 //   if (pace.is_due()) pace.looked(count > 0, !active.empty());
 //   pace.hurry();                                        // something may have come that no poll has counted
@@ -17,7 +17,7 @@ class Pace {
   static constexpr std::uint32_t kBesideActive = 16;
   static constexpr std::uint32_t kAlone = 8;
 
-  // Once for each poll.
+  // Called once for each poll.
   bool is_due() noexcept { return polls_left_ == 0 || --polls_left_ == 0; }
   void looked(bool found, bool beside_active) noexcept {
     fruitless_ = found ? 0 : fruitless_ + 1;

@@ -116,7 +116,7 @@ std::vector<Candidate> candidates(const Rails& ours, const Rails& theirs) {
     for (std::uint8_t j = 0; j < theirs.size(); ++j)
       if (is_first(ours[i]) && is_first(theirs[j]))
         if (auto found = candidate(i, j, ours, theirs)) all.push_back(*found);
-  // Whoever knows no better way tries what there is.
+  // Pairs of an unknown kind are used only where no other pair exists.
   const bool known = std::any_of(all.begin(), all.end(),
                                  [](const Candidate& each) { return each.way != Way::unknown; });
   if (known) std::erase_if(all, [](const Candidate& each) { return each.way == Way::unknown; });

@@ -1,8 +1,8 @@
 // Pairs: which address of a peer each rail of the link tcp talks to. Interfaces of one subnet belong together, then
 // those that gateways connect; never those of equal addresses on two nodes, whose networks are each node's own
 // (192.168.122.1 of virbr0). The fastest pair leads, among equals that of the default route, then the order of the
-// rails. Pairs slower than a quarter of the best are left out. What is a further connection between two addresses
-// (Endpoint::strand) pairs with the peer's of the same number, behind all others.
+// rails. Pairs slower than a quarter of the best are left out. A further connection between two addresses
+// (Endpoint::strand) pairs with the peer's of the same number, after all others.
 //
 //   const Rails ours = published_rails(own_address), theirs = published_rails(peer_address);
 //   for (const Pair& pair : pair_rails(ours, theirs).pairs)                    // the leading one first

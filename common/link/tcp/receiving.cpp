@@ -11,7 +11,7 @@ namespace {
 
 constexpr Kind kMessage = static_cast<Kind>(FrameType::message);
 constexpr Kind kService = static_cast<Kind>(FrameType::service);
-// Reads that are kept short for the sake of placed frames, and find none, until they are no longer.
+// Number of short reads without a placed frame after which reads are no longer kept short for placed frames.
 constexpr std::uint8_t kExpected = 8;
 
 bool is_bulk(Kind kind) noexcept { return kind == kPut || kind == kGetData; }
@@ -33,7 +33,7 @@ bool is_acceptable(const Prefix& prefix) noexcept {
   }
 }
 
-// Little beyond the frame that has begun, where what comes after it may have a place of its own.
+// Limits a read to a few bytes beyond the frame that has begun, if the next bytes may have a place of their own.
 std::size_t read_limit(const Connection& connection) noexcept {
   if (!connection.bulk_expected && connection.placed_lately == 0) return Inbox::kNoLimit;
   const std::span<const std::byte> begun = connection.in.bytes();
@@ -45,7 +45,7 @@ std::size_t read_limit(const Connection& connection) noexcept {
   return rest + limits::kTcpAhead;
 }
 
-// Of a frame of a service of which so much has come.
+// Begins the landing of a service frame whose first bytes have arrived.
 Landing landing_of(const Prefix& prefix, std::span<const std::byte> begun) noexcept {
   Landing landing;
   landing.kind = prefix.kind;
@@ -103,7 +103,7 @@ int Receiving::receive(Connection& connection) {
   }
 }
 
-// Hands out what is complete in the buffer.
+// Delivers the complete frames in the buffer.
 int Receiving::deliver(Connection& connection, int budget) {
   Inbox& in = connection.in;
   int events = 0;
@@ -207,7 +207,7 @@ bool Receiving::begin_landing(Connection& connection, const Prefix& prefix, cons
   return true;
 }
 
-// Moves what the buffer holds of the segment to its place.
+// Moves the buffered bytes of the segment to their place.
 void Receiving::land_buffered(Connection& connection) {
   Landing& landing = connection.landing;
   const std::span<const std::byte> bytes = connection.in.bytes();
@@ -223,7 +223,7 @@ void Receiving::land_buffered(Connection& connection) {
   landed(connection, size);
 }
 
-// Reads the segment from the socket to its place; when it has none, into the buffer.
+// Reads the segment from the socket to its place; without a place, into the buffer.
 Inbox::Got Receiving::land_directly(Connection& connection) {
   Landing& landing = connection.landing;
   std::size_t placed = 0;
@@ -273,7 +273,7 @@ bool Receiving::finish_operation(Connection& connection, const Answer& answer) {
   const auto result = static_cast<Result>(answer.result);
   if (answer.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
   const Pending* pending = connections_.operations().find(answer.operation, connection.peer);
-  // A get that went well ends with its last byte, not with an answer.
+  // A successful get ends with its last byte, not with an answer.
   if (pending == nullptr || (pending->destination != nullptr && result == Result::ok)) return false;
   complete(connection, answer.operation, result);
   return true;

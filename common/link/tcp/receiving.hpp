@@ -1,5 +1,5 @@
-// Receiving: what arrives on the established connections of a tcp link. Every field is checked before it is used;
-// whoever breaks the protocol loses the connection, and nothing else happens.
+// Receiving: the receiving half of the established connections of a tcp link. Every field is checked before it is used.
+// A peer that breaks the protocol loses its connection, and nothing else happens.
 //
 //   Receiving receiving(connections, sending, active, sink, counters);
 //   events += receiving.receive(connection);         // reads, and delivers what is complete; at most a poll's share

@@ -1,5 +1,5 @@
-// Routes: which of its addresses a rail uses to talk to a peer, and which of the peer's it talks to. Both processes
-// find the same pair from what they have published (pairs.hpp).
+// Routes: the choice of a rail's own address and of the peer's address for a connection. Both processes find the same
+// pair from their published addresses (pairs.hpp).
 //
 //   Routes routes(name, interface, others);
 //   routes.listen_at(endpoint);                             // one or more, published as the section of the rail's name
@@ -29,20 +29,20 @@ struct Route {
 
 class Routes {
  public:
-  // Of the rail of this name, on an interface that may have further addresses.
+  // The rail of this name, on an interface that may have further addresses (`others`).
   Routes(std::string name, Interface interface, std::vector<Interface> others)
       : name_(std::move(name)), interface_(std::move(interface)), others_(std::move(others)) {}
 
   void listen_at(const Endpoint& endpoint) { endpoints_.push_back(endpoint); }
   const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
-  // What the process has published of all of its links.
+  // The published address of this process, with the sections of all its links.
   void set_own_address(std::span<const std::byte> address) {
     own_address_.assign(address.begin(), address.end());
   }
   const std::vector<std::byte>& own_address() const noexcept { return own_address_; }
 
   std::optional<Route> to(const Address& peer, std::string& why_not) const;
-  // Whether the kernel knows a way there. Nothing is sent.
+  // Whether the kernel has a route to the peer. Sends nothing.
   bool reach(const Address& peer, std::string& why_not) const;
 
  private:

@@ -8,21 +8,21 @@
 namespace lfc::tcp {
 namespace {
 
-// Larger frames gain less by company than their copy costs.
+// Larger frames gain less by a batch than their copy costs.
 constexpr std::size_t kKeptFrame = 20 * 1024;
 constexpr std::uint32_t kStuckFlushes = 16;  // after these a flush is tried less often
 constexpr std::uint64_t kStuckPeriod = 16;
 
 }  // namespace
 
-// Those that follow may be batched.
+// Frames after the first of a burst may be batched.
 SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what, bool more) noexcept {
   const bool large = total_size(slices, count) > kKeptFrame;
   const Batch answer =
       armed_ || large || more ? Batch::no : sink_.may_batch(connection.burst.is_stream());
   if (answer == Batch::never) connection.burst.pause();
-  const bool timed = answer == Batch::watched && prefix.kind != kGet;  // whose answer is waited for
+  const bool timed = answer == Batch::watched && prefix.kind != kGet;  // a get waits for its reply
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
   const bool batch =
       answer == Batch::turn || (timed && is_worth_batching(connection, now)) || (more && !armed_);
@@ -38,7 +38,7 @@ SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* 
     return status;
   }
   connection.burst.wrote(now, Clock::now().time_since_epoch());
-  // Others may have kept some for longer.
+  // Other connections may have older batches.
   if (unsent_.size() <= 1) batched_since_.store({}, std::memory_order_relaxed);
   return status;
 }
@@ -108,8 +108,8 @@ void Sending::disarm() noexcept {
       connections_.watch(*connection, EPOLLIN);
 }
 
-// While armed: for a connection that has something to write. One that is being set up has its own
-// events, and a timeout.
+// Watches a connection that has unsent bytes while the link is armed. One that is being set up has its own events and a
+// timeout.
 void Sending::watch_both(Connection& connection) noexcept {
   if (connection.is(State::established) || connection.is(State::closing))
     connections_.watch(connection, EPOLLIN | EPOLLOUT);

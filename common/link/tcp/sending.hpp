@@ -1,6 +1,6 @@
-// Sending: what leaves on the connections of a tcp link, and when: a lone frame at once; frames that follow each other
-// soon may be batched, to leave together; and what a socket has not taken, or has been batched, with a later
-// poll().
+// Sending: the sending half of all connections of a tcp link. A lone frame leaves at once. Frames that follow each
+// other soon may be batched, to leave together. Batched frames, and bytes that a socket has not taken, leave with a
+// later poll().
 //
 //   sending.send_frame(connection, prefix, slices, n, Outbox::Class::data);
 //   sending.begin_burst();                           // poll() begins, and ends
@@ -27,9 +27,9 @@ class Sending {
 
   SendStatus send_frame(Connection& connection, Prefix prefix, const Slice* slices, int count,
                         Outbox::Class what, bool more = false) noexcept;
-  // Bytes that have been put into the outbox otherwise.
+  // Sends bytes that were put directly into the outbox.
   void flush_new(Connection& connection) noexcept;
-  // After each use of an outbox: the rest is for poll() to write.
+  // Called after each use of an outbox; poll() writes the rest.
   void sent_something(Connection& connection) noexcept {
     if (!connection.unsent && !connection.out.idle()) [[unlikely]]
       note_unsent(connection);
@@ -37,19 +37,19 @@ class Sending {
   bool drained() const noexcept { return unsent_.empty(); }
   void forget_dead() noexcept;
 
-  // Writes what waits; 0: nothing moved.
+  // Writes the bytes that wait. 0: no socket took any.
   int flush_unsent() noexcept;
-  // What the frames that have come have caused does not wait for those of others.
+  // Writes the batched replies to the frames of one read, before other connections are read.
   void flush_batched(Connection& connection) noexcept;
 
   std::chrono::nanoseconds batched_since() const noexcept {
     return batched_since_.load(std::memory_order_relaxed);
   }
-  // What is sent from here on does not follow what was sent before.
+  // The next frame of each connection counts as the first of a burst.
   void begin_burst() noexcept { ++polls_; }
   void begin_tick() noexcept { ++ticks_; }
 
-  // --- Somebody waits for what is watched, instead of polling. ---
+  // --- A thread sleeps on the epoll set instead of polling. ---
 
   void arm() noexcept;
   void disarm() noexcept;
@@ -68,13 +68,14 @@ class Sending {
   Counters& counters_;
   std::vector<Connection*> unsent_;
   std::atomic<std::chrono::nanoseconds> batched_since_{};  // read by any thread
-  std::uint32_t polls_ = 1;                                // begun, and ended
-  bool armed_ = false;  // every connection is in the epoll set, for writing, too, where it waits
+  std::uint32_t polls_ = 1;                                // begins and ends of polls
+  bool armed_ =
+      false;  // every connection is in the epoll set, one with unsent bytes also for writing
   std::uint64_t ticks_ = 0;
 };
 
-// The first frame since a poll goes at once, and nothing is asked before. But for `more`, it leaves with the next.
-// While armed it does not: the thread would be woken for it.
+// The first frame since a poll leaves at once, without a call of the sink. With `more` it waits for the next frame,
+// unless the link is armed: the thread would be woken for it.
 [[gnu::always_inline]] inline SendStatus Sending::send_frame(Connection& connection, Prefix prefix,
                                                              const Slice* slices, int count,
                                                              Outbox::Class what,

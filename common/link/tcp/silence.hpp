@@ -1,5 +1,5 @@
-// Silence: has a peer's node vanished? Judged by what the kernel knows of its acknowledgements, not by what the peer
-// does: its kernel acknowledges what arrives, and probes of a closed window, while the process computes or is stopped.
+// Silence: detection of a peer node that has vanished, by TCP acknowledgements alone. The peer's kernel acknowledges
+// data, and probes of a closed window, even while the peer process computes or is stopped.
 // While something is unacknowledged TCP's keep-alive does not run, and its own timeouts take a quarter of an hour.
 //
 //   Silence silence;
@@ -14,11 +14,12 @@
 
 namespace lfc::tcp {
 
-// What the kernel says of a connection (Socket::vital_signs).
+// The kernel's counters of a connection (Socket::vital_signs).
 struct VitalSigns {
   unsigned probes = 0;   // of a closed window, since the last answer
-  unsigned retries = 0;  // to send what is out, since some of it was acknowledged
-  std::chrono::milliseconds since_heard{0};  // the last acknowledgement, be it of nothing new
+  unsigned retries = 0;  // retransmissions since the last acknowledgement of new data
+  std::chrono::milliseconds since_heard{
+      0};  // since the last acknowledgement, also one of no new data
 };
 
 class Silence {
@@ -26,10 +27,10 @@ class Silence {
   using Clock = std::chrono::steady_clock;
   using Duration = std::chrono::milliseconds;
 
-  // How often to look.
+  // The interval at which look() is to be called.
   static constexpr Duration interval(Duration timeout) noexcept { return timeout / kLooks; }
 
-  // True: nothing was heard for the time given, although the kernel tried again and again.
+  // True: no acknowledgement has come for the given time, although the kernel has retransmitted or probed.
   bool look(Clock::time_point now, const VitalSigns& signs, Duration timeout) noexcept {
     const Clock::time_point heard = now - signs.since_heard;
     if (heard > heard_ + kTick) {
@@ -37,8 +38,8 @@ class Silence {
       retries_ = signs.retries;
       since_ = kNever;
     }
-    // A living node that has no room answers whatever is sent again, without taking anything; so retries count from its
-    // last answer.
+    // A node without buffer space acknowledges each retransmission but takes nothing; so retries count from its last
+    // acknowledgement.
     const unsigned retries = signs.retries - std::min(signs.retries, retries_);
     const unsigned unanswered = signs.probes + retries;
     if (unanswered == 0) {
@@ -50,7 +51,7 @@ class Silence {
       looks_ = 0;
     }
     lasts_ = std::chrono::duration_cast<Duration>(now - since_);
-    // If this whole machine was asleep, one look finds a long silence: it gets the time to hear more.
+    // After a suspend of this machine one look finds a long silence; the peer then gets more time to reply.
     return ++looks_ > kLooks / 2 && unanswered >= kTries && lasts_ >= timeout;
   }
   // As of the last look().
@@ -59,12 +60,12 @@ class Silence {
  private:
   static constexpr int kLooks = 8;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
-  // A lost packet is no silence. Nor does Linux answer probes that follow each other in half a second.
+  // One lost packet is no silence. Linux also ignores a probe within half a second of the one before.
   static constexpr unsigned kTries = 3;
   static constexpr Duration kTick{20};  // the kernel's times are coarse
   Clock::time_point heard_{};
   unsigned retries_ = 0;              // then
-  Clock::time_point since_ = kNever;  // from then on an answer was due
+  Clock::time_point since_ = kNever;  // since then a reply has been due
   Duration lasts_{0};
   int looks_ = 0;  // in this silence
 };

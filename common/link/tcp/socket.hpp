@@ -21,7 +21,7 @@ namespace lfc::tcp {
 struct SocketOptions {
   int send_buffer = 0;  // bytes; 0 or less: as the kernel sees fit
   int receive_buffer = 0;
-  // After so long without a word the kernel ends a connection on which nothing is under way.
+  // Time without a packet from the peer after which the kernel ends an idle connection (keep-alive).
   std::chrono::seconds keep_alive{60};
 };
 
@@ -39,22 +39,22 @@ class Socket {
   int fd() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
-  // Listens on the first free port of the range and says which one it is.
+  // Listens on the first free port of the range and sets `port` to it.
   static Socket listening(const IpAddress& address, PortRange ports, std::uint16_t& port,
                           std::string& why);
   // Begins to connect from one address to another; when that is done the socket is writable.
   static Socket connecting(const IpAddress& from, const IpAddress& to, std::uint16_t port,
                            const SocketOptions& options, std::string& why);
-  // The next connection of a listener, or none. Sets the same options as connecting().
+  // Accepts the next connection of a listener, or returns an empty Socket. Sets the same options as connecting().
   Socket accepted(const SocketOptions& options) const noexcept;
   // The error that ended a connection attempt, or 0.
   int pending_error() const noexcept;
-  // The other end has said something that has not been read.
+  // Whether received bytes have not been read yet.
   bool has_bytes() const noexcept;
   VitalSigns vital_signs() const noexcept;
-  // The last packet of the other end, as the kernel knows it, also of a connection that has ended.
+  // Time since the last packet of the peer by the kernel's count, also for a connection that has ended.
   std::chrono::milliseconds since_heard() const noexcept;
-  // The other end's, in words.
+  // The peer's address as text.
   std::string peer_address() const;
 
  private:

@@ -1,11 +1,11 @@
-// What travels on an established connection of the tcp link: 8-byte prefix, payload, padding to 8.
+// Stream: the wire format of an established connection of the tcp link: 8-byte prefix, payload, padding to 8.
 //
-// A connection opens with a `Header` (wire/frame.hpp) and the sender's address: hello; the other
-// side answers with a bare Header: hello_ack, or goodbye when its own hello crossed ours and takes
+// A connection opens with a `Header` (wire/frame.hpp) and the sender's address: hello. The other
+// side replies with a bare Header: hello_ack, or goodbye when its own hello crossed ours and takes
 // precedence. After that every frame has the prefix below. Frames of the NI keep their FrameType as
 // kind; the link's own kinds carry remote memory:
 //
-// | kind     | sent by / when                             | answered by | payload              |
+// | kind     | sent by / when                             | reply       | payload              |
 // |----------|--------------------------------------------|-------------|----------------------|
 // | goodbye  | a side that closes the peer, last          | -           | -                    |
 // | put      | origin, a segment of a put                 | answer      | BulkHead + bytes     |

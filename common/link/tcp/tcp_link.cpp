@@ -26,7 +26,7 @@ SocketOptions socket_options(const TcpOptions& options) noexcept {
                    std::chrono::duration_cast<std::chrono::seconds>(options.peer_timeout))};
 }
 
-// Replaces kByInterface by what it means here.
+// Replaces kByInterface by a size for the interface's speed.
 TcpOptions resolved(TcpOptions options) noexcept {
   constexpr int kBuffer = 128 * 1024;
   constexpr unsigned kSlowEnough = 10'000;  // Mbit/s: the buffer lasts for a round trip of 100 us
@@ -78,7 +78,7 @@ bool TcpLink::open(std::string& why_not) {
   return false;
 }
 
-// Says goodbye to all, and gives what is still to be written a moment to go.
+// Sends goodbye to all peers, and waits up to kLinger until unsent bytes have left.
 TcpLink::~TcpLink() {
   for (PeerId peer = 0; peer < connections_.slots().size(); ++peer) close(peer);
   const auto deadline = Clock::now() + kLinger;
@@ -95,7 +95,7 @@ TcpLink::~TcpLink() {
 void TcpLink::publish(AddressWriter& writer) const {
   writer.add(name(), section_of(routes_.endpoints()));
   if (rail_number(name()) != 0) return;
-  std::array<char, 32> host{};  // for people to read
+  std::array<char, 32> host{};  // for messages to the user
   ::gethostname(host.data(), host.size() - 1);
   writer.add(kNodeNameSection, std::as_bytes(std::span(host).first(std::strlen(host.data()))));
 }
@@ -122,8 +122,8 @@ void TcpLink::close(PeerId peer) noexcept {
     connection->state = State::dead;
     return;
   }
-  // A get that we were to answer is void now; a put of ours may not go on from memory that the
-  // caller takes back.
+  // The replies to the peer's gets are void now. A put of ours may not continue, because the caller
+  // takes its memory back.
   connection->out.abandon_bulk();
   const SendStatus status = connection->out.send(connection->fd(), {0, kGoodbye, 0, 0}, nullptr, 0,
                                                  Outbox::Class::answer);
@@ -159,7 +159,7 @@ int TcpLink::poll() noexcept {
   if (connections_.need_attention()) events += timeouts_.end_failed();
   if (ticks_ % kTimePeriod == 0 && connections_.timed())
     events += timeouts_.check_time(Clock::now());
-  sending_.begin_burst();  // what is sent from here on does not follow what was sent in it
+  sending_.begin_burst();  // the next frames do not follow those sent in this poll
   return events;
 }
 
@@ -203,8 +203,7 @@ int TcpLink::poll_epoll_set() {
   return events;
 }
 
-// Everything that could happen is then an event of the epoll set, which reports what has happened
-// before as well; only timeouts are not.
+// While armed, each event except a timeout makes the epoll set readable, also one from before arm().
 Link::Armed TcpLink::arm() noexcept {
   active_.demote_all();
   sending_.arm();
@@ -213,7 +212,7 @@ Link::Armed TcpLink::arm() noexcept {
     disarm();
     return Armed::busy;
   }
-  // What was timed may be long over, and whoever sleeps would wake for nothing.
+  // A deadline that no longer exists would wake the thread for nothing.
   connections_.note_deadlines(unauthenticated_.is_paused());
   return connections_.timed() ? Armed::partly : Armed::fully;
 }
@@ -256,7 +255,7 @@ Link::Start TcpLink::put(PeerId peer, const void* source, const LinkRegion&, std
   return Start::started;
 }
 
-// Its request is a frame like others, so that those of many gets leave together.
+// The request is an ordinary frame, so that the requests of many gets can leave together.
 Link::Start TcpLink::get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t address,
                          const LinkRegion& remote, std::size_t size,
                          Operation* operation) noexcept {

@@ -12,8 +12,9 @@
 // Design: a frame is written straight from the caller's memory and delivered straight out of the
 // receive buffer; a put or get moves between the socket and the two processes' memory without a
 // copy of our own, in segments, between which frames overtake. Connections that carry traffic are
-// read directly, the rest wait in an epoll set that is asked now and then.
-// A stranger's connection, or a broken hello, is dropped and counted in `frames_dropped`.
+// read directly, the rest wait in an epoll set, which is polled less often.
+// A connection without a valid hello is dropped and counted in `frames_dropped`.
+// Threads: as Link.
 #pragma once
 
 #include <chrono>
@@ -33,13 +34,13 @@ namespace lfc {
 
 struct TcpOptions {
   std::string name = "tcp";  // section of the address
-  unsigned strand = 0;       // which of several connections between the same addresses it makes
+  unsigned strand = 0;       // number of its connections among several between the same addresses
   Interface interface;       // the local address to listen on and to connect from
   std::vector<Interface> others;  // further addresses of the same device
   PortRange ports;                // to listen on
   void (*notice)(std::string_view line) =
-      nullptr;  // receives a line about each connection that it begins
-  std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel answers
+      nullptr;  // receives a line about each connection that the link begins
+  std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel replies
   std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's node
   // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:
   // 128 KiB up to 10 Gbit/s, kByKernel above. A sender that runs megabytes ahead pushes the data

@@ -1,11 +1,15 @@
-// The class behind make_tcp_link(): what the NI calls, and poll(), which looks at each connection as its state wants
-// it. Its parts, each with a header of its own:
+// TcpLink: the class behind make_tcp_link(). It has the functions that the engine calls, and poll(), which serves each
+// connection by its state. Its parts have headers of their own:
 //
-//   connections.hpp  all connections, whose they are, how they end      routes.hpp     which address talks to which
-//   unauthenticated.hpp    who knocks                                         handshake.hpp   until a connection is
-//   established sending.hpp      what leaves when                                   receiving.hpp  what arrives
-//   active_connections.hpp     who is read directly; pace.hpp: how often the rest is asked
-//   timeouts.hpp       deadlines, nodes that vanish, what is dead
+//   connections.hpp         all connections, their peers, their ends
+//   routes.hpp              the pair of addresses for a peer
+//   unauthenticated.hpp     accepted connections before the handshake
+//   handshake.hpp           connections until they are established
+//   sending.hpp             frames that leave, and batches
+//   receiving.hpp           frames that arrive
+//   active_connections.hpp  connections that are read directly
+//   pace.hpp                how often the other connections are polled
+//   timeouts.hpp            deadlines, vanished nodes, dead connections
 #pragma once
 
 #include <string>
@@ -79,8 +83,8 @@ class TcpLink final : public Link {
   UnauthenticatedConnections unauthenticated_;
   Handshake handshake_;
   Timeouts timeouts_;
-  Pace pace_;                // the poller's own
-  std::uint64_t ticks_ = 0;  // likewise
+  Pace pace_;
+  std::uint64_t ticks_ = 0;  // calls of poll(), modulo 2^64
 };
 
 }  // namespace lfc::tcp

@@ -16,7 +16,8 @@ int Timeouts::discard(Connection& connection) noexcept {
   return 1;
 }
 
-// Does what send(), close() and the rest of poll() have left for later.
+// Finishes the work that send(), close() and the rest of poll() have deferred: failed and closing connections,
+// cancelled operations.
 int Timeouts::end_failed() {
   connections_.attended();
   const std::vector<Operation*> cancelled = connections_.take_cancelled();
@@ -76,7 +77,7 @@ int Timeouts::check_time(Clock::time_point now) {
   return events;
 }
 
-// By a timer in the epoll set, so that neither poll() nor whoever sleeps looks at a clock for it.
+// A timer in the epoll set triggers it, so neither poll() nor the sleeping thread reads a clock for it.
 int Timeouts::check_peers() {
   if (!connections_.waiting.timer().rang()) return 0;
   const Clock::time_point now = Clock::now();

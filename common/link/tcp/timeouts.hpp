@@ -1,9 +1,9 @@
-// Timeouts: what poll() of a tcp link does now and then: it ends what others have found to be broken, looks at the
-// clock for what has a deadline, and whether the nodes of peers are still there; and frees dead connections.
+// Timeouts: the rare work of a tcp link's poll(). It ends connections after a failure, after their deadline, or because
+// the node of their peer has vanished, and frees dead connections.
 //
 //   if (connections.need_attention()) events += timeouts.end_failed();
 //   if (time_to_look && connections.timed()) events += timeouts.check_time(Clock::now());
-//   events += timeouts.check_peers();            // the timer has rung
+//   events += timeouts.check_peers();               // the timer has expired
 //
 // Threads: as Link.
 #pragma once
@@ -29,7 +29,7 @@ class Timeouts {
   int end_failed();
   int check_time(Clock::time_point now);
   int check_peers();
-  // Reads and forgets what a closed peer still sends.
+  // Reads and drops bytes that a closed peer still sends.
   int discard(Connection& connection) noexcept;
 
  private:

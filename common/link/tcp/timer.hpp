@@ -1,9 +1,9 @@
-// Timer: makes a descriptor readable at intervals, for an epoll set, so that nobody has to look at a clock.
+// Timer: a descriptor for an epoll set that becomes readable at intervals.
 //
 //   Timer timer;
 //   if (!timer.open()) complain(std::strerror(errno));
 //   timer.run(period);                       // 0: stops
-//   if (timer.rang()) check_peers();    // the descriptor was readable: timer.fd()
+//   if (timer.rang()) check_peers();         // the descriptor was readable: timer.fd()
 #pragma once
 
 #include <chrono>

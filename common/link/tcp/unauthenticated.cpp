@@ -6,7 +6,7 @@
 namespace lfc::tcp {
 namespace {
 
-// How long a stranger may be silent although others wait for its place.
+// Time that an idle unauthenticated connection keeps its place while others wait for it.
 constexpr std::chrono::milliseconds kGrace{100};
 
 bool lacks_resources(int error) noexcept {
@@ -49,9 +49,9 @@ int UnauthenticatedConnections::accept() {
   return accepted + make_room();
 }
 
-// For those that wait to be accepted: the stranger that has been silent longest goes, once it has had
-// its time. Until then nobody listens, for there would be something to hear at every poll. Who has spoken,
-// and has not been heard because we were away, is not silent.
+// Makes room for connections that wait to be accepted: drops the one that has been idle longest, after kGrace. Until
+// then the listeners are not watched, because they would be readable at every poll. A connection with unread bytes is
+// not idle.
 int UnauthenticatedConnections::make_room() {
   const Clock::time_point now = Clock::now();
   Connection* oldest = nullptr;

@@ -1,11 +1,11 @@
-// UnauthenticatedConnections: who connects to us, until its hello has been believed. Their number is limited, and so is
-// the number of wrong hellos in a second; the one that has been silent longest makes room for others.
+// UnauthenticatedConnections: accepted connections that have not passed the handshake yet. Their number is limited, and
+// so is the number of invalid hellos in a second. The one that has been idle longest is dropped for a new one.
 //
 //   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
-//   events += unauthenticated.accept();                    // the epoll set says that somebody knocks
-//   unauthenticated.drop(connection);                      // it was none of us; or
-//   unauthenticated.note_authenticated(connection);                   // it is a peer from now on
+//   events += unauthenticated.accept();                 // a listener is readable
+//   unauthenticated.drop(connection);                   // it is no peer; or
+//   unauthenticated.note_authenticated(connection);     // it is a peer from now on
 //
 // Threads: as Link.
 #pragma once
@@ -29,18 +29,18 @@ class UnauthenticatedConnections {
   bool listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
                  std::string& why_not);
   bool listens() const noexcept { return !listeners_.empty(); }
-  // The epoll set tells of them as nullptr.
+  // ready() of the epoll set returns nullptr as data of a listener.
   bool watch_listeners() noexcept;
   int accept();
 
-  // What it has said is no proper hello.
+  // Drops a connection with an invalid hello, which counts as a failure in AdmissionLimits.
   void refuse(Connection& connection) noexcept;
   void drop(Connection& connection) noexcept;
   void note_authenticated(Connection& connection) noexcept;
   void forget(const Connection& dead) noexcept {
     if (dead.unauthenticated) limits_.left();
   }
-  // Listens again if it is time to.
+  // Listens again after a pause that has ended.
   void resume_when_due(Clock::time_point now) noexcept;
   bool is_paused() const noexcept { return listen_again_ != Clock::time_point::max(); }
 
@@ -53,7 +53,7 @@ class UnauthenticatedConnections {
   const SocketOptions& socket_options_;
   std::vector<Socket> listeners_;
   AdmissionLimits limits_{limits::kTcpUnauthenticated};
-  Clock::time_point listen_again_ = Clock::time_point::max();  // nobody else is accepted before
+  Clock::time_point listen_again_ = Clock::time_point::max();  // no connection is accepted before
 };
 
 }  // namespace lfc::tcp
