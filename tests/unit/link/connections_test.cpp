@@ -1,4 +1,4 @@
-// How many connections an interface wants, by what a kernel tells of it.
+// The number of connections for an interface, by the kernel's description of it.
 #include "link/connections.hpp"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@ Interface make(const char* name, const char* address, unsigned prefix, bool runn
   return {name, ip(address), prefix, 0, running};
 }
 
-// A node as one meets it: two cables, a container bridge, one cable out.
+// A node as one meets it: two Ethernet devices, a container bridge, one device without a carrier.
 const std::vector<Interface>& node() {
   static const std::vector<Interface> all{
       make("lo", "127.0.0.1", 8),
@@ -108,7 +108,7 @@ TEST_CASE("a name behind ^ excludes beginnings, as it names them without", "[int
 
 TEST_CASE("tunnels are taken only where they are named, or nothing else is left", "[interfaces]") {
   std::vector<Interface> all{make("eno1", "10.1.0.5", 24), make("mytun", "10.9.0.5", 32)};
-  all.back().tunnel = true;  // whatever its name is
+  all.back().tunnel = true;  // with any name
   for (const char* name : {"wg0", "ppp0", "tailscale0", "ztabc", "tap0", "podman0", "vmnet8"})
     all.push_back(make(name, "10.64.0.5", 24));
   std::vector<Interface> chosen;

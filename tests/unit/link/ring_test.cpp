@@ -114,7 +114,7 @@ TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[r
       const bool was_empty = expected.empty();
       const SendStatus status = ring.send(type, payload, random() % (size + 1));
       if (status == SendStatus::again) {
-        // What the reader keeps to itself must never make an empty ring look full.
+        // Unpublished progress of the reader must never make an empty ring look full.
         if (was_empty) FAIL("refused by an empty ring");
         break;
       }
@@ -191,7 +191,7 @@ TEST_CASE("ring: while the reader keeps up the same few lines of bulk are used a
     return far;
   };
   CHECK(farthest() < 4096);
-  // What piles up goes on, and is followed by at most one lap; then it begins anew.
+  // Payloads that pile up use the whole area for at most one more lap; then the writer goes back to its beginning.
   int piled = 0;
   while (ring.send(FrameType::message, payload) == SendStatus::sent) ++piled;
   CHECK(piled >=

@@ -1,4 +1,4 @@
-// Peers that die or write nonsense, and what they leave behind.
+// Peers that are killed or write invalid values, and the places they leave behind.
 #include <unistd.h>
 
 #include <atomic>
@@ -75,7 +75,7 @@ TEST_CASE("shm: places of dead processes come back, whenever they died", "[shm][
     CHECK_FALSE(child.finished());
   }
   SECTION("with a place claimed, before it was ready") {
-    // The claim as RemotePlace makes it, by a process that dies just then.
+    // The claim as RemotePlace makes it, by a process that is killed just then.
     const Child child([&] { return true; });
     const int fd = static_cast<int>(name.memory.fd);
     const std::uint64_t claim =
@@ -134,7 +134,7 @@ TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink",
   std::vector<std::byte> noise(200, std::byte{0x5a});
   const auto garbage = RemotePlace::claim(name_in(b.address()), 0, noise, why);
   const auto empty = RemotePlace::claim(name_in(b.address()), 0, {}, why);
-  // An address of somebody else: the pid is not the claimant's.
+  // The address of another process: the pid is not the claimant's.
   SegmentName other = name_in(a.address());
   other.memory.pid = 1;
   const Address stranger = with_name(a.address(), other);

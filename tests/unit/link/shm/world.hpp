@@ -100,7 +100,7 @@ inline std::string text_of(const Recorder::Frame& frame) {
   return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()};
 }
 
-// Another process, which runs `body` and must answer true. It never outlives the test for long.
+// Another process, which runs `body` and must return true. It never outlives the test for long.
 class Child {
  public:
   explicit Child(const std::function<bool()>& body) : pid_(fork()) {
@@ -119,7 +119,7 @@ class Child {
   void kill() const {
     if (status_ < 0) ::kill(pid_, SIGKILL);
   }
-  // Waits for the end; true when the body answered true.
+  // Waits for the end; true when the body returned true.
   bool finished() {
     if (status_ < 0) waitpid(pid_, &status_, 0);
     return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
@@ -130,7 +130,7 @@ class Child {
   int status_ = -1;
 };
 
-// Memory that parent and children share, for what the tests themselves agree on.
+// Memory that parent and children share, for the handshakes of the tests.
 struct Board {
   std::atomic<int> step;
   std::uint32_t size;

@@ -45,9 +45,9 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
       frame(tcp::kGet, bulk(0)),
       frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 0, 0})),  // to what?
       frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 77, 0})),
-      frame(tcp::kGetData, bulk(8, 0, 0, 8)),                 // never asked for
+      frame(tcp::kGetData, bulk(8, 0, 0, 8)),                 // no get was started
       frame(tcp::kPut, bulk(8)),                              // no bytes
-      frame(tcp::kPut, bulk(7, region.key, region.base, 8)),  // more than announced
+      frame(tcp::kPut, bulk(7, region.key, region.base, 8)),  // more bytes than `left`
   };
   Random random(11);
   for (int i = 0; i < 20; ++i) crimes.push_back(random_bytes(random, 16 + random() % 500));

@@ -1,4 +1,4 @@
-// Which interfaces of two nodes belong together: tables of what both publish.
+// The pairs of interfaces of two nodes: tables of the endpoints that both publish.
 #include "link/tcp/pairs.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ TEST_CASE("pairs: a further connection goes between the same addresses, behind a
   CHECK(pairs(ours, node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})) == "0-0 1-1");
   CHECK(pairs(ours, strands(node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}, {"10.1.0.2/16"}}),
                             {0, 0, 1})) == "0-0 1-1 2-2");
-  // Nothing is told of those for which the peer has none.
+  // Rails without a counterpart at the peer are not reported.
   CHECK(pair_rails(ours, node(kThere, {{"10.1.0.2/16"}, {"10.2.0.2/16"}})).left_out.empty());
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("pairs: by gateways, where no subnet is shared", "[pairs]") {
   const Rails here = node(kHere, {{"192.168.1.1/24"}, {"10.1.0.1/24 default"}});
   CHECK(pairs(here, node(kThere, {{"10.1.1.1/24 default"}, {"192.168.2.1/24"}})) == "1-0");
   CHECK(pairs(here, node(kThere, {{"10.1.1.1/24 default"}, {"192.168.1.2/24"}})) == "1-0 0-1");
-  // Nobody knows a route: what there is is tried.
+  // No route is known: the existing pairs are tried.
   CHECK(pairs(node(kHere, {{"10.1.0.1/32"}}), node(kThere, {{"10.1.0.2/32"}})) == "0-0");
   CHECK(pairs(node(kHere, {{"fe80::1/64"}}), node(kThere, {{"fd00::1/64 default"}})).empty());
 }
@@ -166,7 +166,7 @@ TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[p
   CHECK(with({1'000, 25'000}, {1'000, 25'000}) == "1-1");
   CHECK(with({1'000, 4'000}, {1'000, 4'000}) == "1-1 0-0");
   CHECK(with({25'000, 25'000}, {1'000, 25'000}) == "1-1");  // the slower end counts
-  CHECK(with({0, 25'000}, {0, 25'000}) == "1-1 0-0");       // nobody knows that it is slow
+  CHECK(with({0, 25'000}, {0, 25'000}) == "1-1 0-0");       // its speed is unknown
   CHECK(with({0, 0}, {0, 0}) == "0-0 1-1");
   CHECK(why_left_out(node(kHere, here, {1'000, 25'000}), node(kThere, there, {1'000, 25'000}))
             .find("quarter") != std::string::npos);

@@ -1,5 +1,5 @@
-// Parts of the link tcp that need no peer: the pace of looks, the limits of strangers, the epoll set, the list of hot
-// connections, and what ends a connection.
+// Parts of the link tcp that need no peer: the pace of polls, the limits of admission, the epoll set, the active
+// connections, and the end of a connection.
 #include <sys/socket.h>
 #include <unistd.h>
 

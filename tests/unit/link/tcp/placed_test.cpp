@@ -14,8 +14,8 @@ namespace lfc::tcp_world {
 
 namespace {
 
-// A receiver that takes the bytes of services' frames to one place, or changes its mind; of some frames it says at once
-// that they have none. The first byte of the head says which.
+// A receiver that places the bytes of services' frames, refuses a place at once, or moves the place later. The first
+// byte of the head selects which.
 struct Placer {
   explicit Placer(Node& at) : node(at) {
     node.places = [this](const Placing& frame) { return place(frame); };

@@ -1,4 +1,4 @@
-// What the link tcp decides of sockets: who counts as silent, and which port it listens on.
+// Decisions of the link tcp about sockets: which peer counts as silent, and on which port it listens.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A connection that is looked at now and then, and what its kernel would say.
+// A connection that is looked at in intervals, with simulated counters of its kernel.
 struct Watched {
   using Time = Silence::Clock::time_point;
   static constexpr std::chrono::milliseconds kTimeout = 8s;

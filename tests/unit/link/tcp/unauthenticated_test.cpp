@@ -1,4 +1,4 @@
-// UnauthenticatedConnections, and hellos that are not to be believed.
+// Unauthenticated connections, and hellos that must be rejected.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
       hello(key, mallory, FrameType::message),  // wrong type
       hello(key, random_bytes(random, 100)),    // no address
       hello(key, without_key(a.blob)),          // claims to be the node itself
-      hello(key, b.blob),                       // nobody tells his key
+      hello(key, b.blob),                       // genuine addresses have no key
       with_header(key.tag, FrameType::hello, mallory),
       hello(key, Bytes(kMaxAddress + 1)),  // too long
       {},
@@ -165,12 +165,12 @@ TEST_CASE("tcp: a hello that arrived between polls is read before its connection
   Node b(1);
   std::vector<std::unique_ptr<RawPeer>> clients;
   const PeerId peer = b.connect(a);
-  pump_for({&a}, 5ms);  // takes the connection, on which b has not said anything
+  pump_for({&a}, 5ms);  // takes the connection, on which b has not sent a byte
   std::this_thread::sleep_for(150ms);
   // They are seen first, and not all have a place.
   for (std::size_t i = 0; i < limits::kTcpUnauthenticated + 10; ++i)
     clients.push_back(std::make_unique<RawPeer>(a));
-  pump_for({&b}, 20ms);  // b says hello
+  pump_for({&b}, 20ms);  // b sends its hello
   send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
   pump({&a, &b}, [&] { return a.frames.size() == 1 || !b.broken.empty(); });
   CHECK(a.frames.size() == 1);
@@ -179,7 +179,7 @@ TEST_CASE("tcp: a hello that arrived between polls is read before its connection
 
 namespace {
 
-// Somebody who listens where a process has listened before him.
+// A server on the port of a process that has ended.
 struct Impostor {
   explicit Impostor(std::uint16_t port) : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
     const int on = 1;
@@ -195,7 +195,7 @@ struct Impostor {
     ::close(listener);
     if (fd >= 0) ::close(fd);
   }
-  // All that the node says to him before it waits for an answer.
+  // Returns all bytes that the node sends before it waits for a reply.
   Bytes hello_of(Node& node) {
     Bytes bytes;
     pump({&node}, [&] {
@@ -222,7 +222,7 @@ bool holds(const Bytes& bytes, const Key& key) {
 
 Bytes payload_of(const Bytes& frame) { return {frame.begin() + sizeof(Header), frame.end()}; }
 
-// Says it to the node, which must take no notice but to count it.
+// Sends it to the node, which must only count it.
 void is_refused(Node& node, const Bytes& hello) {
   const int connects = node.connects;
   const std::uint64_t dropped = node.counters.get(Counter::frames_dropped);
@@ -289,7 +289,7 @@ TEST_CASE("tcp: a hello_ack without the key of the target is rejected", "[tcp]")
   Node a(0);
   auto b = std::make_unique<Node>(1);
   const Address target = b->address();
-  const Key earlier = random_key();  // of a hello of ours whose answer he has heard
+  const Key earlier = random_key();  // of an earlier hello whose reply the impostor has recorded
   const Key proof = replays ? ack_proof(b->identity, "tcp", earlier) : random_key();
   const std::uint16_t port = b->port();
   b.reset();

@@ -1,9 +1,9 @@
-// Processes with a link tcp each, in one process and over the loopback interface, and strangers who talk to them.
+// Processes with a link tcp each, in one process and over the loopback interface, and raw sockets that connect to them.
 //
 //   Node a(0), b(1);
 //   const PeerId peer = a.connect(b);
 //   send_all({&a, &b}, a, peer, {FrameType::message}, Bytes(8));  // polls until it is sent
-//   pump({&a, &b}, [&] { return b.received == 1; });              // fails after a while, and says where both stand
+//   pump({&a, &b}, [&] { return b.received == 1; });              // fails after 20 s with the state of both
 #pragma once
 
 #include <arpa/inet.h>
@@ -175,7 +175,7 @@ inline std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(list), end(list)));
 }
 
-// A stranger: a plain blocking socket connected to the node's port.
+// A plain blocking socket connected to the node's port.
 struct RawPeer {
   explicit RawPeer(const Node& node) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in to{};
