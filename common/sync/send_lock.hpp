@@ -37,7 +37,6 @@ class SendLock {
 
   explicit SendLock(Kind kind) noexcept
       : kind_(kind), cheap_(kind == Kind::biased && AsymmetricFence().is_asymmetric()) {}
-  explicit SendLock(bool threads) noexcept : SendLock(threads ? Kind::shared : Kind::none) {}
 
   Kind kind() const noexcept { return kind_; }
 

@@ -53,7 +53,7 @@ struct Bench {
   const Config config{.name = {1, 0}};
   const Identity identity{{1, 0}, 1, 2};
   Counters counters;
-  SendLock lock{false};
+  SendLock lock{SendLock::Kind::none};
   Outcomes outcomes{lock};
   Activity activity;
   NoOperations operations;
