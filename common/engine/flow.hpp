@@ -1,5 +1,5 @@
-// Flow: flow control between this NI and one peer: the rule of credits (flow/credits.hpp) applied to frames. Whatever
-// way a frame takes, its departure, its arrival and the return of its receive buffer come through here.
+// Flow: flow control between this NI and one peer: the rule of credits (flow/credits.hpp), applied to frames. The
+// departure of each frame, its arrival and the return of its receive buffer pass through this class, on every path.
 //
 //   Flow flow(theirs, ours);                                          // initial windows
 //   if (!flow.may_depart(type)) wait();                               // for a credit
@@ -26,7 +26,7 @@ namespace lfc {
 
 class Flow {
  public:
-  // What the peer promises to us at first, and we to it.
+  // `theirs`: frames that the peer promises at first to take; `ours`: frames that we promise to take.
   Flow(std::uint32_t theirs, std::uint32_t ours) noexcept : credits_(theirs), window_(ours) {}
 
   // --- Departure ---
@@ -34,8 +34,8 @@ class Flow {
   bool may_depart(FrameType type) const noexcept {
     return !needs_credit(type) || credits_.available() != 0;
   }
-  // How many credits a frame of this type would return to the peer. `frees`: it is the answer to a frame whose receive
-  // buffer is free once it has left.
+  // Returns how many credits a frame of this type would return to the peer. `frees`: it is the reply to a frame whose
+  // receive buffer is free once the reply has left.
   std::uint32_t returnable(FrameType type, bool frees = false) const noexcept {
     const std::uint32_t owed = window_.owed() + (frees ? 1 : 0);
     return std::min(owed, type == FrameType::credit ? kMaxCredits : limits::kPiggyback);
@@ -54,8 +54,8 @@ class Flow {
 
   // --- Return ---
 
-  // A receive buffer is free again. A window that has been used up grows, as far as the budget allows. True: so much is
-  // owed that a credit frame has to go if no other does.
+  // A receive buffer is free again. A window that has been used up grows, as far as the budget allows. True: half a
+  // window is owed, so a credit frame must leave if no other frame does.
   bool release(WindowBudget& budget, Counters& counters) noexcept {
     const bool due = window_.release();
     return window_.wants_growth() ? grow(budget, counters) : due;

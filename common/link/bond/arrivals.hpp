@@ -7,7 +7,7 @@
 //   }
 //   while (auto kept = arrivals.take_due()) deliver(*kept);
 //
-// What is kept is bounded by what a sender may leave unacknowledged (link/bond/retained.hpp).
+// The kept frames are bounded by the frames that a sender may leave unacknowledged (link/bond/retained.hpp).
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class Arrivals {
   // The last number up to which nothing is missing.
   std::uint32_t complete() const noexcept { return expected_ - 1; }
 
-  // False: no honest sender would be that far ahead. A frame that is kept already is dropped.
+  // False: a correct sender is never that far ahead. A frame that is kept already is dropped.
   bool keep(std::uint32_t number, Meta meta, std::span<const std::byte> payload) {
     const std::size_t frames = limits::kBondFrames + limits::kBondControlFrames;
     const std::size_t bytes = limits::kBondBytes + Retained::kControlBytes;

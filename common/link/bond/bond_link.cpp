@@ -24,7 +24,7 @@ BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counte
       watch_(rails_, sessions_, losses_, frames_, options_),
       deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
 
-// Says goodbye to all; each rail then does what it can for what is still on its way.
+// Sends a goodbye to each peer. The rails then send what they still hold, as far as they can.
 BondLink::~BondLink() {
   for (const auto& session : sessions_.all()) {
     if (session == nullptr || session->plain || session->state != Session::State::open) continue;
@@ -81,7 +81,7 @@ int BondLink::poll() noexcept {
 
 Link::Armed BondLink::arm() noexcept {
   if (transfers_.cancelled()) return Armed::busy;
-  // Whether a rail still carries what it was given is found by the clock.
+  // Only a timer detects that a rail no longer makes progress.
   const bool timed = sessions_.restless() || sessions_.to_bury() || watch_.has_work();
   return rails_.arm(timed ? Armed::partly : Armed::fully);
 }

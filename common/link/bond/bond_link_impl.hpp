@@ -1,13 +1,13 @@
-// The class behind make_bond_link(): the Link that the NI sees, made of
-//   rails.hpp            the links, and who says which one something comes from
+// BondLink: the class behind make_bond_link(), made of
+//   rails.hpp            the links, and the sinks that add the number of the rail
 //   sessions.hpp         the peers (session.hpp)
 //   connector.hpp        how sessions begin, and over which rails
 //   numbered_frames.hpp  frames out, and delivery.hpp: frames in
 //   transfers.hpp        puts and gets in chunks
-//   losses.hpp           rails that are lost, and rail_watch.hpp: how silence is noticed
-//   deferred_calls.hpp          what is to be done outside of any rail's poll()
-// Calls from rails (frames, ends of chunks, broken connections) only note what is to be done where it
-// would mean to close a rail or give up a peer; the errands do it.
+//   losses.hpp           rails that are lost, and rail_watch.hpp: rails without progress
+//   deferred_calls.hpp   calls that are made outside of any rail's poll()
+// Calls from rails (frames, ends of chunks, broken connections) never close a rail or give up a peer. They note that it
+// is due, and DeferredCalls does it.
 #pragma once
 
 #include <memory>
@@ -67,7 +67,7 @@ class BondLink final : public Bond {
 
  private:
   const BondOptions options_;
-  Delivery delivery_;  // of references: what it receives for is below, and ends before it
+  Delivery delivery_;  // first: it refers to the members below, which are destroyed before it
   Rails rails_;
   Sessions sessions_;
   Losses losses_;

@@ -1,18 +1,19 @@
-// What travels between two bonds: a Head in front of every payload, and notes about rails.
+// Frames between two bonds: a Head in front of every payload, and notes about rails.
 //
-// Every frame of the NI, and the notes marked so, has a number in the stream from one process to
-// the other, whichever rail carries it: the receiver delivers in the order of numbers and drops what
-// it has had. Every frame, numbered or not, acknowledges what has arrived in the other direction.
+// Every frame of the NI, and each note marked below, has a number in the stream from one process to the other, on
+// whichever rail it travels. The receiver delivers by number and drops duplicates. Every frame, numbered or not,
+// acknowledges the frames that have arrived in the other direction.
 //
-// | note     | numbered | sent when                                    | answered by         |
+// | note     | numbered | sent when                                    | reply               |
 // |----------|----------|----------------------------------------------|---------------------|
 // | arrived  | no       | much has arrived on a rail; on that rail     | -                   |
-// | probe    | no       | a rail that has work makes no progress; on   | answer, same rail   |
+// | probe    | no       | a rail that has work makes no progress; on   | reply, same rail    |
 // |          |          | all rails                                    |                     |
-// | answer   | no       | a probe has come; on its rail                | -                   |
-// | leave    | yes      | the sender has closed a rail: nothing that   | leave, unless sent  |
-// |          |          | comes on it is placed or delivered any more  | before              |
-// | goodbye  | yes      | the sender has closed the peer; last         | goodbye, likewise   |
+// | reply    | no       | a probe has come; on its rail                | -                   |
+// | leave    | yes      | the sender has closed a rail: it places and  | leave, unless sent  |
+// |          |          | delivers nothing from it any more            | before              |
+// | goodbye  | yes      | the sender has closed the peer; last         | goodbye, unless     |
+// |          |          |                                              | sent before         |
 #pragma once
 
 #include <cstddef>
@@ -35,9 +36,9 @@ enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye }
 
 struct Note {
   NoteKind kind;
-  std::uint8_t rail;  // which, as the receiver counts them
+  std::uint8_t rail;  // by the receiver's numbers
   std::uint16_t reserved;
-  std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, answer: the round
+  std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, reply: the round
 };
 static_assert(sizeof(Note) == 8);
 
@@ -53,7 +54,7 @@ struct Section {
 };
 static_assert(sizeof(Section) == 4);
 
-// How many numbers lie from `base` to `number`; negative when it comes before.
+// Returns how far `number` is ahead of `base`; negative: behind it.
 constexpr std::int32_t distance(std::uint32_t base, std::uint32_t number) noexcept {
   return static_cast<std::int32_t>(number - base);
 }

@@ -7,7 +7,8 @@ namespace {
 
 constexpr const char* kSection = "bond";
 
-// Who has connected to us has not told his key: until it is known the rails that are left are his to connect.
+// A process that has connected to us has not sent its key. Until the key is known, only the peer can connect the other
+// rails.
 bool knows_key(Session& session, const FrameSink& sink) {
   if (session.address.has_key()) return true;
   const Address* published = sink.published(session.address);
@@ -29,7 +30,7 @@ void Connector::set_own_address(std::span<const std::byte> address) {
   rails_.set_own_address(address);
 }
 
-// Our rails that pair with one of the peer's, the best first; the user learns of each that does not, and why.
+// Pairs our rails with the peer's, the best first. Reports each rail that is left out to the user, with the reason.
 Session& Connector::begin(const Address& address, PeerId peer) {
   Session& session = sessions_.add(address, peer);
   const auto section = address.section(kSection);
@@ -81,7 +82,7 @@ bool Connector::connect(PeerId peer, const Address& address, std::string& why_no
   return false;
 }
 
-// Begins to connect over a rail that is not in use yet.
+// Begins to connect over a rail that is not in use yet. False: the rail is lost.
 bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
   RailState& rail = session.rails[i];
   std::string why;
@@ -127,7 +128,7 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
   if (session != nullptr && session->state == Session::State::open) {
     if (session->address.identity().tag != from.identity().tag) return kNoPeer;
     if (session->connect_due) {
-      // It calls anew, so it has done with the session whose end we are waiting for.
+      // It connects again, so it has ended the session whose end we are waiting for.
       for (const auto& older : sessions_.all())
         if (older != nullptr && older->state == Session::State::closing &&
             older->address.identity().name == from.identity().name)
@@ -137,9 +138,8 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
     const RailState::State state = session->rails[rail].state;
     if (state == RailState::State::lost) return kNoPeer;  // a rail that was lost stays so
     if (state == RailState::State::up) {
-      if (!session->for_frames(rail))
-        return kNoPeer;  // it would have called over another one before
-      // The rail's connection has ended without a word to us: the peer has closed us and begins anew.
+      if (!session->for_frames(rail)) return kNoPeer;  // a new session begins on a rail for frames
+      // The rail's connection has ended without a report: the peer has closed the session and begins a new one.
       transfers_.abandon(*session);
       finish(*session, Session::State::over);
       session = nullptr;
@@ -157,7 +157,7 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
     if (session == nullptr) {
       if (Session* earlier = sessions_.of(peer)) sessions_.forget(*earlier);
       session = &begin(from, peer);
-      if (!session->rails[rail].live()) {  // but there the peer is
+      if (!session->rails[rail].live()) {  // the peer has just connected on it
         session->rails[rail].state = RailState::State::none;
         ++session->live;
       }

@@ -3,11 +3,11 @@
 //   Session& session = connector.begin(address, peer);
 //   if (!connector.connect_rails(session, why_not)) ...        // over those for frames
 //   PeerId id = connector.caller(rail, from);                  // a process connects over one of the rails
-//   bool known = connector.widen(session);                     // those for chunks only, once they are wanted
+//   bool known = connector.widen(session);                     // rails for chunks only, once a transfer needs them
 //   connector.finish(session, Session::State::over);
 //
-// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a rail that was lost
-// stays so; a session that the peer begins anew ends the one before (tests/unit/link/bond/bond_test.cpp).
+// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a lost rail stays lost;
+// a new session of the peer ends the one before (tests/unit/link/bond/bond_test.cpp).
 // Threads: as the link's.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace lfc::bond {
 
 class Connector {
  public:
-  // `link`: what the NI calls the bond.
+  // `link`: the bond, as the NI knows it.
   Connector(Link& link, Rails& rails, Sessions& sessions, Losses& losses, Transfers& transfers,
             const BondOptions& options, FrameSink& sink)
       : link_(link),
@@ -38,16 +38,17 @@ class Connector {
   void set_own_address(std::span<const std::byte> address);
 
   bool connect(PeerId peer, const Address& address, std::string& why_not);
-  // Over every rail for frames that is not in use yet. False: there is none.
+  // Connects over every rail for frames that is not in use yet. False: no rail is usable.
   bool connect_rails(Session& session, std::string& why_not);
-  // Likewise over those for chunks only, if that is due, once the peer is known to have this session. False: not yet.
+  // Connects over the rails for chunks only, if that is due, once the peer is known to have this session. False: not
+  // yet.
   bool widen(Session& session);
-  // A process connects over one of the rails. Its other rails follow, or have come before.
+  // A process connects over one of the rails. Its other rails follow, or have connected before.
   PeerId caller(std::uint8_t rail, const Address& from);
-  // An older session with the same process has not ended yet.
+  // True: an older session with the same process has not ended yet.
   bool awaits_end(const Session& session) const noexcept;
-  // No more of this session. Not to be called from inside a rail's poll() unless the rails' ends of it
-  // are known to be closed by the peer.
+  // Ends the session. Not to be called from inside a rail's poll(), unless the peer is known to have closed its ends of
+  // the rails.
   void finish(Session& session, Session::State state);
 
  private:

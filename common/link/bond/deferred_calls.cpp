@@ -19,7 +19,7 @@ int DeferredCalls::attend() {
   return events;
 }
 
-// Does what can be done now; true: something is left.
+// Makes the calls that are possible now. True: some are left.
 bool DeferredCalls::settle(Session& session) {
   if (session.state == Session::State::over || session.state == Session::State::broken)
     return false;
@@ -32,7 +32,7 @@ bool DeferredCalls::settle(Session& session) {
     rest |= session.ack_due;
   }
   if (session.goodbye_due) rest |= !frames_.send_goodbye(session);
-  // With puts and gets under way there is no waiting: their memory goes back to the caller.
+  // With puts and gets under way it does not wait, because their memory goes back to the caller.
   if (session.state == Session::State::ending && (session.goodbye_sent || session.chunks != 0)) {
     connector_.finish(session, Session::State::over);
     return false;
@@ -42,7 +42,7 @@ bool DeferredCalls::settle(Session& session) {
   return rest;
 }
 
-// Once the older session with the same process has ended. True: it has not.
+// Connects once the older session with the same process has ended. True: it has not.
 bool DeferredCalls::connect(Session& session) {
   if (connector_.awaits_end(session)) return true;
   std::string why;
@@ -54,7 +54,7 @@ bool DeferredCalls::connect(Session& session) {
   return false;
 }
 
-// False: none is left, and the session has ended.
+// False: no rail is left, and the session has ended.
 bool DeferredCalls::leave_lost_rails(Session& session) {
   std::string why;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
@@ -64,7 +64,7 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
   }
   if (session.usable == 0 && session.state == Session::State::open && !session.plain)
     static_cast<void>(
-        connector_.connect_rails(session, why));  // those that the peer was to connect
+        connector_.connect_rails(session, why));  // rails that the peer should have connected
   if (session.usable != 0) return true;
   const bool open = session.state == Session::State::open;
   const PeerId peer = session.peer;
@@ -75,7 +75,7 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
   return false;
 }
 
-// Answers to probes, and which rails we have left. True: some of it still waits.
+// Replies to probes, and notes about rails that we have left. True: some of them still wait.
 bool DeferredCalls::send_notes(Session& session) {
   bool rest = false;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {

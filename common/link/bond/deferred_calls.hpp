@@ -1,5 +1,5 @@
-// DeferredCalls: the calls to rails and to the engine that a session may not make inside a rail's poll(): to connect,
-// to leave rails, to give up a peer, to send waiting frames, to end.
+// DeferredCalls: calls of a session that must not be made inside a rail's poll(): to connect, to leave rails, to give
+// up a peer, to send waiting frames, to end.
 //
 //   if (sessions.restless()) events += deferred_calls.attend();
 //
@@ -26,7 +26,7 @@ class DeferredCalls {
         connector_(connector),
         sink_(sink) {}
 
-  // How many sessions want nothing more.
+  // Returns how many sessions have no call left.
   int attend();
 
  private:

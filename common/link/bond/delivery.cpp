@@ -21,7 +21,7 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
   const auto head = load_pod<Head>(payload.data());
   payload = payload.subspan(sizeof head);
   if (!session.acknowledge(head.acknowledged))
-    return violation(session, "an acknowledgement of what was never sent");
+    return violation(session, "an acknowledgement of frames that were never sent");
   if (is_note) {
     const auto note = load_pod<Note>(payload.data());
     if (note.kind < NoteKind::arrived || note.kind > NoteKind::goodbye ||
@@ -40,7 +40,7 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
       return;
     case Arrivals::Order::early:
       if (!arrivals.keep(head.number, meta, payload))
-        return violation(session, "frames far ahead of what it may send");
+        return violation(session, "frames far beyond its window");
       break;
     case Arrivals::Order::due:
       arrivals.next();
@@ -64,7 +64,7 @@ void Delivery::deliver(Session& session, Meta meta, std::span<const std::byte> p
   }
   const auto note = load_pod<Note>(payload.data());
   if (note.kind == NoteKind::leave) return losses_.peer_left(session, note.rail);
-  // goodbye. If we have closed it too, ours has been sent or is due.
+  // A goodbye. If we have closed the session too, our goodbye has been sent or is due.
   if (session.state == Session::State::open) transfers_.abandon(session);
   session.state = Session::State::ending;
   session.goodbye_due = !session.goodbye_sent;

@@ -1,11 +1,11 @@
-// Delivery: the receiving side of a bond: frames from whichever rail, put in order and handed on; notes; and who breaks
-// the rules.
+// Delivery: the receiving side of a bond. It puts the frames of all rails in order and hands them on, handles notes,
+// and detects violations of the protocol.
 //
-//   Rails rails(delivery);          // which calls it
+//   Rails rails(delivery);          // calls it
 //
 // Invariants: frames of a session are handed on in the order of their numbers, each once; a peer without a bond passes
-// unchanged (tests/unit/link/bond/bond_test.cpp). Only notes what would mean to close a rail or give up a peer: that is
-// an errand (deferred_calls.hpp). Threads: as the link's.
+// unchanged (tests/unit/link/bond/bond_test.cpp). It never closes a rail or gives up a peer: that is a deferred call
+// (deferred_calls.hpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,12 @@
-// Losses: rails of a session that are lost: noted where that is seen, which may be inside a rail's poll(), and left
-// outside of it.
+// Losses: the lost rails of sessions. A loss may be noted inside a rail's poll(); the rail is left outside of it.
 //
 //   losses.suspect(session, rail, "closed by the peer");     // noted; the session is stirred
 //   if (session.rails[rail].close_due) losses.leave(session, rail);
 //   losses.peer_left(session, rail);                         // its puts may go again
 //   losses.life(session, rail);                              // a sign of life
 //
-// A rail that is lost stays so. Its frames go again over others; its gets at once, its puts only when the peer has
-// closed it too. Held by tests/unit/link/bond/bond_test.cpp. Threads: as the link's.
+// A lost rail stays lost. Its frames are sent again over other rails, its gets at once, its puts only when the peer has
+// closed the rail too. Held by tests/unit/link/bond/bond_test.cpp. Threads: as the link's.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +25,13 @@ class Losses {
 
   // Notes that the rail is lost, if it is usable.
   void suspect(Session& session, std::uint8_t rail, std::string_view why) noexcept;
-  // The rail has broken, and said why: rather this than what followed from it is told.
+  // The rail has broken and has reported the reason, which replaces a reason that only followed from it.
   void broke(Session& session, std::uint8_t rail, std::string_view why) noexcept;
-  // Closes it. Outside of any rail's poll().
+  // Closes the rail. To be called outside of any rail's poll().
   void leave(Session& session, std::uint8_t rail);
-  // The peer has closed the rail: no put of ours can land there any more, so they may go again.
+  // The peer has closed the rail: no put of ours can land there any more, so our puts may be sent again.
   void peer_left(Session& session, std::uint8_t rail);
-  // A sign of life from the rail.
+  // The rail has made progress: the peer is alive on it.
   void life(Session& session, std::uint8_t rail) noexcept;
   void report_to_user(const Session& session, std::uint8_t rail, std::string_view why) const;
 

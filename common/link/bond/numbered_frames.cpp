@@ -14,7 +14,7 @@ constexpr int kMaxSlices = 15;
 
 }  // namespace
 
-// The rail for a frame of this size: the lead; for a large one the rail with the least under way.
+// Returns the rail for a frame of this size: the lead, or for a large frame the rail with the least under way.
 std::uint8_t NumberedFrames::rail_for(Session& session, std::size_t size) const noexcept {
   if (session.usable == 1) return session.lead;
   if (fault(Fault::rail_strays)) return session.best_usable();
@@ -43,7 +43,7 @@ SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices
   SendStatus status = transmit(session, rail, number, meta, slices, count, size);
   if (status != SendStatus::sent &&
       (rail != session.lead || session.rails[rail].state != RailState::State::up)) [[unlikely]] {
-    // The rail is not up (yet): whichever is becomes the lead.
+    // The rail is not up (yet): the first one that takes the frame becomes the lead.
     for (const std::uint8_t other : session.order) {
       if (other == rail || !session.rails[other].usable()) continue;
       status = transmit(session, other, number, meta, slices, count, size);

@@ -1,13 +1,13 @@
-// NumberedFrames: the sending side of a session's stream: frames with numbers over whichever rail, kept until the peer
-// has them, acknowledgements, and notes about rails.
+// NumberedFrames: the sending side of a session's stream: numbered frames over any rail, kept until the peer has them,
+// acknowledgements, and notes about rails.
 //
-//   if (frames.send(session, meta, slices, count) == SendStatus::again) ...   // no room, or what was lost goes first
+//   if (frames.send(session, meta, slices, count) == SendStatus::again) ...   // no room, or lost frames go first
 //   frames.send_note(session, rail, {NoteKind::probe, rail, 0, round});
-//   frames.tell(session, rail);                      // what has arrived
-//   bool all = frames.send_unsent(session);          // what lost rails carried goes again
+//   frames.acknowledge(session, rail);               // frames that have arrived
+//   bool all = frames.send_unsent(session);          // frames of lost rails are sent again
 //
-// Invariants: a frame has its number before it is sent, and keeps it wherever it goes again; nothing is kept while
-// there is no other rail that it could go over (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: a frame gets its number before it is sent, and keeps it when it is sent again; nothing is kept while no
+// other rail could carry it (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ class NumberedFrames {
       : rails_(rails), sessions_(sessions), losses_(losses), counters_(counters) {}
 
   SendStatus send(Session& session, Meta meta, const Slice* slices, int count) noexcept;
-  // A note without a number, on the rail that it is about.
+  // Sends a note without a number, on the rail that it is about.
   SendStatus send_note(Session& session, std::uint8_t rail, const Note& note) noexcept;
-  // Sends again what lost rails carried. False: some of it still waits.
+  // Sends the frames of lost rails again. False: some of them still wait.
   bool send_unsent(Session& session) noexcept;
-  // Tells the peer what has arrived; if the rail has no room, the session's errands try again.
+  // Acknowledges the frames that have arrived. If the rail has no room, DeferredCalls tries again.
   void acknowledge(Session& session, std::uint8_t rail) noexcept;
-  // False: not yet.
+  // Sends the goodbye, behind all frames. False: not yet.
   bool send_goodbye(Session& session) noexcept;
 
  private:

@@ -1,4 +1,5 @@
-// RailChoice: which rails of a bond are for a peer, as both publish, and what the user has been told of the others.
+// RailChoice: the pairing of rails with those of a peer, as both publish them, and the reasons that have been reported
+// to the user for rails left out.
 //
 //   RailChoice choice(options.pair);
 //   choice.set_own(address);
@@ -23,14 +24,14 @@ class RailChoice {
   explicit RailChoice(PairRails pair) : pair_(pair) {}
 
   void set_own(std::span<const std::byte> address) { own_ = Address::parse(address); }
-  // Where nobody says which belong together: each of our `rails` and the peer's of that position.
+  // Pairs our `rails` with the peer's. Without a PairRails function, rails of the same position pair.
   Pairing pairs_with(const Address& peer, std::uint8_t rails) const {
     if (pair_ != nullptr && own_) return pair_(*own_, peer);
     Pairing by_position;
     for (std::uint8_t i = 0; i < rails; ++i) by_position.pairs.push_back({i, i, {}});
     return by_position;
   }
-  // Whether it may begin to talk to us over this rail.
+  // True: the peer may begin a session with us over this rail.
   bool may_call(const Address& peer, std::uint8_t rail, std::uint8_t rails) const {
     const Pairing pairing = pairs_with(peer, rails);
     return std::any_of(pairing.pairs.begin(), pairing.pairs.end(),
@@ -39,15 +40,15 @@ class RailChoice {
   bool is_news(std::uint8_t rail, const std::string& why) {
     if (pair_ == nullptr) return false;
     std::string text = std::to_string(rail) + why;
-    if (std::find(told_.begin(), told_.end(), text) != told_.end()) return false;
-    told_.push_back(std::move(text));
+    if (std::find(reported_.begin(), reported_.end(), text) != reported_.end()) return false;
+    reported_.push_back(std::move(text));
     return true;
   }
 
  private:
   PairRails pair_;
   std::optional<Address> own_;
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
 };
 
 }  // namespace lfc::bond

@@ -33,7 +33,7 @@ void RailWatch::check(Session& session, Clock::time_point now) {
       rail.limit = Clock::time_point::max();
       continue;
     }
-    // Its own answer would have been progress.
+    // A reply on this rail itself would have been progress.
     const bool witnessed = distance(rail.awaited_round, session.witnessed) >= 0;
     if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
     const bool needed = session.for_frames(i) && session.live == 1;

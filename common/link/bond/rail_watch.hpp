@@ -1,10 +1,10 @@
-// RailWatch: rails that fall silent. A rail breaks by itself (its connection is reset), or no word comes, as when a
-// link is cut. A peer that computes is silent too, but on all rails. So a rail that has work and makes no progress is
-// probed together with all others; when another rail has answered that round and this one has not, some time later, it
-// is given up. A rail wrongly given up costs speed, never a byte.
+// RailWatch: detection of rails on which nothing arrives. A broken rail reports itself when its connection is reset,
+// but not when a cable is cut. A peer that computes sends nothing either, but on all rails. So when a rail that has
+// work makes no progress, all rails are probed. If another rail has replied in that round and this one has not some
+// time later, it is given up. A rail wrongly given up costs speed, never a byte.
 //
 //   watch.check();                                  // now and then
-//   bool timed = watch.has_work();                  // something is found by the clock only
+//   bool timed = watch.has_work();                  // losses are detected by a timer only
 //
 // Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in
 // time".
@@ -24,7 +24,7 @@ class RailWatch {
       : rails_(rails), sessions_(sessions), losses_(losses), frames_(frames), options_(options) {}
 
   void check();
-  // Whether any rail carries something that it may lose.
+  // True: some rail carries frames or chunks that it may lose.
   bool has_work() const noexcept;
 
  private:

@@ -13,7 +13,7 @@ constexpr std::uint64_t kQuietPeriod = 16;  // and then only each so many
 
 }  // namespace
 
-// Tells the bond which rail something comes from.
+// Adds the number of the rail to each call of a rail.
 class Rails::Sink final : public FrameSink {
  public:
   Sink(RailEvents& events, std::uint8_t rail) : events_(events), rail_(rail) {}
@@ -99,7 +99,7 @@ void Rails::wait_fds(std::vector<int>& out) const {
 
 Link::Armed Rails::arm(Link::Armed least) noexcept {
   for (Rail& rail : all_) {
-    rail.quiet = 0;  // whatever wakes may be on any of them
+    rail.quiet = 0;  // the event that wakes the thread may be on any rail
     const Link::Armed armed = rail.link->arm();
     if (armed == Link::Armed::busy) {
       disarm();

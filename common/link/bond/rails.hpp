@@ -1,5 +1,4 @@
-// Rails: the links of a bond: each with what says which one something comes from, polled less often while nothing
-// comes.
+// Rails: the links of a bond, each with a sink that adds its number. A rail without events is polled less often.
 //
 //   Rails rails(events);
 //   rails.add("eth0", make_link(rails.next_sink()), RailUse::all);
@@ -25,7 +24,7 @@
 
 namespace lfc::bond {
 
-// What comes from rails, which know the peer by the id of its session.
+// RailEvents: calls from rails, which know the peer by the id of its session.
 class RailEvents {
  public:
   virtual ~RailEvents() = default;
@@ -52,13 +51,13 @@ class Rails {
   std::uint8_t count() const noexcept { return static_cast<std::uint8_t>(all_.size()); }
   Rail& operator[](std::size_t rail) noexcept { return all_[rail]; }
   const Rail& operator[](std::size_t rail) const noexcept { return all_[rail]; }
-  // Of the smallest.
+  // The least of all rails, in bytes.
   std::size_t max_payload() const noexcept { return max_payload_; }
   std::size_t max_message() const noexcept { return max_message_; }
 
   void publish(AddressWriter& writer) const;
   void set_own_address(std::span<const std::byte> address);
-  // Over any of them.
+  // True: at least one rail reaches the peer.
   bool reach(const Address& peer, std::string& why_not);
 
   int poll() noexcept;
@@ -66,7 +65,7 @@ class Rails {
   void flush() noexcept;
   std::chrono::nanoseconds batched_since() const noexcept;
   void wait_fds(std::vector<int>& out) const;
-  // The least of `least` and what the rails say; if that is busy, none is armed.
+  // Returns the least of `least` and the results of the rails. If that is busy, no rail is armed.
   Link::Armed arm(Link::Armed least) noexcept;
   void disarm() noexcept;
   bool drained() const noexcept;

@@ -60,7 +60,7 @@ void Retained::make_room(std::size_t size) {
     end_ = begin;
     return;
   }
-  // What is skipped at the ring's end is less than a frame.
+  // `largest_` is room for the bytes that are skipped at the ring's end: fewer than the largest frame.
   std::vector<std::byte> larger(std::bit_ceil(std::max(kFirstBytes, used_ + size + largest_)));
   std::size_t to = 0;
   for (std::size_t i = 0; i < count_; ++i) {

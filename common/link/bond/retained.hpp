@@ -3,10 +3,10 @@
 //   if (!retained.has_room(size, control)) return again;
 //   retained.push(number, meta, slices, count, size, rail);
 //   retained.acknowledge(head.acknowledged);
-//   retained.forsake(rail);                          // its frames must go again
+//   retained.forsake(rail);                          // its frames must be sent again
 //   while (Retained::Frame* frame = retained.first_unsent()) { ...; retained.sent(*frame, other); }
 //
-// Memory grows with what is unacknowledged, up to kMostMemory, and is kept.
+// Memory grows with the unacknowledged frames, up to kMostMemory, and does not shrink.
 // Threads: the caller serialises.
 #pragma once
 
@@ -30,7 +30,7 @@ class Retained {
     std::uint32_t number = 0;
     std::uint32_t size = 0;
     Meta meta{};
-    std::uint8_t rail = kNoRail;  // that carries it; kNoRail: it must go again
+    std::uint8_t rail = kNoRail;  // that carries it; kNoRail: it must be sent again
     std::size_t at = 0;           // see bytes()
   };
 
@@ -50,7 +50,7 @@ class Retained {
     while (count_ != 0) pop();
   }
 
-  // The rail's frames must go again over others.
+  // The rail's frames must be sent again over others.
   void forsake(std::uint8_t rail) noexcept;
   Frame* first_unsent() noexcept;
   void sent(Frame& frame, std::uint8_t rail) noexcept {

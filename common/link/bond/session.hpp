@@ -1,4 +1,4 @@
-// Session: what a bond knows of one peer, from the first connect to the last goodbye.
+// Session: the state of a bond towards one peer, from the first connect to the last goodbye.
 //
 //   open -> closing -> over       we closed: goodbye sent, the peer's is awaited
 //   open -> ending -> over        the peer closed: our goodbye is on its way
@@ -55,33 +55,33 @@ struct RailState {
   // out of reach, for good.
   enum class State : std::uint8_t { none, joining, up, lost };
   State state = State::none;
-  bool leave_due = false;       // the peer is to be told that we have closed it
+  bool leave_due = false;       // the peer is to be notified that we have closed it
   bool close_due = false;       // it was found to be lost just now
   bool peer_left = false;       // the peer has closed it: nothing of ours arrives there any more
   std::uint32_t chunks = 0;     // under way on it
   std::size_t chunk_bytes = 0;  // of these
   std::deque<Chunk*> put_back;  // puts that it lost, until peer_left
-  // Large frames, which are spread over the rails: those on it that are not known to have arrived,
-  // and those that came on it.
+  // Large frames, which are spread over the rails: sizes of those on this rail that are not known to have arrived, and
+  // how many have arrived from the peer.
   std::deque<std::uint32_t> in_flight;  // sizes
   std::size_t in_flight_bytes = 0;
-  std::uint32_t arrived = 0;  // of ours, as the peer has told
+  std::uint32_t arrived = 0;  // of ours, as the peer has acknowledged
   std::uint32_t received = 0;
-  // Whether it still works: see rail_watch.hpp.
+  // Progress of the rail: see rail_watch.hpp.
   std::uint64_t progress = 0;  // signs of life so far
   std::uint64_t progress_seen = 0;
   Clock::time_point since{};        // that number was seen first, or there was nothing to do
-  std::uint32_t awaited_round = 0;  // the round in which it has to answer; 0: none
-  Clock::time_point limit{};        // to make progress, since another rail has answered that round
+  std::uint32_t awaited_round = 0;  // the round of probes in which a reply is due; 0: none
+  Clock::time_point limit{};        // for progress, set when another rail has replied in that round
   std::uint32_t probed = 0;         // the last round whose probe was sent on it
-  std::uint32_t reply_due = 0;      // the round of the peer's probe that we owe an answer
+  std::uint32_t reply_due = 0;      // the round of the peer's probe that we have to reply to
   std::string why;                  // it was lost
-  std::uint8_t theirs = kNoRail;    // what the peer calls this rail
+  std::uint8_t theirs = kNoRail;    // the peer's number of this rail
   std::uint8_t rank = kNoRail;      // among those for frames: 0 is the best
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool live() const noexcept { return state != State::lost; }
-  // The peer tells how many large frames have arrived on it.
+  // The peer reports how many large frames have arrived on this rail.
   void arrive(std::uint32_t count) noexcept {
     while (arrived != count && !in_flight.empty()) {
       ++arrived;
@@ -96,10 +96,10 @@ struct Session {
   State state = State::open;
   bool plain = false;
   bool connected = false;  // on_connect() was called for it
-  bool restless = false;   // in the bond's list of sessions that want something done
+  bool restless = false;   // in the list of sessions with deferred calls
   bool goodbye_due = false;
   bool goodbye_sent = false;
-  bool ack_due = false;      // what has arrived is to be acknowledged
+  bool ack_due = false;      // arrived frames are to be acknowledged
   bool connect_due = false;  // waits for the end of an older session with the same process
   bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
@@ -123,7 +123,7 @@ struct Session {
   std::uint32_t chunks = 0;          // in rails
 
   std::uint32_t round = 0;      // of probes
-  std::uint32_t witnessed = 0;  // the latest round that any rail has answered
+  std::uint32_t witnessed = 0;  // the latest round with a reply on any rail
 
   std::array<RailState, kMaxRails> rails;
   std::vector<std::uint8_t>
@@ -138,14 +138,14 @@ struct Session {
     return for_frames(rail) ? usable : wider;
   }
 
-  // False: the peer acknowledges what was not sent.
+  // False: the peer acknowledges frames that were not sent.
   bool acknowledge(std::uint32_t number) noexcept {
     if (distance(next_number, number) >= 0) return false;
     retained.acknowledge(number);
     return true;
   }
 
-  // That is up, else that may soon be.
+  // Returns the best rail that is up, else the best that is joining, else kNoRail.
   std::uint8_t best_usable() const noexcept {
     std::uint8_t joining = kNoRail;
     for (const std::uint8_t i : order) {
@@ -154,7 +154,7 @@ struct Session {
     }
     return joining;
   }
-  // It carries something: the best such rail leads.
+  // The rail carries frames now: the best such rail becomes the lead.
   void came_up(std::uint8_t rail) noexcept {
     rails[rail].state = RailState::State::up;
     if (!for_frames(rail)) return;

@@ -1,5 +1,5 @@
-// Sessions: a bond's sessions, by the id that its rails know, by the NI's peer, and by process; and which of them want
-// something done outside of any rail's poll().
+// Sessions: the sessions of a bond, by the id that its rails know, by the NI's peer and by process, with a list of
+// those that have deferred calls.
 //
 //   Sessions sessions;
 //   Session& session = sessions.add(address, peer);
@@ -7,10 +7,10 @@
 //   for (Session* each : sessions.take_restless()) settle(*each);
 //   sessions.end(session, Session::State::over);
 //   sessions.forget(session);                       // the NI does not know it any more
-//   if (sessions.to_bury()) sessions.bury();        // frees those that are over, forgotten and carry nothing
+//   if (sessions.to_bury()) sessions.bury();        // frees those that are over, forgotten and at rest
 //
-// Invariants: an id is not used again; a session lives until it is over, forgotten, without errands and without chunks
-// in rails (tests/unit/link/bond/sessions_test.cpp). Threads: as the link's.
+// Invariants: an id is not used again; a session exists until it is over, forgotten, and has neither deferred calls
+// nor chunks in rails (tests/unit/link/bond/sessions_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,19 @@ class Sessions {
     return peer < by_peer_.size() ? by_peer_[peer] : nullptr;
   }
   Session* by_id(PeerId id) const noexcept { return id < all_.size() ? all_[id].get() : nullptr; }
-  // The latest with this process that is not over; null: none.
+  // Returns the latest session with this process that is not over; null: none.
   Session* latest(ProcessName name) const noexcept;
   // Some may be null.
   const std::vector<std::unique_ptr<Session>>& all() const noexcept { return all_; }
 
   Session& add(const Address& address, PeerId peer);
-  // Another one may be the latest with its process.
+  // Takes the session out of the lookup by process, unless a later one stands there.
   void end(Session& session) noexcept;
   void forget(Session& session) noexcept;
   bool to_bury() const noexcept { return over_; }
   void bury() noexcept;
 
-  // It wants something done.
+  // Puts the session into the list of those with deferred calls.
   void stir(Session& session) noexcept {
     if (session.restless) return;
     session.restless = true;

@@ -152,7 +152,7 @@ void Transfers::chunk_ended(Chunk& chunk, Result result) {
   if (result == Result::unreachable) {
     losses_.suspect(session, chunk.rail, "it lost a put or get");
     if (chunk.transfer->operation == nullptr) return account(chunk, result);
-    // A get can go again at once: our end of the rail is closed. A put may still be on its way.
+    // A get can be sent again at once: our end of the rail is closed. A put may still be on its way.
     if (chunk.transfer->is_put && !rail.peer_left) {
       rail.put_back.push_back(&chunk);
     } else {
@@ -168,7 +168,7 @@ void Transfers::chunk_ended(Chunk& chunk, Result result) {
     if (feed(session)) sessions_.stir(session);
 }
 
-// One chunk less of its transfer; the last completes it.
+// Counts a chunk of its transfer as ended; the last one completes the transfer.
 void Transfers::account(Chunk& chunk, Result result) {
   Session& session = *chunk.session;
   Transfer& transfer = *chunk.transfer;
@@ -177,7 +177,7 @@ void Transfers::account(Chunk& chunk, Result result) {
   if (result != Result::ok && transfer.result == Result::ok) {
     transfer.result = result;
     const auto entry = std::find(session.waiting.begin(), session.waiting.end(), &transfer);
-    if (entry != session.waiting.end()) {  // the rest would fail likewise
+    if (entry != session.waiting.end()) {  // the rest would also fail
       session.waiting_bytes -= transfer.size - transfer.issued;
       transfer.issued = transfer.size;
       session.waiting.erase(entry);

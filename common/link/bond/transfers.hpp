@@ -1,12 +1,12 @@
-// Transfers: puts and gets of the NI's, cut into chunks, which the rails take when they have room. So rails share the
-// work by their speed, and nobody measures it.
+// Transfers: puts and gets of the NI, cut into chunks, which the rails take when they have room. So rails share the
+// work by their speed, which is not measured.
 //
 //   Link::Start started = transfers.start(*session, is_put, memory, address, remote, size, operation);
-//   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no other's end will ask for them
-//   transfers.abandon(session);                               // the next complete_cancelled() tells the callers
+//   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no end of another one will start them
+//   transfers.abandon(session);                               // the next complete_cancelled() notifies the callers
 //
-// Invariants: an operation ends once, when all chunks have; a put that a rail has lost goes again only when the peer
-// has closed that rail (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: an operation ends once, when all chunks have; a put that a rail has lost is sent again only when the
+// peer has closed that rail (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ class Transfers {
   bool served(const Session& session) const noexcept;
   Link::Start start(Session& session, bool is_put, void* memory, std::uint64_t address,
                     const LinkRegion& remote, std::size_t size, Operation* operation) noexcept;
-  // Lets the rails take chunks. True: there are chunks that no rail takes now, and no end of another
-  // chunk will ask for them.
+  // Lets the rails take chunks. True: some chunks wait that no rail takes now, and no end of another chunk will start
+  // them.
   bool feed(Session& session);
-  // The rails are closed, or will be before the caller takes its memory back.
+  // Cancels all transfers. The rails are closed, or will be before the caller takes its memory back.
   void abandon(Session& session);
   bool cancelled() const noexcept { return !cancelled_.empty(); }
-  // Tells the callers of what was abandoned; how many.
+  // Notifies the callers of abandoned transfers; returns how many.
   int complete_cancelled();
 
  private:

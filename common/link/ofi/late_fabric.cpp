@@ -1,13 +1,13 @@
-// libfabric's functions, from the library that is loaded with the first call: providers in it look for their devices
-// while they are loaded, for a fifth of a second on some machines, and most jobs use no link `ofi`. Hidden: not for
-// others. What is called more than once in a while goes through tables that these functions fill.
+// libfabric's functions, from a library that is loaded with the first call. Its providers search for devices while they
+// are loaded, for a fifth of a second on some machines, and most jobs use no link `ofi`. The symbols are hidden, so
+// that other libraries do not use them. Frequent calls go through tables that these functions fill.
 #include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 namespace {
 
-// Null: there is no such library here.
+// Null: the library is not installed.
 void* find(const char* name) noexcept {
   static void* const library = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
   return library == nullptr ? nullptr : dlsym(library, name);

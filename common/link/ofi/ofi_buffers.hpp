@@ -1,12 +1,12 @@
-// Registered buffers of the libfabric link: those that carry frames out, and those that wait for
-// frames to come in.
+// Buffers of the libfabric link, registered with the provider: those of frames on their way out, and those that wait
+// for incoming frames.
 //
 //   SendPool pool;
 //   if (!pool.open(fabric, 64, why_not)) ...
 //   if (SendBuffer* buffer = pool.take(is_data)) fi_send(..., buffer->data, ..., buffer);
 //
-// Every object that libfabric is given as a context begins with OfiContext, so that a completion
-// says what it completes.
+// Every object that is passed to libfabric as a context begins with OfiContext, so that a completion identifies its
+// operation.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace lfc {
 struct OfiContext {
   enum class Kind : std::uint8_t { send, receive, transfer };
   explicit OfiContext(Kind kind_) noexcept : kind(kind_) {}
-  fi_context2 provider{};  // the provider's to scribble on, so it comes first
+  fi_context2 provider{};  // first, because the provider writes into it
   Kind kind;
 };
 
@@ -85,8 +85,8 @@ struct ReceiveBuffer : OfiContext {
 class ReceivePool {
  public:
   bool open(OfiFabric& fabric, std::uint32_t frames, std::string& why_not);
-  // Posts every free buffer; what the provider does not take now is tried at the next call. False,
-  // with its error, when it takes none any more.
+  // Posts every free buffer. The next call tries again those that the provider does not take now. False, with its
+  // error: it takes no buffers any more.
   bool post_free(int& error) noexcept;
   bool all_posted() const noexcept { return free_.empty(); }
   void give_back(ReceiveBuffer& buffer) noexcept { free_.push_back(&buffer); }

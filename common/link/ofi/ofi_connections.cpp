@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A hello without an answer is repeated. The two sides differ, so that they do not collide again.
+// A hello without a reply is repeated. The periods of the two sides differ, so that hellos do not cross again.
 constexpr auto kFirstRepeat = 50ms;
 constexpr auto kOtherFirstRepeat = 170ms;
 

@@ -4,9 +4,9 @@
 //   connections.attend(*connection);                       // something is due: it is pending
 //   connections.break_off(*connection, "why");
 //
-// A connection's life:  handshake (hello sent, or to be sent) -> open -> closed or broken.
-// Whatever is to happen later to a connection (a handshake frame to send or repeat, a sender that
-// found no room, a failure to report) makes it pending; poll() attends to those that are.
+// States of a connection:  handshake (hello sent, or to be sent) -> open -> closed or broken.
+// A connection is pending while something is due later: a handshake frame to send or repeat, a sender that found no
+// room, a failure to report. poll() attends to pending connections.
 // Threads: as Link.
 #pragma once
 
@@ -34,7 +34,7 @@ struct OfiConnection {
   enum class State : std::uint8_t { handshake, open, failing, closing, closed, broken };
   static constexpr std::uint32_t kUnknown = 0xffffffffu;
 
-  // What a send touches.
+  // Used by each send.
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t key = 0;
   std::uint32_t remote_slot = kUnknown;
@@ -48,13 +48,13 @@ struct OfiConnection {
   std::uint32_t slot = 0;
   PeerId peer = kNoPeer;
 
-  // What only set-up and trouble touch.
+  // Used by set-up and failures only.
   Identity target;
   Key nonce;                       // of our hello
   Key peer_nonce;                  // of the peer's
   Clock::time_point next_try{};    // of a handshake frame
   Clock::duration pause{};         // between tries that find no room
-  Clock::duration repeat_after{};  // of a hello that nobody answers
+  Clock::duration repeat_after{};  // of a hello without a reply
   Clock::time_point quiet_since{};
   std::map<std::uint32_t, std::vector<std::byte>> early;  // frames that overtook others
   Clock::time_point gap_since{};
@@ -64,7 +64,7 @@ struct OfiConnection {
   std::string failure;
 };
 
-// What the parts of one link share: this process's end of all its connections.
+// OfiShared: state that the parts of one link share.
 struct OfiShared {
   Link& link;
   const OfiOptions options;
@@ -90,12 +90,12 @@ class OfiConnections {
   OfiConnection& at(std::uint32_t slot) const noexcept { return *connections_[slot]; }
   const std::vector<std::unique_ptr<OfiConnection>>& all() const noexcept { return connections_; }
   OfiConnection* make(PeerId peer, const Address& address, std::string& why_not);
-  // The peer has none any more.
+  // From now on of() finds no connection of the peer.
   void detach(PeerId peer) noexcept { by_peer_[peer] = nullptr; }
 
   void attend(OfiConnection& connection) noexcept;
   const std::vector<OfiConnection*>& pending() const noexcept { return pending_; }
-  // each(connection), one step; false when the connection needs no more attention.
+  // Calls each(connection) for one step of each pending connection. False: it needs no more attention.
   template <class Each>
   void attend_pending(Each each) {
     attending_.swap(pending_);

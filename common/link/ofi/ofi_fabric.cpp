@@ -46,17 +46,17 @@ InfoPtr make_hints(std::string_view provider, std::uint64_t caps) {
   return hints;
 }
 
-// What libfabric reads when it is first asked anything. What the user says prevails.
+// Sets variables that libfabric reads at its first call. Values that the user has set prevail.
 void prepare_libfabric() noexcept {
   // ofi_rxm posts a receive anew while it closes the connection of that receive, and over verbs
   // crashes, unless connections share their receives (libfabric 1.17 to 2.4).
   [[maybe_unused]] static const int share = ::setenv("FI_OFI_RXM_USE_SRX", "1", 0);
-  // Registrations are kept by Open MPI, which must hear of memory that is given back. libfabric's
-  // own cache would take the place of whoever listens, and leave it with pages that are others'.
+  // Open MPI caches registrations and must be notified of memory that is given back. libfabric's own cache would
+  // replace that hook, and cached registrations would lead to pages of other allocations.
   [[maybe_unused]] static const int one_cache = ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
 }
 
-// libfabric frees a list as one, so it is handed on as one.
+// Returns the whole list, because libfabric frees a list as one.
 InfoPtr query(const fi_info* hints) {
   prepare_libfabric();
   fi_info* list = nullptr;
@@ -78,7 +78,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// The names in `present` that serve by default, best first.
+// Returns the names in `present` that serve by default, the best first.
 std::vector<std::string> defaults(const std::vector<std::string>& present) {
   std::vector<std::string> order;
   for (const std::string_view core : kHardware)
@@ -90,7 +90,7 @@ std::vector<std::string> defaults(const std::vector<std::string>& present) {
   return order;
 }
 
-// The entry of a list that leaves through `local` (over IP) or belongs to `domain`.
+// Returns the entry of a list that leaves through `local` (over IP) or belongs to `domain`.
 const fi_info* find_entry(const fi_info* list, const std::optional<Interface>& local,
                           const std::string& domain) noexcept {
   for (; list != nullptr; list = list->next) {
@@ -118,8 +118,8 @@ ProviderTraits traits_of(std::string_view provider) noexcept {
   traits.frees_early = (tcp && !over_rxm) || over_rxd;
   traits.in_order = tcp && !over_rxm;  // one byte stream per peer
   traits.eager_limit = over_rxm ? 16384 : over_rxd ? 0 : tcp ? SIZE_MAX : kEagerEverywhere;
-  // verbs takes FI_DELIVERY_COMPLETE from ofi_rxm and ignores it: its completion says that the
-  // other adapter has the bytes. A read on the same connection is served after them.
+  // verbs takes FI_DELIVERY_COMPLETE from ofi_rxm and ignores it: its completion means that the other adapter has the
+  // bytes. A read on the same connection is served after them.
   traits.put_proof = core == "verbs" ? PutProof::read_back : PutProof::delivery_complete;
   return traits;
 }
@@ -157,7 +157,7 @@ std::unique_ptr<OfiFabric> OfiFabric::open(const OfiOptions& options, std::strin
     const auto refuse = [&](const std::string& why) {
       reasons += (reasons.empty() ? "" : "; ") + name + ": " + why;
     };
-    // What it lacks is left away, the least important first.
+    // Leaves out capabilities that it lacks, the least important first.
     const fi_info* entry = nullptr;
     InfoPtr list;
     for (const std::uint64_t extra : {FI_RMA | FI_MULTI_RECV, FI_RMA, FI_MULTI_RECV, 0ull}) {

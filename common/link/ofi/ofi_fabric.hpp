@@ -3,9 +3,9 @@
 //   std::unique_ptr<OfiFabric> fabric = OfiFabric::open(options, why_not);
 //   fi_cq_read(fabric->cq(), ...);
 //
-// Which provider: the one that is named, or else the first that opens among those with hardware
-// below (verbs, psm3, efa, cxi, opx), then those over TCP (net, tcp, tcp;ofi_rxm). Others serve
-// only when named: shm and sm2 stay on the node, udp;ofi_rxd and sockets are for tests.
+// It opens the named provider, or else the first that opens among those with hardware below (verbs, psm3, efa, cxi,
+// opx), then those over TCP (net, tcp, tcp;ofi_rxm). Others serve only when named: shm and sm2 stay on the node,
+// udp;ofi_rxd and sockets are for tests.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -40,7 +40,7 @@ struct InfoFreer {
 };
 using InfoPtr = std::unique_ptr<fi_info, InfoFreer>;
 
-// What we know of a provider beyond what it says of itself.
+// ProviderTraits: properties of a provider that libfabric does not report.
 struct ProviderTraits {
   bool listens_tcp;         // its address is one that a TCP socket listens on
   bool node_only;           // it never leaves the node
@@ -67,7 +67,7 @@ class OfiFabric {
   fid_cq* cq() const noexcept { return cq_.get(); }
   // Set for providers over IP.
   const std::optional<Interface>& local() const noexcept { return local_; }
-  // The endpoint's name, to be inserted in a peer's address vector.
+  // Returns the endpoint's name, to be inserted in a peer's address vector.
   std::span<const std::byte> name() const noexcept { return name_; }
   std::size_t frame_size() const noexcept { return frame_size_; }
   bool has(std::uint64_t capability) const noexcept { return (info_->caps & capability) != 0; }
@@ -76,7 +76,7 @@ class OfiFabric {
   // Registers memory; null on failure, with libfabric's error in `error`.
   FidPtr<fid_mr> register_memory(const void* data, std::size_t size, std::uint64_t access,
                                  int& error) noexcept;
-  // Before the memory that the provider uses goes away.
+  // To be called before the memory that the provider uses is freed.
   void close_endpoint() noexcept { ep_.reset(); }
 
  private:

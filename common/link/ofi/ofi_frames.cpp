@@ -9,7 +9,7 @@ namespace lfc {
 namespace {
 
 constexpr std::size_t kLargestInject = 256;
-// Further ahead no frame can be: it is damaged, or the provider lost very many.
+// A frame that is further ahead is damaged, or the provider lost very many.
 constexpr std::uint32_t kMostEarly = 4096;
 
 constexpr std::size_t padded(std::size_t size) noexcept { return round_up(size, 8); }
@@ -93,8 +93,8 @@ ssize_t OfiFrames::launch(const OfiConnection& connection, SendBuffer& buffer) n
                  connection.address, &buffer);
 }
 
-// Control frames must leave even when the provider is full of data; those that follow queue up
-// behind them, data frames wait.
+// Control frames must leave even when the provider is full of data. Later control frames queue up behind them, and data
+// frames wait.
 SendStatus OfiFrames::hold(OfiConnection& connection, Meta meta, const Slice* slices, int count,
                            std::size_t payload) noexcept {
   SendBuffer* buffer = shared_.sends.take(false);

@@ -1,5 +1,5 @@
-// OfiFrames: frames out and in over connections: numbered, so that what the provider turned round is put right again,
-// and control frames held back for which it has no room.
+// OfiFrames: frames out and in over connections. Their numbers restore the order of frames that overtook one another.
+// Control frames for which the provider has no room are held back.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
 //   frames.arrived(connection, header.sequence, frame);
@@ -24,14 +24,14 @@ class OfiFrames {
   OfiFrames(OfiShared& shared, OfiConnections& connections) noexcept;
 
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept;
-  // Sends what is held, as far as there is room. False when the connection failed.
+  // Sends held frames, as far as there is room. False: the connection has failed.
   bool send_held(OfiConnection& connection) noexcept;
   // Writes a frame into `out`, padded so that the next one in a receive buffer is aligned.
   static std::size_t fill(std::byte* out, const OfiConnection& connection, std::uint32_t sequence,
                           Meta meta, const Slice* slices, int count, std::size_t payload) noexcept;
-  // Gives a filled buffer to the provider; on success it is the provider's.
+  // Passes a filled buffer to the provider, which owns it on success.
   ssize_t launch(const OfiConnection& connection, SendBuffer& buffer) noexcept;
-  // A frame as it came, without the padding behind it.
+  // Returns the frame without the padding behind it.
   static std::span<const std::byte> without_padding(std::span<const std::byte> frame) noexcept;
   void arrived(OfiConnection& connection, std::uint32_t sequence,
                std::span<const std::byte> frame) noexcept;
@@ -39,9 +39,9 @@ class OfiFrames {
  private:
   SendStatus hold(OfiConnection& connection, Meta meta, const Slice* slices, int count,
                   std::size_t payload) noexcept;
-  // The next frame of the connection, whole.
+  // Takes the next frame of the connection, whole.
   void accept(OfiConnection& connection, std::span<const std::byte> frame) noexcept;
-  // A frame that comes too soon, or after one that is lost.
+  // Keeps a frame that has overtaken others, or that follows a lost one.
   void keep(OfiConnection& connection, std::uint32_t sequence,
             std::span<const std::byte> frame) noexcept;
 

@@ -13,20 +13,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A handshake frame that finds no room is tried again this soon, and later and later.
+// A handshake frame that finds no room is tried again after the first pause, which doubles up to the second.
 constexpr auto kShortestPause = 20us;
 constexpr auto kLongestPause = 2ms;
 constexpr auto kLongestRepeat = 2s;  // of a hello
 
-// The payload of a hello_ack; that of a hello has the sender's address behind it. What a hello proves begins with the
-// slot.
+// The payload of a hello_ack. That of a hello has the sender's address behind it, and its proof covers all bytes from
+// the slot on.
 struct HandshakeFrame {
   HelloHead head;
   std::uint32_t slot;  // under which the sender knows the receiver
   std::uint32_t reserved;
 };
 
-// The sender's address, if the hello was made for us, `own`, by who knows our key.
+// Returns the sender's address, if the proof shows that the hello was made for `own` by a process that knows its key.
 std::optional<Address> authenticate(const Identity& own, std::string_view link,
                                     std::span<const std::byte> payload) {
   if (payload.size() <= sizeof(HandshakeFrame)) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<Address> authenticate(const Identity& own, std::string_view link,
   return from && !from->has_key() ? std::move(from) : std::nullopt;
 }
 
-// Of the payload behind its head, all of which the proof is about.
+// Returns the bytes of the payload behind its head, which the proof covers.
 std::vector<std::byte> proven_part(const HandshakeFrame& frame,
                                    std::span<const std::byte> address) {
   std::vector<std::byte> bytes(sizeof frame - sizeof frame.head);
@@ -62,7 +62,8 @@ void OfiHandshake::on_hello(std::span<const std::byte> payload) {
                    [&](const auto& each) { return each->peer_nonce == frame.head.nonce; });
   OfiConnection* connection = known == connections_.all().end() ? nullptr : known->get();
   if (connection != nullptr) {
-    // A hello is repeated until it is answered; that of a connection that has ended was recorded by somebody.
+    // A hello is repeated until its reply arrives. A hello of a connection that has ended has been recorded and
+    // replayed.
     if (connection->state != State::open) return shared_.counters.add(Counter::frames_dropped);
   } else {
     const PeerId peer = shared_.sink.on_connect(shared_.link, *from);

@@ -1,5 +1,6 @@
-// OfiHandshake: the handshake frames of a libfabric link: a hello, repeated until it is answered, the answer, and the
-// goodbye. Each of both proves that it knows the key of who was asked.
+// OfiHandshake: the handshake frames of a libfabric link: a hello, repeated until the reply arrives, the reply
+// (hello_ack), and the goodbye. Hello and reply prove that their sender knows the key of the process that the hello is
+// for.
 //
 //   handshake.on_hello(payload);
 //   handshake.on_hello_ack(connection, payload);
@@ -29,7 +30,7 @@ class OfiHandshake {
   void on_hello(std::span<const std::byte> payload);
   void on_hello_ack(OfiConnection& connection, std::span<const std::byte> payload) noexcept;
   bool attend(OfiConnection& connection, Clock::time_point now) noexcept;
-  // The provider lost a handshake frame.
+  // The provider lost a handshake frame: it is sent again.
   void repeat(OfiConnection& connection) noexcept;
 
  private:

@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 constexpr int kBatch = 16;
 constexpr int kBatchesPerPoll = 4;
-// How long a peer may be unreachable before its kernel is asked, and asked again.
+// How long a peer may be unreachable before its kernel is probed, and probed again.
 constexpr auto kProbeAfter = 1s;
 constexpr auto kGiveUpClosing = 1s;
-// How long a frame that others overtook may take, before it is lost.
+// How long a frame that others overtook may take before it counts as lost.
 constexpr auto kGiveUpGap = 5s;
 
 }  // namespace
@@ -185,7 +185,7 @@ void OfiLink::on_error() noexcept {
   OfiContext& context = *static_cast<OfiContext*>(entry.op_context);
   switch (context.kind) {
     case OfiContext::Kind::receive:
-      // A peer died in the middle of a frame; who, the provider does not say.
+      // A peer has ended in the middle of a frame; the provider does not report which one.
       if (!shared_.receives.multiple() || (entry.flags & FI_MULTI_RECV) != 0)
         shared_.receives.give_back(static_cast<ReceiveBuffer&>(context));
       break;

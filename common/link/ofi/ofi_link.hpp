@@ -1,4 +1,4 @@
-// The libfabric link: frames and remote memory over any provider with reliable datagrams (RDM).
+// OfiLink: the link over libfabric, with frames and remote memory over any provider with reliable datagrams (RDM).
 //
 //   OfiOptions options;
 //   options.provider = "tcp;ofi_rxm";       // empty: the best one present
@@ -6,18 +6,17 @@
 //   std::unique_ptr<Link> link = make_ofi_link(options, identity, sink, counters, why_not);
 //   if (!link) complain(why_not);
 //
-// One endpoint serves all peers, so every frame carries a wire::Header. A connection to a peer is a
-// numbered slot on either side; `hello` and `hello_ack` tell each side the other's slot. A slot is
-// never used twice, so a frame of an earlier connection cannot be mistaken for one of a later. The
-// frames of a connection are numbered from 1 (handshake frames are 0). A gap means that the provider
-// lost a connection with frames in it, and breaks the connection: at once where frames cannot overtake
-// one another, otherwise when it does not close for some seconds.
+// One endpoint serves all peers, so every frame carries a wire::Header. A connection to a peer is a numbered slot on
+// either side; `hello` and `hello_ack` carry it to the other side. A slot is never used twice, so a frame of an earlier
+// connection cannot be mistaken for one of a later. The frames of a connection are numbered from 1 (handshake frames
+// are 0). A gap means that the provider lost a connection with frames in it, and breaks the connection: at once where
+// frames cannot overtake one another, otherwise when it does not close for 5 s.
 //
 // Invariants (tests/unit/link/ofi):
-//  - A frame is at most what the provider delivers eagerly: larger messages overtake one another in
-//    most providers. Those that do nevertheless are put in order again.
-//  - A handshake is repeated until it is answered: providers lose frames when two processes connect
-//    to each other at the same time.
+//  - A frame is never larger than the provider's eager limit, because larger messages overtake one another in most
+//    providers. Frames that do so nevertheless are put in order again.
+//  - A hello is repeated until the reply arrives, because providers lose frames when two processes connect to each
+//    other at the same time.
 //  - put() is native only if its completion proves that the target's memory has changed.
 #pragma once
 
@@ -34,12 +33,12 @@
 
 namespace lfc {
 
-// How the origin of a put learns that the target's memory has changed.
+// PutProof: how the origin of a put detects that the target's memory has changed.
 enum class PutProof : std::uint8_t {
   automatic,
-  delivery_complete,  // the provider's completion says so
+  delivery_complete,  // the provider's completion means so
   read_back,          // a read of the last byte, which the provider orders after the write
-  none,               // it cannot: the NI carries puts in frames
+  none,               // no proof: the NI carries puts in frames
 };
 
 struct OfiOptions {
@@ -54,16 +53,16 @@ struct OfiOptions {
   PutProof put_proof = PutProof::automatic;
 };
 
-// nullptr: impossible, and `why_not` says why in one line.
+// Opens the link. Null: impossible, and `why_not` is one line with the reason.
 std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& identity,
                                     FrameSink& sink, Counters& counters, std::string& why_not);
 
-// libfabric calls this provider deprecated. It takes nothing from a connection before a whole header of 24 bytes is
-// there, so a receive buffer that fills in the middle of a header stays full, and both ends wait for ever. No test
+// True: libfabric has deprecated this provider. It takes nothing from a connection before a whole header of 24 bytes is
+// there. So a receive buffer that fills in the middle of a header stays full, and both ends wait for ever. No test
 // judges the link over it, and a user who names it is warned.
 inline constexpr std::string_view kHangingOfiProvider = "sockets";
 
-// Names of the providers with reliable datagrams that are present, in libfabric's order.
+// Returns the names of the present providers with reliable datagrams, in libfabric's order.
 std::vector<std::string> ofi_providers();
 
 }  // namespace lfc

@@ -1,9 +1,8 @@
-// OfiLink: the class behind make_ofi_link(): the interface of links, over its parts. An idle link's poll() is one
-// fi_cq_read().
+// OfiLink: the class behind make_ofi_link(), made of the parts below. An idle link's poll() is one fi_cq_read().
 //   ofi_fabric.hpp      the provider and its objects
-//   ofi_connections.hpp    connections, from their making to their end
+//   ofi_connections.hpp connections, from their making to their end
 //   ofi_frames.hpp      frames out and in
-//   ofi_handshake.hpp     handshakes
+//   ofi_handshake.hpp   handshakes
 //   ofi_transfers.hpp   puts and gets
 #pragma once
 
@@ -21,7 +20,7 @@ class OfiLink final : public Link {
  public:
   OfiLink(const OfiOptions& options, const Identity& identity, FrameSink& sink, Counters& counters,
           std::unique_ptr<OfiFabric> fabric);
-  // Frames that the provider still holds are lost: wait for drained() before.
+  // Loses frames that the provider still holds: wait for drained() before.
   ~OfiLink() override { shared_.fabric->close_endpoint(); }
   bool open(std::string& why_not);
 
@@ -58,7 +57,7 @@ class OfiLink final : public Link {
   void on_completion(const fi_cq_data_entry& entry) noexcept;
   void on_error() noexcept;
   void on_frame(std::span<const std::byte> frame) noexcept;
-  // One step; false when the connection needs no more attention.
+  // Takes one step. False: the connection needs no more attention.
   bool attend_to(OfiConnection& connection, Clock::time_point now) noexcept;
   void watch(OfiConnection& connection, Clock::time_point now);
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,

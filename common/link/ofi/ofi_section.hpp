@@ -1,4 +1,4 @@
-// OfiSection: what the libfabric link publishes of itself in a process's address.
+// OfiSection: the section of the libfabric link in a process's address.
 //
 //   const std::optional<OfiSection> there = OfiSection::parse(address.section("ofi"));
 #pragma once

@@ -38,7 +38,7 @@ bool OfiTransfers::register_memory(void* data, std::size_t size, LinkRegion& out
     return false;
   }
   out.key = fi_mr_key(mr.get());
-  // What an access names: the target's address, or the distance from where the region begins.
+  // An access names the target's address, or the distance from the beginning of the region.
   out.base = fabric_->needs(FI_MR_VIRT_ADDR) ? 0 : reinterpret_cast<std::uint64_t>(data);
   out.local = mr.release();
   return true;

@@ -1,11 +1,11 @@
-// Remote memory over libfabric: puts and gets under way, each one chunk at a time.
+// OfiTransfers: puts and gets under way over libfabric, each one chunk at a time.
 //
 //   Link::Start started = transfers.start({.put = true, .address = ..., ...}, operation);
 //   ...
 //   transfers.completed(transfer);        // a completion with this context arrived
 //
-// A put has finished when the target's memory has changed (PutProof). A transfer whose connection
-// breaks is called back at once and then only waits for the provider to let go of it.
+// A put has finished when the target's memory has changed (PutProof). When a connection breaks, its transfers call back
+// at once. Their objects stay until the provider has released them.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct Transfer : OfiContext {
 class OfiTransfers {
  public:
   bool open(OfiFabric& fabric, PutProof proof, std::string& why_not);
-  // Whether puts can be proven.
+  // True: puts can be proven.
   bool can_put() const noexcept { return proof_ != PutProof::none; }
 
   bool register_memory(void* data, std::size_t size, LinkRegion& out);
@@ -60,15 +60,15 @@ class OfiTransfers {
   Link::Start start(const Request& request, Operation* operation) noexcept;
   void completed(Transfer& transfer) noexcept;
   void failed(Transfer& transfer, Result result) noexcept;
-  // Calls back everything towards this connection with `unreachable`.
+  // Calls back all transfers over this connection with `unreachable`.
   void fail_connection(std::uint32_t slot) noexcept;
-  // Tries again what the provider did not take; true when nothing is left to try.
+  // Tries again the chunks that the provider did not take. True: no such chunk is left.
   bool retry() noexcept;
 
  private:
-  // Gives the next chunk to the provider.
+  // Passes the next chunk to the provider.
   ssize_t issue(Transfer& transfer) noexcept;
-  // Issues, or waits, or gives up.
+  // Issues the next chunk, waits for room, or finishes with an error.
   void proceed(Transfer& transfer) noexcept;
   void finish(Transfer& transfer, Result result) noexcept;
   void recycle(Transfer& transfer) noexcept;
@@ -76,7 +76,7 @@ class OfiTransfers {
   OfiFabric* fabric_ = nullptr;
   PutProof proof_ = PutProof::none;
   std::size_t largest_chunk_ = 0;
-  RegisteredMemory scratch_;  // what reads back lands here
+  RegisteredMemory scratch_;  // destination of the bytes that are read back
   std::vector<Transfer> transfers_;
   std::vector<Transfer*> free_;
   std::size_t waiting_ = 0;

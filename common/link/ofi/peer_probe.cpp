@@ -10,7 +10,7 @@
 namespace lfc {
 namespace {
 
-// Other errors are our own trouble (no port left, ...) and say nothing about the peer.
+// Other errors are local (no port left, ...) and prove nothing about the peer.
 bool says_dead(int error) noexcept {
   return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH ||
          error == ENETUNREACH || error == EHOSTDOWN;

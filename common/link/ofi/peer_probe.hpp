@@ -1,9 +1,8 @@
-// PeerProbe: asks the kernel of a peer's node whether the peer's process still listens.
+// PeerProbe: a test, by the kernel of a peer's node, whether the peer's process still listens.
 //
-// Providers over TCP answer "try again" for ever to a sender whose peer has died: they reconnect
-// behind the scenes. A peer that computes and makes no progress looks the same. The difference is
-// known to its kernel, which takes connections for a living process and refuses them for a dead
-// one.
+// Providers over TCP return "try again" for ever to a sender whose peer has ended, because they reconnect internally. A
+// peer that computes and makes no progress looks the same. Its kernel distinguishes both: it accepts connections for a
+// running process and refuses them for one that has ended.
 //
 //   PeerProbe probe;
 //   probe.start(address);                        // the peer's listening address
@@ -28,17 +27,17 @@ class PeerProbe {
   PeerProbe(const PeerProbe&) = delete;
   PeerProbe& operator=(const PeerProbe&) = delete;
 
-  // Begins to connect to a socket address; no effect while one is under way.
+  // Begins to connect to a socket address; no effect while a probe is under way.
   void start(std::span<const std::byte> address) noexcept;
   void stop() noexcept;
   bool running() const noexcept { return socket_ >= 0; }
-  // `none` until the kernel knows; anything else ends the probe. `dead` is certain, and `why` says
-  // why; in doubt the answer is `alive`.
+  // Returns `none` while the kernel has not replied; another result ends the probe. `dead` is certain, and `why` is the
+  // reason; in doubt the result is `alive`. Does not wait.
   Answer poll(std::string& why);
 
  private:
   int socket_ = -1;
-  int failed_ = 0;  // what connect() said at once
+  int failed_ = 0;  // the error that connect() returned at once
 };
 
 }  // namespace lfc

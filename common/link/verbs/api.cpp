@@ -63,8 +63,8 @@ std::optional<Api> load(std::string& why_not) {
     why_not = std::string("libibverbs is too old: it lacks ") + loader.missing();
     return std::nullopt;
   }
-  // What a child writes must not move a registered page away from under the device. Kernels since 5.12 see to that
-  // themselves, and then this does nothing; it fails where memory has been registered before, which then has chosen.
+  // A write of a child process must not move a registered page away from the device. Kernels since 5.12 prevent that
+  // themselves, and then this call does nothing. It fails if memory has been registered before, which is no error.
   static_cast<void>(api.fork_init());
   return api;
 }

@@ -1,10 +1,12 @@
-// libibverbs, loaded when the first link asks for it: a machine without it has no such link, and nothing else changes.
+// Api: the functions of libibverbs, which is loaded for the first link. A machine without it has no such link, and
+// nothing else changes.
 //
 //   std::string why_not;
 //   const Api* api = load_api(why_not);               // null: not here
 //   Handle<ibv_pd> pd = own(api->alloc_pd(context), api->dealloc_pd);
 //
-// What the header defines inline (posting work, polling for completions) needs no library and is called as usual.
+// Functions that the header defines inline (posting work, polling for completions) need no library and are called as
+// usual.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -22,8 +24,7 @@ struct Api {
   decltype(&::ibv_open_device) open_device;
   decltype(&::ibv_close_device) close_device;
   decltype(&::ibv_query_device) query_device;
-  decltype(&::ibv_query_port)
-      query_port;  // what a library before version 19 has, without extensions
+  decltype(&::ibv_query_port) query_port;  // for libraries before version 19, without extensions
   decltype(&::_ibv_query_gid_table) query_gid_table;
   decltype(&::ibv_alloc_pd) alloc_pd;
   decltype(&::ibv_dealloc_pd) dealloc_pd;
@@ -47,10 +48,10 @@ struct Api {
   decltype(&::ibv_wc_status_str) wc_status_str;
 };
 
-// The library's, loaded once and never unloaded. Null: `why_not` is one line.
+// Loads the library once; it is never unloaded. Null: `why_not` is one line with the reason.
 const Api* load_api(std::string& why_not);
 
-// An object of the library, and how it goes.
+// Handle: owner of an object of the library.
 template <class Object>
 struct Closer {
   int (*close)(Object*) = nullptr;

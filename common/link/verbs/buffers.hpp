@@ -1,14 +1,13 @@
-// Buffers of the verbs link: those that wait for what peers send, shared by all of them, and those that carry frames
-// out.
+// Buffers of the verbs link: receive buffers, shared by all peers, and send buffers.
 //
 //   ReceivePool receives;
-//   if (!receives.promise(count, why_not)) ...                    // a peer may send so many from now on
+//   if (!receives.promise(count, why_not)) ...                    // from now on a peer may send so many
 //   deliver(receives.data(index));
 //   receives.give_back(index);                                    // posted again, with others, before poll() ends
 //
 // Why the receiver is always ready: a peer sends no more than it has been promised, and there are kBatch buffers beyond
-// all promises; as many at most have been taken from the queue and not been posted again. So at any time at least as
-// many wait in the queue as peers may still send. Held by tests/unit/link/verbs_test.cpp.
+// all promises. At most kBatch buffers have been taken from the queue and not been posted again. So at any time the
+// queue has at least as many buffers as peers may still use. Held by tests/unit/link/verbs_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +21,24 @@
 
 namespace lfc::verbs {
 
-// In all; there is a completion for each of them, and for each work request that may be under way.
+// Receive buffers of all peers. The completion queue has room for each, and for each work request under way.
 inline constexpr int kMostReceives = 16384;
 inline constexpr std::uint32_t kMostOutstanding = 4096;
 inline constexpr int kCompletions = kMostReceives + static_cast<int>(kMostOutstanding);
 
-// How many buffers there must be, by what has been promised. Pure.
+// Promises: how many receive buffers must exist for the promised frames. Pure.
 class Promises {
  public:
   explicit Promises(std::uint32_t most = 0) noexcept : most_(most) {}
 
   bool fits(std::uint32_t count) const noexcept { return wanted(count) <= most_; }
-  // Buffers that must be made and posted for it.
+  // Returns how many buffers must be made and posted for a promise of `count`.
   std::uint32_t missing(std::uint32_t count) const noexcept {
     return wanted(count) - std::min(exist_, wanted(count));
   }
   void make(std::uint32_t count) noexcept { exist_ += count; }
   void promise(std::uint32_t count) noexcept { promised_ += count; }
-  // The peer's queue pair is gone. What it left behind serves the next one.
+  // The peer's queue pair is gone. Its buffers serve the next one.
   void release(std::uint32_t count) noexcept { promised_ -= count; }
   // The device may have kept a buffer for itself.
   void lose() noexcept { exist_ -= exist_ != 0 ? 1 : 0; }
@@ -71,7 +70,7 @@ class ReceivePool {
     back_.push_back(index);
     if (back_.size() == Completions::kBatch) post();
   }
-  // Those given back wait in the queue again. False: the device refuses them.
+  // Posts the returned buffers again. False: the device refuses them.
   bool post() noexcept;
   std::size_t memory() const noexcept { return slabs_.size() * per_slab_ * piece_; }
 
@@ -106,12 +105,12 @@ class SendPool {
   std::vector<std::uint32_t> free_;
 };
 
-// Of each completion, in its wr_id: whose it is. Failed ones say nothing else that can be relied on.
+// WorkId: the owner of a completion, in its wr_id. In failed completions no other field is reliable.
 struct WorkId {
   enum class Kind : std::uint8_t { send, receive, datagram_out, datagram_in };
   Kind kind;
   std::uint32_t slot;    // send: of the connection
-  std::uint32_t number;  // send: the last work request that has ended; else which buffer
+  std::uint32_t number;  // send: the last work request that has ended; else the buffer
 
   static WorkId of(std::uint64_t word) noexcept {
     return {static_cast<Kind>(word >> 62), static_cast<std::uint32_t>(word >> 32) & 0x3fffffffu,

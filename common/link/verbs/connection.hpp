@@ -1,10 +1,10 @@
-// Connection: the connection with one peer.
+// Connection: the state of the connection with one peer.
 //
-//   setting_up -> open -> closing -> closed        failing: to be reported by poll();  broken: has been
+//   setting_up -> open -> closing -> closed        failing: poll() has to report it;  broken: reported
 //
-// Windows: a peer is promised kWindow frames, and kUncounted beside, which need no credit: the frame that opens the
-// connection, the goodbye, and notes that return credits. Of notes no more than two can be unread: each returns at
-// least half a window, and there are no more credits than one window.
+// Windows: a peer is promised limits::kVerbsWindow frames, which take a credit, and kUncounted more, which take none:
+// the frame that opens the connection, the goodbye, and notes that return credits. No more than two notes can be
+// unread: each returns at least half a window, and there are no more credits than one window.
 #pragma once
 
 #include <chrono>
@@ -24,33 +24,33 @@
 namespace lfc::verbs {
 
 inline constexpr std::uint32_t kUncounted = 4;
-// Of a window, for control frames alone.
+// Credits of a window that are reserved for control frames.
 inline constexpr std::uint32_t kControlFrames = 8;
 
-// What a process publishes.
+// Endpoint: the section of this link in a process's address.
 struct Endpoint {
   std::uint64_t node = 0;
   RawGid gid{};
-  std::uint32_t datagram_pair = 0;  // number of the queue pair of its datagrams
-  std::uint32_t key = 0;            // theirs
+  std::uint32_t datagram_pair = 0;  // number of the queue pair for datagrams
+  std::uint32_t key = 0;            // of the datagrams
   std::uint16_t piece = 0;          // bytes of its receive buffers
-  std::uint16_t liveness_port = 0;  // port of its door, on Ethernet
+  std::uint16_t liveness_port = 0;  // UDP port of its LivenessPort, on Ethernet
   std::uint16_t lid = 0;
   std::uint8_t ethernet = 0;
   std::uint8_t unused = 0;
 };
 static_assert(sizeof(Endpoint) == 40);
 
-// What goes with each piece of a frame, in its immediate data.
+// Word: the immediate data of each piece of a frame.
 struct Word {
-  std::uint8_t type = 0;  // of the frame; kMore: its next piece follows
+  std::uint8_t type = 0;  // of the frame; kMore: another piece of it follows
   std::uint8_t tag = 0;
   std::uint8_t credits = 0;   // the engine's
   std::uint8_t returned = 0;  // the link's
 };
 static_assert(sizeof(Word) == 4);
 inline constexpr std::uint8_t kMore = 0x80;
-// Frames of the link's own, which have no bytes and take no credit.
+// Frames of the link itself, which have no bytes and take no credit.
 inline constexpr std::uint8_t kNote = 0x7d;
 inline constexpr std::uint8_t kOpen = 0x7e;
 inline constexpr std::uint8_t kGoodbye = 0x7f;
@@ -59,7 +59,7 @@ struct Connection {
   using Clock = std::chrono::steady_clock;
   enum class State : std::uint8_t { setting_up, open, failing, closing, closed, broken };
 
-  // What a send touches.
+  // Used by each send.
   Handle<ibv_qp> pair;
   SendQueue queue;
   std::uint32_t credits = 0;  // frames that the peer can take
@@ -67,28 +67,28 @@ struct Connection {
   std::uint32_t slot = 0;
   PeerId peer = kNoPeer;
   State state = State::setting_up;
-  bool due = false;               // on the list of those that owe
-  bool pending = false;           // on the list of those that need attention
-  std::vector<std::byte> pieces;  // of a frame that has not yet come whole
+  bool due = false;               // on the list of connections that owe half a window
+  bool pending = false;           // on the list of connections that need attention
+  std::vector<std::byte> pieces;  // of a frame that is not yet complete
 
-  // What only set-up, trouble and the end touch.
+  // Used by set-up, failures and the end only.
   bool connected = false;        // the queue pair knows the peer's
   bool wanted = false;           // by connect()
-  bool repeats_request = false;  // the ask is repeated
-  bool repeats_reply = false;    // the answer is repeated
+  bool repeats_request = false;  // until the reply arrives
+  bool repeats_reply = false;    // until a frame arrives over the queue pair
   bool sent_goodbye = false;
   bool goodbye_left = false;
   bool received_goodbye = false;
-  Identity identity;  // the peer's; its key, if we ask
+  Identity identity;  // the peer's; with its key if we send the request
   Endpoint there;
   Offer ours;
   Offer theirs;
-  Key our_nonce;    // of our ask
+  Key our_nonce;    // of our request
   Key their_nonce;  // of the peer's
   Handle<ibv_ah> way;
   Clock::time_point next_try{};
   Clock::duration repeat_after{};
-  Clock::time_point silent_from{};  // when no answer is long enough to do something about it
+  Clock::time_point silent_from{};  // from then on a missing reply is acted upon
   LivenessProbe probe;
   Clock::time_point give_up{};  // of a closing one
   std::string failure;

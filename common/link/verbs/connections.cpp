@@ -77,7 +77,8 @@ Connection* Connections::replace(Connection& connection, std::string& why_not) {
 
 bool Connections::make_pair(Connection& connection, std::string& why_not) {
   const Api& api = shared_.device->api();
-  for (const unsigned size : {256u, 128u, 64u, 0u}) {  // as much as the device puts into a request
+  for (const unsigned size :
+       {256u, 128u, 64u, 0u}) {  // the most that the device takes into a request
     if (inline_ != 0 && size > inline_) continue;
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = shared_.device->completions().queue();
@@ -121,7 +122,7 @@ bool Connections::connect(Connection& connection, std::string& why_not) {
   receive.dest_qp_num = theirs.queue_pair;
   receive.rq_psn = theirs.first;
   receive.max_dest_rd_atomic = connection.ours.reads;
-  receive.min_rnr_timer = 12;  // 0.64 ms; nobody is to see it
+  receive.min_rnr_timer = 12;  // 0.64 ms; a receiver is never found not ready
   receive.ah_attr = shared_.device->way_to(connection.there.gid, connection.there.lid);
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
@@ -150,7 +151,7 @@ void Connections::attend(Connection& connection) noexcept {
 
 void Connections::fail(Connection& connection, std::string_view why) noexcept {
   if (connection.state == State::closing) {
-    connection.give_up = {};  // nobody waits to be told
+    connection.give_up = {};  // no process waits for the report
     return attend(connection);
   }
   connection.state = State::failing;

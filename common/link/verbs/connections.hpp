@@ -1,5 +1,4 @@
-// Connections: the connections of a verbs link, with their queue pairs: how one is made, connected, broken and disposed
-// of.
+// Connections: the connections of a verbs link with their queue pairs, from their making to their end.
 //
 //   Connection* connection = connections.make(peer, address, why_not);
 //   connection->theirs = offer;
@@ -27,7 +26,7 @@ class Connections {
   using State = Connection::State;
 
   explicit Connections(Shared& shared) noexcept : shared_(shared) {}
-  // Whether the device has a queue pair for us; how much it takes into a request is known from then on.
+  // Tries to make a queue pair, which also determines how many bytes a request carries inline. False: not possible.
   bool open(std::string& why_not);
   std::size_t inline_size() const noexcept { return inline_; }
   int pieces_inline() const noexcept { return pieces_inline_; }
@@ -44,20 +43,20 @@ class Connections {
   PeerId peers() const noexcept { return static_cast<PeerId>(by_peer_.size()); }
 
   Connection* make(PeerId peer, const Address& address, std::string& why_not);
-  // Another one in place of this one, which nothing has been sent on. Null: there is none for the peer any more.
+  // Makes another connection in place of this one, on which nothing has been sent. Null: the peer has none any more.
   Connection* replace(Connection& connection, std::string& why_not);
   bool connect(Connection& connection, std::string& why_not);
-  // The peer has none any more.
+  // From now on of() finds no connection of the peer.
   void detach(PeerId peer) noexcept { by_peer_[peer] = nullptr; }
 
-  // Device, port and both addresses, for the user.
+  // Returns device, port and both addresses, for the user.
   std::string ends_of(const Connection& connection) const;
 
   // --- What is due ---
 
   void attend(Connection& connection) noexcept;
   const std::vector<Connection*>& pending() const noexcept { return pending_; }
-  // each(connection): false, it needs no more.
+  // Calls each(connection) for each pending connection. False: it needs no more attention.
   template <class Each>
   void attend_pending(Each each) {
     attending_.swap(pending_);
@@ -74,9 +73,9 @@ class Connections {
   void fail(Connection& connection, std::string_view why) noexcept;
   void break_off(Connection& connection, std::string_view why) noexcept;
   void end_if_done(Connection& connection) noexcept;
-  // Its queue pair goes, with all that it holds.
+  // Destroys its queue pair, and frees the buffers and transfers that this holds.
   void dispose(Connection& connection) noexcept;
-  // Likewise, and the peer forgets it.
+  // Disposes of the connection, and of() does not find it any more.
   void forget(Connection& connection) noexcept;
 
  private:
@@ -94,7 +93,7 @@ class Connections {
   std::vector<Connection*> attending_;
 };
 
-// What a peer publishes; none: its address is malformed.
+// Returns the peer's section. None: its address has no valid one.
 std::optional<Endpoint> endpoint_of(const Address& peer, std::string_view link);
 
 }  // namespace lfc::verbs

@@ -1,11 +1,11 @@
-// Datagrams: one queue pair of kind UD, over which a process is greeted by those who know its address.
+// Datagrams: a queue pair of kind UD for the handshakes of a process.
 //
 //   Datagrams datagrams;
 //   if (!datagrams.open(device, why_not)) ...
 //   datagrams.send(way, {queue_pair, key}, bytes);            // false: no room now
 //   on_hello(datagrams.received(index, completion.byte_len)); datagrams.give_back(index);
 //
-// They may get lost; who sends them repeats them.
+// Datagrams may get lost, so their sender repeats them.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ class Datagrams {
   };
   bool open(Device& device, std::string& why_not);
   Target own() const noexcept { return {pair_->qp_num, key_}; }
-  // Bytes that one carries at most.
+  // Returns how many bytes a datagram carries at most.
   std::size_t room() const noexcept { return room_; }
 
   bool send(ibv_ah* way, const Target& target, std::span<const std::byte> bytes) noexcept;
-  // One of ours has left.
+  // A datagram of ours has left.
   void sent(std::uint32_t index) noexcept { free_.push_back(index); }
   std::span<const std::byte> received(std::uint32_t index, std::uint32_t size) const noexcept;
   void give_back(std::uint32_t index) noexcept;
@@ -41,7 +41,7 @@ class Datagrams {
  private:
   static constexpr std::uint32_t kReceives = 64;
   static constexpr std::size_t kLargest = 2048;
-  static constexpr std::size_t kRoute = 40;  // the device puts where it came from in front
+  static constexpr std::size_t kRoute = 40;  // the device puts the route in front
   static constexpr std::size_t kPlace = kLargest + 64;
 
   std::byte* place(std::uint32_t index) const noexcept { return slab_.data() + index * kPlace; }

@@ -53,7 +53,7 @@ bool Completions::refill() noexcept {
 }
 
 void Completions::forget(std::uint32_t queue_pair) {
-  for (;;) {  // all that is there, so that nothing of it comes later
+  for (;;) {  // reads all that have arrived, so that none is read later
     if (ended_.size() - count_ < kBatch) ended_.resize(count_ + kBatch);
     const int got = ibv_poll_cq(queue(), kBatch, ended_.data() + count_);
     if (got <= 0) break;
@@ -137,7 +137,7 @@ bool Device::next_event(Event& out) noexcept {
     case IBV_EVENT_SRQ_ERR:
       out = {Kind::device_failed, kNoQueuePair, "the receive queue has failed"};
       break;
-    default: break;  // nothing that it does not see to itself
+    default: break;  // the device handles the others itself
   }
   api_.ack_async_event(&event);
   return true;

@@ -1,4 +1,4 @@
-// Device: one port of an RDMA device, opened: its protection domain, its completions, its memory.
+// Device: one opened port of an RDMA device, with its protection domain, completions and memory.
 //
 //   std::unique_ptr<Device> device = Device::open(*api, choice, entries, why_not);
 //   while (const ibv_wc* completion = device->completions().next()) ...
@@ -18,7 +18,8 @@
 
 namespace lfc::verbs {
 
-// What has ended. Completions of a queue pair that is gone are told from those of a new one with its number.
+// Completions: the completion queue. Completions of a destroyed queue pair are not taken for those of a new one with
+// the same number.
 class Completions {
  public:
   static constexpr int kBatch = 16;
@@ -28,18 +29,18 @@ class Completions {
   ibv_cq* queue() const noexcept { return queue_.get(); }
   int fd() const noexcept { return connection_->fd; }
 
-  // Null: nothing more. Valid until the next call.
+  // Returns the next completion, valid until the next call. Null: there is none.
   const ibv_wc* next() noexcept {
     if (at_ == count_ && !refill()) return nullptr;
     return &ended_[at_++];
   }
   bool any() noexcept { return at_ != count_ || refill(); }
-  // The queue pair has been destroyed: what it has left behind is nobody's.
+  // The queue pair has been destroyed: marks its remaining completions with kNoQueuePair.
   void forget(std::uint32_t queue_pair);
 
-  // From now on the next completion makes fd() readable.
+  // From now on the next completion makes fd() readable. False: the device refuses.
   bool arm() noexcept;
-  // Takes what has made it readable.
+  // Takes the events that have made fd() readable.
   void disarm() noexcept;
 
  private:
@@ -56,7 +57,7 @@ class Completions {
 
 inline constexpr std::uint32_t kNoQueuePair = 0xffffffffu;
 
-// What has happened to the device beside completions.
+// Event: an asynchronous event of the device.
 struct Event {
   enum class Kind : std::uint8_t { none, pair_failed, port_down, port_up, device_failed };
   Kind kind = Kind::none;
@@ -64,8 +65,8 @@ struct Event {
   const char* text = "";
 };
 
-// How devices are told when to repeat what has not been acknowledged: 4.096 us times a power of two. The first that is
-// no shorter, and what it stands for.
+// Converts a retransmission timeout to the code that devices take: 4.096 us times two to the power of the code. Returns
+// the least code that is no shorter; repeat_time() returns the time of that code.
 std::uint8_t repeat_code(std::chrono::milliseconds after) noexcept;
 std::chrono::nanoseconds repeat_time(std::chrono::milliseconds after) noexcept;
 
@@ -85,14 +86,15 @@ class Device {
   Completions& completions() noexcept { return completions_; }
   // Readable when there is an event.
   int event_fd() const noexcept { return context_->async_fd; }
-  // False: none is left. It may be one that concerns nobody.
+  // Reads the next event, which may be of kind none. False: no event is left. Does not wait.
   bool next_event(Event& out) noexcept;
-  // Why work has failed, for the user. Of what cannot pass a port that is down, devices say this or that.
+  // Returns why work has failed, for the user. Devices report various errors while the port is down; this one reports
+  // the port.
   const char* reason_of(ibv_wc_status failure) const noexcept;
   Handle<ibv_mr> register_memory(void* data, std::size_t size, int access) const noexcept {
     return own(api_.reg_mr(domain(), data, size, access), api_.dereg_mr);
   }
-  // The way to another port: for a queue pair of RC, and for datagrams.
+  // Returns the path to another port, for queue pairs of kind RC and for datagrams.
   ibv_ah_attr way_to(const RawGid& gid, std::uint16_t lid) const noexcept;
 
  private:
@@ -107,7 +109,7 @@ class Device {
   Completions completions_;
 };
 
-// Memory of our own that the device may use: pages, large ones where there are.
+// Slab: memory that is registered with the device, in large pages if available.
 class Slab {
  public:
   Slab() = default;

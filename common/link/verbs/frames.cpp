@@ -44,7 +44,7 @@ void gather(std::byte* out, const Slice* slices, int count, std::size_t offset, 
 
 bool Frames::open(std::string& why_not) {
   const std::size_t piece = piece_size();
-  // A whole frame finds room as soon as the peer has read what it was sent, though it owes less than half a window.
+  // The largest frame fits into the credits of a peer that has read all frames and still owes less than half a window.
   payload_ = std::min<std::size_t>(limits::kVerbsPayload,
                                    (limits::kVerbsWindow / 2 - kControlFrames) * piece);
   shared_.here.piece = static_cast<std::uint16_t>(piece);
@@ -156,7 +156,7 @@ void Frames::on_sent(Connection& connection, std::uint32_t number, ibv_wc_status
   const bool refused = status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR;
   std::uint32_t left = before;
   connection.queue.end(number, [&](const Work& work) {
-    // A failed one is the last of those that have ended; an error says nothing of what was before it.
+    // A failed request is the last of those that have ended; its error proves nothing about earlier ones.
     const Result result = ok ? Result::ok : refused ? Result::bad_address : Result::unreachable;
     --left;
     if (work.what == Work::What::buffer) shared_.sends.give_back(work.buffer);
@@ -246,7 +246,7 @@ void Frames::request_completions() noexcept {
   for (const auto& connection : connections_.all()) {
     if (!connection->has_pair() || !connection->queue.is_silent() || connection->queue.room() == 0)
       continue;
-    // A write of no bytes: the peer notices nothing, and its device answers.
+    // A write of no bytes: the peer's device acknowledges it, and the peer does not notice.
     const SendQueue::Place place = connection->queue.push({Work::What::probe}, false);
     ibv_send_wr request{};
     request.wr_id = WorkId{WorkId::Kind::send, connection->slot, place.number}.word();

@@ -1,5 +1,4 @@
-// Frames: how frames go over connections in pieces, and the link's own credits, which promise that a receive buffer is
-// there.
+// Frames: frames in pieces over connections, and the credits of the link, each of which promises a receive buffer.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
 //   frames.on_sent(connection, number, status);     // completions
@@ -26,17 +25,17 @@ class Frames {
   Frames(Shared& shared, Connections& connections) noexcept
       : shared_(shared), connections_(connections) {}
   bool open(std::string& why_not);
-  // Bytes of the largest frame.
+  // Returns the bytes of the largest frame.
   std::size_t payload() const noexcept { return payload_; }
 
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept;
-  // A frame of the link's own.
+  // Sends a frame of the link itself. False: no room, or the connection has failed.
   bool send_note(Connection& connection, std::uint8_t type) noexcept;
   void on_sent(Connection& connection, std::uint32_t number, ibv_wc_status status) noexcept;
   void on_receive(const ibv_wc& ended, std::uint32_t index) noexcept;
   bool owes() const noexcept { return !due_.empty(); }
   void return_credits() noexcept;
-  // Sees to completions for what has left without.
+  // Makes the device report the end of requests that asked for no completion.
   void request_completions() noexcept;
 
  private:
@@ -47,7 +46,7 @@ class Frames {
   bool send_pieces(Connection& connection, Word word, const Slice* slices, int count,
                    std::size_t size) noexcept;
   std::uint8_t collect(Connection& connection) noexcept;
-  // True: it has taken a credit.
+  // True: the frame took a credit.
   bool accept(Connection& connection, Word word, std::span<const std::byte> bytes) noexcept;
   void on_note(Connection& connection, std::uint8_t type) noexcept;
 

@@ -69,7 +69,7 @@ void Handshake::on_request(const Hello& hello) {
   const Key& nonce = hello.head.nonce;
   for (const auto& known : connections_.all()) {
     if (!(known->their_nonce == nonce)) continue;
-    // Our answer got lost, or is on its way.
+    // Our reply got lost, or is on its way.
     known->repeats_reply = known->state == State::setting_up || known->state == State::open;
     if (known->repeats_reply) connections_.attend(*known);
     return;
@@ -89,7 +89,7 @@ void Handshake::on_request(const Hello& hello) {
     connection = connections_.make(peer, *from, why_not);
     if (connection == nullptr) return refuse(hello, *from);
   } else if (connection->state != State::setting_up || connection->their_nonce) {
-    return;  // the end of the earlier one is on its way
+    return;  // the end of the earlier connection is on its way
   }
   connection->their_nonce = nonce;
   if (!connection->connected) {
@@ -112,7 +112,7 @@ void Handshake::on_reply(const Hello& hello) {
       return;
     }
     if (connection->state != State::setting_up) return;
-    // We are connected to what it has asked with, and has given up since.
+    // We are connected to the queue pair of the peer's own request, which the peer has given up since.
     if (connection->connected && !(connection->theirs == hello.head.offer))
       return start_over(*connection);
     std::string why_not;
@@ -131,7 +131,7 @@ void Handshake::on_gone(const Hello& hello) {
       continue;
     if (!(hello.head.proof == proof_of(hello.head, shared_.identity, shared_.link.name(), {})))
       return;
-    // It has given up what it has asked for; we may want it nevertheless.
+    // The peer has given up its request; we may want the connection nevertheless.
     return connection->wanted ? start_over(*connection) : connections_.forget(*connection);
   }
 }
@@ -146,7 +146,7 @@ void Handshake::refuse(const Hello& request, const Address& from) noexcept {
   head.kind = HelloPart::Kind::refused;
   head.nonce = request.head.nonce;
   head.proof = proof_of(head, shared_.identity, shared_.link.name(), {});
-  // If it gets lost, the ask comes again.
+  // If it gets lost, the request comes again.
   for (const auto& part : encode(head, {}, datagrams_.room()))
     static_cast<void>(datagrams_.send(way, {there->datagram_pair, there->key}, part));
 }
@@ -156,7 +156,7 @@ ibv_ah* Handshake::way_back(const Endpoint& there) noexcept {
   ibv_ah_attr way = device.way_to(there.gid, there.lid);
   Handle<ibv_ah> made = own(device.api().create_ah(device.domain(), &way), device.api().destroy_ah);
   if (!made) return nullptr;
-  // No more datagrams than that are on their way out at a time.
+  // No more than kSends datagrams are on their way out at a time.
   if (ways_back_.size() == Datagrams::kSends) ways_back_.pop_front();
   return ways_back_.emplace_back(std::move(made)).get();
 }
@@ -213,13 +213,13 @@ bool Handshake::is_gone(Connection& connection) noexcept {
   return connection.probe.refused(address, connection.there.liveness_port);
 }
 
-// A peer that has been answered may have opened the connection, and sent on it.
+// False for a peer that has received our reply: it may have opened the connection and sent frames on it.
 bool Handshake::is_in_vain(const Connection& connection) noexcept {
   if (!connection.repeats_request || connection.their_nonce) return false;
   const bool in_vain = shared_.sink.on_unanswered(
       connection.peer, shared_.link,
       "no reply from the peer (" + connections_.ends_of(connection) + ")");
-  // A network that does not carry this is not waited for again and again.
+  // Further peers on a network that does not carry datagrams are given up sooner.
   if (in_vain) shared_.is_unresponsive = true;
   return in_vain;
 }

@@ -1,11 +1,11 @@
-// Health: what happens to a device and its port beside completions, and which connections end by it.
+// Health: the asynchronous events of a device and its port, and the losses of connections that follow.
 //
 //   Health health(device, patience);                          // how long a port may be down
 //   while (const std::optional<Health::Loss> loss = health.next(Clock::now()))
 //     end(loss->queue_pair, loss->why);                        // kNoQueuePair: all
 //
-// A port that is down for a moment costs nothing: the device repeats what was lost. One that is down for longer than
-// devices repeat ends all connections, those among them that had nothing to send.
+// A port that is down for a moment costs nothing, because the device retransmits lost packets. A port that is down for
+// longer than devices retransmit ends all connections, also idle ones.
 #pragma once
 
 #include <chrono>
@@ -27,11 +27,11 @@ class Health {
   Health(Device& device, Clock::duration patience) noexcept
       : device_(device), patience_(patience) {}
 
-  // The port is down: the clock has to be looked at.
+  // True: the port is down, so next() has to compare times.
   bool is_timed() const noexcept { return too_long_at_ != Clock::time_point{}; }
-  // Each so many polls that found nothing the device is asked, which costs a system call.
+  // True each kLook-th idle poll: then next() reads events, which costs a system call.
   bool is_due() noexcept { return ++idle_ % kLook == 0 || is_timed(); }
-  // Reads events. None: nothing that ends a connection is left.
+  // Reads events. None: no event is left that ends a connection.
   std::optional<Loss> next(Clock::time_point now) noexcept;
 
  private:

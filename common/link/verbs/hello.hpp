@@ -1,17 +1,18 @@
-// Hello: how two processes of the verbs link tell each other of their queue pairs, by datagrams.
+// Hello: the datagrams by which two processes of the verbs link exchange their queue pairs.
 //
-// | datagram | says                                        | answered by |
-// |----------|---------------------------------------------|-------------|
-// | ask      | my queue pair for you, and who I am         | answer      |
-// | answer   | mine is connected to yours, and it is this  | a frame over the queue pair |
-// | gone     | I do not want the connection any more       | -           |
-// | refused  | no connection can be made here; ask no more | -           |
+// | datagram | contents or meaning                            | reply                       |
+// |----------|------------------------------------------------|-----------------------------|
+// | request  | the requester's queue pair and its address     | reply, or refused           |
+// | reply    | the responder's queue pair, which is connected | a frame over the queue pair |
+// | gone     | the requester does not want the connection     | -                           |
+// | refused  | the responder cannot make a connection         | -                           |
 //
-// Datagrams get lost, so each is repeated until it is answered. An address is longer than a datagram may be: it goes in
-// parts, each with everything else. Each carries a proof under the key of the process that was asked (link/proof.hpp).
+// Datagrams get lost, so request and reply are repeated until the next step arrives. An address may be longer than a
+// datagram: it goes in parts, each with all other fields. Each carries a proof under the responder's key
+// (link/proof.hpp).
 //
 //   for (const Bytes& part : encode(message, address, room)) send(part);
-//   if (const Hello* whole = inbox.accept(part)) ...                    // the last part that was missing
+//   if (const Hello* whole = inbox.accept(part)) ...                    // the last missing part has arrived
 //
 // Pure. Held by tests/unit/link/verbs_test.cpp.
 #pragma once
@@ -46,10 +47,10 @@ struct HelloPart {
   std::uint8_t version = 0;
   Kind kind = Kind::request;
   std::uint16_t size = 0;  // of the whole address
-  std::uint16_t at = 0;    // what of it follows
+  std::uint16_t at = 0;    // offset of the bytes that follow
   std::uint16_t unused = 0;
   Offer offer;
-  Key nonce;  // of the one who asks
+  Key nonce;  // of the requester
   Key proof;
 };
 static_assert(sizeof(HelloPart) == 56);
@@ -59,7 +60,7 @@ struct Hello {
   std::vector<std::byte> address;
 };
 
-// Under the key of `asked`.
+// Returns the proof under the key of `responder`.
 Key proof_of(const HelloPart& head, const Identity& responder, std::string_view link,
              std::span<const std::byte> address);
 
@@ -69,11 +70,11 @@ std::vector<std::vector<std::byte>> encode(const HelloPart& head,
 class HelloInbox {
  public:
   explicit HelloInbox(std::uint32_t tag) noexcept : tag_(tag) {}
-  // Null: malformed, for somebody else, or not yet whole. Valid until the next call.
+  // Returns a complete hello, valid until the next call. Null: malformed, for another process, or not yet complete.
   const Hello* accept(std::span<const std::byte> part);
 
  private:
-  static constexpr std::size_t kMost = 64;  // that are not whole
+  static constexpr std::size_t kMost = 64;  // incomplete hellos
   struct Partial {
     Hello hello;
     std::size_t have = 0;

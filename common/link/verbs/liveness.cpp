@@ -19,7 +19,7 @@ LivenessPort::~LivenessPort() {
 void LivenessPort::open(const IpAddress& address) noexcept {
   socket_ = ::socket(address.family, kKind, 0);
   if (socket_ < 0) return;
-  const int least = 1;  // the kernel makes it what it must be
+  const int least = 1;  // the kernel raises it to its minimum
   static_cast<void>(::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &least, sizeof least));
   sockaddr_storage own{};
   socklen_t length = address.to_sockaddr(0, own);

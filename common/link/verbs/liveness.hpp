@@ -1,14 +1,14 @@
-// LivenessPort: whether a process that does not answer is still there. The kernel of its node knows.
+// Liveness: a test, by the kernel of a peer's node, whether a process that does not reply is still running.
 //
-//   LivenessPort door;
-//   door.open(our_ip);                                  // its port() goes into our address
-//   LivenessProbe probe;                                        // at another process's
-//   if (knock.refused(ip, port)) give_up();             // asked now and then
+//   LivenessPort own;
+//   own.open(our_ip);                                   // its port() goes into our address
+//   LivenessProbe probe;                                // of another process
+//   if (probe.refused(ip, port)) give_up();             // called now and then
 //
-// A door is a socket for datagrams that nobody reads. What is sent to it vanishes while its process lives, whatever
-// that does, and is refused when it has ended. Nothing overflows, and nobody has to serve it. Where no refusal comes
-// through (a node that is off, a firewall that drops), a process counts as alive; a firewall that refuses is taken for
-// its end.
+// A LivenessPort is a UDP socket that is never read. While its process runs, the kernel drops datagrams to it; when the
+// process has ended, the kernel refuses them. Nothing overflows, and no thread serves it. If no refusal comes through
+// (a node that is off, a firewall that drops), the process counts as running. A firewall that refuses is taken for its
+// end.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class LivenessPort {
   ~LivenessPort();
   LivenessPort(const LivenessPort&) = delete;
   LivenessPort& operator=(const LivenessPort&) = delete;
-  // Without one, which is no error, port() is 0.
+  // If no socket can be opened, which is no error, port() is 0.
   void open(const IpAddress& address) noexcept;
   std::uint16_t port() const noexcept { return port_; }
 
@@ -38,7 +38,7 @@ class LivenessProbe {
   ~LivenessProbe() { stop(); }
   LivenessProbe(const LivenessProbe&) = delete;
   LivenessProbe& operator=(const LivenessProbe&) = delete;
-  // Knocks; true: an earlier knock was refused.
+  // Sends a probe. True: the kernel refused an earlier one. Does not wait.
   bool refused(const IpAddress& address, std::uint16_t port) noexcept;
   void stop() noexcept;
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostGids = 256;
 
-// Lanes and speed as the port's attributes code them.
+// Returns the speed from the codes for lanes and speed in the port's attributes.
 unsigned megabits_of(const ibv_port_attr& port) noexcept {
   static constexpr struct {
     unsigned code;
@@ -62,7 +62,7 @@ void add_ports(const Api& api, ibv_device* device, std::vector<Port>& out) {
 struct Selection {
   bool inverted = false;
   std::vector<std::string> ports;  // items that name a device or a port
-  std::string rest;                // what select_interfaces() understands
+  std::string rest;                // items for select_interfaces()
 
   bool empty() const noexcept { return ports.empty() && rest.empty(); }
   bool names(const Port& port) const {
@@ -93,7 +93,7 @@ Selection parse(std::string_view text, const std::vector<Port>& ports) {
   return selection;
 }
 
-// The GID of the port that comes first among the addresses, if any has one.
+// Returns the port's GID that belongs to the earliest of the interfaces, if any does.
 std::optional<Choice> match(const Port& port, const std::vector<Interface>& interfaces) {
   for (const Interface& interface : interfaces)
     for (const Gid& gid : port.gids)
@@ -102,7 +102,7 @@ std::optional<Choice> match(const Port& port, const std::vector<Interface>& inte
   return std::nullopt;
 }
 
-// Every address of the node, the best to reach others by first.
+// Sorts the addresses of the node: IPv4, IPv6, link-local ones.
 std::vector<Interface> by_reach(std::vector<Interface> all) {
   const auto rank = [](const Interface& each) {
     return each.address.is_link_local() ? 2 : each.address.family == AF_INET ? 0 : 1;

@@ -1,4 +1,4 @@
-// Ports: the RDMA devices of this node, their ports, and which of them, with which GID, a link uses.
+// Ports: the RDMA devices of this node and their ports, and the choice of a port and GID for a link.
 //
 //   const std::vector<Port> ports = list_ports(*api);
 //   std::vector<Choice> chosen;
@@ -33,7 +33,7 @@ struct Gid {
   Kind kind = Kind::infiniband;
   RawGid raw{};
 
-  // Of RoCE v2: IPv4 addresses stand in the last four bytes.
+  // Returns the address of a GID of RoCE v2: IPv4 addresses stand in the last four bytes.
   IpAddress ip() const noexcept;
 };
 
@@ -49,16 +49,16 @@ struct Port {
   std::string name() const { return device + ":" + std::to_string(number); }
 };
 
-// False: the device does not say.
+// Reads the port's attributes. False: the device does not report them.
 bool query_port(const Api& api, ibv_context* context, std::uint8_t number, ibv_port_attr& out);
 
-// All ports of all devices, in the library's order.
+// Returns all ports of all devices, in the library's order.
 std::vector<Port> list_ports(const Api& api);
 
 struct Choice {
   Port port;
   Gid gid;
-  std::optional<Interface> interface;  // of RoCE: that of the GID's address
+  std::optional<Interface> interface;  // RoCE: the one of the GID's address
 };
 
 // False: nothing is left, or an item matches nothing; `problem` is one line.
@@ -66,7 +66,7 @@ bool choose_ports(std::string_view selection, const std::vector<Port>& ports,
                   const std::vector<Interface>& interfaces, std::vector<Choice>& chosen,
                   std::string& problem);
 
-// The same selection for links that know interfaces only: a device of RoCE becomes the address of its GID.
+// Returns the selection for links that know interfaces only: a RoCE device becomes the address of its GID.
 std::string without_devices(std::string_view selection, const std::vector<Port>& ports,
                             const std::vector<Interface>& interfaces);
 

@@ -1,4 +1,5 @@
-// SendQueue: the work requests of one queue pair that have not ended, in order, and which of them ask for a completion.
+// SendQueue: the outstanding work requests of one queue pair, in order, and whether each is signalled (has a
+// completion).
 //
 //   if (queue.room() == 0) return busy();
 //   const SendQueue::Place place = queue.push({.what = Work::What::buffer, .buffer = index}, false);
@@ -6,8 +7,9 @@
 //   ...
 //   queue.end(number, [&](const Work& work) { ... });            // a completion of this number: it and all before
 //
-// One that holds a buffer asks, for the buffer is wanted back, unless the next piece of its frame follows it; of those
-// that hold nothing each kEvery-th does, so that the queue never fills with requests of which nobody will hear.
+// A request that holds a buffer is signalled, because the buffer is needed again, unless the next piece of its frame
+// follows it. Of the requests without a buffer each kEvery-th is signalled, so that the queue never fills with
+// unsignalled requests.
 // Pure. Held by tests/unit/link/verbs_test.cpp.
 #pragma once
 
@@ -33,15 +35,15 @@ class SendQueue {
   struct Place {
     std::uint32_t number;
     bool signalled;
-    std::uint32_t silent;  // before it
+    std::uint32_t silent;  // unsignalled requests before it
   };
 
   std::uint32_t room() const noexcept { return kDepth - (tail_ - head_); }
   std::uint32_t outstanding() const noexcept { return tail_ - head_; }
-  // Some have left of which no completion will tell.
+  // True: the last requests are unsignalled, so no completion will report their end.
   bool is_silent() const noexcept { return silent_ != 0; }
 
-  // `more`: another one that asks for a completion follows at once.
+  // `more`: another signalled request follows at once.
   Place push(const Work& work, bool more) {
     if (ring_.empty()) ring_.resize(kDepth);
     const bool wanted = work.what != Work::What::nothing && !more;
@@ -51,14 +53,14 @@ class SendQueue {
     ring_[tail_ % kDepth] = work;
     return {tail_++, signalled, before};
   }
-  // The last one was refused by the device: as if it had never been.
+  // Removes the last request, which the device has refused.
   void take_back(const Place& place) noexcept {
     --tail_;
     silent_ = place.silent;
   }
   template <class Visit>
   void end(std::uint32_t number, Visit visit) {
-    if (number - head_ >= outstanding()) return;  // told before
+    if (number - head_ >= outstanding()) return;  // reported before
     while (head_ != number + 1) visit(ring_[head_++ % kDepth]);
   }
   template <class Visit>

@@ -1,4 +1,4 @@
-// Shared: what the parts of one verbs link share: this process's end of all its connections.
+// Shared: state that the parts of one verbs link share.
 //
 // Threads: as Link.
 #pragma once
@@ -33,7 +33,8 @@ struct Shared {
   const std::unique_ptr<Device> device;
   Endpoint here;
   std::uint32_t outstanding = 0;  // work requests of all connections
-  bool is_unresponsive = false;  // one was given up because it did not answer, and nobody has since
+  bool is_unresponsive =
+      false;  // a peer was given up without a reply, and no datagram has come since
   ReceivePool receives;
   SendPool sends;
   Transfers transfers;

@@ -14,7 +14,7 @@ constexpr std::size_t kTransfers = 64;
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 // Work requests that are left to frames.
 constexpr std::uint32_t kFrames = 64;
-// A registration that peers may use; without it the engine carries the bytes in frames.
+// Marks a registration that peers may use; without it the engine carries the bytes in frames.
 constexpr std::uint64_t kUsable = std::uint64_t{1} << 32;
 constexpr int kReadable = IBV_ACCESS_REMOTE_READ;
 constexpr int kWritable = kReadable | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -31,7 +31,7 @@ bool Transfers::open(std::size_t inline_size, std::string& why_not) {
   return true;
 }
 
-// Memory that the device does not take is no error: what peers do there comes in frames.
+// Memory that the device does not take is no error: accesses of peers to it come in frames.
 void Transfers::register_memory(void* data, std::size_t size, LinkRegion& out) {
   out = {};
   if (size == 0 || size > device_.limits().max_mr_size) return;

@@ -1,8 +1,8 @@
-// Remote memory over verbs: puts and gets under way, each one chunk at a time.
+// Transfers: puts and gets under way over verbs, each one chunk at a time.
 //
-// A put is a write and, behind its last chunk, a read of its last byte: that the write has ended says that the other
-// device has the bytes, not that the memory there has; a read of the same queue pair is served after it, from the
-// memory. A get is a read. How many reads are under way is the device's to keep to (max_rd_atomic).
+// A put is a write and, behind its last chunk, a read of its last byte. The end of the write proves that the other
+// device has the bytes, but not that its memory has them. A read of the same queue pair is served after the write, from
+// the memory. A get is a read. The device limits the reads under way (max_rd_atomic).
 //
 //   Link::Start started = transfers.start({.put = true, ...}, operation);
 //   transfers.ended(*work.transfer, ok);                  // its completion
@@ -56,11 +56,11 @@ class Transfers {
   Link::Start start(const Request& request, Operation* operation);
   // The last work request of its chunk has ended.
   void ended(Transfer& transfer, Result result);
-  // What waits for room towards this connection will not be tried again.
+  // Ends the transfers that wait for room on this connection.
   void cancel_waiting(const Connection& connection);
-  // Tries again what found no room.
+  // Tries the waiting transfers again.
   void retry();
-  // Calls nobody back any more.
+  // From now on no transfer calls back.
   void forget_callers() noexcept;
 
  private:
@@ -74,7 +74,7 @@ class Transfers {
   std::uint32_t& outstanding_;
   std::size_t inline_ = 0;
   std::size_t largest_chunk_ = 0;
-  Slab scratch_;  // where what proves a put lands
+  Slab scratch_;  // destination of the reads that prove puts
   std::vector<Transfer> transfers_;
   std::vector<Transfer*> free_;
   std::size_t waiting_ = 0;

@@ -29,7 +29,7 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
   return link;
 }
 
-// What it says of a port: "4: ACTIVE".
+// The kernel's file has for example "4: ACTIVE".
 bool has_active_rdma_port(const char* devices) {
   std::error_code none;
   for (const auto& device : std::filesystem::directory_iterator(devices, none))
@@ -45,7 +45,7 @@ std::string without_rdma_devices(std::string_view selection) {
   std::vector<Interface> chosen;
   std::string problem;
   const std::vector<Interface> all = list_interfaces();
-  // Devices are looked for only if there is a word that is not understood without.
+  // Searches for devices only if an item names no interface.
   if (select_interfaces(selection, all, chosen, problem)) return std::string(selection);
   const verbs::Api* api = verbs::load_api(problem);
   if (api == nullptr) return std::string(selection);
@@ -60,7 +60,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kPerPoll = 64;
-constexpr auto kFarewell = 1s;  // for a peer to say its own
+constexpr auto kFarewell = 1s;  // for the peer's goodbye
 
 }  // namespace
 
@@ -84,7 +84,7 @@ bool VerbsLink::open(std::string& why_not) {
   return true;
 }
 
-// Says goodbye to all, and gives what is on its way a moment to arrive.
+// Sends a goodbye to each peer, and waits up to kFarewell for frames that are on their way.
 VerbsLink::~VerbsLink() {
   handshake_.end();
   shared_.transfers.forget_callers();

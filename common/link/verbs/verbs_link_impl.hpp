@@ -1,9 +1,9 @@
-// The class behind make_verbs_link(): the interface of links, over its parts
-//   connections.hpp   queue pairs with peers, from their making to their end
-//   frames.hpp     frames out and in, and the credits of the link
-//   handshake.hpp    how two processes come to a connection
-//   transfers.hpp  puts and gets
-//   health.hpp     what befalls the device and its port
+// VerbsLink: the class behind make_verbs_link(), made of
+//   connections.hpp  queue pairs with peers, from their making to their end
+//   frames.hpp       frames out and in, and the credits of the link
+//   handshake.hpp    set-up of connections
+//   transfers.hpp    puts and gets
+//   health.hpp       events of the device and its port
 #pragma once
 
 #include "link/verbs/connections.hpp"
@@ -53,9 +53,9 @@ class VerbsLink final : public Link {
   using State = Connection::State;
 
   void on_completion(const ibv_wc& ended) noexcept;
-  // What the device and its port have to tell; what follows is pending.
+  // Reads events of the device and its port; connections that they end become pending.
   void handle_events() noexcept;
-  // False: it needs no more.
+  // False: the connection needs no more attention.
   bool attend_to(Connection& connection, Clock::time_point now) noexcept;
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,
