@@ -7,9 +7,9 @@
 //   call.end();                // host: no call is under way any more, and none will come
 //
 // Guarantees: a call that begins after ask() sees all that the control program did before the request. The function is
-// called without any lock and may call anything, progress() included, so the same thread may enter it again. Threads:
-// any thread that calls progress() calls the function, several at a time with Config::threads. The NI thread calls it
-// only if By::thread and Config::upcalls permit that. end() must not be called from inside the function.
+// called without any lock and may call anything, progress() included, so the same thread may enter it again.
+// Threads: any thread that calls progress() calls the function, several at a time with Config::threads. The NI thread
+// calls it only if By::thread and Config::upcalls permit that. end() must not be called from inside the function.
 #pragma once
 
 #include <memory>
