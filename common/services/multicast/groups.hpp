@@ -1,10 +1,10 @@
-// MulticastGroups: the groups that this process has joined, who may send what in them, and the packets that have come
-// for groups that it has not joined yet.
+// MulticastGroups: the groups that this process has joined, the check of the senders of their packets, and the packets
+// that came for groups not joined yet.
 //
 //   MulticastGroups groups(options.early);
 //   MulticastGroup* group = groups.find(header.group);
 //   if (group == nullptr) { if (groups.early_store()->full()) ...; groups.early(header.group) = {packet}; }
-//   else if (!group->is_sound(port, from, header)) ...             // not from there
+//   else if (!group->is_sound(port, from, header)) ...             // not from that peer
 //
 // Invariants: a packet of a tree is taken from its parent in that tree only, any other from its origin only
 // (multicast_test.cpp, "a packet of a tree that does not come from its parent ends the connection it came on").
@@ -41,8 +41,15 @@ struct MulticastGroup {
     return is_member(port, membership.parent({header.shape, header.fan}, header.origin, self),
                      from);
   }
-  // Whether a packet with this head may come from there.
+  // Whether a packet with this header may come from that peer.
   bool is_sound(const ServicePort& port, PeerId from, const MulticastHeader& header) const;
+  // Ends the group at this member. False: it had ended before.
+  bool end(MulticastReason reason) {
+    if (lost) return false;
+    lost = true;
+    receiver->lost(reason);
+    return true;
+  }
 };
 
 class MulticastGroups {
@@ -54,7 +61,7 @@ class MulticastGroups {
   ~MulticastGroups();
   MulticastGroups(const MulticastGroups&) = delete;
 
-  // Null: not joined.
+  // Returns the group with this key; null: not joined.
   MulticastGroup* find(std::uint64_t key) {
     if (last_ == nullptr || last_->key != key) {
       const auto found = joined_.find(key);
@@ -70,12 +77,12 @@ class MulticastGroups {
 
   Packets& early(std::uint64_t key) { return early_[key]; }
   const std::shared_ptr<MulticastStore>& early_store() const noexcept { return early_store_; }
-  // What has come for the group, which is joined now, in order.
+  // Returns and removes the packets that came for the group before it was joined, in order.
   Packets take_early(std::uint64_t key);
 
  private:
   std::unordered_map<std::uint64_t, std::unique_ptr<MulticastGroup>> joined_;
-  MulticastGroup* last_ = nullptr;  // the one that was looked for last
+  MulticastGroup* last_ = nullptr;  // the result of the last find()
   std::unordered_map<std::uint64_t, Packets> early_;
   std::shared_ptr<MulticastStore> early_store_;
 };

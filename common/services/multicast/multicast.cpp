@@ -7,6 +7,16 @@
 #include <utility>
 
 namespace lfc {
+namespace {
+
+MulticastReason reason_of(const MulticastHeader& header) noexcept {
+  return header.tag > static_cast<std::uint8_t>(MulticastReason::last_)
+             ? MulticastReason::loss
+             : static_cast<MulticastReason>(header.tag);
+}
+
+}  // namespace
+
 Multicast::Multicast(ServicePort& port, const Options& options, ServiceId id)
     : port_(port),
       id_(id),
@@ -129,6 +139,31 @@ void Multicast::release(Packet& packet) {
 
 // --- Receiving ---
 
+// A packet that accept() works on. It is in one of three states:
+//
+// | packet | replayed | bytes are in                               | free_buffer()                                  |
+// | ------ | -------- | ------------------------------------------ | ---------------------------------------------- |
+// | null   | false    | the receive buffer of a frame              | returns the buffer                             |
+// | set    | false    | that, and a copy made by copy_once()       | leaves the credit to the copy, and settles it  |
+// | set    | true     | a packet that set_aside() stored           | does nothing: replay() settles the packet      |
+struct Multicast::Arrival {
+  PeerId from;
+  const MulticastHeader& header;
+  std::span<const std::byte> bytes;
+  Packet* packet = nullptr;
+  bool replayed = false;
+
+  Packet& copy_once(MulticastPackets& packets, const Group& group) {
+    if (packet == nullptr) {
+      packet = &packets.copy(from, header, bytes);
+      packet->store = group.store;
+      packet->unsent = 1;  // accept(), until free_buffer()
+      packet->holds_credit = true;
+    }
+    return *packet;
+  }
+};
+
 Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
   if (type == FrameType::service) return on_packet(peer, nullptr, payload);
@@ -160,7 +195,7 @@ Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::EscapeBuffer*
   if (options_.forward_in_host && header.kind == MulticastHeader::Kind::tree &&
       !group->store->full())
     return set_aside(group->deferred, group->store, peer, header, bytes);
-  return accept(*group, peer, header, bytes, nullptr);
+  return accept(*group, {peer, header, bytes});
 }
 
 Service::Verdict Multicast::set_aside(std::vector<Packet*>& list,
@@ -182,9 +217,9 @@ void Multicast::replay(Group& group, std::vector<Packet*>& list) {
     packet->store = group.store;
     packet->kept = false;
     packet->unsent = 1;  // this function
-    // Malformed: its sender has long gone on; the packet is dropped and the group is useless.
-    if (accept(group, packet->from, packet->header, packet->bytes(), packet) == Verdict::malformed)
-      give_up(group);
+    // If it is malformed, it is dropped, and the group ends: its frame can no longer be rejected.
+    const Arrival arrival{packet->from, packet->header, packet->bytes(), packet, true};
+    if (accept(group, arrival) == Verdict::malformed) give_up(group);
     if (packet->kept || packet->unsent > 1) departures_.store(*packet);
     --packet->unsent;
     departures_.settle(*packet);
@@ -197,77 +232,74 @@ void Multicast::serve(Group& group) {
   replay(group, list);
 }
 
-// To those who have a credit at once; the others wait for own_copy().
-template <class OwnCopy>
-void Multicast::forward(Group& group, const MulticastHeader& header,
-                        std::span<const std::byte> bytes, OwnCopy& own_copy) {
-  for (const std::uint32_t child :
-       group.membership.children({header.shape, header.fan}, header.origin, group.self)) {
-    ++stats_.forwarded;
-    if (!departures_.try_send(group.peers[child], header, bytes))
-      departures_.post(own_copy(), group.peers[child]);
-  }
-}
+// --- The steps of accept() ---
 
-// From a link's memory, or, with `packet`, from there: then what it keeps and who waits for it is
-// noted in it, for the caller to settle.
-Service::Verdict Multicast::accept(Group& group, PeerId from, const MulticastHeader& header,
-                                   std::span<const std::byte> bytes, Packet* packet) {
-  if (!group.is_sound(port_, from, header)) return Verdict::malformed;
-  // A member that this one has not met may ask it, and is to hear the answer.
-  if (header.kind != MulticastHeader::Kind::tree && group.peers[header.origin] == kNoPeer)
-    set_peer(group, header.origin, from);
+Service::Verdict Multicast::accept(Group& group, Arrival arrival) {
+  const MulticastHeader& header = arrival.header;
+  if (!group.is_sound(port_, arrival.from, header)) return Verdict::malformed;
+  const bool tree = header.kind == MulticastHeader::Kind::tree;
+  // A member that is not connected yet may send a query, and needs a reply.
+  if (!tree && group.peers[header.origin] == kNoPeer) set_peer(group, header.origin, arrival.from);
   if (header.kind == MulticastHeader::Kind::lost) {
-    const Reason reason = header.tag > static_cast<std::uint8_t>(Reason::last_)
-                              ? Reason::loss
-                              : static_cast<Reason>(header.tag);
-    if (!std::exchange(group.lost, true)) group.receiver->lost(reason);
+    group.end(reason_of(header));
     return Verdict::release;
   }
-  Packet* const given = packet;
-  const auto own_copy = [&]() -> Packet& {
-    if (packet == nullptr) {
-      packet = &packets_.copy(from, header, bytes);
-      packet->store = group.store;
-      packet->unsent = 1;  // this function
-      packet->holds_credit = true;
-    }
-    return *packet;
-  };
-  const bool tree = header.kind == MulticastHeader::Kind::tree;
-  Receiver::Answer answer = Receiver::Answer::taken;
   if (group.store->full()) {
     give_up(group);
   } else {
-    if (tree) forward(group, header, bytes, own_copy);
-    ++stats_.taken;
-    answer = group.receiver->take(header, bytes);
+    if (tree) forward(group, arrival);
+    if (!give_to_receiver(group, arrival)) {
+      if (!tree) return Verdict::malformed;
+      // The last hop only forwards the packet, so the group ends, and not the connection.
+      give_up(group);
+    }
   }
+  if (departures_.recovers(header)) extend_escapes(arrival);
+  return free_buffer(arrival);
+}
+
+// Sends the packet at once to the children that have a credit, and posts a copy for the others.
+void Multicast::forward(Group& group, Arrival& arrival) {
+  const MulticastHeader& header = arrival.header;
+  for (const std::uint32_t child :
+       group.membership.children({header.shape, header.fan}, header.origin, group.self)) {
+    ++stats_.forwarded;
+    if (!departures_.try_send(group.peers[child], header, arrival.bytes))
+      departures_.post(arrival.copy_once(packets_, group), group.peers[child]);
+  }
+}
+
+// False: the receiver rejects the packet as malformed.
+bool Multicast::give_to_receiver(Group& group, Arrival& arrival) {
+  ++stats_.taken;
+  const Receiver::Answer answer = group.receiver->take(arrival.header, arrival.bytes);
   if (answer == Receiver::Answer::keep) {
-    own_copy().kept = true;
-    group.receiver->keep(*packet);
+    Packet& packet = arrival.copy_once(packets_, group);
+    packet.kept = true;
+    group.receiver->keep(packet);
   }
-  // The last hop is not to blame, who only passes it on: the group ends, not the connection.
-  if (answer == Receiver::Answer::malformed && tree) {
-    give_up(group);
-    answer = Receiver::Answer::taken;
+  return answer != Receiver::Answer::malformed;
+}
+
+// Sends packets of the tree on its escape buffers, and adds this packet to the backlog if it still waits for a child.
+void Multicast::extend_escapes(const Arrival& arrival) {
+  departures_.rescue()->extend(arrival.header);
+  if (arrival.packet != nullptr && arrival.packet->unsent > 1)
+    departures_.rescue()->join_backlog(*arrival.packet);
+}
+
+// `release`: the engine returns the credit of the frame. `hold`: the engine does not, because the copy still has the
+// credit, or give_back() has just returned it or given the receive buffer to an escape buffer.
+Service::Verdict Multicast::free_buffer(const Arrival& arrival) {
+  if (arrival.replayed) return Verdict::release;  // replay() does not use it
+  if (arrival.packet != nullptr) {
+    --arrival.packet->unsent;
+    departures_.settle(*arrival.packet);
+    return Verdict::hold;
   }
-  if (departures_.recovers(header)) {
-    departures_.rescue()->extend(header);
-    if (packet != nullptr && packet->unsent > 1) departures_.rescue()->join_backlog(*packet);
-  }
-  Verdict verdict = Verdict::release;
-  if (given != nullptr) {
-    // the caller's
-  } else if (packet != nullptr) {
-    --packet->unsent;
-    departures_.settle(*packet);
-    verdict = Verdict::hold;
-  } else if (departures_.recovers(header)) {
-    departures_.give_back(from, header);
-    verdict = Verdict::hold;
-  }
-  return answer == Receiver::Answer::malformed ? Verdict::malformed : verdict;
+  if (!departures_.recovers(arrival.header)) return Verdict::release;
+  departures_.give_back(arrival.from, arrival.header);
+  return Verdict::hold;
 }
 
 // --- Loss ---
@@ -280,10 +312,9 @@ void Multicast::on_lost(PeerId peer) {
   }
 }
 
-// Others may wait for the lost member through us, or for us through it: everybody is told.
+// Others may wait for the lost member through this one, or for this one through it: all members are notified.
 void Multicast::give_up(Group& group, Reason reason) {
-  if (std::exchange(group.lost, true)) return;
-  group.receiver->lost(reason);
+  if (!group.end(reason)) return;
   for (std::uint32_t member = 0; member < group.membership.size(); ++member)
     if (member != group.self) give_up(group, member, reason);
 }

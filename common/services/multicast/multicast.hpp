@@ -1,12 +1,12 @@
-// Multicast: the NI's service that forwards packets along trees, without the host.
+// Multicast: the service of the NI that forwards packets along trees, without the host.
 //
-// A packet is read from the link's own memory by all that need it: each child that has a credit
-// is sent to at once, and the receiver may take it on the spot; then it is never copied. Only when
-// a child has no credit, or the receiver is not ready, is it copied, once, into a buffer of the
-// NI's, from which everybody is served. Its receive buffer (and so the tree parent's credit) is free
-// when all children have been sent to, whether it has been taken or not: a host that does not take delays
-// its own delivery only, never its children, other groups or messages (README.md beside). So that this
-// needs no more than Options::share for each member, those who use a group bound how far one may be ahead.
+// Children and receiver get a packet from the link's own memory. It is sent at once to each child that has a
+// credit, and the receiver may take it on the spot; then it is never copied. If a child has no credit, or the
+// receiver is not ready, the packet is copied once into a buffer of the NI, which serves both. Its receive buffer
+// (and so the tree parent's credit) is free when it has been sent to all children, whether it has been taken or
+// not. A host that does not take packets delays only its own delivery, and no children, groups or messages
+// (README.md). This needs at most Options::share for each member: users of a group bound how far a member may be
+// ahead.
 //
 //   Multicast multicast(ni.services(), {});
 //   Multicast::Group* group;
@@ -16,13 +16,13 @@
 //   multicast.leave(group);
 //
 // Order: packets of one origin with the same shape arrive in the order sent, exactly once.
-// Deadlock: none with monotone trees (README.md beside); the other shapes need Options::recovery,
-// which lets a packet that waits too long for a credit go on without one (services/multicast/protocol/recovery.hpp).
-// A packet for a group that this process has not joined yet is kept until it does.
-// Its parts: header.hpp, options.hpp, receiver.hpp (what users see); groups.hpp (who may send what), packets.hpp
-// (buffers), departures.hpp (sending, and what a packet keeps until then), rescue.hpp (recovery).
-// Threads: any; everything runs under the NI's lock, and so do Receiver's functions, which must not
-// call the host or wait. Source: LFC thesis 4.2, 4.3 and 3.5.
+// Deadlock: none with monotone trees (README.md); the other shapes need Options::recovery, which sends a packet that
+// waits too long for a credit without one (services/multicast/protocol/recovery.hpp).
+// A packet for a group that this process has not joined yet is stored until it joins.
+// Parts: header.hpp, options.hpp, receiver.hpp (the interface for users); groups.hpp (permitted senders), packets.hpp
+// (buffers), departures.hpp (sending, and the resources of packets that wait), rescue.hpp (recovery).
+// Threads: any; all functions run under the NI's lock, as do Receiver's, which must not call the host or wait.
+// Source: LFC thesis 4.2, 4.3 and 3.5.
 #pragma once
 
 #include <algorithm>
@@ -49,51 +49,53 @@ class Multicast final : public Service {
   using Receiver = MulticastReceiver;
   using Group = MulticastGroup;
 
-  // `id`: whose frames these are; one Multicast for each.
+  // `id`: the service that the frames belong to; each has a Multicast of its own.
   Multicast(ServicePort& port, const Options& options, ServiceId id = ServiceId::multicast);
   ~Multicast() override;
 
-  // Payload bytes of the largest packet.
+  // Returns the payload bytes of the largest packet.
   std::size_t max_packet() const noexcept { return max_packet(port_.max_payload()); }
-  // Likewise where no member takes more than `message` bytes.
+  // Returns them for a group in which no member accepts messages of more than `message` bytes.
   std::size_t max_packet(std::size_t message) const noexcept {
     const std::size_t head = sizeof(MulticastHeader) +
                              (departures_.rescue() == nullptr ? 0 : sizeof(Recovery::EscapeBuffer));
     return message - std::min(message, head);
   }
 
-  // `peers[i]` is member i, kNoPeer for those that never talk to this one; self among them.
-  // Sets `group`, then delivers what has come before. The receiver lives until leave().
+  // Sets `group`, then delivers the packets that came before. `peers[i]` is member i, and kNoPeer for `self` and for
+  // members that never exchange frames with this one. The receiver must outlive the call of leave().
   void join(Group*& group, std::uint64_t key, Membership membership, std::uint32_t self,
             std::vector<PeerId> peers, Receiver& receiver);
-  // Packets still to be sent are sent; packets kept must have been released.
+  // Ends the membership. Packets still to be sent are sent; packets kept must have been released.
   void leave(Group* group) noexcept;
 
-  // The functions below want ServicePort::Access held.
+  // The functions below need ServicePort::Access to be held.
 
-  // Sends to this member's children in its own tree. The bytes are the caller's again when
-  // `unsent`, which counts children that wait, has gone back to where it was.
+  // Sends to the children of this member in its own tree. Does not wait. `unsent` counts packets that wait for
+  // children; when it has its old value again, the caller may reuse the bytes.
   void send(Group& group, MulticastHeader header, std::span<const std::byte> bytes,
             std::atomic<std::uint32_t>& unsent);
-  // Sends to one member; the bytes are copied if they have to wait.
+  // Sends to one member; copies the bytes if they have to wait.
   void send_direct(Group& group, std::uint32_t member, MulticastHeader header,
                    std::span<const std::byte> bytes);
-  // A peer that is kNoPeer or broken is a member lost.
+  // Sets the peer of a member. If it is kNoPeer or broken, the member counts as lost.
   void set_peer(Group& group, std::uint32_t member, PeerId peer);
-  // This member can do no more for the group: all members are told, this one, too.
+  // Ends the group, because this member can do no more for it: notifies all members, also this one.
   void give_up(Group& group, Reason reason = Reason::loss);
-  // Likewise, and this one member has perhaps not heard of it.
+  // Sends that notice to one member, which may not have received it.
   void give_up(Group& group, std::uint32_t member, Reason reason);
   PeerId peer(const Group& group, std::uint32_t member) const noexcept;
+  // Returns a packet that the receiver has kept.
   void release(Packet& packet);
-  // With Options::forward_in_host: forwards and delivers what has arrived for the group.
+  // Forwards and delivers the packets that have arrived for the group; for Options::forward_in_host.
   void serve(Group& group);
+  // Has worker.work() called in the next pass of the control program.
   void wake(MulticastWorker& worker);
   void forget(MulticastWorker& worker) noexcept;  // undoes wake()
   const Stats& stats() const noexcept { return stats_; }
-  // Packets in buffers now; 0 when nothing is under way.
+  // Returns the number of packets in buffers; 0 when nothing is under way.
   std::size_t packets() const noexcept { return packets_.size(); }
-  // No escape buffer in use here, and no recovery under way.
+  // Whether no escape buffer is in use here, and no recovery under way.
   bool recovered() const noexcept;
   ServicePort& port() noexcept { return port_; }
 
@@ -102,14 +104,16 @@ class Multicast final : public Service {
   void on_lost(PeerId peer) override;
   bool work() override;
 
-  // A packet, also one that has come on an escape buffer.
+  // `escape`: null for a packet that came by a credit.
   Verdict on_packet(PeerId peer, const Recovery::EscapeBuffer* escape,
                     std::span<const std::byte> payload);
-  Verdict accept(Group& group, PeerId from, const MulticastHeader& header,
-                 std::span<const std::byte> bytes, Packet* packet);
-  template <class OwnCopy>
-  void forward(Group& group, const MulticastHeader& header, std::span<const std::byte> bytes,
-               OwnCopy& own_copy);
+  // Handles a packet of a group that has been joined, by the steps below it, in this order.
+  struct Arrival;
+  Verdict accept(Group& group, Arrival arrival);
+  void forward(Group& group, Arrival& arrival);
+  bool give_to_receiver(Group& group, Arrival& arrival);
+  void extend_escapes(const Arrival& arrival);
+  Verdict free_buffer(const Arrival& arrival);
   Verdict set_aside(std::vector<Packet*>& list, const std::shared_ptr<MulticastStore>& store,
                     PeerId from, const MulticastHeader& header, std::span<const std::byte> bytes);
   void replay(Group& group, std::vector<Packet*>& list);
