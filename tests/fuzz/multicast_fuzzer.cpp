@@ -99,7 +99,7 @@ class Session {
   std::uint64_t next = 0;                         // delivered in order
   std::uint32_t sequencer = 0;
   std::array<bool, kMembers> asked{};  // a number of us
-  std::vector<std::pair<std::uint32_t, Recovery::EscapeBuffer>>
+  std::vector<std::pair<std::uint32_t, Recovery::EscapePath>>
       on_escapes;  // members with a packet of ours
 
  private:
@@ -179,7 +179,7 @@ class MulticastFuzzer final : public Fuzzer {
       std::uint32_t& credits = now.credits[to];
       credits += frame.meta.credits;
       if (frame.meta.type == FrameType::service_data) {
-        Recovery::EscapeBuffer escape;
+        Recovery::EscapePath escape;
         std::memcpy(&escape, frame.payload.data(), sizeof escape);
         now.on_escapes.push_back({to, escape});
       }
@@ -214,7 +214,7 @@ class MulticastFuzzer final : public Fuzzer {
       payload.insert(payload.end(), bytes, bytes + sizeof part);
     };
     // The NI's own escape buffer now and then: it must not come back.
-    Recovery::EscapeBuffer escape{
+    Recovery::EscapePath escape{
         random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number(),
         maybe_odd(random_.below(4))};
     MulticastHeader header;

@@ -125,7 +125,7 @@ CollectiveSimulation::CollectiveSimulation(const CollectiveSimulationOptions& op
   for (auto& host : hosts_) {
     Ni& ni = world_.ni(host->node);
     if (coll_.window == CollOptions{}.window) {
-      const std::size_t head = sizeof(MulticastHeader) + sizeof(Recovery::EscapeBuffer);
+      const std::size_t head = sizeof(MulticastHeader) + sizeof(Recovery::EscapePath);
       coll_.packet = std::max(ni.peers().max_payload() - std::min(ni.peers().max_payload(), head),
                               kLeastPacket);
       coll_.window = (coll_.packet + MulticastPacket::kCost) * random_.between(1, 20);

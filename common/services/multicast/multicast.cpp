@@ -167,7 +167,7 @@ struct Multicast::Arrival {
 Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
                                      std::span<const std::byte> payload) {
   if (type == FrameType::service) return on_packet(peer, nullptr, payload);
-  Recovery::EscapeBuffer escape;
+  Recovery::EscapePath escape;
   if (departures_.rescue() == nullptr || payload.size() < sizeof escape) return Verdict::malformed;
   std::memcpy(&escape, payload.data(), sizeof escape);
   payload = payload.subspan(sizeof escape);
@@ -176,7 +176,7 @@ Service::Verdict Multicast::on_frame(PeerId peer, FrameType type,
   return sound ? Verdict::release : Verdict::malformed;
 }
 
-Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::EscapeBuffer* escape,
+Service::Verdict Multicast::on_packet(PeerId peer, const Recovery::EscapePath* escape,
                                       std::span<const std::byte> payload) {
   if (payload.size() < sizeof(MulticastHeader)) return Verdict::malformed;
   const auto header = load_pod<MulticastHeader>(payload.data());

@@ -58,7 +58,7 @@ class Multicast final : public Service {
   // Returns them for a group in which no member accepts messages of more than `message` bytes.
   std::size_t max_packet(std::size_t message) const noexcept {
     const std::size_t head = sizeof(MulticastHeader) +
-                             (departures_.rescue() == nullptr ? 0 : sizeof(Recovery::EscapeBuffer));
+                             (departures_.rescue() == nullptr ? 0 : sizeof(Recovery::EscapePath));
     return message - std::min(message, head);
   }
 
@@ -105,7 +105,7 @@ class Multicast final : public Service {
   bool work() override;
 
   // `escape`: null for a packet that came by a credit.
-  Verdict on_packet(PeerId peer, const Recovery::EscapeBuffer* escape,
+  Verdict on_packet(PeerId peer, const Recovery::EscapePath* escape,
                     std::span<const std::byte> payload);
   // Handles a packet of a group that has been joined, by the steps below it, in this order.
   struct Arrival;

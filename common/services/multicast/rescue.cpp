@@ -8,8 +8,8 @@
 namespace lfc {
 namespace {
 
-// Escape buffers that a peer can occupy here with packets for groups that this process has not joined, whose
-// members are not known. As many processes would have to recover at the same moment.
+// A packet on a path for a group not joined yet, whose members are unknown, is accepted while fewer paths than this are
+// held here. Without hostile peers, more need as many processes that recover at the same moment.
 constexpr std::size_t kEarlyEscapes = 4096;
 
 }  // namespace
@@ -23,10 +23,10 @@ Rescue::Rescue(Departures& departures, ServicePort& port, ServiceId id,
       recovery_(port_.identity().name.packed(), *this),
       jitter_(port_.identity().tag | 1u) {}
 
-// --- What comes ---
+// --- Arrivals ---
 
 bool Rescue::enter(const MulticastGroup* group, PeerId from, const MulticastHeader& header,
-                   Recovery::EscapeBuffer escape) {
+                   Recovery::EscapePath escape) {
   if (!departures_.recovers(header)) return false;
   if (group == nullptr)
     return recovery_.escapes() < kEarlyEscapes && recovery_.enter(escape, tree_of(header), from);
@@ -45,11 +45,11 @@ bool Rescue::enter(const MulticastGroup* group, PeerId from, const MulticastHead
   return recovery_.enter(escape, tree_of(header), from);
 }
 
-void Rescue::escape_clear(Recovery::EscapeBuffer escape, PeerId parent) {
+void Rescue::escape_clear(Recovery::EscapePath escape, PeerId parent) {
   port_.control(parent, id_, &escape, sizeof escape);
 }
 
-// --- What waits ---
+// --- Sends that wait ---
 
 std::uint64_t Rescue::now() const {
   if (options_.clock != nullptr) return options_.clock(options_.clock_context);
@@ -91,7 +91,7 @@ void Rescue::went(MulticastSend& send) noexcept {
   if (queue.first == nullptr) {
     queues_.erase(entry);
   } else {
-    set_timer(queue);  // something moves
+    set_timer(queue);  // the queue moves
   }
 }
 
@@ -111,11 +111,11 @@ void Rescue::leave_backlog(MulticastPacket& packet) noexcept {
   if (--entry->second == 0) backlog_.erase(entry);
 }
 
-// --- What goes on an escape buffer ---
+// --- Sending on escape paths ---
 
-// The oldest send of its tree towards this peer, without a credit. False: no room in the link; it waits
-// on, in its place.
-bool Rescue::send_on(Recovery::EscapeBuffer escape, PeerId peer, MulticastSend& send) {
+// Sends the oldest send of its tree towards this peer, without a credit. False: the link has no room; the send keeps
+// its place and waits.
+bool Rescue::send_on(Recovery::EscapePath escape, PeerId peer, MulticastSend& send) {
   const MulticastPacket& packet = *send.packet;
   const std::array<Slice, 3> slices{{{&escape, sizeof escape},
                                      {&packet.header, sizeof packet.header},
@@ -139,7 +139,7 @@ void Rescue::extend(const TreeId& tree) {
     if (!escape || !send_on(*escape, peer, *send)) continue;
     recovery_.extend(*escape, peer);
     departures_.sent(*send);
-    next = peer;  // another escape buffer, another packet
+    next = peer;  // another path may take another packet
   }
 }
 

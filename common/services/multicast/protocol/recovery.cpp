@@ -9,7 +9,7 @@ void Recovery::start(PeerId child) {
   extend(own_, child);
 }
 
-bool Recovery::enter(EscapeBuffer escape, const TreeId& tree, PeerId parent) {
+bool Recovery::enter(EscapePath escape, const TreeId& tree, PeerId parent) {
   if (escape.owner == own_.owner) return false;
   std::size_t others = 0;
   for (auto held = escapes_.lower_bound({escape.owner, 0});
@@ -24,11 +24,10 @@ bool Recovery::enter(EscapeBuffer escape, const TreeId& tree, PeerId parent) {
   return true;
 }
 
-std::optional<Recovery::EscapeBuffer> Recovery::way(const TreeId& tree,
-                                                    PeerId child) const noexcept {
+std::optional<Recovery::EscapePath> Recovery::way(const TreeId& tree, PeerId child) const noexcept {
   const auto active = active_.find(tree);
   if (active == active_.end()) return {};
-  for (const EscapeBuffer escape : active->second) {
+  for (const EscapePath escape : active->second) {
     const auto& used = escapes_.at(escape).children;
     const bool taken =
         std::any_of(used.begin(), used.end(), [&](const Use& use) { return use.child == child; });
@@ -37,7 +36,7 @@ std::optional<Recovery::EscapeBuffer> Recovery::way(const TreeId& tree,
   return {};
 }
 
-void Recovery::extend(EscapeBuffer escape, PeerId child) {
+void Recovery::extend(EscapePath escape, PeerId child) {
   Held& held = escapes_.at(escape);
   held.children.push_back({child, false});
   ++held.uncleared;
@@ -46,7 +45,7 @@ void Recovery::extend(EscapeBuffer escape, PeerId child) {
 bool Recovery::release(const TreeId& tree) {
   const auto active = active_.find(tree);
   if (active == active_.end()) return false;
-  const EscapeBuffer escape = active->second.front();
+  const EscapePath escape = active->second.front();
   active->second.pop_front();
   if (active->second.empty()) active_.erase(active);
   const auto entry = escapes_.find(escape);
@@ -55,7 +54,7 @@ bool Recovery::release(const TreeId& tree) {
   return true;
 }
 
-bool Recovery::clear(EscapeBuffer escape, PeerId child) {
+bool Recovery::clear(EscapePath escape, PeerId child) {
   const auto entry = escapes_.find(escape);
   if (entry == escapes_.end()) return false;
   for (Use& use : entry->second.children) {
@@ -69,19 +68,19 @@ bool Recovery::clear(EscapeBuffer escape, PeerId child) {
 }
 
 void Recovery::lose(PeerId peer) {
-  std::vector<EscapeBuffer> waiting;
+  std::vector<EscapePath> waiting;
   for (auto& [escape, held] : escapes_) {
     if (held.parent == peer) held.parent = kNoPeer;
     for (const Use& use : held.children)
       if (use.child == peer && !use.cleared) waiting.push_back(escape);
   }
-  for (const EscapeBuffer escape : waiting) clear(escape, peer);
+  for (const EscapePath escape : waiting) clear(escape, peer);
 }
 
-// Nothing of the escape buffer is left here: on to whom it came from.
-void Recovery::settle(EscapeBuffers::iterator entry) {
+// Clears the path towards its parent if nothing of it is left here.
+void Recovery::settle(EscapePaths::iterator entry) {
   if (entry->second.buffer || entry->second.uncleared != 0) return;
-  const EscapeBuffer escape = entry->first;
+  const EscapePath escape = entry->first;
   const PeerId parent = entry->second.parent;
   escapes_.erase(entry);
   if (escape == own_) ++own_.number;

@@ -1,22 +1,23 @@
 // Recovery: deadlock recovery over escape buffers (RECOV), one NI's part, as a pure state machine.
 //
-// A multicast packet that has waited too long for a credit is sent without one, on this NI's own
-// *escape buffer*: one escape buffer on every other NI. Each recovery has an escape buffer of its own number: who has lost
-// a peer does not know what of the last one is left behind it. Whoever gets a packet on an escape buffer may send one
-// packet of the same tree on it to each of its children, so the way to the leaves is free. When
-// the buffer here is free and all children have cleared the escape buffer, it is cleared towards the
-// parent; when that reaches its owner, he may start another recovery.
+// Each NI owns one *escape buffer* on every other NI: room for one packet. Those that one recovery of it uses are an
+// *escape path*, which has a number of its own, because after the loss of a peer parts of the last path may remain.
+//
+// A packet that has waited too long for a credit is sent without one, on the path of this NI. An NI that receives a
+// packet on a path may send one packet of the same tree on it to each of its children: the way to the leaves is free.
+// When the buffer here is free and all children have cleared the path, it is cleared towards the parent. When that
+// reaches its owner, the owner may start another recovery.
 //
 //   Recovery recovery(own, out);
 //   if (!recovery.recovering()) { send_on(own, child, first_blocked); recovery.start(child); }
-//   if (!recovery.enter(escape, tree, parent)) ...            // the buffer is taken: hostile
+//   if (!recovery.enter(escape, tree, parent)) ...            // the buffer is occupied: hostile
 //   if (auto way = recovery.way(tree, child)) { send_on(*way, ...); recovery.extend(*way, child); }
-//   if (!recovery.release(tree)) return_credit(parent);        // else the escape buffer has the buffer
+//   if (!recovery.release(tree)) return_credit(parent);        // else a path has its escape buffer back
 //   if (!recovery.clear(escape, child)) ...                   // the child was not on it: hostile
 //
 // Why recoveries end, and order is kept: README.md. Held by tests/unit/services/multicast/recovery_test.cpp and
-// lfc_sim --multicast --recovery. Source: LFC thesis 4.3, Figures 4.13 to 4.15, with their slips
-// put right: who is to be told is kept for each escape buffer, and a packet's escape buffer is no part of it.
+// lfc_sim --multicast --recovery. Source: LFC thesis 4.3, Figures 4.13 to 4.15, with two corrections: the parent to
+// notify is kept for each path, and the path that a packet came on is no part of the packet.
 // Threads: none of its own; the NI serialises.
 #pragma once
 
@@ -34,7 +35,7 @@
 
 namespace lfc {
 
-// What has one parent and one order: packets of one origin in one shape.
+// TreeId: a stream of packets with one parent and one order, namely those of one origin in one shape.
 struct TreeId {
   std::uint64_t group = 0;
   std::uint32_t origin = 0;
@@ -54,52 +55,52 @@ struct TreeIdHash {
 
 class Recovery {
  public:
-  // On the wire in front of what goes on it.
-  struct EscapeBuffer {
+  // The name of an escape path; on the wire it stands in front of each packet that goes on the path.
+  struct EscapePath {
     std::uint64_t owner = 0;   // packed name
-    std::uint64_t number = 0;  // of his recoveries
-    auto operator<=>(const EscapeBuffer&) const = default;
+    std::uint64_t number = 0;  // of the owner's recovery
+    auto operator<=>(const EscapePath&) const = default;
   };
-  // Of one owner at a time: the others are left of recoveries that the loss of a process has ended above.
+  // Most paths of one owner at a time: all but one remain from recoveries that ended above by the loss of a process.
   static constexpr std::size_t kEscapesOfOne = 16;
 
-  // Where the protocol's own frames go.
+  // Sends the protocol's own frames.
   class Out {
    public:
     virtual ~Out() = default;
-    // Tells `parent` that the escape buffer is free here and below.
-    virtual void escape_clear(EscapeBuffer escape, PeerId parent) = 0;
+    // Notifies `parent` that the path is clear here and below.
+    virtual void escape_clear(EscapePath escape, PeerId parent) = 0;
   };
 
   Recovery(std::uint64_t own, Out& out) noexcept : own_{own}, out_(out) {}
 
-  // Of the recovery of ours that is under way, or of the next.
-  EscapeBuffer own() const noexcept { return own_; }
-  // A recovery of ours is under way: another has to wait.
+  // Returns the path of this NI's recovery that is under way, or of its next one.
+  EscapePath own() const noexcept { return own_; }
+  // Whether a recovery of this NI is under way, so that another has to wait.
   bool recovering() const noexcept { return escapes_.contains(own_); }
-  // The first packet of a recovery of ours has gone to this child, on our escape buffer.
+  // Notes that the first packet of a recovery of this NI has gone to this child, on own().
   void start(PeerId child);
 
-  // A packet of the tree has come on an escape buffer. False: the escape buffer was not free, its owner has too
-  // many, or the escape buffer is ours, which cannot come back to us.
-  bool enter(EscapeBuffer escape, const TreeId& tree, PeerId parent);
-  // An escape buffer on which the oldest packet of the tree that waits for this child may go.
-  std::optional<EscapeBuffer> way(const TreeId& tree, PeerId child) const noexcept;
-  // It has gone.
-  void extend(EscapeBuffer escape, PeerId child);
-  // Any packet of the tree is released. True: its buffer is given to the oldest escape buffer that the
-  // tree holds here, and no credit may be returned; all buffers of a tree belong to one parent.
+  // Notes that a packet of the tree has come on a path. False: the path is held already, its owner has too many, or
+  // the owner is this NI, to which its own path never comes back.
+  bool enter(EscapePath escape, const TreeId& tree, PeerId parent);
+  // Returns a path on which the oldest packet of the tree that waits for this child may go; none if there is none.
+  std::optional<EscapePath> way(const TreeId& tree, PeerId child) const noexcept;
+  // Notes that it has gone.
+  void extend(EscapePath escape, PeerId child);
+  // Notes that any packet of the tree is released. True: its buffer becomes the escape buffer of the oldest path that
+  // the tree occupies here, and no credit may be returned; all buffers of a tree belong to one parent.
   bool release(const TreeId& tree);
-  // The child says that the escape buffer is free there. False: it had nothing on it.
-  bool clear(EscapeBuffer escape, PeerId child);
-  // A peer is lost: it clears nothing any more, and has nothing.
+  // Notes that the child has cleared the path. False: the path has no packet there, so the child breaks the protocol.
+  bool clear(EscapePath escape, PeerId child);
+  // Notes that a peer is lost: as a child it counts as having cleared all paths, as a parent it is forgotten.
   void lose(PeerId peer);
 
-  // No escape buffer in use here, and no recovery of ours under way.
+  // Whether no path is held here, and no recovery of this NI under way.
   bool idle() const noexcept { return escapes_.empty(); }
   std::size_t escapes() const noexcept { return escapes_.size(); }
-  // Trees that hold an escape buffer here.
-  const std::unordered_map<TreeId, std::deque<EscapeBuffer>, TreeIdHash>& trees() const noexcept {
+  // Returns the trees that occupy escape buffers here, each with their paths, oldest first.
+  const std::unordered_map<TreeId, std::deque<EscapePath>, TreeIdHash>& trees() const noexcept {
     return active_;
   }
 
@@ -108,21 +109,21 @@ class Recovery {
     PeerId child;
     bool cleared;
   };
-  // An escape buffer in use here. Of our own there is no buffer here.
+  // A path that is held here. A path of this NI's own occupies no buffer here.
   struct Held {
     bool buffer = false;
     PeerId parent = kNoPeer;
     std::size_t uncleared = 0;  // children
     std::vector<Use> children;
   };
-  using EscapeBuffers = std::map<EscapeBuffer, Held>;
+  using EscapePaths = std::map<EscapePath, Held>;
 
-  void settle(EscapeBuffers::iterator entry);
+  void settle(EscapePaths::iterator entry);
 
-  EscapeBuffer own_;
+  EscapePath own_;
   Out& out_;
-  EscapeBuffers escapes_;
-  std::unordered_map<TreeId, std::deque<EscapeBuffer>, TreeIdHash> active_;  // oldest first
+  EscapePaths escapes_;
+  std::unordered_map<TreeId, std::deque<EscapePath>, TreeIdHash> active_;  // oldest first
 };
 
 }  // namespace lfc

@@ -9,19 +9,19 @@
 namespace lfc {
 namespace {
 
-constexpr Recovery::EscapeBuffer kOwn{7, 0};
-constexpr Recovery::EscapeBuffer kOne{1, 0};
-constexpr Recovery::EscapeBuffer kTwo{2, 0};
-constexpr Recovery::EscapeBuffer kThree{3, 0};
+constexpr Recovery::EscapePath kOwn{7, 0};
+constexpr Recovery::EscapePath kOne{1, 0};
+constexpr Recovery::EscapePath kTwo{2, 0};
+constexpr Recovery::EscapePath kThree{3, 0};
 constexpr TreeId kTree{1, 0, TreeShape::binary, 2};
 constexpr TreeId kOther{1, 1, TreeShape::binary, 2};
 constexpr PeerId kParent = 10;
 
 struct Cleared final : Recovery::Out {
-  void escape_clear(Recovery::EscapeBuffer escape, PeerId parent) override {
+  void escape_clear(Recovery::EscapePath escape, PeerId parent) override {
     all.push_back({escape, parent});
   }
-  std::vector<std::pair<Recovery::EscapeBuffer, PeerId>> all;
+  std::vector<std::pair<Recovery::EscapePath, PeerId>> all;
 };
 
 }  // namespace
@@ -82,7 +82,7 @@ TEST_CASE("escapes of one tree get buffers, and ways, in the order they came", "
   REQUIRE(recovery.clear(kOne, 5));
   REQUIRE(recovery.release(kTree));
   REQUIRE(recovery.release(kOther));
-  REQUIRE(out.all == std::vector<std::pair<Recovery::EscapeBuffer, PeerId>>{
+  REQUIRE(out.all == std::vector<std::pair<Recovery::EscapePath, PeerId>>{
                          {kOne, kParent}, {kTwo, kParent}, {kThree, 11}});
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("the next recovery has a escape of its own", "[recovery]") {
   REQUIRE(recovery.own() == kOwn);
   recovery.lose(3);
   REQUIRE(!recovery.recovering());
-  REQUIRE(recovery.own() == Recovery::EscapeBuffer{kOwn.owner, 1});
+  REQUIRE(recovery.own() == Recovery::EscapePath{kOwn.owner, 1});
   REQUIRE(!recovery.enter(kOwn, kTree, kParent));
   REQUIRE(!recovery.clear(kOwn, 3));
   // What others have left here: a bound for each.
