@@ -75,7 +75,7 @@ void Departures::withdraw() {
   }
 }
 
-// --- What packets keep ---
+// --- Buffers and memory of packets ---
 
 void Departures::settle(MulticastPacket& packet) {
   if (packet.unsent != 0) return;

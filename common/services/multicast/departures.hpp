@@ -1,12 +1,12 @@
-// Departures: the part of Multicast that sends: to a child at once if it has a credit, else when it has one; and what a
-// packet that waits keeps until then, its receive buffer and its memory.
+// Departures: the part of Multicast that sends to a child, at once or when it has a credit. It keeps receive buffer and
+// memory of a packet until the packet has been sent to all children.
 //
 //   Departures departures(port, ServiceId::multicast, options, packets);
 //   if (!departures.try_send(peer, header, bytes)) departures.post(packet, peer);   // ++packet.unsent
-//   departures.settle(packet);                // after each change: gives back what it no longer needs
+//   departures.settle(packet);                // after each change: frees buffer and memory when no longer needed
 //
 // Invariants: a packet's receive buffer is given back exactly once, when all children have been sent to, whether it is
-// kept or not (tests/unit/services/multicast/port_test.cpp); what waits when Multicast ends is never sent
+// kept or not (tests/unit/services/multicast/port_test.cpp); sends that wait when Multicast ends are never sent
 // (multicast_test.cpp, "what waits for credits ends with its service").
 // Threads: as Multicast.
 #pragma once
@@ -26,7 +26,7 @@ namespace lfc {
 class Departures;
 class Rescue;  // services/multicast/rescue.hpp
 
-// One child that a packet waits for.
+// MulticastSend: one child that a packet waits for.
 struct MulticastSend : Message {
   Departures* owner = nullptr;
   MulticastPacket* packet = nullptr;  // while it waits
@@ -39,35 +39,35 @@ struct MulticastSend : Message {
 
 class Departures {
  public:
-  // All of them outlive it.
+  // All arguments must outlive it.
   Departures(ServicePort& port, ServiceId id, const MulticastOptions& options,
              MulticastPackets& packets, MulticastStats& stats);
   ~Departures();
 
-  // At once, or not at all: false.
+  // Sends at once. False: the peer has no credit or the link no room, and nothing is sent.
   bool try_send(PeerId peer, const MulticastHeader& header, std::span<const std::byte> bytes) {
-    if (peer == kNoPeer) return true;  // lost() has been or will be said
+    if (peer == kNoPeer) return true;  // lost() has been or will be called
     if (peer >= linked_.size() || !linked_[peer]) link(peer);
     const std::array<Slice, 2> slices{{{&header, sizeof header}, {bytes.data(), bytes.size()}}};
     return port_.try_send(peer, id_, slices.data(), bytes.empty() ? 1 : 2);
   }
-  // The packet waits for a credit, or room, towards this peer.
+  // Sends the packet to this peer when there is a credit and room.
   void post(MulticastPacket& packet, PeerId peer);
-  // One or the other; the bytes are copied if they have to wait.
+  // Sends at once, or copies the bytes and sends them later.
   void send(PeerId peer, const MulticastHeader& header, std::span<const std::byte> bytes);
-  // A send that waited has gone, or never will.
+  // Ends a send that waited: it has gone, or never will.
   void sent(MulticastSend& send);
-  // What waits will not be sent; a packet goes with the last of its sends.
+  // Withdraws all sends that wait; a packet is deleted with the last of them.
   void withdraw();
 
-  // Gives back what the packet no longer needs: the receive buffer, then the packet itself.
+  // Frees what the packet no longer needs: the receive buffer, then the packet itself.
   void settle(MulticastPacket& packet);
-  // The packet stays, and keeps no receive buffer for it, however long it stays.
+  // Counts the packet as stored, and frees its receive buffer, however long the packet stays.
   void store(MulticastPacket& packet);
-  // The receive buffer of a packet is free: the tree parent gets its credit, or an escape buffer its buffer.
+  // Frees the receive buffer of a packet: the tree parent gets its credit, or an escape path its buffer.
   void give_back(PeerId from, const MulticastHeader& header);
 
-  // Whether packets of the tree may wait in a circle, and Rescue sees to it that they do not for ever.
+  // Whether packets of the tree may wait in a circle, from which Rescue frees them.
   bool recovers(const MulticastHeader& header) const noexcept {
     return rescue_ != nullptr && header.kind == MulticastHeader::Kind::tree &&
            can_deadlock(header.shape);

@@ -1,7 +1,7 @@
-// MulticastHeader: what stands in front of every packet, little-endian on the wire.
+// MulticastHeader: the header of every packet, little-endian on the wire.
 //
 //   MulticastHeader header;
-//   header.shape = TreeShape::monotone;            // and fan; the receiver's own: number, tag, word
+//   header.shape = TreeShape::monotone;            // and fan; for the receiver: number, tag, word
 //   multicast.send(group, header, bytes, unsent);  // sets group, kind and origin
 #pragma once
 
@@ -19,17 +19,17 @@ struct MulticastHeader {
     last_ = lost,
   };
   std::uint64_t group = 0;   // key
-  std::uint64_t number = 0;  // the receiver's: which packet
-  std::uint32_t origin = 0;  // member who sent it first; `peer` of a frame is the last hop
+  std::uint64_t number = 0;  // of the packet, for the receiver
+  std::uint32_t origin = 0;  // member that sent it first; `peer` of a frame is the last hop
   Kind kind = Kind::tree;
   TreeShape shape = TreeShape::monotone;
   std::uint8_t fan = 1;
-  std::uint8_t tag = 0;    // the receiver's
-  std::uint64_t word = 0;  // the receiver's
+  std::uint8_t tag = 0;    // for the receiver
+  std::uint64_t word = 0;  // for the receiver
 };
 static_assert(sizeof(MulticastHeader) == 32);
 
-// Why a group ends.
+// MulticastReason: the reason why a group ends.
 enum class MulticastReason : std::uint8_t { loss, disagreement, last_ = disagreement };
 
 }  // namespace lfc

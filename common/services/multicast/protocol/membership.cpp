@@ -17,8 +17,8 @@ Membership::Membership(std::vector<ProcessName> names, const std::vector<std::ui
   }
 }
 
-// Positions in the tree are those of the members in it, in increasing order: the firsts of all
-// nodes, with the root in the place of its own node's first.
+// The members in a tree have its positions in increasing order: they are the first members of all nodes, with the root
+// in place of the first of its own node.
 Tree Membership::tree(Shape shape, std::uint32_t root) const noexcept {
   const auto below = std::lower_bound(firsts_.begin(), firsts_.end(), root) - firsts_.begin();
   const bool counts_first = firsts_[node_[root]] < root;

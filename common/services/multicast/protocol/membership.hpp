@@ -1,8 +1,8 @@
-// Membership: the processes of a group, where they live, and who takes part in its trees.
+// Membership: the processes of a group, their nodes, and the members in its trees.
 //
 // Members are known by their rank in increasing order of ProcessName (the order that makes trees
-// monotone). A tree has one member on each node: the root on its own, and on every other node the
-// first, who stands for all that share its memory. So a packet crosses to a node once.
+// monotone). A tree has one member on each node, its leader: the root on its own node, and the first
+// member on every other node. So a packet crosses to a node once.
 //
 //   Membership group(names, nodes);                      // nodes[i]: any number, equal = same node
 //   for (std::uint32_t member : group.children({shape, fan}, root, self)) ...
@@ -35,7 +35,7 @@ class Membership {
   std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(firsts_.size()); }
   std::uint32_t node(std::uint32_t member) const noexcept { return node_[member]; }
   std::uint32_t first(std::uint32_t node) const noexcept { return firsts_[node]; }
-  // Who stands for the node of `member` in a tree with this root.
+  // Returns the leader of the node of `member` in a tree with this root.
   std::uint32_t leader(std::uint32_t root, std::uint32_t member) const noexcept {
     return node_[member] == node_[root] ? root : firsts_[node_[member]];
   }
@@ -43,7 +43,7 @@ class Membership {
     return leader(root, member) == member;
   }
 
-  // Both for members in the tree only; the root's parent is itself.
+  // Both take only members in the tree. The root's parent is the root.
   Tree::Children children(Shape shape, std::uint32_t root, std::uint32_t member) const noexcept;
   std::uint32_t parent(Shape shape, std::uint32_t root, std::uint32_t member) const noexcept;
 

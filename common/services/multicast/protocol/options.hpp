@@ -1,4 +1,4 @@
-// MulticastOptions and MulticastStats: what may be said about a Multicast, and what it tells of itself.
+// MulticastOptions and MulticastStats: the options and the statistics of a Multicast.
 #pragma once
 
 #include <array>
@@ -12,21 +12,21 @@ namespace lfc {
 // When a packet of a tree that is not monotone is suspected of being in a deadlock.
 enum class Suspicion : std::uint8_t {
   never,      // such trees are the user's own risk
-  timer,      // when nothing has gone its way for a while (LFC thesis 5.3.2)
+  timer,      // when no packet has left for its child for a while (LFC thesis 5.3.2)
   immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
 };
 inline constexpr std::array kSuspicionNames{"never", "timer", "immediate"};
 
 struct MulticastOptions {
-  // Bytes, each packet counted with MulticastPacket::kCost more, that a member of a group may have sent and
-  // another not taken. A group that goes beyond is given up.
+  // Most bytes that a member of a group may have sent and another not taken; each packet counts
+  // MulticastPacket::kCost more than its size. A group that exceeds it is given up.
   std::size_t share = std::size_t{64} << 20;
-  // Likewise of all groups that this process has not joined yet. Who goes beyond is not believed.
+  // The same limit for the packets of all groups not joined yet. A peer that exceeds it is disconnected.
   std::size_t early = limits::kMulticastEarly;
   bool forward_in_host = false;  // packets go on only when serve() is called (for comparison)
   Suspicion recovery = Suspicion::never;  // the same in all processes
-  // Of the timer: until a queue in which nothing has moved is suspected; up to twice that, at
-  // random, so that not all who see the same deadlock recover. In what `clock` counts.
+  // Time until the timer suspects a queue that does not move, in units of `clock`. The timer draws between it
+  // and twice that at random, so that not all members of a deadlock recover.
   std::uint64_t delay = 500'000;
   std::uint64_t (*clock)(const void* context) = nullptr;  // null: nanoseconds
   const void* clock_context = nullptr;
@@ -36,11 +36,11 @@ struct MulticastStats {
   std::uint64_t sent = 0;       // packets sent as origin, once for each child
   std::uint64_t forwarded = 0;  // packets sent on, once for each child
   std::uint64_t taken = 0;      // packets that arrived for this process
-  std::uint64_t copied = 0;     // of them, into a buffer of the NI's
+  std::uint64_t copied = 0;     // packets copied into a buffer of the NI
   std::uint64_t blocked = 0;    // sends that had to wait for a credit or for room
   std::uint64_t early = 0;      // packets that came before their group was joined
   std::uint64_t stored = 0;     // bytes of packets not taken, with MulticastPacket::kCost each, now
-  std::uint64_t most_stored = 0;  // at any time
+  std::uint64_t most_stored = 0;  // the highest value of `stored` so far
 };
 
 }  // namespace lfc

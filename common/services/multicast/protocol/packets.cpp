@@ -10,8 +10,8 @@
 namespace lfc {
 namespace {
 
-// What is allocated for so many bytes: few sizes, so that free packets serve again, and at most a quarter
-// of it in vain.
+// Returns the bytes to allocate for a packet: few sizes, so that free packets fit later ones, and at most a quarter of
+// them unused.
 std::size_t room_for(std::size_t bytes) noexcept {
   const std::size_t step = std::max<std::size_t>(64, std::bit_ceil(bytes) / 8);
   return (bytes + step - 1) / step * step;

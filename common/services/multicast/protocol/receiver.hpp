@@ -1,5 +1,5 @@
-// MulticastReceiver: who takes the packets of a group at one member; all its functions run with ServicePort::Access
-// held, and must not call the host or wait.
+// MulticastReceiver: interface of the user that takes the packets of a group at one member. All its functions run with
+// ServicePort::Access held, and must not call the host or wait.
 //
 //   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override {
 //     return ready ? (use(bytes), Answer::taken) : Answer::keep;
@@ -16,23 +16,23 @@
 
 namespace lfc {
 
-// Who has something to do that no packet brings.
+// MulticastWorker: interface of a user that has work without a packet to cause it.
 class MulticastWorker {
  public:
   virtual ~MulticastWorker() = default;
-  // Called in the next pass of the control program after Multicast::wake(). True: again in the one after.
+  // Runs in the next pass of the control program after Multicast::wake(). True: runs again in the pass after that.
   virtual bool work() { return false; }
 };
 
 class MulticastReceiver : public MulticastWorker {
  public:
   enum class Answer : std::uint8_t { taken, keep, malformed };
-  // A packet for this member. `keep`: keep() follows with a copy. `malformed`: whoever has sent it breaks
-  // the protocol; of a packet of a tree nobody knows who that is, and the group is given up.
+  // Takes a packet for this member. `keep`: keep() follows with a copy. `malformed`: its sender breaks the protocol.
+  // The sender of a tree's packet cannot be identified, so then the group is given up.
   virtual Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
-  // The packet stays the receiver's until Multicast::release().
+  // Keeps the packet, which belongs to the receiver until Multicast::release().
   virtual void keep(MulticastPacket& packet) = 0;
-  // The group ends: a member is lost, or has given up, and what it should have sent or forwarded will not come.
+  // The group ends: a member is lost or has given up, so packets from it or forwarded by it will not come.
   virtual void lost(MulticastReason reason) = 0;
 };
 

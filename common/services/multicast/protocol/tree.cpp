@@ -5,7 +5,7 @@
 namespace lfc {
 namespace {
 
-// How many children an inner node of the heap-numbered shapes has.
+// Returns the number of children of an inner node of the heap-numbered shapes.
 std::uint32_t width(const Tree& tree) noexcept {
   switch (tree.shape) {
     case TreeShape::binary: return 2;

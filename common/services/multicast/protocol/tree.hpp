@@ -1,4 +1,4 @@
-// Tree: who forwards a multicast to whom, as arithmetic: nothing is stored, nothing is exchanged.
+// Tree: parent and children of each member in a multicast, as arithmetic without memory or messages.
 //
 // A tree spans positions 0..size-1, which stand for the members of a group in increasing order of
 // their ProcessName. Every member computes its own parent and children.
@@ -11,8 +11,8 @@
 // number of overlapping groups cannot wait for each other in a circle (README.md has the
 // proof, tests/unit/services/multicast/tree_test.cpp the property). The root feeds up to `fan` members above itself
 // and `fan` below; every other member up to `fan`.
-// The others are the thesis', relative to the root: they need recovery (services/multicast/protocol/recovery.hpp) as
-// soon as groups overlap, `chain`, and `kary` with a fan of 1, even without.
+// The other shapes are the thesis', relative to the root. They need recovery (services/multicast/protocol/recovery.hpp)
+// as soon as groups overlap; `chain`, and `kary` with a fan of 1, also without overlap.
 // Source: LFC thesis 4.2.4, 4.2.6 and appendix A; monotone trees are ours.
 // Threads: a value.
 #pragma once
@@ -25,13 +25,13 @@ namespace lfc {
 
 enum class TreeShape : std::uint8_t { monotone, binary, binomial, chain, kary, last_ = kary };
 
-// What parameters, pages and the simulator call them.
+// The names of the shapes in parameters, pages and the simulator.
 inline constexpr std::array kTreeNames{"monotone", "binary", "binomial", "chain", "kary"};
 static_assert(kTreeNames.size() == static_cast<std::size_t>(TreeShape::last_) + 1);
 
 // Whether packets on overlapping trees of this shape can wait for each other in a circle.
 constexpr bool can_deadlock(TreeShape shape) noexcept { return shape != TreeShape::monotone; }
-// Whether Tree::fan says how wide they are; the others have a width of their own.
+// Whether Tree::fan sets the width; the other shapes have a fixed width.
 constexpr bool has_fan(TreeShape shape) noexcept {
   return shape == TreeShape::monotone || shape == TreeShape::kary;
 }
@@ -60,12 +60,12 @@ struct Tree {
     std::uint32_t count_ = 0;
   };
 
-  // Whether the fields make a tree; what comes from a peer has to pass.
+  // Whether the fields make a tree. Fields from a peer must be checked.
   bool valid() const noexcept {
     return shape <= TreeShape::last_ && fan >= 1 && fan <= kMaxFan && root < size;
   }
   Children children(std::uint32_t position) const noexcept;
-  // The root's parent is itself.
+  // Returns the parent; of the root, the root.
   std::uint32_t parent(std::uint32_t position) const noexcept;
 };
 
