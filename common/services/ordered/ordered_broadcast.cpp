@@ -37,7 +37,7 @@ void OrderedBroadcast::join(std::uint64_t key, std::vector<ProcessName> names, s
 
 void OrderedBroadcast::leave() noexcept { multicast_.leave(std::exchange(group_, nullptr)); }
 
-// Somebody breaks the protocol, and it cannot be told who: the others are told as of a loss.
+// A member breaks the protocol and cannot be identified. The other members are notified as for a lost member.
 void OrderedBroadcast::accuse() {
   fault_.raise(Fault::protocol);
   multicast_.give_up(*group_, Multicast::Reason::loss);
@@ -92,7 +92,7 @@ void OrderedBroadcast::grant() {
   }
 }
 
-// The numbers are there. Each packet is put into its place here, too.
+// The numbers have come. Each packet is also put into its place at this member.
 void OrderedBroadcast::send(std::uint64_t first) {
   MulticastHeader header;
   header.tag = kData;
@@ -106,7 +106,7 @@ void OrderedBroadcast::send(std::uint64_t first) {
         multicast_.send(*group_, header, part, outgoing_.unsent());
         return true;
       });
-  if (!sound) accuse();  // the number is none that the sequencer may give
+  if (!sound) accuse();  // the sequencer may not grant this number
 }
 
 // --- Receiving ---
@@ -116,7 +116,7 @@ Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header
   if (header.tag == kData) {
     if (header.kind != MulticastHeader::Kind::tree || header.shape != TreeShape::monotone)
       return Answer::malformed;
-    // Not the last hop's fault, who only passes it on: the group ends, not the connection.
+    // The last hop only forwards the packet, so the group ends, and not the connection.
     if (!place(header.number, header.origin, header.word, bytes)) accuse();
     return Answer::taken;
   }

@@ -1,6 +1,6 @@
-// OrderedBroadcast: every member broadcasts, and all take all messages in one order. Panda's GSB: a
-// sender gets a number from one NI, by fetch-and-add, and multicasts under it; receivers hold back what
-// comes before its turn.
+// OrderedBroadcast: a broadcast by all members, whose messages all members take in one order. As in Panda's GSB, a
+// sender gets a number from one NI, by fetch-and-add, and multicasts under it. Receivers hold back packets that come
+// before their turn.
 //
 //   OrderedBroadcast all(multicast, {});
 //   all.join(key, names, self, peers);                     // no message before all have joined
@@ -8,15 +8,14 @@
 //   while (all.busy() && all.fault() == Fault::none) ni.progress();
 //   all.deliver([](std::uint32_t member, std::uint64_t number, std::span<const std::byte> bytes) {});
 //
-// The numbers come from the NI of member `sequencer`; its host may be doing what it likes. When a
-// number comes, the NI sends, whatever its own host is doing.
-// Guarantees: all members take the same messages in the same order, which is each sender's own
-// order, too; each exactly once, its sender included. Memory is bounded: window * packet bytes here. A member
-// that does not take its messages holds up all others when they are a window ahead of it.
-// A lost member ends it: `fault` says so; what its order allows is delivered before, then nothing more.
-// Members may have come to different places in the order by then, but not to different orders.
-// Deadlock: trees are monotone, and a packet is put into its place when it comes, so none ever waits
-// here for another one that its own receive buffer could hold up.
+// The NI of member `sequencer` grants the numbers, and the sender's NI sends when they come; neither needs its host.
+// Guarantees: all members, senders included, take the same messages exactly once in the same order, which keeps the
+// order of each sender. Memory is bounded: window * packet bytes here. A member that does not take its messages holds
+// up all others when they are a window ahead of it.
+// A lost member ends it: fault() returns the reason. Messages that the order allows are still delivered, and no others.
+// Members may then have come to different places in the order, but not to different orders.
+// Deadlock: trees are monotone, and a packet is put into its place when it comes. So no packet waits here for another
+// one that its own receive buffer could hold up.
 // Threads: start, busy, deliver and leave by one thread at a time. Source: LFC thesis 6.4, 6.6.5.
 #pragma once
 
@@ -44,41 +43,41 @@ class OrderedBroadcast final : private Multicast::Receiver {
  public:
   struct Options {
     std::uint32_t window =
-        limits::kOrderedWindow;  // packets that may be under way or wait for their turn; 4 or more
+        limits::kOrderedWindow;  // packets under way or waiting for their turn, at most; 4 or more
     std::size_t packet = limits::kOrderedPacket;  // bytes
     std::uint32_t sequencer = 0;                  // member
     std::uint32_t fan = 2;                        // of the trees
   };
   using Fault = OrderFault;
 
-  // Options are the same at all members.
+  // All members must use the same options.
   OrderedBroadcast(Multicast& multicast, const Options& options);
   ~OrderedBroadcast() override;
 
-  // `call` is asked for whenever a message may have become ready, until leave(). Before join(); without it who wants
-  // messages calls deliver() now and then.
+  // Sets the call that is requested whenever a message may have become ready, until leave(). Only before join().
+  // Without one the user has to call deliver() regularly.
   void set_call(HostCall& call) noexcept { call_ = &call; }
-  // Members in increasing order of their names; `peers` as in Multicast::join().
+  // Joins the group. `names`: the members, in increasing order; `peers` as in Multicast::join().
   void join(std::uint64_t key, std::vector<ProcessName> names, std::uint32_t self,
             std::vector<PeerId> peers);
-  // When all that has been sent has been taken by all, or after a fault.
+  // Leaves the group. Only when all members have taken all messages, or after a fault.
   void leave() noexcept;
 
-  // Bytes of the largest message.
+  // Returns the bytes of the largest message.
   std::size_t max_message() const noexcept {
     return Sequencer::most(options_.window) * held_.packet();
   }
-  // Begins to broadcast at most max_message() bytes. They stay the caller's, unchanged, until busy() is
+  // Begins to broadcast at most max_message() bytes, and does not wait. The caller keeps them unchanged until busy() is
   // false. Not while busy(), nor after a fault.
   void start(std::span<const std::byte> bytes);
   bool busy() const noexcept { return outgoing_.busy(); }
-  // After a fault: what has no number yet never gets one.
+  // Abandons a message that has no number yet, after a fault.
   void give_up() noexcept;
-  // The first number of what was started last; after that.
+  // Returns the first number of the message that was started last, when it is no longer busy().
   std::uint64_t number() const noexcept { return outgoing_.number(); }
 
-  // Hands the message whose turn it is, if it is here, to handler(member, number, bytes). False: it
-  // is not. The handler must not call this object. After a fault what is here is still delivered.
+  // Hands the next message, if it is here, to handler(member, number, bytes). False: it is not here. The handler must
+  // not call this object. Messages that are here are delivered also after a fault.
   template <class Handler>
   bool deliver(Handler&& handler) {
     HoldBack::Message message;
@@ -92,15 +91,15 @@ class OrderedBroadcast final : private Multicast::Receiver {
     if (held_.taken() - reported_ >= Sequencer::report_every(options_.window)) report();
     return true;
   }
-  // Messages with numbers below it have been delivered.
+  // Returns the number below which all messages have been delivered.
   std::uint64_t delivered() const noexcept { return held_.taken(); }
-  // Whether the packet whose turn it is has not come while a later one has. For tests.
+  // Whether a later packet has come before the next one. For tests.
   bool holds_back() const noexcept { return held_.holds_back(); }
-  // Tells the sequencer now how far this member is.
+  // Reports to the sequencer how far this member is.
   void report();
-  // At the sequencer: all numbers handed out have been taken by all, as far as it has been told.
+  // At the sequencer: whether all members have reported that they have taken all numbers that it has granted.
   bool all_taken();
-  std::uint64_t handed_out();  // likewise
+  std::uint64_t handed_out();  // at the sequencer: the number of the next grant
   Fault fault() const noexcept { return fault_.get(); }
 
  private:
@@ -126,7 +125,7 @@ class OrderedBroadcast final : private Multicast::Receiver {
   std::uint32_t self_ = 0;
   std::uint64_t key_ = 0;
   HoldBack held_;
-  std::optional<Sequencer> sequencer_;  // the sequencer's
+  std::optional<Sequencer> sequencer_;  // at the sequencer only
   Outgoing outgoing_;
   std::uint64_t reported_ = 0;
   OrderFaultOnce fault_;

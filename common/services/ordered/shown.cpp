@@ -1,4 +1,4 @@
-// What is shown of an ordered broadcast from outside (look/records.hpp).
+// The fields of an ordered broadcast that lfc-look shows (look/records.hpp).
 #include <cstddef>
 
 #include "look/fields.hpp"

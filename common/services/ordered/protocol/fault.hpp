@@ -1,4 +1,4 @@
-// OrderFault: why an ordered broadcast has ended, said once: the first reason stays.
+// OrderFault: the reason why an ordered broadcast has ended; only the first reason is kept.
 //
 //   OrderFaultOnce fault;
 //   fault.raise(OrderFault::lost);
@@ -15,7 +15,7 @@ namespace lfc {
 enum class OrderFault : std::uint8_t {
   none,
   lost,      // a member is lost
-  protocol,  // a member has sent what no honest member sends
+  protocol,  // a member breaks the protocol
 };
 
 class OrderFaultOnce {

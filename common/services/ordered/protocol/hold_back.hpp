@@ -1,4 +1,4 @@
-// HoldBack: packets of a totally ordered broadcast, from when they come until it is their turn.
+// HoldBack: the packets of a totally ordered broadcast that wait for their turn.
 // A ring of `window` places of `packet` bytes; number n lies in place n mod window.
 //
 //   HoldBack held(256, 4096);
@@ -12,8 +12,8 @@
 // A message is one packet or several with consecutive numbers: `following` counts those that come
 // after this one; all but the last are full. It is handed out in one piece, without a copy unless
 // it lies across the end of the ring.
-// Bounded: nothing is ever kept but in the ring. What does not fit is refused; an honest
-// sender's packet always fits (services/ordered/protocol/sequencer.hpp).
+// Bounded: packets are kept only in the ring. A packet that does not fit is rejected; a packet of a sender that keeps
+// the protocol always fits (services/ordered/protocol/sequencer.hpp).
 // Threads: one that places and one that takes, at the same time.
 #pragma once
 
@@ -37,7 +37,7 @@ class HoldBack {
     std::span<const std::byte> bytes;  // valid until take()
   };
 
-  // Memory of window * packet bytes, of which only what is used is ever touched.
+  // Reserves window * packet bytes, of which it touches only the part that is used.
   HoldBack(std::uint32_t window, std::size_t packet)
       : window_(window),
         packet_(packet),
@@ -46,13 +46,13 @@ class HoldBack {
 
   std::uint32_t window() const noexcept { return window_; }
   std::size_t packet() const noexcept { return packet_; }
-  // Numbers below it have been taken.
+  // Returns the number below which all have been taken.
   std::uint64_t taken() const noexcept { return taken_.load(std::memory_order_acquire); }
 
-  // False: no number that may come now, or it has come before, or it is too large.
+  // Copies a packet to its place. False: its number may not come now or has come before, or it is too large.
   bool place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
              std::span<const std::byte> bytes) noexcept {
-    // Pairs with the release in take(): the place is free before it is used again.
+    // Pairs with the release in take(): the reader has finished with a place that is free.
     const std::uint64_t taken = taken_.load(std::memory_order_acquire);
     if (number < taken || number - taken >= window_ || following >= window_ ||
         bytes.size() > packet_ || (following != 0 && bytes.size() != packet_))
@@ -63,11 +63,11 @@ class HoldBack {
     place.following = static_cast<std::uint32_t>(following);
     place.size = static_cast<std::uint32_t>(bytes.size());
     if (!bytes.empty()) std::memcpy(data(number), bytes.data(), bytes.size());
-    place.filled.store(true, std::memory_order_release);  // pairs with front()
+    place.filled.store(true, std::memory_order_release);  // pairs with the acquire in front(): it sees the packet
     return true;
   }
 
-  // The message whose turn it is. `wrong`: its packets do not belong together.
+  // Returns the next message in `out`. `wrong`: its packets do not belong together.
   State front(Message& out) {
     const std::uint64_t first = taken_.load(std::memory_order_relaxed);
     const Place& head = places_[first % window_];
@@ -94,7 +94,7 @@ class HoldBack {
     }
     return State::ready;
   }
-  // The next is missing, and another is here. Looks at all places: for tests.
+  // Whether the next packet is missing and a later one is here. Examines all places: for tests.
   bool holds_back() const noexcept {
     const std::uint64_t next = taken();
     if (places_[next % window_].filled.load(std::memory_order_relaxed)) return false;

@@ -1,5 +1,5 @@
-// Outgoing: the one message that a member is broadcasting: it asks for numbers, goes out under them in packets, and is
-// over when none of these waits any more.
+// Outgoing: the one message that a member is broadcasting. It waits for numbers, is sent under them in packets, and has
+// ended when no packet waits any more.
 //
 //   Outgoing out;
 //   out.begin(bytes);
@@ -28,25 +28,25 @@ class Outgoing {
     return bytes == 0 ? 1 : (bytes + packet - 1) / packet;
   }
 
-  // They stay the caller's, unchanged, until busy() is false.
+  // Begins a message. The caller keeps the bytes unchanged until busy() is false.
   void begin(std::span<const std::byte> bytes) noexcept {
     bytes_ = bytes;
     asking_.store(true, std::memory_order_relaxed);
   }
-  // It has no number yet.
+  // Whether the message has no number yet.
   bool asking() const noexcept { return asking_.load(std::memory_order_relaxed); }
   bool busy() const noexcept {
     return asking_.load(std::memory_order_acquire) || unsent_.load(std::memory_order_acquire) != 0;
   }
-  // What has no number yet never gets one.
+  // Abandons a message that has no number yet.
   void give_up() noexcept { asking_.store(false, std::memory_order_relaxed); }
-  // The first number of what was begun last; after that.
+  // Returns the first number of the last message, when it is no longer busy().
   std::uint64_t number() const noexcept { return first_; }
-  // Sends that wait, which who sends the packets counts.
+  // The count of sends that wait, which the sender of the packets updates.
   std::atomic<std::uint32_t>& unsent() noexcept { return unsent_; }
 
-  // The numbers are there: send(number, following, bytes) of each packet, until one returns false. Whether all were
-  // sent.
+  // Calls send(number, following, bytes) for each packet under the numbers that have come, until one returns false.
+  // Returns whether all were sent.
   template <class Send>
   bool go(std::uint64_t first, std::size_t packet, Send&& send) {
     first_ = first;

@@ -1,13 +1,13 @@
-// Sequencer: hands out the numbers of a totally ordered broadcast, by fetch-and-add, and not faster
-// than its slowest member takes what they are for, as a pure state machine.
+// Sequencer: the counter that grants the numbers of a totally ordered broadcast, by fetch-and-add and not faster than
+// its slowest member takes the packets, as a pure state machine.
 //
 //   Sequencer sequencer(members, 256);
 //   if (!sequencer.request(member, 3)) ...                       // hostile
 //   if (!sequencer.progress(member, taken)) ...                  // hostile
-//   while (auto ticket = sequencer.next()) tell(ticket->member, ticket->first);
+//   while (auto ticket = sequencer.next()) grant(ticket->member, ticket->first);
 //
-// Invariant: a number is handed out only when every member has taken all numbers that are `window`
-// or more below it. So `window` places at each member hold whatever can come, in whatever order.
+// Invariant: a number is granted only when every member has taken all numbers that are `window` or more below it. So
+// `window` places at each member have room for all packets that can come, in any order.
 // Requests are served in the order they came. Held by tests/unit/services/ordered/ordered_broadcast_test.cpp.
 // Source: LFC thesis 6.4 (GSB) and 3.8; the window is ours. Threads: none of its own.
 #pragma once
@@ -32,19 +32,19 @@ class Sequencer {
   Sequencer(std::uint32_t members, std::uint32_t window)
       : window_(window), taken_(members), asks_(members) {}
 
-  // Numbers that one request may ask for: members need to tell what they have taken every quarter
-  // of a window only.
+  // Most numbers of one request: with it members need to report only after every quarter of a window.
   static constexpr std::uint32_t most(std::uint32_t window) noexcept { return window / 2; }
   static constexpr std::uint32_t report_every(std::uint32_t window) noexcept { return window / 4; }
 
-  // The member wants `count` numbers in a row. False: it has asked already, or for too many or none.
+  // Queues a request for `count` consecutive numbers. False: the member has one queued already, or `count` is 0 or too
+  // large.
   bool request(std::uint32_t member, std::uint64_t count) {
     if (asks_[member] || count == 0 || count > most(window_)) return false;
     asks_[member] = true;
     waiting_.push_back({member, 0, static_cast<std::uint32_t>(count)});
     return true;
   }
-  // The member has taken all numbers below `taken`. False: that goes back, or is not out yet.
+  // Notes that the member has taken all numbers below `taken`. False: that is less than before, or not granted yet.
   bool progress(std::uint32_t member, std::uint64_t taken) {
     if (taken < taken_[member] || taken > next_) return false;
     const bool was_slowest = taken_[member] == slowest_;
@@ -52,7 +52,7 @@ class Sequencer {
     if (was_slowest) slowest_ = *std::min_element(taken_.begin(), taken_.end());
     return true;
   }
-  // The next request that can be granted now.
+  // Returns the next request that can be granted now; none if there is none.
   std::optional<Ticket> next() {
     if (waiting_.empty() || next_ + waiting_.front().count > slowest_ + window_) return {};
     Ticket ticket = waiting_.front();
@@ -63,9 +63,9 @@ class Sequencer {
     return ticket;
   }
 
-  // Numbers below it have been handed out.
+  // Returns the number below which all have been granted.
   std::uint64_t handed_out() const noexcept { return next_; }
-  // All members have taken the numbers below it.
+  // Returns the number below which all members have taken all.
   std::uint64_t slowest() const noexcept { return slowest_; }
 
  private:
