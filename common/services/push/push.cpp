@@ -9,11 +9,11 @@
 namespace lfc {
 namespace {
 
-// Messages that are not pushed after one that was not taken.
+// Messages that are not pushed after one that was dropped.
 constexpr std::uint32_t kPause = 256;
-// Buffers that are kept for the next messages.
+// Spare buffers for the next messages.
 constexpr std::size_t kSpareMemory = 8;
-// A sender that has more under way wants to hear what is taken; a receiver tells when it is so much.
+// Bytes: a sender with more than kStream under way requests acknowledgements; a receiver sends them for kWorthTelling.
 const std::size_t kStream = limits::kPushShare / 4;
 const std::size_t kWorthTelling = limits::kPushShare / 8;
 
@@ -101,11 +101,11 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
     if (waits) post(id, head, bytes + head.offset, part);
     head.offset += part;
   }
-  if (waits) port_.flush(id);  // the RTS does not wait for it
+  if (waits) port_.flush(id);  // the RTS must not wait for the fragments
   port_.counters().add(Counter::pushes);
 }
 
-// Bytes of a message in one frame.
+// Returns the bytes of a message in one frame.
 std::size_t Push::fragment_to(PeerId id) const noexcept {
   const std::size_t placed = port_.link_traits(id).placed_payload;
   return placed > sizeof(Head) ? placed - sizeof(Head) : fragment_;
@@ -157,7 +157,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
     Peer& peer = at(id);
     Arrival* arrival = find(peer, number);
     if (arrival == nullptr) {
-      // Dropped, or another's came first; or nothing comes any more.
+      // It was dropped, or a later message came instead, or the peer is lost.
       if (number <= peer.seen || port_.is_lost(id)) return false;
       arrival = &peer.arrivals.emplace_back();
       arrival->number = number;
@@ -190,7 +190,7 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
 
   Arrival* arrival = find(peer, head.number);
   if (arrival == nullptr) arrival = begin(id, peer, head);
-  if (arrival == nullptr) return Verdict::release;  // it will be fetched from where it lies
+  if (arrival == nullptr) return Verdict::release;  // the receiver will fetch it from the region
   if (!arrival->expects(head, 0, bytes.size())) return Verdict::malformed;
   arrival->asks = head.asks != 0;
   std::memcpy(arrival->start() + head.offset, bytes.data(), bytes.size());
@@ -198,7 +198,7 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
   return Verdict::release;
 }
 
-// What has become of messages that we have pushed.
+// Handles acknowledgements of messages that this process has pushed.
 Service::Verdict Push::on_word(PeerId id, std::span<const std::byte> payload) {
   Peer& peer = at(id);
   if (payload.empty() || payload.size() % sizeof(std::uint64_t) != 0) return Verdict::malformed;
@@ -211,7 +211,7 @@ Service::Verdict Push::on_word(PeerId id, std::span<const std::byte> payload) {
   return Verdict::release;
 }
 
-// Null as well for what on_frame() calls malformed.
+// Null also for a malformed frame: on_frame() then rejects it.
 std::byte* Push::place(PeerId id, const Placing& frame) {
   Peer& peer = at(id);
   const auto head = load_pod<Head>(frame.head.data());
@@ -234,7 +234,7 @@ Service::Verdict Push::on_placed(PeerId id, const Placing& frame) {
   return Verdict::release;
 }
 
-// The next bytes of a message are where they belong.
+// Notes that the next bytes of a message are in place.
 void Push::arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes) {
   arrival.arrived += bytes;
   peer.seen = std::max(peer.seen, arrival.number);
@@ -244,7 +244,7 @@ void Push::arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes)
   erase(peer, arrival);
 }
 
-// A message has been taken. What is never told its sender learns when it is released.
+// Notes that a message has been taken. If it is never acknowledged, its release frees the sender's share.
 void Push::tell(PeerId id, Peer& peer, const Arrival& arrival) {
   if (!arrival.asks) return;
   peer.untold.push_back(arrival.number);
@@ -256,7 +256,7 @@ void Push::tell(PeerId id, Peer& peer, const Arrival& arrival) {
   peer.untold_bytes = 0;
 }
 
-// Null: the rest of one that was dropped, or too large to be kept.
+// Null: the rest of a message that was dropped, or a message that is too large to be kept.
 Push::Arrival* Push::begin(PeerId id, Peer& peer, const Head& head) {
   peer.seen = std::max(peer.seen, head.number);
   if (head.offset != 0 || head.total > limits::kPushMessage) return nullptr;
@@ -281,7 +281,7 @@ void Push::keep_memory(std::unique_ptr<std::byte[]> memory) {
   if (spare_memory_.size() < kSpareMemory) spare_memory_.push_back(std::move(memory));
 }
 
-// Drops the oldest that nobody has fetched, and says so.
+// Drops the oldest messages that are not fetched, and notifies their sender of each.
 void Push::make_room(PeerId id, Peer& peer, std::size_t size) {
   while (peer.kept + size > limits::kPushShare) {
     const auto oldest = std::find_if(peer.arrivals.begin(), peer.arrivals.end(),

@@ -1,19 +1,19 @@
-// Push: the bytes of a message that waits to be fetched follow its RTS at once, so that its receiver has them
-// when it asks, instead of a round trip later. Whether they come is no promise: what is not here is fetched as ever.
+// Push: a service that sends the bytes of a large message directly after its RTS, so that the receiver has them when it
+// needs them, instead of a round trip later. They may be dropped: the receiver fetches a message that it does not have.
 //
 //   Push push(ni.services(), ni.host());                  // one for each process
 //   sender:    std::uint64_t number = push.offer(peer, size);      // 0: not this one
 //              ... send the RTS, the number in it ...
-//              push.push(peer, number, data, size);                // nothing, if it has been released
+//              push.push(peer, number, data, size);                // no effect if it has been released
 //              push.release(peer, number);                         // the receiver has it; `data` is not read any more
 //   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else done() follows
 //
-// Frames (`service`, under the NI's credits): a Head, then a fragment of the message, in order of offsets. Of messages
-// whose sender asks for it a receiver says soon that it has taken them (`service_ack`, their numbers), and of one that
-// it drops unread at once: then its sender leaves it alone for a while.
+// Frames: `service` (under the NI's credits) has a Head, then a fragment of the message, in order of offsets.
+// `service_ack` has numbers. A receiver acknowledges soon the messages that it has taken if their sender requested it,
+// and at once a message that it drops unread: then the sender pushes nothing to it for a while (README.md).
 //
-// Bounds: of what nobody has fetched a receiver keeps limits::kPushShare bytes of each peer; for more, the oldest goes.
-// A sender has no more than that under way: messages that have neither been released nor taken.
+// Bounds: a receiver keeps at most limits::kPushShare bytes of each peer that it has not fetched; for more, it drops
+// the oldest message. A sender has at most as many under way, in messages that are neither released nor taken.
 // Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the
 // host. Held by tests/unit/services/push/push_test.cpp, tests/mpi/rts.c.
 // Threads: any.
@@ -43,33 +43,34 @@ class Push final : private Service {
   Push(const Push&) = delete;
   Push& operator=(const Push&) = delete;
 
-  // Whether a message of so many bytes is to be pushed: its number, or 0. With a number, push() and release() follow,
-  // in either order: its receiver may have taken it in another way as soon as it has been announced. If too much is
-  // under way it looks once, in the host's stead, whether some of it has been taken. Not with Access.
+  // Decides whether to push a message of `size` bytes: returns its number, or 0. With a number, the caller must call
+  // push() and release(), in either order: the receiver may take the message in another way once it has the RTS.
+  // If too much is under way, makes one pass in the host's stead, which may receive acknowledgements. Does not wait.
+  // Not with Access held.
   std::uint64_t offer(PeerId peer, std::size_t size);
-  // Sends the RTS, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It
-  // leaves with what push() sends, which follows at once.
+  // Sends the RTS, which is a message of the host, or does nothing and returns false: as Ni::try_send(). It leaves
+  // together with the fragments of push(), which the caller calls next.
   bool send_rts(PeerId peer, std::uint8_t tag, const Slice* slices, int count);
   void push(PeerId peer, std::uint64_t number, const void* data, std::size_t size);
   void release(PeerId peer, std::uint64_t number);
 
   // Takes message `number` of the peer to `place`, now or as it comes; done() is called like that of Ni::get(). False:
-  // nothing was done, it is not here any more.
+  // the message is not here any more, and nothing was done.
   bool fetch(PeerId peer, std::uint64_t number, void* place, std::size_t size,
              Operation* operation);
 
-  // Bytes of a peer that nobody has fetched yet.
+  // Returns the bytes of a peer that are here and not fetched yet.
   std::size_t kept(PeerId peer);
 
  private:
   struct Head {
     std::uint64_t number;
     std::uint32_t total;   // bytes of the message
-    std::uint32_t asks;    // not 0: the sender wants to hear soon that it has been taken
+    std::uint32_t asks;    // not 0: the sender requests an acknowledgement soon
     std::uint64_t offset;  // of this fragment
   };
   static_assert(sizeof(Head) == kPlacedHead);
-  // In a `service_ack` are up to kTold numbers of messages that were taken; or one with kDropped, that was not.
+  // A `service_ack` has up to kTold numbers of messages that were taken, or one of a dropped message with kDropped.
   static constexpr std::size_t kTold = kServiceAckRoom / sizeof(std::uint64_t);
   static constexpr std::uint64_t kDropped = std::uint64_t{1} << 63;
   // A message that has been offered, and not released.
@@ -90,7 +91,7 @@ class Push final : private Service {
     Operation* operation = nullptr;
 
     std::byte* start() const noexcept { return place != nullptr ? place : own.get(); }
-    // Whether so many bytes behind the first ones of a fragment are the next.
+    // Whether the `size` bytes behind the first `landed` ones of a fragment are the next of the message.
     bool expects(const Head& head, std::size_t landed, std::size_t size) const noexcept {
       return head.total == total && head.offset <= arrived && landed == arrived - head.offset &&
              size <= total - arrived;
@@ -100,11 +101,11 @@ class Push final : private Service {
     std::uint64_t last = 0;  // number offered to it
     std::vector<Offered> offered;
     std::size_t under_way = 0;  // bytes of those that have not been taken
-    std::uint32_t pause = 0;    // messages that are not offered, for it does not take them
+    std::uint32_t pause = 0;    // messages that will not be offered, because it dropped one
     std::uint64_t seen = 0;     // the highest number that has come from it
-    std::size_t kept = 0;       // bytes of arrivals that nobody has fetched
+    std::size_t kept = 0;       // bytes of arrivals not fetched
     std::deque<Arrival> arrivals;
-    std::vector<std::uint64_t> untold;  // numbers that have been taken
+    std::vector<std::uint64_t> untold;  // numbers of taken messages, not acknowledged yet
     std::size_t untold_bytes = 0;       // theirs
 
     void taken(Offered& one) noexcept {
