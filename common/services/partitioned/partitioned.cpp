@@ -26,7 +26,7 @@ std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// Those that have still to return from making an epoch ready, which has ended.
+// Waits for threads that are still inside ready() of an epoch that has ended.
 void await_threads(const Request& request) noexcept {
   if (!request.sends) return;
   const auto& send = static_cast<const Sending&>(request);
@@ -51,7 +51,7 @@ bool copies_at_once(ServicePort& port, PeerId peer) {
   return port.link_traits(peer).copies_at_once;
 }
 
-// Before it is dropped, without Access: nobody writes there any more.
+// Ends all access to the request's memory before it is dropped. Without Access.
 void conceal(MemoryPort& memory, Request& request) {
   if (request.sends) return await_threads(request);
   auto& receive = static_cast<Receiving&>(request);
@@ -82,7 +82,7 @@ Partitioned::~Partitioned() {
 
 // --- The host ---
 
-// Does it, with Access. True: call_back() has to follow.
+// Calls call() with Access. True: call_back() has to follow.
 template <class Call>
 bool Partitioned::inside(Call call) {
   struct Mark {
@@ -131,7 +131,7 @@ void Partitioned::start(Receiving& receive) {
 }
 
 bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) {
-  // As soon as it has marked the partition, another thread may end the epoch, and a third one free the send.
+  // As soon as the partition is marked, another thread may end the epoch, and a third one free the send.
   send.inside.fetch_add(1, std::memory_order_acquire);
   const Marked marked = send.mark(first, last);
   bool calls = false;
@@ -152,7 +152,7 @@ bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) 
       port_.end_access(entry);
     }
   }
-  send.inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
+  send.inside.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in await_threads()
   if (calls) call_back();
   return marked != Marked::refused;
 }
@@ -197,8 +197,7 @@ void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
   if (!in_host_) host_call_.ask();
 }
 
-// While the host is told of an epoch, it may free the request or start it anew, and another thread of its may do so as
-// soon as it knows.
+// During done() the host may free the request or start it again, and so may another of its threads from then on.
 void Partitioned::call_back() {
   write_direct();
   std::vector<Ended> ended;
@@ -213,7 +212,7 @@ void Partitioned::call_back() {
     for (const Ended& one : ended)
       if (--one.request->untold == 0 && one.request->released && !one.request->active)
         dropped.push_back(one.request);
-    if (ended_.empty()) ended.clear(), ended_.swap(ended);  // its memory for the next ones
+    if (ended_.empty()) ended.clear(), ended_.swap(ended);  // keeps its memory for the next ones
   }
   for (Request* const request : dropped) {
     void* const owner = request->owner;
@@ -233,7 +232,7 @@ void Partitioned::direct(Sending& of) {
   if (!in_host_) host_call_.ask();
 }
 
-// Without Access, which copying takes. The send stays while `inside` says so.
+// Without Access, because copying takes it. The send exists as long as `inside` is not 0.
 void Partitioned::write_direct() {
   while (true) {
     Sending* send = nullptr;
@@ -253,7 +252,8 @@ void Partitioned::write_direct() {
     const bool ok = memory_.put_at_once(send->key.peer, send->data + piece.offset,
                                         region.address + piece.offset, region, piece.length);
     (void)with_access([&] { protocol_.end_direct(*send, epoch, piece, ok); });
-    send->inside.fetch_sub(1, std::memory_order_release);  // pairs with await_threads()
+    send->inside.fetch_sub(1,
+                           std::memory_order_release);  // pairs with the acquire in await_threads()
   }
 }
 
@@ -265,13 +265,13 @@ Service::Verdict Partitioned::on_frame(PeerId peer, FrameType type,
   return protocol_.on_frame(peer, payload) ? Verdict::release : Verdict::malformed;
 }
 
-// Not now: this may be inside a send of the protocol's, which would find its requests changed.
+// Deferred to work(): this may be called inside a send of the protocol, whose requests must not change then.
 void Partitioned::on_lost(PeerId peer) {
   lost_.push_back(peer);
   wake();
 }
 
-// Losses first: they end the requests that nothing more is to be sent of.
+// Handles losses first, because they end requests of which no more may be sent.
 bool Partitioned::work() {
   send_stacked(stacked_, protocol_);
   for (const PeerId peer : std::exchange(lost_, {})) protocol_.on_lost(peer);

@@ -1,5 +1,5 @@
-// Partitioned: carries the frames of partitioned communication (protocol.hpp) between engines, and tells the
-// host what has ended.
+// Partitioned: the service that carries the frames of partitioned communication (protocol.hpp) between engines, and
+// notifies the host of epochs that have ended.
 //
 //   Partitioned partitioned(ni.services(), ni.remote(), {done, dropped});       // one for each process
 //   Sending& send = partitioned.offer(key, owner, data, partitions, bytes_of_each);
@@ -8,10 +8,10 @@
 //   partitioned.release(send);                          // also while it is active: dropped(owner) when it has ended
 //
 // Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes. At most
-// one frame of data of each send waits for a credit, in the program's memory; what is sent besides is bounded by the
-// program's own requests.
-// Threads: any. done() and dropped() are called without a lock, by a thread of the host's, once for each epoch and once
-// for each request that was released too early; done() may start the request anew.
+// one frame of data of each send waits for a credit, in the program's memory; the program's own requests bound the
+// other frames.
+// Threads: any. A thread of the host calls done() and dropped() without a lock: once for each epoch, and once for each
+// request that was released while active. done() may start the request again.
 #pragma once
 
 #include <array>
@@ -38,18 +38,18 @@ struct Host {
   void (*dropped)(void* owner);
 };
 
-// What the host has still to be told.
+// Ended: an epoch that the host has still to be notified of.
 struct Ended {
   Request* request;
   Status status;
   std::uint64_t bytes;
 };
 
-// A frame that waits for a credit.
+// Unsent: a frame that waits for a credit.
 struct Unsent : Message {
   Partitioned* service = nullptr;
   PeerId peer = kNoPeer;
-  Sending* send = nullptr;  // null: of no data
+  Sending* send = nullptr;  // null: a frame without data
   Head head;
   std::array<std::byte, sizeof(Accept) + kMostToken> payload{};
 };
@@ -69,13 +69,14 @@ class Partitioned final : private Service, private partitioned::Carrier {
                                  std::uint64_t partitions, std::uint64_t each);
   void start(partitioned::Sending& send);
   void start(partitioned::Receiving& receive);
-  // Waits for nobody, but with the last partition of an epoch.
+  // Marks partitions `first` to `last` ready. Waits for the engine's lock only with the last partition of an epoch.
+  // False: they do not exist, or were ready before, or the send is not active.
   bool ready(partitioned::Sending& send, std::uint64_t first, std::uint64_t last);
   bool arrived(const partitioned::Receiving& receive, std::uint64_t first, std::uint64_t last);
-  // True: it is gone. False: dropped(owner) follows.
+  // Frees the request. True: it is freed. False: it is active, and dropped(owner) follows when it has ended.
   bool release(partitioned::Request& request);
   partitioned::Totals totals();
-  // To be called now and then: sends what became ready while somebody else was in the engine.
+  // Sends partitions that became ready while another thread was in the engine. The host must call it regularly.
   void progress();
 
  private:
@@ -115,9 +116,9 @@ class Partitioned final : private Service, private partitioned::Carrier {
   std::vector<partitioned::Sending*> left_;
   std::vector<PeerId> lost_;
   std::vector<partitioned::Ended> ended_;
-  std::vector<partitioned::Sending*> direct_;  // whose bytes the host is to write
+  std::vector<partitioned::Sending*> direct_;  // sends with bytes for the host to write
   partitioned::ReadyStack stacked_;
-  bool in_host_ = false;  // whoever has Access now calls back himself
+  bool in_host_ = false;  // the thread that has Access now is the host's, and calls back itself
   HostCall host_call_;
 };
 

@@ -1,11 +1,11 @@
-// Arrivals: which partitions of a receive have come, however the sender has cut the bytes.
+// Arrivals: the partitions of a receive that have come, for any division of the bytes by the sender.
 //
 //   Arrivals arrivals(partitions, bytes_of_each);
 //   arrivals.restart();                                       // at each start
-//   if (!arrivals.add(offset, length)) give_up();             // more than a partition has: somebody lies
+//   if (!arrivals.add(offset, length)) give_up();             // more than a partition has: protocol broken
 //   if (arrivals.all(3, 5)) use_them();
 //
-// Each byte comes once, so that counting them is enough. What lies beyond the last partition is not counted.
+// Each byte comes once, so a count of them suffices. Bytes beyond the last partition are not counted.
 // Threads: the caller serialises.
 #pragma once
 
@@ -36,7 +36,7 @@ class Arrivals {
     return true;
   }
 
-  // Of partitions first to last, which are there.
+  // Whether all bytes of partitions `first` to `last`, which must exist, have come.
   bool all(std::uint64_t first, std::uint64_t last) const noexcept {
     const auto begin = missing_.begin() + static_cast<std::ptrdiff_t>(first);
     return std::all_of(begin, begin + static_cast<std::ptrdiff_t>(last - first) + 1,

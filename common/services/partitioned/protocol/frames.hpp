@@ -3,13 +3,13 @@
 // | kind   | from     | payload  | what                                                                     |
 // |--------|----------|----------|--------------------------------------------------------------------------|
 // | offer  | sender   | Offer    | a send has been made: the k-th of a key is for the k-th receive of it     |
-// | accept | receiver | Accept   | the receive is there, too; `epoch`: the last that it has started; then the token |
+// | accept | receiver | Accept   | the receive also exists; `epoch`: the last that it has started; then the token |
 // | open   | receiver | -        | the receive has started `epoch`                                          |
 // | data   | sender   | bytes    | of `epoch`, at `offset`; of an epoch without bytes one empty frame        |
 // | placed | sender   | Placed   | bytes of `epoch`, at `offset`, have been written to their place by the sender |
 //
-// They may come in any order: offers are numbered and taken in that order, and all else names the epoch that it belongs
-// to. None is lost or repeated. Little-endian, 8-byte aligned.
+// They may come in any order: offers are numbered and taken in that order, and all other frames name their epoch.
+// No frame is lost or repeated. Little-endian, 8-byte aligned.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class Kind : std::uint8_t { offer = 1, accept, open, data, placed };
 struct Head {
   Kind kind{};
   std::uint8_t zero[7]{};
-  std::uint64_t to = 0;  // the request it is for, by its name there; 0: an offer
+  std::uint64_t to = 0;  // the receiver's name of the request; 0: an offer
   std::uint64_t epoch = 0;
   std::uint64_t offset = 0;
 };
@@ -30,7 +30,7 @@ static_assert(sizeof(Head) == 32);
 
 struct Offer {
   std::uint64_t comm = 0;    // the communicator's key
-  std::uint64_t number = 0;  // of all that is offered to this receiver, from 0
+  std::uint64_t number = 0;  // among all offers to this receiver, from 0
   std::uint64_t total = 0;   // bytes of an epoch
   std::uint64_t name = 0;    // of the send
   std::int32_t tag = 0;
@@ -50,7 +50,7 @@ struct Placed {
   std::uint64_t length = 0;
 };
 
-// What a sender needs to write to a receive's memory; the carrier's, opaque here.
+// Most bytes of a token, which a sender needs to write to a receive's memory. The carrier defines its contents.
 inline constexpr std::size_t kMostToken = 256;
 
 }  // namespace lfc::partitioned

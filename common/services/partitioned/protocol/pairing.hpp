@@ -1,6 +1,6 @@
-// Pairing: the k-th send of a key is for the k-th receive of it, whichever is there first. A sender numbers all that it
-// offers to a peer, and the receiver takes it in that order, whatever the order in which it comes: so of a key on which
-// nobody waits nothing has to be remembered, and a program may use ever new ones.
+// Pairing: the queues that pair the k-th send of a key with the k-th receive of it, whichever exists first. A sender
+// numbers all its offers to a peer, and the receiver takes them in the order of these numbers. So a key on
+// which no request waits needs no memory, and a program may use ever new keys.
 //
 //   Pairing pairing;
 //   offer.number = pairing.number_send(key.peer);                     // the sender
@@ -29,7 +29,7 @@ class Pairing {
   static constexpr std::size_t kMostOffers =
       256 * 1024;  // of one peer that no receive is there for
 
-  // What is to be known of a send.
+  // A send, as its receiver needs to know it.
   struct Offered {
     std::uint64_t total = 0;
     std::uint64_t name = 0;
@@ -37,7 +37,7 @@ class Pairing {
 
   std::uint64_t number_send(PeerId peer) { return sends_[peer]++; }
 
-  // Its send, if that is there; else the receive is remembered until forget().
+  // Returns the send of the receive, if it is known; else keeps the receive until forget().
   std::optional<Offered> expect(Receiving& receive) {
     const auto line = lines_.try_emplace(receive.key).first;
     if (line->second.offers.empty()) {
@@ -51,8 +51,8 @@ class Pairing {
     return offered;
   }
 
-  // Calls pair(receive, offered) for each receive whose send is known now. False: there was such an offer before, or
-  // there are too many.
+  // Calls pair(receive, offered) for each receive whose send is known now. False: the offer is a repetition, or there
+  // are too many.
   template <class Pair>
   bool on_offer(PeerId peer, const Offer& offer, Pair pair) {
     FromPeer& from = peers_[peer];
@@ -69,7 +69,7 @@ class Pairing {
     return true;
   }
 
-  // The receive is freed; a send that is for it has no other.
+  // Removes a receive that is freed. Its send gets no other receive.
   void forget(Receiving& receive) {
     if (const auto line = lines_.find(receive.key); line != lines_.end())
       std::ranges::replace(line->second.waiting, &receive, static_cast<Receiving*>(nullptr));
@@ -80,7 +80,7 @@ class Pairing {
     std::erase_if(lines_, [peer](const auto& each) { return each.first.peer == peer; });
   }
 
-  // Keys on which somebody waits.
+  // Returns the number of keys on which a request waits.
   std::size_t keys() const noexcept { return lines_.size(); }
 
  private:
@@ -92,16 +92,16 @@ class Pairing {
       return fnv1a(std::as_bytes(std::span(parts)));
     }
   };
-  // What waits for the other side, in order: receives, or sends.
+  // The receives or the sends of a key that wait for the other side, in order.
   struct Line {
-    std::deque<Receiving*> waiting;  // null: it has been freed
+    std::deque<Receiving*> waiting;  // null: a receive that has been freed
     std::deque<Offered> offers;
   };
   using Lines = std::unordered_map<Key, Line, KeyHash>;
-  // What has come from a peer.
+  // The offers of a peer.
   struct FromPeer {
-    std::uint64_t next = 0;                          // the number of the offer whose turn it is
-    std::unordered_map<std::uint64_t, Offer> early;  // that came before others
+    std::uint64_t next = 0;                          // the number of the next offer to take
+    std::unordered_map<std::uint64_t, Offer> early;  // that came before their turn
     std::size_t kept = 0;                            // offers here and in lines
   };
 

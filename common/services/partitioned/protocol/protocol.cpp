@@ -9,7 +9,7 @@
 namespace lfc::partitioned {
 namespace {
 
-// Whether what is next is to be written to the receive's memory.
+// Whether the next bytes are to be written to the receive's memory.
 bool goes_direct(Sending& send, std::uint64_t least, Bytes& out) {
   Bytes run;
   if (send.token.empty() || send.opened < send.epoch || send.by_frames == send.epoch) return false;
@@ -18,7 +18,7 @@ bool goes_direct(Sending& send, std::uint64_t least, Bytes& out) {
   return true;
 }
 
-// Puts the bytes where they belong. False: more than there can be.
+// Puts the bytes into their place. False: they are more than the epoch can have.
 bool place(Receiving& receive, std::uint64_t offset, std::span<const std::byte> bytes) {
   if (bytes.size() > receive.total - receive.arrived) return false;
   if (!receive.arrivals.add(offset, bytes.size())) return false;
@@ -77,7 +77,7 @@ bool Protocol::on_offer(PeerId peer, std::span<const std::byte> payload) {
 void Protocol::pair(Receiving& receive, const Pairing::Offered& offer) {
   receive.other = offer.name;
   receive.total = offer.total;
-  // What is to be written directly waits for its place.
+  // Bytes to be written directly are not sent early: they wait until their place is open.
   const bool direct = !receive.token.empty() && offer.total >= direct_.total &&
                       offer.total <= receive.arrivals.capacity();
   if (!direct) receive.token.clear();
@@ -247,7 +247,7 @@ void Protocol::start(Receiving& receive) {
   receive.arrived = 0;
   receive.arrivals.restart();
   if (receive.lost) {
-    // What the peer has sent of it before it ended is no whole epoch, or it would not wait for more: but it may be one.
+    // Frames that the peer sent before it was lost may be a whole epoch.
     take_early(receive);
     if (!receive.active) return;
     receive.active = false;
@@ -259,7 +259,7 @@ void Protocol::start(Receiving& receive) {
   take_early(receive);
 }
 
-// Not for each epoch: the sender may be ahead by some, and needs to hear of half of them only.
+// Sends `open` only for every (n + 1) / 2-th epoch, because the sender may be ahead by n.
 void Protocol::tell_open(Receiving& receive) {
   const std::uint64_t step = std::max<std::uint64_t>(1, (receive.early.size() + 1) / 2);
   if (receive.epoch - receive.told < step) return;
@@ -299,7 +299,7 @@ bool Protocol::on_data(PeerId peer, const Head& head, std::span<const std::byte>
   return true;
 }
 
-// Only where the receive has given out its memory, and it has that epoch open.
+// Accepted only if the receive has sent its token, and has that epoch open.
 bool Protocol::on_placed(PeerId peer, const Head& head, std::span<const std::byte> payload) {
   const auto placed = read_pod<Placed>(payload);
   if (!placed || payload.size() != sizeof *placed || !receive_names_.is_known(head.to))
@@ -335,7 +335,7 @@ bool Protocol::keep_early(Receiving& receive, const Head& head, std::span<const 
   return true;
 }
 
-// Called when something has come.
+// Called when bytes or an empty frame have come.
 void Protocol::finish_if_whole(Receiving& receive) {
   if (receive.arrived < receive.total) return;
   receive.active = false;
@@ -347,7 +347,7 @@ void Protocol::finish_if_whole(Receiving& receive) {
 
 bool Protocol::arrived(const Receiving& receive, std::uint64_t first,
                        std::uint64_t last) const noexcept {
-  // Of partitions without bytes nothing comes but the epoch's end.
+  // Partitions without bytes arrive only at the end of the epoch.
   return receive.active && receive.arrivals.capacity() != 0 && receive.arrivals.all(first, last);
 }
 

@@ -1,5 +1,5 @@
-// Protocol: MPI's partitioned communication between two processes, without MPI, links or threads: requests that are
-// made once and started again and again, whose parts become ready in any order.
+// Protocol: MPI's partitioned communication between two processes, without MPI, links or threads. Its requests are made
+// once and started again and again; their parts become ready in any order.
 //
 //   Protocol protocol(carrier);
 //   Sending& send = protocol.offer(key, owner, data, partitions, bytes_of_each);      // the sender, once
@@ -13,7 +13,7 @@
 // The k-th offer of a key is for the k-th receive of it. The sender of an epoch waits until the receiver has started
 // it, or has room for it: `kEarly` bytes for each request. Small partitions that become ready within `kGather` of each
 // other leave together: in the next pass of work(), or when enough of them, or the last one, are ready.
-// The proof that no byte goes to the wrong epoch, and that nobody waits for ever, is in README.md.
+// README.md proves that no byte goes to the wrong epoch, and that no request waits for ever.
 // *Held by* tests/unit/services/partitioned/protocol_test.cpp. Threads: the caller serialises.
 #pragma once
 
@@ -38,14 +38,14 @@ class Carrier {
   virtual void control(PeerId to, const Head& head, const void* payload, std::size_t size) = 0;
   // Sends a frame with the program's bytes. True: they may be reused. False: they are kept until Protocol::left().
   virtual bool data(Sending& of, const Head& head, const void* bytes, std::size_t size) = 0;
-  // Bytes that a frame of data holds.
+  // Returns the most bytes of a frame of data.
   virtual std::size_t room() const = 0;
   // Has Protocol::work() called soon.
   virtual void wake() = 0;
   virtual bool is_lost(PeerId peer) const = 0;
-  // Wants begin_direct() called, by whoever can write to the receive's memory.
+  // Has begin_direct() called by a thread that can write to the receive's memory.
   virtual void direct(Sending& of) = 0;
-  // An epoch has ended; of a receive with so many bytes. The request is not active any more.
+  // An epoch has ended, and the request is not active any more. `bytes`: of a receive, those that have come.
   virtual void ended(Request& request, Status status, std::uint64_t bytes) = 0;
 };
 
@@ -66,23 +66,24 @@ class Protocol {
 
   Sending& offer(const Key& key, void* owner, const std::byte* data, std::uint64_t partitions,
                  std::uint64_t each);
-  // `token`: with it the sender can write to all of the place.
+  // `token`: enables the sender to write to all of the place; empty: it cannot.
   Receiving& expect(const Key& key, void* owner, std::byte* place, std::uint64_t partitions,
                     std::uint64_t each, std::span<const std::byte> token = {});
-  // Of a request that is not active.
+  // Only for a request that is not active.
   void start(Sending& send);
   void start(Receiving& receive);
   void drop(Sending& send);
   void drop(Receiving& receive);
 
-  // Partitions first to last become ready. False: they are not there, or were ready before, or the send is not active.
+  // Marks partitions `first` to `last` ready. False: they do not exist, or were ready before, or the send is not
+  // active.
   bool ready(Sending& send, std::uint64_t first, std::uint64_t last, std::uint64_t now);
-  // The same in steps, of which the first two are Sending's own and for any thread: mark() and is_worth_it(). What is
-  // marked goes with the next send_ready(), which has to follow at once if it is the last of its epoch or worth it,
+  // ready() in steps, of which the first two are functions of Sending for any thread: mark() and is_worth_it(). The
+  // next send_ready() sends the marked partitions. It must follow at once if they complete the epoch or are worth it,
   // else soon: in work(), after postpone().
   void send_ready(Sending& send, std::uint64_t now);
   void postpone(Sending& send);
-  // Whether these partitions, which it has, have come in an epoch that has not ended.
+  // Whether these partitions, which must exist, have come in an epoch that has not ended.
   bool arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) const noexcept;
 
   // --- The carrier ---
@@ -90,12 +91,11 @@ class Protocol {
   // False: the peer breaks the protocol.
   bool on_frame(PeerId peer, std::span<const std::byte> frame);
   void on_lost(PeerId peer);
-  // The frame of this send that was kept has left.
+  // The frame of this send that the carrier kept has left.
   void left(Sending& send);
   void work();
-  // The bytes of `send` that are to be written to the receive's memory now, at `out.offset`; false: none. While they
-  // are being written the send may be lost, and it stays where it is. end_direct() follows; not ok: nothing was
-  // written.
+  // Returns in `out` the bytes of `send` to write to the receive's memory now, at `out.offset`. False: none. During the
+  // write the peer may be lost, but the send is not destroyed. end_direct() must follow; not `ok`: nothing was written.
   bool begin_direct(Sending& send, Bytes& out);
   void end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok);
 
@@ -107,7 +107,7 @@ class Protocol {
   void pair(Receiving& receive, const Pairing::Offered& offer);
   void tell_open(Receiving& receive);
   void take_early(Receiving& receive);
-  // False: somebody lies.
+  // False: the peer breaks the protocol.
   bool keep_early(Receiving& receive, const Head& head, std::span<const std::byte> bytes);
   void finish_if_whole(Receiving& receive);
   bool on_offer(PeerId peer, std::span<const std::byte> payload);

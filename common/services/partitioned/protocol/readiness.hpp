@@ -1,4 +1,4 @@
-// Readiness: which partitions of a send are ready, and which of their bytes have still to go.
+// Readiness: the partitions of a send that are ready, and their bytes that have still to be sent.
 //
 //   Readiness readiness(partitions, bytes_of_each);
 //   readiness.restart();                                      // at each start
@@ -6,9 +6,9 @@
 //   while (readiness.next(most, piece)) send(piece), readiness.pass(piece.length);
 //   if (readiness.all_sent()) finish();
 //
-// Local peers leave together, whatever the order in which they became ready.
-// Threads: mark() and the questions by any, at the same time; the others by one at a time, restart() not beside mark().
-// What a thread has written before mark() whoever finds the partition by next() reads.
+// Adjacent partitions leave together, even if they did not become ready in their order.
+// Threads: mark(), all_ready(), pending() and all_sent() by any, at the same time; the others by one at a time, and
+// restart() not beside mark(). The thread that gets a partition by next() sees all writes before its mark().
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Bytes {
 enum class Marked : std::uint8_t {
   refused,  // they do not exist, or one was ready before
   some,
-  last,  // now all are ready; said to one caller
+  last,  // now all are ready; only one caller gets this
 };
 
 class Readiness {
@@ -38,7 +38,7 @@ class Readiness {
 
   std::uint64_t total() const noexcept { return partitions_ * each_; }
   bool all_ready() const noexcept { return count_.load(std::memory_order_acquire) == partitions_; }
-  // Bytes that are ready and have not gone, about.
+  // Returns about how many bytes are ready and not sent.
   std::uint64_t pending() const noexcept {
     return (count_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed)) *
            each_;
@@ -57,7 +57,7 @@ class Readiness {
     from_ = 0;
   }
 
-  // Partitions first to last, both included.
+  // Marks partitions `first` to `last`, both included.
   Marked mark(std::uint64_t first, std::uint64_t last) noexcept {
     if (first > last || last >= partitions_) return Marked::refused;
     for (std::uint64_t word = first / kBits; word <= last / kBits; ++word)
@@ -66,23 +66,23 @@ class Readiness {
     std::uint64_t fresh = 0;
     for (std::uint64_t word = first / kBits; word <= last / kBits; ++word) {
       const std::uint64_t bits = mask(word, first, last);
-      // Released for next(), which acquires.
+      // Pairs with the acquire in waiting(), for next(): the bytes of the partitions are visible there.
       const std::uint64_t before = ready_[word].fetch_or(bits, std::memory_order_release);
       fresh += static_cast<std::uint64_t>(std::popcount(bits & ~before));
     }
-    // Of all that were marked before; for all_ready().
+    // Pairs with the acquire in all_ready(): all marks of the epoch are visible there.
     const std::uint64_t count = count_.fetch_add(fresh, std::memory_order_acq_rel) + fresh;
     if (fresh != last - first + 1) return Marked::refused;
     return count == partitions_ ? Marked::last : Marked::some;
   }
 
-  // The next bytes that lie together, at most so many. False: there are none.
+  // Returns in `out` the next contiguous bytes, at most `most`. False: there are none.
   bool next(std::uint64_t most, Bytes& out) noexcept {
     if (run_.length == 0 && !take()) return false;
     out = {run_.offset, std::min(run_.length, most)};
     return true;
   }
-  // So many bytes of what next() has said have gone.
+  // Notes that `length` of the bytes that next() returned have been sent.
   void pass(std::uint64_t length) noexcept {
     run_.offset += length;
     run_.length -= length;
@@ -103,7 +103,7 @@ class Readiness {
     return ready_[word].load(std::memory_order_acquire) & ~sent_[word];
   }
 
-  // The first run of partitions that are ready and have not gone. Of those without bytes there is none.
+  // Takes the first run of partitions that are ready and not sent. False: none, or the partitions have no bytes.
   bool take() noexcept {
     while (from_ < ready_.size() && sent_[from_] == whole(from_)) ++from_;
     std::size_t word = from_;
@@ -134,11 +134,11 @@ class Readiness {
   const std::uint64_t partitions_;
   const std::uint64_t each_;
   std::vector<std::atomic<std::uint64_t>> ready_;  // a bit for each partition
-  std::vector<std::uint64_t> sent_;                // likewise, or in run_
-  std::atomic<std::uint64_t> count_ = 0;           // that are ready
-  std::atomic<std::uint64_t> taken_ = 0;           // that have gone, or are in run_
-  Bytes run_;                                      // what is being sent
-  std::size_t from_ = 0;                           // no word before it has any left
+  std::vector<std::uint64_t> sent_;  // a bit for each partition that has been sent, or is in run_
+  std::atomic<std::uint64_t> count_ = 0;  // partitions that are ready
+  std::atomic<std::uint64_t> taken_ = 0;  // partitions that have been sent, or are in run_
+  Bytes run_;                             // bytes that are being sent
+  std::size_t from_ = 0;                  // no word before it has any left
 };
 
 }  // namespace lfc::partitioned

@@ -1,10 +1,10 @@
-// ReadyStack: sends of which something became ready while somebody else was in the engine, who is to send it.
+// ReadyStack: the sends with partitions that became ready while another thread was in the engine.
 //
 //   ReadyStack stack;
-//   stack.push(send);                                         // any thread; nothing, if it is there
-//   stack.take([&](Sending& send) { send_ready(send); });     // who is in the engine
+//   stack.push(send);                                         // any thread; no effect if it is on the stack
+//   stack.take([&](Sending& send) { send_ready(send); });     // the thread in the engine
 //
-// What a thread has marked before push() take() sees. Threads: push() and any() by any; take() by one at a time.
+// take() sees all marks before push(). Threads: push() and any() by any; take() by one at a time.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class ReadyStack {
   void push(Sending& send) noexcept {
     if (send.stacked.exchange(true)) return;
     send.below = top_.load(std::memory_order_relaxed);
-    // Pairs with the acquire in take().
+    // Pairs with the acquire in take(): `below`, and the marks before push(), are visible there.
     while (!top_.compare_exchange_weak(send.below, &send, std::memory_order_release,
                                        std::memory_order_relaxed))
       continue;
@@ -31,7 +31,7 @@ class ReadyStack {
     Sending* send = top_.exchange(nullptr, std::memory_order_acquire);
     while (send != nullptr) {
       Sending* const next = send->below;
-      send->stacked.store(false);  // from now on it is pushed anew
+      send->stacked.store(false);  // from now on push() has an effect again
       call(*send);
       send = next;
     }

@@ -1,6 +1,6 @@
 // Requests: the two ends of partitioned communication, as the protocol sees them. Made and destroyed by Protocol.
 //
-// Threads: the caller of the protocol serialises, but for what is atomic.
+// Threads: the caller of the protocol serialises, except for atomic members.
 #pragma once
 
 #include <atomic>
@@ -22,11 +22,11 @@ inline constexpr std::uint64_t kGather = 20'000;     // ns
 inline constexpr std::uint64_t kEnough = 16 * 1024;  // bytes that are worth a frame, or a write
 inline constexpr std::uint64_t kEnoughDirect = 128 * 1024;
 
-// From how many bytes on memory is written directly, where it can be: of an epoch, and of local peers that are ready.
+// Direct: the least bytes that are written directly, where possible: of an epoch, and of a run of adjacent partitions.
 struct Direct {
   std::uint64_t total = 16 * 1024;
   std::uint64_t run = 8 * 1024;
-  std::size_t token = sizeof(RegionHandle);  // bytes of what the sender needs for it
+  std::size_t token = sizeof(RegionHandle);  // bytes of the token that the sender needs
 };
 
 enum class Status : std::uint8_t {
@@ -35,7 +35,7 @@ enum class Status : std::uint8_t {
   lost = LFC_PART_LOST
 };
 
-// Whom it is with: the k-th send of a key is for the k-th receive of it.
+// Key: the peer, communicator and tag of a request. The k-th send of a key is for the k-th receive of it.
 struct Key {
   PeerId peer = kNoPeer;
   std::uint64_t comm = 0;
@@ -47,16 +47,16 @@ struct Request {
   Request(const Key& key_, void* owner_, bool sends_) : key(key_), owner(owner_), sends(sends_) {}
 
   const Key key;
-  void* const owner;        // what the host calls it
+  void* const owner;        // the host's name of the request
   const bool sends;         // a Sending, else a Receiving
-  std::uint64_t name = 0;   // what the peer calls it
-  std::uint64_t other = 0;  // the peer's own; 0: it is not there yet
+  std::uint64_t name = 0;   // the name that the peer's frames carry
+  std::uint64_t other = 0;  // the peer's request; 0: not known yet
   std::uint64_t epoch = 0;  // how often it has been started
   std::atomic<bool> active = false;
-  std::atomic<bool> lost = false;  // the peer is gone
-  // The service's:
-  std::uint32_t untold = 0;  // epochs that have ended, which the host has not been told to the end
-  bool released = false;     // the host has no use for it any more
+  std::atomic<bool> lost = false;  // the peer is lost
+  // Used by the service:
+  std::uint32_t untold = 0;  // ended epochs of which the host has not been notified
+  bool released = false;     // the host has released it
 };
 
 struct Sending : Request {
@@ -65,7 +65,7 @@ struct Sending : Request {
       : Request(key_, owner_, true), data(bytes), readiness(partitions, each) {}
 
   Marked mark(std::uint64_t first, std::uint64_t last) noexcept {
-    // It has ended with an error; whoever is ready now is not to blame.
+    // If the send was lost, its epoch has ended with an error, and late partitions are no mistake of the caller.
     if (!active) return lost ? Marked::some : Marked::refused;
     return readiness.mark(first, last);
   }
@@ -82,13 +82,12 @@ struct Sending : Request {
   std::atomic<std::uint64_t> enough = kEnough;
   std::atomic<std::uint64_t> last_sent = 0;  // ns: when bytes were last sent
   bool kept = false;                         // a frame waits in the carrier
-  bool due = false;                          // what is ready goes in the next pass
-  bool told = false;                         // of an epoch without bytes: its frame has gone
-  std::vector<std::byte> token;              // of the receive's memory; empty: it cannot be written
-  std::uint64_t by_frames = 0;               // an epoch in which it could not
-  bool listed = false;                       // the carrier has been asked to write
-  // The service's: threads that are in the middle of making it ready, and its place among those that somebody else is
-  // to send of, for the lock was held.
+  bool due = false;                          // work() sends its ready partitions
+  bool told = false;                         // an epoch without bytes: its frame has been sent
+  std::vector<std::byte> token;  // for the receive's memory; empty: it cannot be written
+  std::uint64_t by_frames = 0;   // an epoch in which it could not be written
+  bool listed = false;           // Carrier::direct() has been called
+  // Used by the service: threads that are inside ready(), and its place on the ReadyStack.
   std::atomic<std::uint32_t> inside = 0;
   std::atomic<bool> stacked = false;
   Sending* below = nullptr;
@@ -108,12 +107,12 @@ struct Receiving : Request {
 
   std::byte* const place;
   Arrivals arrivals;
-  std::uint64_t total = 0;       // bytes of an epoch, as the sender says
-  std::uint64_t arrived = 0;     // of this one
+  std::uint64_t total = 0;       // bytes of an epoch, from the sender's offer
+  std::uint64_t arrived = 0;     // bytes of this epoch
   std::uint64_t told = 0;        // the last epoch that the sender knows to be open
-  std::vector<Early> early;      // by epoch, in turn
-  std::vector<std::byte> token;  // of its memory; empty: the sender cannot write there
-  // The service's: its memory, if the sender can write there.
+  std::vector<Early> early;      // by epoch modulo its size
+  std::vector<std::byte> token;  // for its memory; empty: the sender cannot write there
+  // Used by the service: its memory, if the sender can write there.
   bool exposed = false;
   RegionHandle region;
 };
