@@ -51,7 +51,7 @@ void Receiver::remove(Receive& receive) {
   if (key == nullptr) return;  // its communicator went first
   settle(receive);
   std::erase(key->all, &receive);
-  if (receive.place == Receive::Place::below) {  // nobody will tell us when it has ended
+  if (receive.place == Receive::Place::below) {  // its end will not be reported
     --key->below;
     foreign(*key);
   }
@@ -72,8 +72,8 @@ Receive& Receiver::take_first(Key& key) noexcept {
   return first;
 }
 
-// A receive posted below may have ended there. One that got a message although others' receives came before it has
-// shown that none of those is left.
+// Notes whether a receive posted below has ended there. If it got a message although receives of others were posted
+// before it, none of those is left.
 void Receiver::settle(Receive& receive) {
   if (receive.place != Receive::Place::below) return;
   const Outcome outcome = below_.outcome(receive);
@@ -114,7 +114,7 @@ void Receiver::start(Receive& receive) {
   post_below(receive);
   ++key.native_starts;
   if (key.on || !receive.direct || key.native_starts < key.next_offer) {
-    // Messages that somebody took by a matched probe are still counted as waiting.
+    // Messages taken by a matched probe are still counted as waiting.
     if (key.native_starts % 64 == 0) key.counted = false;
     return;
   }
@@ -135,7 +135,7 @@ void Receiver::post_below(Receive& receive) {
 
 // --- Messages that come before their receive ---
 
-// Only where a receive that is started now would wait here.
+// Keeps the message only if a receive that is started now would wait here.
 bool Receiver::keep(Key& key, const std::byte* frame, std::size_t size) noexcept {
   Stream& stream = *key.stream;
   if (!key.is_open() || stream.early.size() == Stream::kMostEarly ||
@@ -149,7 +149,7 @@ bool Receiver::keep(Key& key, const std::byte* frame, std::size_t size) noexcept
   return true;
 }
 
-// The oldest one of its key. False: it is too long.
+// Gives the receive the oldest early message of its key. False: the message is too long.
 bool Receiver::take_early(Receive& receive) {
   Key& key = *receive.key;
   Stream& stream = *key.stream;
@@ -165,7 +165,7 @@ bool Receiver::take_early(Receive& receive) {
   return true;
 }
 
-// All of the sender's, since a receive below may take those of any tag.
+// Gives all early messages of the sender, because a receive below may be of any tag.
 void Receiver::give_early(Stream& stream) {
   for (const Stream::Early& each : stream.early) {
     --each.key->early;
@@ -247,7 +247,7 @@ void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
       below_.done(take_first(key), frame, size);
       return;
     }
-    yield(key);  // the matching below knows what to say of it
+    yield(key);  // the matching below reports the message that is too long
   }
   if (keep(key, frame, size)) return;
   if (!key.stream->early.empty()) give_early(*key.stream);

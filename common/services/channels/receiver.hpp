@@ -1,5 +1,5 @@
-// Receiver: which of the messages that come on channels the receiver's persistent requests take themselves, and which
-// the matching below (Open MPI's ob1) gets. Decides only; the README of this folder has the proof.
+// Receiver: the decision for each message on a channel whether a persistent request takes it, or the matching below
+// (Open MPI's ob1) gets it. The README of this folder has the proof.
 //
 //   Receiver receiver(below);
 //   Key& key = receiver.key({comm, source, tag});
@@ -33,8 +33,8 @@ struct Name {
   bool operator==(const Name&) const = default;
 };
 
-// What one process sends on one communicator. The matching below numbers it with 16 bits; messages from channels that
-// are given to it get numbers in between.
+// Stream: the messages of one process on one communicator. The matching below numbers them with 16 bits; messages from
+// channels that are given below get numbers in between.
 struct Stream {
   std::uint16_t last = 0;   // number of the last message outside channels, as its sender gave it
   std::uint16_t given = 0;  // how many came from channels and were given below
@@ -42,7 +42,7 @@ struct Stream {
   bool ordered = true;      // no number was left out
   std::vector<std::unique_ptr<Key>> keys;  // by tag
 
-  // Messages of channels that nobody has waited for yet, in the order in which they came.
+  // Messages of channels that no request waited for, in the order in which they came.
   static constexpr std::size_t kMostEarly = 32, kRoom = 32 * 1024;
   struct Early {
     Key* key;
@@ -71,13 +71,13 @@ struct Key {
   Receive *first = nullptr, *last = nullptr;  // those that wait here, in order
   std::uint64_t native_starts = 0, next_offer = 1;
 
-  // Receives may wait here, as far as is known without asking.
+  // Whether receives may wait here, as far as known without a probe.
   bool is_open() const noexcept {
     return first != nullptr || (on && clean && counted && below == 0 && waiting == 0);
   }
 };
 
-// A persistent receive of exactly this source and tag.
+// Receive: a persistent receive of exactly this source and tag.
 struct Receive {
   explicit Receive(Key& of) : key(&of) {}
 
@@ -87,9 +87,9 @@ struct Receive {
   Place place = Place::idle;
   bool direct = false;  // contiguous, and short enough
   std::size_t capacity = 0;
-  std::uint64_t others = 0;  // the key's, when it was posted below
+  std::uint64_t others = 0;  // of the key, when the receive was posted below
   void* owner = nullptr;
-  Receive* next = nullptr;  // that waits here
+  Receive* next = nullptr;  // the next one that waits here
 };
 
 enum class Outcome : std::uint8_t {
@@ -98,18 +98,18 @@ enum class Outcome : std::uint8_t {
   cancelled = LFC_CHANNEL_CANCELLED
 };
 
-// The matching below, and requests as it sees them.
+// Below: interface of the matching below, and of the requests there.
 class Below {
  public:
   virtual void post(Receive& receive) = 0;  // may match at once
   virtual Outcome outcome(const Receive& receive) = 0;
-  // A message of the key, under this number.
+  // Gives a message of the key to the matching, under this number.
   virtual void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t size) = 0;
   // Whether no message of the key waits there. May make progress, and so call the Receiver.
   virtual bool empty(const Key& key) = 0;
-  // The message is the receive's, which is complete with it.
+  // The receive is complete with this message.
   virtual void done(Receive& receive, const std::byte* frame, std::size_t size) = 0;
-  // The key may be served: its sender may be told, if it was not told before.
+  // The key may use its channel: its sender may be notified, if it was not notified before.
   virtual void offer(Key& key) = 0;
 
  protected:
@@ -118,37 +118,38 @@ class Below {
 
 struct Totals {
   std::uint64_t here = 0;     // messages that requests took from their channel
-  std::uint64_t early = 0;    // of these, such that came before their request was started
+  std::uint64_t early = 0;    // of these, messages that came before their request was started
   std::uint64_t given = 0;    // messages of channels that went to the matching below
-  std::uint64_t posted = 0;   // starts that went there
+  std::uint64_t posted = 0;   // starts that were posted there
   std::uint64_t yielded = 0;  // starts that waited here and then went there
 };
 
 class Receiver {
  public:
-  // `head`: bytes of a frame before the message's own.
+  // `head`: bytes of a frame in front of the message.
   Receiver(Below& below, std::size_t head) : below_(below), head_(head) {}
 
   Key& key(const Name& name);
   Key* find(const Name& name) noexcept;
   Key* find(std::uint32_t id) noexcept { return id - 1 < ids_.size() ? ids_[id - 1] : nullptr; }
   void add(Receive& receive);
-  // It is not here and not posted below, or whoever posted it there lets it end there.
+  // Removes a receive that neither waits here nor is posted below, or that its owner lets end below.
   void remove(Receive& receive);
 
   void start(Receive& receive);
-  // Before somebody cancels or frees it, or waits for it elsewhere: all that wait here with it go below.
+  // Posts the receive, and all that wait here with it, below. Call it before the receive is cancelled, freed, or waited
+  // for elsewhere.
   void yield(Receive& receive);
-  // Before a receive that is none of ours is posted below. Source and tag may be kAny.
+  // Call it before a receive of others is posted below. Source and tag may be kAny.
   void foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag);
-  // Before somebody looks below for messages of this source and tag, which may be kAny.
+  // Call it before a probe below for messages of this source and tag, which may be kAny.
   void reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag);
-  // A message outside channels. Returns the number under which the matching below expects it. Tags < 0 are the
-  // library's own, which no key has.
+  // Handles a message outside channels. Returns the number under which the matching below expects it. Tags < 0 are
+  // those of the library, which no key has.
   std::uint16_t on_frame(const Name& name, std::uint16_t number);
-  // A message on the key's channel; the head in `frame` may be overwritten.
+  // Handles a message on the key's channel; may overwrite the head in `frame`.
   void on_message(Key& key, std::byte* frame, std::size_t size);
-  // The communicator is gone, and all that was received on it with it.
+  // Removes a communicator that is freed, with all its keys.
   void forget(std::uint32_t comm);
 
   const Totals& totals() const noexcept { return totals_; }

@@ -88,7 +88,7 @@ void Recording::describe(const Kind& kind, std::string& text) {
   text.back() = '\n';
 }
 
-// What is repeated at once stands there once, with its number: 0 1 2*7.
+// A call that is repeated at once stands there once, with the count: 0 1 2*7.
 void Recording::describe_order(std::string& text) const {
   text += "order";
   for (std::size_t i = 0; i < order_.size();) {

@@ -1,4 +1,4 @@
-// Recording: what one process has sent and expected, counted by kinds of calls, and the order in which it began.
+// Recording: counts of the messages that one process has sent and expected, by kinds of calls, and the order of the first ones.
 //
 //   Recording recording;
 //   recording.note({.kind = LFC_RECORDED_SEND, .comm = 0, .comm_size = 2, .peer = 1, .tag = 7}, 8, true);
@@ -7,7 +7,7 @@
 //     // send comm=0/2 peer=1 tag=7 mode=standard persistent=no messages=1 pieces=0 sizes=8:1
 //     // order 0
 //
-// Memory is bounded: of what exceeds the limits only the number is kept. Threads: one.
+// Memory is bounded: calls beyond the limits are only counted. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ class Recording {
   std::uint64_t calls_ = 0, unnoted_ = 0;
 };
 
-// Which program this process runs: the name of its file, and a number of what is in it.
+// Program: the program that this process runs, as the name of its file and a digest of its contents.
 struct Program {
   std::string name;
   std::uint64_t digest = 0;  // 0: it cannot be read
