@@ -1,4 +1,5 @@
-// Recording: counts of the messages that one process has sent and expected, by kinds of calls, and the order of the first ones.
+// Recording: counts of the messages that one process has sent and expected, by kinds of calls, and the order of the
+// first ones.
 //
 //   Recording recording;
 //   recording.note({.kind = LFC_RECORDED_SEND, .comm = 0, .comm_size = 2, .peer = 1, .tag = 7}, 8, true);
