@@ -2,19 +2,19 @@
  *
  * component.c  life of the component: parameters, open, init, progress, close
  * module.c     what the modules offer; messages that arrive; start and end
- * peers.c      who is reached by which module
+ * peers.c      which module reaches a peer
  * send.c       fragments: alloc, free, prepare_src, send, sendi
- * shares.c     how many of them a peer may have, so that nothing is overtaken
+ * shares.c     how many of them a peer may have, so that no message is overtaken
  * rdma.c       put, get, atomics, flush
- * rts.c   messages that are announced, and pushed behind their RTS
+ * rts.c        messages that are pushed behind their RTS
  * registration.c  registered memory, and the cache that keeps it where that pays
  *
- * ob1 knows limits of modules, and none of peers: so there are two. `far` reaches the peers to which a round trip costs
- * more than a copy (those of other nodes, by tcp), with a larger eager limit, `near` all others. For each of its peers
- * ob1 has one of them alone, and what arrives from the peer is handed to it by the same one: an answer goes by the
- * module by which the question came, and ob1 looks for that one among the peer's. `near` reaches all peers once more,
- * for the windows of osc/rdma, which want one module for everybody; ob1 leaves such endpoints alone. All else is common
- * to both. Which link carries a peer's traffic is decided inside the NI.
+ * There are two modules, because limits of ob1 belong to modules and not to peers. `far` reaches the peers to which
+ * a round trip costs more than a copy (those of other nodes, by tcp), with a larger eager limit; `near` reaches all
+ * others. ob1 has one of them for each peer, and the same module delivers the peer's messages: ob1 replies by the
+ * module of the request, and looks for it among the peer's. `near` also reaches all peers once more for the windows
+ * of osc/rdma, which want one module for all peers; ob1 does not use these endpoints. The rest is common to both
+ * modules. The NI decides which link carries a peer's traffic.
  */
 #ifndef LFC_BTL_LFC_H
 #define LFC_BTL_LFC_H
@@ -41,16 +41,16 @@ struct mca_btl_base_endpoint_t {
   mca_btl_base_module_t* module; /* that gave it to ob1 */
   uint32_t peer;
   bool leads; /* it stands for the peer; else it is one more, for windows */
-  /* Of fragments, under way or waiting for credits: a peer that does not receive must not take what the
-   * others need. */
+  /* How many fragments may be under way or wait for credits: a peer that does not receive must not use up
+   * those of the others. */
   lfc_shares shares;
-  /* What ob1 has registered last for this peer to get, until it announces it (rts.h). */
+  /* The memory that ob1 registered last for this peer to get; NULL once its RTS is sent (rts.h). */
   _Atomic(struct mca_btl_base_registration_handle_t*) next_rts;
 };
 
-/* A registration handle is the NI's region, and under which number its bytes are pushed, 0: not: plain bytes that ob1
- * and osc/rdma send to peers. The rest is for the sender: what is announced, and to whom. The receiver sees in `self`
- * that it gets a message, which has a sender that waits for its end. */
+/* A registration handle: the NI's region, and the number under which its bytes are pushed (0: they are not). ob1 and
+ * osc/rdma send it to peers as plain bytes. `self` and `peer` are for the sender: the handle in the RTS, and its
+ * receiver. The receiver of a handle with `self` gets a message, and the sender waits until it has it. */
 struct mca_btl_base_registration_handle_t {
   lfc_region region;
   uint64_t pushed;
@@ -119,9 +119,9 @@ static inline int lfc_btl_status(enum lfc_result result) {
 
 /* module.c */
 void lfc_btl_module_defaults(void);
-/* Opens the NI, publishes its address. False: said why; the component is not available. */
+/* Opens the NI, and publishes its address. False: the reason was printed; the component is not available. */
 bool lfc_btl_module_open(bool threads);
-/* Local peers do not reach each other by shared memory. */
+/* Prints, once, that local peers do not reach each other by shared memory. */
 void lfc_btl_detour(const char* link, const char* why);
 
 /* peers.c */
@@ -131,7 +131,7 @@ int lfc_btl_del_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pr
                       struct mca_btl_base_endpoint_t** endpoints);
 mca_btl_base_module_t* lfc_btl_module_of(uint32_t peer);
 
-/* Around what calls ob1 back for a peer of this module. Where all peers have the same one nobody has to know. */
+/* Surround each call back of ob1 for a peer of this module. Where all peers have the same module they do nothing. */
 static inline enum lfc_module lfc_btl_which(const mca_btl_base_module_t* module) {
   return module == &lfc_btl.far ? LFC_FAR : LFC_NEAR;
 }

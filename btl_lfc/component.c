@@ -45,10 +45,9 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
   (void)progress_threads;
   *count = 0;
 
-  /* When it declines it still shows a module, one that reaches nobody: with no module at all, Open
-   * MPI 4.1 crashes instead of reporting that processes are unreachable. */
-  mca_btl_base_module_t** modules =
-      malloc(2 * sizeof(mca_btl_base_module_t*)); /* freed by the framework */
+  /* A component that declines still offers a module, one that reaches no process: with no module at all,
+   * Open MPI 4.1 crashes instead of reporting that processes are unreachable. */
+  mca_btl_base_module_t** modules = malloc(2 * sizeof *modules); /* freed by the framework */
   if (modules == NULL) return NULL;
   modules[0] = &lfc_btl.near;
   modules[1] = &lfc_btl.far;

@@ -1,4 +1,4 @@
-/* The modules: what they offer, messages that arrive, start and end. */
+/* The modules: their functions and limits, incoming messages, start and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ void lfc_btl_module_defaults(void) {
   };
 }
 
-/* --- What the NI tells us --- */
+/* --- Calls of the NI --- */
 
 static void receive(void* context, uint32_t peer, uint8_t tag, const void* data, size_t size) {
   if (tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[tag].cbfunc == NULL) {
@@ -77,7 +77,7 @@ static void receive(void* context, uint32_t peer, uint8_t tag, const void* data,
 /* ob1 ends the job: a message that was promised will never come. */
 static void broken(void* context, const char* why) {
   const struct mca_btl_base_endpoint_t* endpoint = context;
-  if (endpoint == NULL) return; /* we never meant to talk to it */
+  if (endpoint == NULL) return; /* ob1 does not use this peer */
   const char* name = opal_process_name_print(endpoint->proc->proc_name);
   const char* lost = OPAL_VPID_PRINT(endpoint->proc->proc_name.vpid);
   const char* node = lfc_node_of(endpoint->proc);
@@ -105,7 +105,7 @@ void lfc_btl_detour(const char* link, const char* why) {
 static size_t at_most(size_t value, size_t limit) { return value < limit ? value : limit; }
 static size_t larger(size_t one, size_t other) { return one < other ? other : one; }
 
-/* Fits the limits that the user or the defaults gave to what the links can carry. */
+/* Lowers the limits, which the user or the defaults gave, to those of the links. */
 static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
   module->btl_max_send_size = at_most(module->btl_max_send_size, max_message);
   module->btl_eager_limit = at_most(module->btl_eager_limit, module->btl_max_send_size);
@@ -113,9 +113,9 @@ static void fit_limits(mca_btl_base_module_t* module, size_t max_message) {
   (void)mca_btl_base_param_verify(module);
 }
 
-/* r2 takes for sending to a peer what is most exclusive of all that reaches it; of what is less so it takes what can do
- * all of remote memory, for windows. Those of osc/rdma (4.1) do without knowing who is reached, in the first module
- * that has atomics. */
+/* For sends, bml/r2 uses the modules of highest exclusivity that reach the peer. For windows it also uses less
+ * exclusive modules that offer put, get and atomics. osc/rdma (4.1) takes the first module that has atomics, and does
+ * not check which peers it reaches. */
 static void make_far(size_t max_message) {
   if (lfc_btl.near.btl_exclusivity == UINT32_MAX) --lfc_btl.near.btl_exclusivity;
   lfc_btl.far = lfc_btl.near;
@@ -188,7 +188,7 @@ bool lfc_btl_module_open(bool threads) {
   const size_t far_message =
       at_most(lfc_btl.near.btl_max_send_size, lfc_adapter_max_far_message(lfc_btl.adapter));
   fit_limits(&lfc_btl.near, lfc_adapter_max_message(lfc_btl.adapter));
-  /* Protocol headers with a registration handle in them must fit, whatever the eager limit. */
+  /* Protocol headers with a registration handle in them must fit, also where the eager limit is smaller. */
   lfc_btl.eager_room = lfc_btl.near.btl_eager_limit;
   if (lfc_btl.eager_room < 512) lfc_btl.eager_room = at_most(512, lfc_btl.near.btl_max_send_size);
 
@@ -209,8 +209,8 @@ bool lfc_btl_module_open(bool threads) {
       lfc_btl.near.btl_put_local_registration_threshold = 0;
     }
     make_far(far_message);
-    /* A peer may talk to us before we ever talk to anybody; once we do, r2 registers us again,
-     * with high priority. */
+    /* A peer may send to this process before it sends anything itself. When it sends, r2 registers this
+     * function again, with high priority. */
     (void)opal_progress_register_lp(mca_btl_lfc_component.super.btl_progress);
     return true;
   }
@@ -249,7 +249,7 @@ static int finalize(mca_btl_base_module_t* btl) {
   if (lfc_btl.adapter == NULL) return OPAL_SUCCESS;
   (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
   if (mca_btl_lfc_component.options.parameters.stats) print_stats();
-  lfc_btl.error_callback = NULL; /* whoever leaves now, leaves in order */
+  lfc_btl.error_callback = NULL; /* a peer that disconnects from now on ends in order */
   lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;

@@ -1,4 +1,4 @@
-/* Peers: who is reached by which module. */
+/* Peers: which module reaches which process. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static uint32_t find_peer(const opal_proc_t* proc, char* why, size_t why_size) {
     snprintf(why, why_size, "its architecture differs");
     return LFC_NO_PEER;
   }
-  /* Both modules ask. */
+  /* Both modules add each process. */
   const uint32_t known =
       lfc_adapter_known_peer(lfc_btl.adapter, proc->proc_name.jobid, proc->proc_name.vpid);
   if (known != LFC_NO_PEER) return known;
@@ -75,7 +75,7 @@ int lfc_btl_add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pr
   for (size_t i = 0; i < count; ++i) {
     char why[512]; /* or how */
     endpoints[i] = NULL;
-    if (lfc_btl.adapter == NULL) continue; /* it has said why when it declined */
+    if (lfc_btl.adapter == NULL) continue; /* the reason was printed when it declined */
     const uint32_t peer = find_peer(procs[i], why, sizeof why);
     if (peer == LFC_NO_PEER) {
       if (btl == &lfc_btl.near) say_unreachable(procs[i], why);

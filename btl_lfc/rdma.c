@@ -1,5 +1,5 @@
-/* Remote memory: put, get and atomics, what may be registered, flush. Every completion is a callback,
- * which may come from inside the call that starts the operation. */
+/* Remote memory: put, get, atomics, registration, flush. Every completion is a callback, which may come
+ * from inside the call that starts the operation. */
 #include <string.h>
 
 #include "btl_lfc.h"
@@ -151,7 +151,7 @@ mca_btl_base_registration_handle_t* lfc_btl_register_mem(mca_btl_base_module_t* 
                                                          struct mca_btl_base_endpoint_t* endpoint,
                                                          void* base, size_t size, uint32_t flags) {
   (void)btl;
-  /* Exactly this is asked for by ob1 alone, for a message that its receiver shall get. Refused, it
+  /* Only ob1 registers with exactly these flags, for a message that its receiver shall get. If refused, it
    * sends the message in fragments. Windows of osc/rdma are always registered. */
   const bool by_rts = flags == MCA_BTL_REG_FLAG_REMOTE_READ && endpoint != NULL;
   if (by_rts && !lfc_adapter_fetch_is_faster(lfc_btl.adapter, endpoint->peer, size)) return NULL;
@@ -167,8 +167,8 @@ int lfc_btl_deregister_mem(mca_btl_base_module_t* btl, mca_btl_base_registration
   return OPAL_SUCCESS;
 }
 
-/* Drives all of Open MPI, not only us: the caller may wait for what another component does. Not to
- * be called from a completion callback, where the NI cannot be driven. */
+/* Drives all of Open MPI, not only LFC: the caller may wait for another component. Must not be called from
+ * a completion callback, where the NI cannot be driven. */
 int lfc_btl_flush(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint) {
   (void)btl;
   const uint32_t peer = endpoint == NULL ? LFC_NO_PEER : endpoint->peer;

@@ -7,7 +7,7 @@
 #include "opal/mca/rcache/base/base.h"
 #include "opal/mca/rcache/rcache.h"
 
-/* What the cache keeps. */
+/* An entry of the cache. */
 typedef struct kept_registration {
   mca_rcache_base_registration_t base;
   mca_btl_base_registration_handle_t handle;
@@ -24,7 +24,7 @@ static bool enter(mca_btl_base_registration_handle_t* handle, void* base, size_t
   return lfc_adapter_register(lfc_btl.adapter, base, size, access, &handle->region);
 }
 
-/* Called by the cache. Out of resources: it drops a registration that nobody uses, and asks again. */
+/* Called by the cache. Out of resources: the cache drops a registration that is not in use, and calls again. */
 static int enter_kept(void* data, void* base, size_t size, mca_rcache_base_registration_t* kept) {
   (void)data;
   return enter(&((kept_registration*)kept)->handle, base, size, (uint32_t)kept->access_flags)
@@ -39,7 +39,7 @@ static int remove_kept(void* data, mca_rcache_base_registration_t* kept) {
 }
 
 bool lfc_registrations_open(enum lfc_cache cache) {
-  static char name[] = "lfc"; /* the cache is shared with whoever gives the same name: nobody */
+  static char name[] = "lfc"; /* caches of one name are shared; no other component uses this name */
   if (cache == LFC_CACHE_NEVER) return true;
   if (cache == LFC_CACHE_AUTO && !lfc_adapter_registration_costs(lfc_btl.adapter)) return true;
   mca_rcache_base_resources_t resources = {

@@ -6,7 +6,7 @@
 
 void lfc_rts_expect(struct mca_btl_base_endpoint_t* endpoint,
                     mca_btl_base_registration_handle_t* handle) {
-  /* A registration that is kept serves several messages at a time: it cannot say which of them is pushed. */
+  /* A cached registration serves several messages at a time, and has room for the number of one push. */
   if (lfc_registrations_cached()) return;
   handle->self = handle;
   handle->peer = endpoint->peer;
@@ -23,7 +23,7 @@ bool lfc_rts_offer(struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_descri
   void* const end = (char*)segment->seg_addr.pval + segment->seg_len - sizeof *handle;
   mca_btl_base_registration_handle_t in_rts; /* a copy: it may lie unaligned */
   memcpy(&in_rts, end, sizeof in_rts);
-  /* Another message; whether the registration still exists is not known, so it is not looked into. */
+  /* Another message. `handle` may be freed by now, so it is compared but not read. */
   if (in_rts.self != handle) return false;
   handle->pushed = lfc_adapter_offer(lfc_btl.adapter, endpoint->peer, &handle->region);
   if (handle->pushed == 0) return false;
