@@ -1,4 +1,4 @@
-/* What the engine calls a communicator.
+/* Keys: the names of communicators in the engine and in frames of ob1.
  *
  *   uint64_t key = lfc_communicator_key(comm);
  */
@@ -9,7 +9,7 @@
 
 #include "ompi/communicator/communicator.h"
 
-/* The same number at all ranks of the communicator, and, with its members, nobody else's. */
+/* The same number at all ranks of the communicator. No other communicator has this number and these members. */
 static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #if OPAL_MAJOR_VERSION == 4
   return comm->c_contextid;
@@ -20,8 +20,8 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #endif
 }
 
-/* The same number at all ranks of the communicator, and none of them has another one of that number. Open MPI takes the
- * lowest that is free. LFC_NO_NUMBER: it has none, as those that are made from groups. */
+/* The same number at all ranks of the communicator, and no rank has two communicators of one number. Open MPI takes the
+ * lowest that is free. LFC_NO_NUMBER: it has none; those that are made from groups have none. */
 #define LFC_NO_NUMBER UINT32_MAX
 static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) {
 #if OPAL_MAJOR_VERSION == 4
@@ -32,7 +32,7 @@ static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) 
 }
 
 #if LFC_HAS_CHANNELS
-/* What ob1 calls it in messages to this process. */
+/* The number of the communicator in messages that ob1 sends to this process. */
 static inline uint32_t lfc_communicator_index(const ompi_communicator_t* comm) {
   return comm->c_contextid;
 }

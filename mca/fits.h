@@ -1,4 +1,4 @@
-/* Whether a component may use what it is loaded with: the running Open MPI, and the liblfc that was found.
+/* Compatibility: whether the running Open MPI and the liblfc that was found are those of the component.
  *
  *   register:  if (!lfc_fits()) return OPAL_SUCCESS;
  *   open:      return lfc_may_open("btl", "lfc") ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
@@ -13,8 +13,8 @@
 
 /* Whether the running Open MPI is of the series, and liblfc of the build, that this component was compiled with. */
 bool lfc_fits(void);
-/* Whether the component was asked for (`--mca FRAMEWORK COMPONENT`) and fits both. What is asked for and does not fit
- * says so in one line. */
+/* Whether the user requested the component (`--mca FRAMEWORK COMPONENT`) and it fits both. A component that was
+ * requested but does not fit prints one line. */
 bool lfc_may_open(const char* framework, const char* component);
 
 #endif

@@ -1,5 +1,6 @@
-/* Objects that Open MPI hands from thread to thread. It orders what one thread has written before what the next reads,
- * but by means that the thread sanitizer does not see: fences, and libraries that are not instrumented.
+/* Marks on objects that Open MPI hands from thread to thread, for the thread sanitizer. Open MPI orders the writes of
+ * one thread before the reads of the next by fences, and in libraries that are not instrumented. The sanitizer sees
+ * neither.
  *
  *   LFC_PASSED_ON(item);   the thread that has written it
  *   LFC_TAKEN_OVER(item);  the thread that will read it

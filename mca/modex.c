@@ -4,7 +4,7 @@
 
 #if OPAL_MAJOR_VERSION == 4
 /* Data that 5.0's libraries do not have: without this the loader would refuse the component there
- * before it could say why it declines. */
+ * before it could print why it declines. */
 #pragma weak opal_pmix
 #pragma weak opal_value_t_class
 #endif

@@ -10,23 +10,23 @@
 #include "ompi_version.h"
 
 #define LFC_MODEX_ADDRESS "lfc.address" /* of the engine, by btl lfc */
-#define LFC_MODEX_COLL "lfc.coll"       /* what coll lfc has to know of a process */
+#define LFC_MODEX_COLL "lfc.coll"       /* facts of a process for coll lfc */
 #define LFC_MODEX_OSC "lfc.osc"         /* osc neon is open there */
 #define LFC_MODEX_PART "lfc.part"       /* part lfc will be open there */
 
 bool lfc_modex_publish(const char* key, const void* bytes, size_t size);
-/* False: that process published none. May ask its server and so take a while. */
+/* Finds the bytes of a process, which the caller frees. False: it published none. May wait for the server. */
 bool lfc_modex_find(const char* key, const opal_process_name_t* process, uint8_t** bytes,
                     size_t* size);
 
-/* Says that this process will have part lfc, if Open MPI has such components and the user has not chosen others by
- * mpirun: they are opened only after the exchange. By btl lfc. */
+/* Publishes that this process will have part lfc, if Open MPI has such components and the user has not selected
+ * others. They are opened only after the exchange, so btl lfc calls this. */
 void lfc_modex_publish_part(void);
 
-/* How many processes this one's job has; 0: nobody says. */
+/* How many processes the job has; 0: unknown. */
 uint32_t lfc_job_size(void);
 
-/* Whether that process published something under the key. */
+/* Whether that process published bytes under the key. */
 bool lfc_modex_has(const char* key, const opal_process_name_t* process);
 
 #endif

@@ -1,4 +1,5 @@
-/* MPI types: MPI's predefined types and operations as LFC's (lfc/elements.h): one table for all components.
+/* MPI types: the elements and operations of LFC (lfc/elements.h) for MPI's predefined ones, in one table for all
+ * components.
  *
  *   if (lfc_element_of(type) == LFC_NO_ELEMENT) leave_it_to_others();
  *
@@ -16,11 +17,11 @@
 #include "ompi/datatype/ompi_datatype_internal.h"
 #include "ompi/op/op.h"
 
-/* By the type's id: one more than its element; 0: not asked for yet. */
+/* By the type's id: one more than its element; 0: not looked up yet. */
 extern unsigned char lfc_known_elements[OMPI_DATATYPE_MPI_MAX_PREDEFINED];
 enum lfc_element lfc_learn_element(const ompi_datatype_t* type);
 
-/* Of a predefined type; LFC_NO_ELEMENT: it is none of ours, or not predefined. */
+/* The element of a predefined type. LFC_NO_ELEMENT: LFC has none, or the type is not predefined. */
 static inline enum lfc_element lfc_element_of(const ompi_datatype_t* type) {
   if (!ompi_datatype_is_predefined(type) || type->id < 0 ||
       type->id >= OMPI_DATATYPE_MPI_MAX_PREDEFINED)
@@ -28,7 +29,7 @@ static inline enum lfc_element lfc_element_of(const ompi_datatype_t* type) {
   const unsigned char known = __atomic_load_n(&lfc_known_elements[type->id], __ATOMIC_RELAXED);
   return known != 0 ? (enum lfc_element)(known - 1) : lfc_learn_element(type);
 }
-/* LFC_NO_OPERATION: one of the user's. */
+/* The operation of LFC. LFC_NO_OPERATION: it has none, as for those that users define. */
 enum lfc_op lfc_op_of(const ompi_op_t* op);
 
 #endif

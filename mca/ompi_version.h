@@ -1,7 +1,7 @@
 /* The one place that knows how Open MPI 4.1 and 5.0 differ.
  *
  * Include it before any other Open MPI header. Open MPI's loader does not check for which version a
- * component was built, and structures differ: fits.h asks first.
+ * component was built, and structures differ. So fits.h compares the versions first.
  */
 #ifndef LFC_MCA_OMPI_VERSION_H
 #define LFC_MCA_OMPI_VERSION_H
@@ -24,7 +24,7 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/* What ompi_info says of our components: LFC's own version, which CMake knows. */
+/* The version of LFC's components in ompi_info: LFC's own, which CMake defines. */
 #define LFC_COMPONENT_VERSION \
   MCA_BASE_MAKE_VERSION(component, LFC_VERSION_MAJOR, LFC_VERSION_MINOR, LFC_VERSION_PATCH)
 
@@ -37,13 +37,13 @@
 #define LFC_BTL_HAS_FT_EVENT 1
 /* Its mpirun reads a text that is being overwritten: one of six is lost, with an ORTE_ERROR_LOG in its place. */
 #define LFC_SHOW_HELP_LOSES_TEXTS 1
-typedef char lfc_info_text; /* in callbacks that hear of a changed info key */
+typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #define LFC_HAS_PART 0     /* the framework of partitioned communication */
 #define LFC_HAS_SESSIONS 0 /* and MPI may start again after it has ended */
 #define LFC_HAS_CHANNELS 1 /* persistent requests on channels have been tested */
-/* Who hears of messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
+/* The callback for messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
 #define LFC_BTL_RECEIVER(name)                                            \
   static void name(mca_btl_base_module_t* module, mca_btl_base_tag_t tag, \
                    mca_btl_base_descriptor_t* message, void* context)
@@ -86,8 +86,8 @@ static inline void lfc_btl_deliver_to(const mca_btl_active_message_callback_t* r
                                       struct mca_btl_base_endpoint_t* endpoint,
                                       mca_btl_base_tag_t tag, mca_btl_base_segment_t* segment) {
 #if OPAL_MAJOR_VERSION == 4
-  /* Of a received descriptor only these are looked at; to clear it all would take longer than to
-   * deliver a short message. */
+  /* Receivers read only these fields of a descriptor. Clearing all of it would take longer than delivering
+   * a short message. */
   mca_btl_base_descriptor_t descriptor;
   descriptor.des_segments = segment;
   descriptor.des_segment_count = 1;
@@ -104,7 +104,7 @@ static inline void lfc_btl_deliver_to(const mca_btl_active_message_callback_t* r
 #endif
 }
 
-/* Hands a message to whoever registered for its tag. The caller has checked that someone has. */
+/* Hands a message to the receiver that is registered for its tag. The caller has checked that there is one. */
 static inline void lfc_btl_deliver(mca_btl_base_module_t* module,
                                    struct mca_btl_base_endpoint_t* endpoint, mca_btl_base_tag_t tag,
                                    mca_btl_base_segment_t* segment) {

@@ -16,7 +16,7 @@ void lfc_parameters_register(const mca_base_component_t* component,
   }
 }
 
-/* What a performance variable carries as its context. Few, made once, needed as long as it. */
+/* The context of a performance variable: made once, and needed as long as the variable exists. */
 struct counter {
   lfc_counter_read read;
   size_t which;

@@ -14,7 +14,7 @@
 void lfc_parameters_register(const mca_base_component_t* component,
                              const struct lfc_parameter_table* table, void* values);
 
-/* A counter that MPI_T tools see as <framework>_<component>_<name>. `read(which)` gives its value
+/* Registers a counter, which MPI_T tools see as <framework>_<component>_<name>. `read(which)` returns its value
  * at any time, also before and after the component is in use. */
 typedef unsigned long long (*lfc_counter_read)(size_t which);
 void lfc_performance_counter(const mca_base_component_t* component, const char* name,

@@ -1,4 +1,4 @@
-/* Open MPI's progress for calls that have found all that they want.
+/* Progress without yielding: Open MPI's progress for calls that wait for no other rank.
  *
  *   static int attend(void) { lfc_progress_keeping_turn(); return 0; }
  */
@@ -12,9 +12,9 @@
 
 #include "opal/runtime/opal_progress.h"
 
-/* As opal_progress(), but a rank that waits for nobody keeps its processor: with more ranks than processors
- * opal_progress() gives it away whenever nothing has come. Any thread. Once Open MPI has been seen to give way it is
- * left so, whichever thread ends first; another that waits meanwhile may look once more before it gives way.
+/* Calls opal_progress(), but keeps the processor: with more ranks than processors opal_progress() yields whenever it
+ * has found nothing. Any thread. If Open MPI has once been set to yield, it is set so again afterwards, whichever
+ * thread ends first. Another thread that waits meanwhile may poll once more before it yields.
  * Held by tests/progress/keep_turn.c. */
 static inline void lfc_progress_keeping_turn(void) {
   static atomic_bool gives_way;

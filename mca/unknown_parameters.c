@@ -12,8 +12,8 @@ extern char** environ;
 
 enum { kMost = 128 };
 
-/* What stands behind the prefix of those variables of Open MPI that have it, and of the component's own parameters: it
- * may not have registered them yet. */
+/* The names, without the prefix, of Open MPI's variables that have the prefix, and of the component's own parameters:
+ * the component may not have registered them yet. */
 static size_t known_names(const char* prefix, const struct lfc_parameter_table* table,
                           const char** names) {
   size_t count = 0;

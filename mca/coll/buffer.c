@@ -27,7 +27,7 @@ static bool copy_packed(void* buffer, size_t count, ompi_datatype_t* type, void*
   return status >= 0 && most == bytes;
 }
 
-/* Whether so many elements are one run of bytes, which begins `gap` bytes behind the address. */
+/* Whether `count` elements are one run of bytes, which begins `gap` bytes behind the address. */
 static bool is_dense(const ompi_datatype_t* type, size_t count, ptrdiff_t* gap) {
   *gap = 0;
   if (!opal_datatype_is_contiguous_memory_layout(&type->super, count > 1 ? 2 : 1)) return false;
@@ -72,7 +72,7 @@ static char* place_of(const lfc_coll_buffer* buffer, ptrdiff_t displacement) {
   return (char*)buffer->address + displacement * extent;
 }
 
-/* Pieces in a copy: where they will lie. */
+/* Places the pieces one after the other in a copy. */
 static bool copy_pieces(lfc_coll_buffer* buffer, const int* counts, const int* displacements,
                         int pieces, int packs, struct lfc_coll_block* blocks) {
   size_t bytes = 0;
@@ -115,7 +115,7 @@ bool lfc_coll_buffer_copy_pieces(lfc_coll_buffer* buffer, void* address, const i
   return copy_pieces(buffer, counts, displacements, pieces, LFC_COLL_ALL_PIECES, blocks);
 }
 
-/* Between the buffer and its copy; of pieces those only that `packs` says if it is packed. */
+/* Copies between the buffer and its copy; when it packs pieces, only those in `packs`. */
 static bool copy_all(const lfc_coll_buffer* buffer, bool pack) {
   if (buffer->packed == NULL) return true;
   const bool all = !pack || buffer->packs == LFC_COLL_ALL_PIECES;
@@ -160,7 +160,7 @@ bool lfc_coll_parts_new(lfc_coll_parts* parts, int count) {
 bool lfc_coll_parts_open(lfc_coll_parts* parts, int index, const void* address, ptrdiff_t offset,
                          size_t count, ompi_datatype_t* type, bool pack) {
   lfc_coll_buffer* buffer = &parts->buffers[index];
-  /* MPI_BOTTOM is no address: what lies at an offset from it is. */
+  /* MPI_BOTTOM is no address; MPI_BOTTOM and an offset are. */
   void* place = (void*)((uintptr_t)address + (uintptr_t)offset);
   if (!lfc_coll_buffer_open(buffer, place, count, type, pack)) return false;
   parts->parts[index] = (struct lfc_coll_part){buffer->bytes, count * type->super.size};

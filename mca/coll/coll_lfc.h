@@ -1,18 +1,18 @@
 /* The component `coll lfc`: MPI's collectives on trees that the engine forwards.
  *
  * component.c    life of the component: parameters, open, start, close
- * module.c       one communicator: whether LFC serves it, what it falls back to
- * collectives.c  the blocking and nonblocking calls, translated
- * gathers.c      likewise gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
+ * module.c       one communicator: whether LFC serves it, and the calls of the component below
+ * collectives.c  blocking and nonblocking broadcasts, barriers and reductions
+ * gathers.c      gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
  * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
- * neighbours.c   likewise among the neighbours of a process topology, which topology.c finds
- * scans.c        scans, nonblocking and persistent ones too
- * persistent.c   persistent broadcasts, barriers and reductions
+ * neighbours.c   collectives among the neighbours of a process topology, which topology.c finds
+ * scans.c        scans
+ * persistent_collectives.c  persistent broadcasts, barriers and reductions
  * opening.c      a call made ready; forms.h: its blocking, nonblocking and persistent form
  * request.c      a nonblocking call as MPI's request; buffer.c: the bytes of an MPI buffer
  *
- * What a call does is decided from facts that are the same at all ranks: the number of bytes, the
- * operation and the type of a reduction. Layouts of buffers are each rank's own business.
+ * A call decides by facts that are the same at all ranks: the number of bytes, the operation and the type of a
+ * reduction. Layouts of buffers may differ from rank to rank.
  */
 #ifndef LFC_COLL_LFC_H
 #define LFC_COLL_LFC_H
@@ -36,8 +36,8 @@ typedef struct lfc_coll_component {
 } lfc_coll_component;
 extern lfc_coll_component mca_coll_lfc_component;
 
-/* Calls that LFC takes now and then only: what it does not take, the component below does. Persistent ones it need not
- * have. */
+/* Calls of which LFC serves only some: it passes the others to the component below. That component need not have the
+ * persistent ones. */
 #define LFC_COLL_BELOW(each)                                                                   \
   each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv) \
       each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan)
@@ -67,11 +67,11 @@ typedef struct lfc_coll_module {
   struct lfc_coll_below below;
   bool persistent_below; /* all of LFC_COLL_BELOW_PERSISTENT are there */
   struct lfc_coll_topology topology;
-  struct lfc_coll_neighbours* neighbours; /* NULL: nobody has asked for the topology yet */
+  struct lfc_coll_neighbours* neighbours; /* NULL: the topology has not been needed yet */
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 
-/* Open MPI makes a communicator inside any thread's progress, not only in the thread that has asked for it. */
+/* The module, which another thread may have made: Open MPI makes communicators inside any thread's progress. */
 static inline lfc_coll_module* lfc_coll_own(mca_coll_base_module_t* module) {
   LFC_TAKEN_OVER(module);
   return (lfc_coll_module*)module;
@@ -82,11 +82,11 @@ static inline const struct lfc_coll_below* lfc_coll_below_of(mca_coll_base_modul
 }
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
-/* One more group of a communicator that is served, for calls that keep no order with its other ones. All its ranks make
- * them in the same order. NULL: no memory. */
+/* Joins one more group of a communicator that LFC serves, for calls in no order with its other ones. All its ranks join
+ * such groups in the same order. NULL: no memory. */
 lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm, enum lfc_coll_use use);
 
-/* Fills in operation and type of a reduction; false: not one of ours. */
+/* Sets operation, type and bytes of a reduction. False: LFC does not serve it. */
 bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* type, int count,
                                  struct lfc_coll_call* call);
 int lfc_coll_allgather(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,

@@ -23,7 +23,7 @@ static int call_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
   if (call.bytes == 0) return OMPI_SUCCESS;
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_buffer plain;
-  /* The others get what there is, even if it could not be packed. */
+  /* The other ranks get the bytes of the root, even if it could not pack them, so that they need not wait. */
   const bool opened = lfc_coll_buffer_open(&plain, buffer, (size_t)count, type, is_root);
   if (plain.bytes == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = call.out = plain.bytes;
@@ -67,8 +67,9 @@ static int call_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
 
 /* --- Reductions --- */
 
-/* From node to node a large one is not stored by engines on its way: the component below sends it from rank to rank. In
- * pieces, for it takes memory for as much. */
+/* Blocking reduces among nodes of more than kLarge bytes are left to the component below, which sends them from rank
+ * to rank: engines would have to store them. In pieces of kPiece bytes, because it allocates memory for a whole
+ * piece. */
 enum { kLarge = 1 << 20, kPiece = 1 << 22 };
 
 static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* type, ompi_op_t* op,
@@ -125,8 +126,8 @@ static int call_allreduce(const void* in, void* out, int count, ompi_datatype_t*
 }
 
 /* Open MPI agrees on the numbers of new communicators by nonblocking allreduces of one or two ints on
- * the old one, from inside its progress, when it likes: not in the order of the program's own calls,
- * on which we rely. The component below has an order of its own for them. */
+ * the old one, from inside its progress. They are not in the order of the program's own calls, on which LFC
+ * relies. The component below orders them by itself. */
 static bool may_be_internal(int count, const ompi_datatype_t* type) {
   return count <= 2 && type == MPI_INT;
 }

@@ -71,7 +71,7 @@ static int close_component(void) {
   return OPAL_SUCCESS;
 }
 
-/* Installs the hooks that coll_lfc_persistent asks for. */
+/* Installs the hooks that coll_lfc_persistent selects. */
 static void hook_pml(bool threads) {
   const struct lfc_coll_parameters* parameters = &mca_coll_lfc_component.options.parameters;
   const enum lfc_persistent_choice choice = (enum lfc_persistent_choice)lfc_parameter_choice(
@@ -87,7 +87,7 @@ static void hook_pml(bool threads) {
                 "one thread");
 }
 
-/* The BTLs are open by now. A process whose NI did not open has published no address: all see it. */
+/* The BTLs are open by now. A process whose NI did not open has published no address, so all detect it. */
 static int init_query(bool progress_threads, bool mpi_threads) {
   (void)progress_threads;
   if (!lfc_coll_start_service(mpi_threads)) return OPAL_ERR_NOT_AVAILABLE;

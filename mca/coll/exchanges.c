@@ -1,5 +1,5 @@
-/* Allgathers, alltoalls and reduce-scatters of few bytes among several nodes, and reduce-scatters on one. What is
- * larger goes below: there each byte goes from rank to rank once, without a stop at the leaders of nodes. */
+/* Allgathers, alltoalls and reduce-scatters of few bytes among several nodes, and reduce-scatters on one. Larger ones
+ * go to the component below, which sends each byte from rank to rank once, without a stop at the node leaders. */
 #include "coll_lfc.h"
 #include "opening.h"
 

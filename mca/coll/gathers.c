@@ -1,5 +1,4 @@
-/* Gathers and scatters among ranks that share a node. (Others are the component below's: module.c does
- * not offer these.) */
+/* Gathers and scatters among ranks that share a node. The component below serves other communicators. */
 #include <stdlib.h>
 
 #include "coll_lfc.h"

@@ -39,7 +39,7 @@ static struct lfc_coll_process name_of(const opal_process_name_t* name) {
   return (struct lfc_coll_process){name->jobid, name->vpid};
 }
 
-/* What the process has published; nothing at all is an answer, too. */
+/* Introduces a process to the engine by its published facts; one without any has no LFC. */
 static void introduce(const ompi_proc_t* proc) {
   const opal_process_name_t* name = &proc->super.proc_name;
   uint8_t* facts = NULL;
@@ -75,8 +75,8 @@ lfc_coll_communicator* lfc_coll_join_again(ompi_communicator_t* comm, enum lfc_c
   return join(comm, use, why, sizeof why);
 }
 
-/* No process has two communicators of one number at a time, so none makes more boards for them than there are numbers
- * below the limit. All ranks see the number, and need not agree. */
+/* No process has two communicators of one number at a time, so it makes at most as many boards as there are numbers
+ * below the limit. All ranks have the same number, so they need not agree. */
 static bool has_too_high_number(ompi_communicator_t* comm,
                                 const lfc_coll_communicator* communicator) {
   const uint32_t number = lfc_communicator_number(comm);
@@ -84,14 +84,14 @@ static bool has_too_high_number(ompi_communicator_t* comm,
   return needs_boards && number != LFC_NO_NUMBER && number >= lfc_coll_most_communicators();
 }
 
-/* What is in reach each rank finds out for itself, so they have to agree: once, on the communicator of
- * all, by the component below. MPI_Init makes it before there are others, or other threads. */
+/* Each rank determines which ranks it can reach. All ranks agree on the result once, on MPI_COMM_WORLD, by an allreduce
+ * of the component below. MPI_Init makes that communicator before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
-  enum { kRecords = 1 << 16 }; /* beside what LFC has found */
+  enum { kRecords = 1 << 16 }; /* above the bits of lfc_coll_reach() */
   int found = (int)lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0);
   if (own->below.allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_BAND, comm,
                            own->below.allreduce_module) != OMPI_SUCCESS)
-    return false; /* and MPI_Init will fail, too */
+    return false; /* and MPI_Init will also fail */
   lfc_pml_hooks_agree((found & kRecords) != 0);
   found &= ~kRecords;
   lfc_coll_agree((unsigned)found);
@@ -113,7 +113,7 @@ static void say_too_many(void) {
         lfc_coll_most_communicators());
 }
 
-/* Components are enabled from low to high priority: what is there now is what we fall back to. */
+/* Components are enabled from low to high priority: the calls that are set now are those of the component below. */
 static bool take_below(lfc_coll_module* own, const mca_coll_base_comm_coll_t* there) {
   struct lfc_coll_below* below = &own->below;
 #define TAKE(call)                                    \

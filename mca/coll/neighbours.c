@@ -1,10 +1,10 @@
 /* Collectives among the neighbours of a process topology, among ranks that share a node and may read each other's
- * memory. (Others are the component below's: module.c does not offer these.) */
+ * memory. The component below serves other communicators. */
 #include "coll_lfc.h"
 #include "forms.h"
 #include "topology.h"
 
-/* What a rank gives to its neighbours, or gets from them: as MPI's arguments say it. */
+/* The arguments of MPI for the data to the neighbours, or for the data from them. */
 typedef struct side {
   const void* address;
   int count; /* for each neighbour, of `type`, one after the other; */
@@ -13,10 +13,10 @@ typedef struct side {
   const int* places; /* in extents of `type`, */
   const MPI_Aint* offsets;
   ompi_datatype_t* const* types; /* or in bytes, of types of their own */
-  bool same;                     /* all get the same */
+  bool same;                     /* all neighbours get the same */
 } side;
 
-/* In which of `ranks` is nobody, there is nothing. */
+/* Opens the part of each neighbour. The part of MPI_PROC_NULL, a negative rank, stays empty. */
 static bool open_side(lfc_coll_parts* parts, const side* what, const int* ranks, int count,
                       bool gives, size_t* bytes) {
   if (!lfc_coll_parts_new(parts, count)) return false;

@@ -1,5 +1,4 @@
-/* Opening: a call of the engine that is made ready: MPI's buffers become bytes, and go back to what they were at the
- * end.
+/* Opening: a call of the engine with MPI's buffers opened as bytes, until the call closes them.
  *
  *   lfc_coll_opening it;
  *   it.module = module;
@@ -21,14 +20,14 @@ typedef struct lfc_coll_opening {
 } lfc_coll_opening;
 
 void lfc_coll_open_nothing(lfc_coll_opening* it, enum lfc_coll_kind kind, int root);
-/* Whether this rank's own block, so many elements, is as large as those that the call counts in. If not, the
- * call goes on without it, so that nobody waits, and fails. */
+/* Whether this rank's own block, `count` elements, has the size of the call's blocks, in bytes. If not, the call goes
+ * on without it, so that no rank waits for ever, and fails. */
 bool lfc_coll_own_fits(lfc_coll_opening* it, int count, const ompi_datatype_t* type, size_t block);
-/* Either closes the operands; not `opened`: there was no memory. */
+/* Run or start the call, and close the operands. `opened` false: there was no memory, so they fail. */
 int lfc_coll_run_opened(lfc_coll_opening* it, bool opened);
 int lfc_coll_start_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                           ompi_request_t** request);
-/* For MPI_Start, as lfc_coll_request_keep(): the request closes the operands when it is freed. */
+/* Makes a request for MPI_Start (lfc_coll_request_keep()), which closes the operands when it is freed. */
 int lfc_coll_keep_opened(lfc_coll_opening* it, bool opened, ompi_communicator_t* comm,
                          ompi_request_t** request);
 

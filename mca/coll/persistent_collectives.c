@@ -1,5 +1,5 @@
-/* Persistent broadcasts, barriers and reductions: the call is translated once, and each MPI_Start does it. (Gathers,
- * scatters and alltoalls have theirs in gathers.c and rows.c.) */
+/* Persistent broadcasts, barriers and reductions: the call is translated once, and each MPI_Start performs it. (Those
+ * of gathers, scatters and alltoalls are in gathers.c and rows.c.) */
 #include "coll_lfc.h"
 #include "opening.h"
 
@@ -32,7 +32,7 @@ static int barrier_init(ompi_communicator_t* comm, struct ompi_info_t* info,
   return below->barrier_init(comm, info, request, below->barrier_init_module);
 }
 
-/* Types of reductions lie as the program has them: there is nothing to open. */
+/* Reductions work on the buffers of the program, so there is nothing to open. */
 static int keep_reduction(struct lfc_coll_call* call, const void* in, void* out,
                           ompi_communicator_t* comm, mca_coll_base_module_t* module,
                           ompi_request_t** request) {

@@ -58,7 +58,7 @@ static OBJ_CLASS_INSTANCE(lfc_coll_request, ompi_coll_base_nbc_request_t, constr
 
 lfc_coll_request* lfc_coll_request_new(void) { return OBJ_NEW(lfc_coll_request); }
 
-/* What the call has brought goes to its buffers. */
+/* Copies the result to the buffers of the program. */
 static int close_result(lfc_coll_request* request, enum lfc_coll_status status) {
   const int result = mpi_status(status);
   bool ok = true;

@@ -1,5 +1,5 @@
 /* Alltoall, and gathers and scatters of unequal blocks, among ranks that share a node and may read each other's
- * memory. (Others are the component below's: module.c does not offer these.) */
+ * memory. The component below serves other communicators. */
 #include <stdlib.h>
 
 #include "coll_lfc.h"

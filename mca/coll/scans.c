@@ -1,9 +1,9 @@
-/* Scans among ranks that share a node. Operations and types that the engine does not know go below, and so do all of
- * several nodes. */
+/* Scans among ranks that share a node, blocking, nonblocking and persistent. The component below serves other
+ * communicators, and operations and types that the engine does not have. */
 #include "coll_lfc.h"
 #include "request.h"
 
-/* False: LFC does not do it. */
+/* Describes the scan. False: LFC does not serve it. */
 static bool describe(struct lfc_coll_call* call, enum lfc_coll_kind kind, const void* in, void* out,
                      int count, const ompi_datatype_t* type, const ompi_op_t* op) {
   *call = (struct lfc_coll_call){.kind = kind, .in = in == MPI_IN_PLACE ? out : in, .out = out};

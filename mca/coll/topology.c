@@ -6,7 +6,7 @@
 #include "ompi/mca/topo/base/base.h"
 #include "ompi/mca/topo/topo.h"
 
-/* Room for both lists, in one piece. */
+/* Allocates both lists in one piece. */
 static int* room_for(struct lfc_coll_topology* topology, int sources, int destinations) {
   int* ranks = malloc(((size_t)sources + (size_t)destinations + 1) * sizeof *ranks);
   if (ranks == NULL) return NULL;
@@ -17,7 +17,7 @@ static int* room_for(struct lfc_coll_topology* topology, int sources, int destin
   return ranks;
 }
 
-/* In each dimension the neighbours below and above: either both gives and gets. */
+/* The neighbours below and above in each dimension. This rank sends to each of them, and receives from each. */
 static bool open_grid(struct lfc_coll_topology* topology, ompi_communicator_t* comm) {
   const mca_topo_base_comm_cart_2_2_0_t* grid = comm->c_topo->mtc.cart;
   int* ranks = room_for(topology, 2 * grid->ndims, 2 * grid->ndims);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between one partition and its bytes. */
+/* Copies between one partition and its bytes. */
 static bool copy(const lfc_part_buffer* buffer, size_t which, size_t bytes, bool pack) {
   ptrdiff_t lower = 0;
   ptrdiff_t extent = 0;
@@ -50,7 +50,7 @@ bool lfc_part_buffer_open(lfc_part_buffer* buffer, void* address, size_t partiti
   if (buffer->packed == NULL || buffer->unpacked == NULL) {
     free(buffer->packed);
     free(buffer->unpacked);
-    buffer->packed = NULL; /* or it would be closed, too */
+    buffer->packed = NULL; /* or it would also be closed */
     return false;
   }
   OBJ_RETAIN(type);

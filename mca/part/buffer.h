@@ -7,7 +7,7 @@
  *   lfc_part_buffer_unpack(&buffer, 3, 5, most);    when they have come; again does nothing
  *   lfc_part_buffer_close(&buffer);
  *
- * The type stays alive until close. Threads: pack of different partitions, and unpack, by any; else the caller
+ * The type must stay valid until close. Threads: pack of different partitions, and unpack, by any; else the caller
  * serialises.
  */
 #ifndef LFC_PART_BUFFER_H
@@ -28,16 +28,16 @@ typedef struct lfc_part_buffer {
   ompi_datatype_t* type;
   size_t partitions, count; /* elements of each */
   size_t each;              /* bytes of each */
-  bool* unpacked;           /* which partitions have been */
+  bool* unpacked;           /* for each partition */
   pthread_mutex_t mutex;    /* of `unpacked` */
 } lfc_part_buffer;
 
-/* False: no memory. */
+/* Opens the buffer. False: no memory. */
 bool lfc_part_buffer_open(lfc_part_buffer* buffer, void* address, size_t partitions, size_t count,
                           ompi_datatype_t* type);
 bool lfc_part_buffer_pack(const lfc_part_buffer* buffer, size_t first, size_t last);
 void lfc_part_buffer_restart(lfc_part_buffer* buffer);
-/* Of the first `most` bytes of all. */
+/* Unpacks those of the partitions that begin in the first `most` bytes, as far as these bytes reach. */
 bool lfc_part_buffer_unpack(lfc_part_buffer* buffer, size_t first, size_t last, size_t most);
 void lfc_part_buffer_close(lfc_part_buffer* buffer);
 

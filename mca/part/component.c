@@ -1,4 +1,4 @@
-/* The component: parameters, and how it comes to be chosen. */
+/* The component: parameters, and how Open MPI chooses it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int register_component(void) {
   return OPAL_SUCCESS;
 }
 
-/* The framework considers only components of a list, which has but one name: ours is added. */
+/* The framework considers only components of a list, which has one name. This adds `lfc`. */
 static int open_component(void) {
   if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
   char* name = strdup("lfc"); /* the framework frees it */
@@ -59,15 +59,15 @@ static void end(void* nothing) {
 }
 
 /* Open MPI 5.0 unloads this component at the end of the last session. But it leaves the framework open, with the
- * component in its list, where the next session would call it. Closing the framework unloads this code, so Open MPI has
- * to call this one itself. */
+ * component in its list, where the next session would call it. This function closes the framework. That unloads this
+ * code, so Open MPI itself has to call the function. */
 #define CLOSE_FRAMEWORK (void (*)(void)) mca_base_framework_close
 
 static mca_part_base_module_t* init_component(int* priority, bool progress_threads,
                                               bool mpi_threads) {
   (void)progress_threads;
   (void)mpi_threads;
-  if (!lfc_part_open(&lfc_part_requests)) return NULL; /* btl lfc has said why */
+  if (!lfc_part_open(&lfc_part_requests)) return NULL; /* btl lfc has printed the reason */
   /* The function that was registered last is called first. */
   opal_finalize_register_cleanup_arg(CLOSE_FRAMEWORK, &ompi_part_base_framework);
   ompi_mpi_instance_append_finalize(end);

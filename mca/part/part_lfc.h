@@ -1,7 +1,7 @@
 /* The component `part lfc`: MPI's partitioned communication (Psend_init, Pready, Parrived...) on the engine's own
  * frames. Open MPI has it since 5.0.
  *
- * component.c  life of the component: parameters, how it comes to be chosen, open, close
+ * component.c  life of the component: parameters, how Open MPI chooses it, open, close
  * request.c    a partitioned send or receive as MPI's request
  * buffer.c     the bytes of a request's buffer, by partitions
  * persist.c    Open MPI's own component, for peers without LFC
@@ -30,7 +30,7 @@ extern lfc_part_component mca_part_lfc_component;
 extern mca_part_base_module_t lfc_part_module;
 extern const struct lfc_part_host lfc_part_requests;
 
-/* What MPI_Psend_init or MPI_Precv_init was called with. */
+/* The arguments of MPI_Psend_init or MPI_Precv_init. */
 struct lfc_part_call {
   bool sends;
   void* address;
@@ -41,12 +41,12 @@ struct lfc_part_call {
   ompi_info_t* info;
 };
 
-/* Keeps hold of Open MPI's own component, which is closed when ours is chosen. */
+/* Keeps Open MPI's own component loaded, which is closed when this one is chosen. */
 void lfc_part_keep_persist(void);
 void lfc_part_close_persist(void);
-/* Has it make the request. */
+/* Makes the request by it. */
 int lfc_part_persist_init(const struct lfc_part_call* call, ompi_request_t** request);
-/* Null until the first. */
+/* Null until the first request. */
 extern const mca_part_base_module_t* lfc_part_persist;
 
 #endif

@@ -1,5 +1,5 @@
-/* Open MPI's own component `persist`, for requests with peers that have no LFC. Choosing ours closes it; so it is
- * opened anew when the first such request is made. */
+/* Open MPI's own component `persist`, for requests with peers that have no LFC. Choosing this component closes it, so
+ * the first such request opens it anew. */
 #include <string.h>
 
 #include "part_lfc.h"
@@ -18,7 +18,7 @@ void lfc_part_keep_persist(void) {
     const mca_base_component_t* each = item->cli_component;
     if (strcmp(each->mca_component_name, "persist") != 0) continue;
     component = (mca_part_base_component_t*)(uintptr_t)each;
-    /* Where it is a file of its own, that stays loaded. */
+    /* If it is a file of its own, that file stays loaded. */
     (void)mca_base_component_repository_retain_component("part", "persist");
   }
 }
@@ -44,7 +44,7 @@ void lfc_part_close_persist(void) {
   lfc_part_persist = NULL;
 }
 
-/* One by one: its own function starts only the first of several. */
+/* Starts one request at a time: its own function starts only the first of several. */
 static int start_each(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     const int status = start_several(1, &requests[i]);

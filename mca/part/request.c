@@ -38,7 +38,7 @@ static int free_request(ompi_request_t** handle) {
   return OMPI_SUCCESS;
 }
 
-/* An epoch has ended. */
+/* Called when an epoch has ended. */
 static void complete(lfc_part_mpi* request, int error, uint64_t bytes) {
   ompi_status_public_t* status = &request->super.req_status;
   status->MPI_SOURCE = request->rank;
@@ -141,7 +141,7 @@ static int check(const struct lfc_part_call* call) {
   return OMPI_SUCCESS;
 }
 
-/* The engine's peer, if both processes have what it takes: what has been published both see alike. */
+/* The engine's peer, if both processes have LFC and this component. Both decide by published facts, hence alike. */
 static uint32_t find_peer(const ompi_proc_t* proc, char* why, size_t why_size) {
   const opal_process_name_t* name = &proc->super.proc_name;
   uint8_t* address = NULL;

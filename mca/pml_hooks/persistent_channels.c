@@ -1,4 +1,4 @@
-/* What the PML is asked and what arrives for it, looked at before; and how the sides of a channel find each other. */
+/* Hooks in calls of the PML and in arrivals for it, and the frames that connect the two sides of a channel. */
 #include "persistent_channels.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #if LFC_HAS_CHANNELS
 
-/* Tags of messages between BTLs of two processes: ob1's kinds that are matched, and ours. */
+/* Tags of messages between BTLs of two processes: those of ob1's messages that are matched, and LFC's own. */
 enum { kMatch = MCA_BTL_TAG_PML + 1, kRendezvous, kGet };
 enum { kChannel = MCA_BTL_TAG_BTL + 14 };
 
@@ -25,10 +25,12 @@ struct ob1_head {
 enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
 _Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
 
-/* How a frame of ours begins. kOffer: receiver to sender, there is a channel for its messages. kWish: sender to
- * receiver. kOpen: receiver to sender, and the one that wished may use it. Between the first and the last a
- * communicator may go, and another one get its name: then the receiver knows no such channel, or the sender no such
- * wish. */
+/* The head of a frame. A channel is connected by three of them:
+ *   kOffer  receiver to sender: there is a channel for its messages
+ *   kWish   sender to receiver: it wants to use the channel
+ *   kOpen   receiver to sender: the sender with this wish may use it
+ * Meanwhile the communicator may be freed, and another one get its name. Then the receiver has no such channel, or the
+ * sender no such wish, and the frame is ignored. */
 enum { kMessage, kOffer, kWish, kOpen };
 struct head {
   uint32_t kind, channel;
@@ -47,7 +49,7 @@ static struct {
   uint32_t wishes;
   struct lfc_persistent_sender* senders;
   mca_btl_active_message_callback_t match, rendezvous, get;
-  /* Of the message that is being looked at. */
+  /* The module and endpoint of the message that has arrived. */
   mca_btl_base_module_t* module;
   struct mca_btl_base_endpoint_t* endpoint;
 } own;
@@ -61,7 +63,7 @@ bool lfc_persistent_send(const struct lfc_persistent_sender* sender, const void*
   return lfc_channel_send(sender->peer, kChannel, slices, 2);
 }
 
-/* What does not leave is lost: the receiver offers again. */
+/* A frame that cannot leave now is lost: the receiver offers again. */
 static void tell(uint32_t peer, struct note note) {
   const struct lfc_slice slices[2] = {{&note, sizeof note}, {NULL, 0}};
   (void)lfc_channel_note(peer, kChannel, slices, 2);
@@ -116,7 +118,7 @@ LFC_BTL_RECEIVER(receive_frame) {
   frame_came(LFC_BTL_RECEIVER_SEGMENT);
 }
 
-/* --- What ob1 is told --- */
+/* --- Messages for ob1 --- */
 
 static void give(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size) {
   const struct ob1_head head = {.type = kMatch,
@@ -129,7 +131,7 @@ static void give(const struct lfc_channel_name* name, uint16_t number, void* fra
   lfc_btl_deliver_to(&own.match, own.module, own.endpoint, kMatch, &segment);
 }
 
-/* A message that ob1 is to match: the number in it becomes the one that ob1 expects. */
+/* Replaces the number in a message for ob1 by the one that ob1 expects next. */
 static void look(mca_btl_base_segment_t* segment) {
   struct ob1_head head;
   if (segment->seg_len < kOb1Head) return;
@@ -153,7 +155,8 @@ LFC_BTL_RECEIVER(receive_get) {
   look(LFC_BTL_RECEIVER_SEGMENT);
   LFC_BTL_RECEIVER_PASS(own.get);
 }
-/* --- What the PML is asked --- */
+
+/* --- Calls of the PML --- */
 
 static void other(const ompi_communicator_t* comm, int source, int tag) {
   lfc_channels_other(lfc_communicator_index(comm), source, tag);
@@ -171,7 +174,7 @@ static int other_recv(void* buffer, size_t count, ompi_datatype_t* type, int sou
   return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
-/* While they wait, ob1 keeps these two among the receives. */
+/* While these two wait, ob1 keeps them among the receives. */
 static int other_probe(int source, int tag, ompi_communicator_t* comm,
                        ompi_status_public_t* status) {
   other(comm, source, tag);
@@ -184,7 +187,7 @@ static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
   return lfc_pml_below.pml_mprobe(source, tag, comm, message, status);
 }
 
-/* These see only what has been given to ob1. */
+/* These see only messages that ob1 has been given. */
 static int reveal_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
                          ompi_status_public_t* status) {
   lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
@@ -221,7 +224,7 @@ static bool empty(const struct lfc_channel_name* name, void* request) {
 
 /* --- Begin and end --- */
 
-/* Whether ob1 sends to it by btl lfc alone: what it sends by another is in no order with channels. */
+/* Whether ob1 sends to it by btl lfc alone: messages by another BTL are in no order with channels. */
 static bool only_by_lfc(ompi_proc_t* proc) {
   mca_bml_base_endpoint_t* endpoint = mca_bml_base_get_endpoint(proc);
   if (endpoint == NULL || mca_bml_base_btl_array_get_size(&endpoint->btl_eager) != 1) return false;
@@ -269,7 +272,7 @@ static void hear_all(void) {
   hear(kGet, &own.get, receive_get);
 }
 
-/* ob1 registers its own anew each time: between jobs, and for each inter-communicator. */
+/* ob1 registers its callbacks anew each time: between jobs, and for each inter-communicator. */
 static int add_procs(ompi_proc_t** procs, size_t count) {
   const int status = lfc_pml_below.pml_add_procs(procs, count);
   if (own.watching) hear_all();

@@ -1,15 +1,13 @@
 /* Persistent requests on channels: Open MPI's part of it (common/services/channels/README.md has the argument).
  *
- * persistent_channels.c           the calls of the PML and the arrivals of its messages that LFC looks at first; how
- * the two sides
- *                      of a channel find each other
- * persistent_requests.c  persistent requests: ob1's own, of which start, free and cancel are ours
+ * persistent_channels.c  hooks in calls of the PML and in arrivals for it; how the two sides of a channel are connected
+ * persistent_requests.c  persistent requests: ob1's own, of which LFC replaces start, free and cancel
  *
- *   lfc_persistent_install();     at init_query: two calls of the PML are ours
- *   lfc_persistent_remove();      at the end
+ *   lfc_persistent_install(threads);     // at init_query: hooks the calls for persistent requests
+ *   lfc_persistent_remove();             // at close
  *
- * Only over ob1, in programs with one thread. The first persistent receive that could have a channel makes the rest
- * ours; programs without have no other instruction in their way.
+ * Only over ob1, in programs with one thread. The first persistent receive that could have a channel installs the other
+ * hooks (lfc_persistent_watch()); programs without such a receive execute no further instruction.
  */
 #ifndef LFC_PERSISTENT_CHANNELS_H
 #define LFC_PERSISTENT_CHANNELS_H
@@ -25,14 +23,14 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/request/request.h"
 
-/* The two sides of a channel, one for each key of a sender. */
+/* The sender of a channel, one for each communicator, destination and tag. */
 struct lfc_persistent_sender {
   struct lfc_persistent_sender* next;
   ompi_communicator_t* comm;
   uint64_t comm_key;
   int destination, tag;
   uint32_t peer;
-  uint32_t wish;    /* the last one told the receiver */
+  uint32_t wish;    /* the last one sent to the receiver */
   uint32_t channel; /* 0: none */
 };
 
@@ -40,7 +38,7 @@ enum lfc_persistent_kind { LFC_PERSISTENT_SEND, LFC_PERSISTENT_RECEIVE, LFC_PERS
 
 /* A persistent request. */
 struct lfc_persistent {
-  struct lfc_persistent *next, **link; /* of all; what points to it */
+  struct lfc_persistent *next, **link; /* in the list of all; the pointer to this one */
   ompi_request_t* request;
   enum lfc_persistent_kind kind;
   ompi_request_start_fn_t start; /* ob1's */
@@ -49,7 +47,7 @@ struct lfc_persistent {
   ompi_communicator_t* comm;
   void* address;
   size_t bytes;
-  int peer, tag;     /* as the program says; may be any */
+  int peer, tag;     /* the program's; of a receive may be MPI_ANY_... */
   uint32_t lfc_peer; /* of a receive */
   struct lfc_persistent_sender* sender;
   lfc_channel_receive* receive;
@@ -63,15 +61,16 @@ void lfc_persistent_remove(void);
 uint32_t lfc_persistent_peer(ompi_communicator_t* comm, int rank);
 struct lfc_persistent_sender* lfc_persistent_sender_of(ompi_communicator_t* comm, int destination,
                                                        int tag);
-/* From now on receives and arrivals are looked at. False: ob1 is not as it should be. */
+/* Installs the hooks in receives and arrivals. False: ob1 has no callback for messages, so that there is none to
+ * hook. */
 bool lfc_persistent_watch(void);
 bool lfc_persistent_send(const struct lfc_persistent_sender* sender, const void* data, size_t size);
-/* Tells the sender that there is a channel for its messages. */
+/* Offers the channel to the sender. */
 void lfc_persistent_offer(void* request, uint32_t channel);
 
 /* --- persistent_requests.c --- */
 
-/* From now on they are waited for by looking at what LFC brings first. */
+/* Installs waits that drive LFC before the rest of Open MPI. */
 void lfc_persistent_requests_watch(void);
 void lfc_persistent_requests_close(void);
 int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
@@ -80,7 +79,7 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
 int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
                               int tag, ompi_communicator_t* comm, ompi_request_t** request);
 int lfc_persistent_start(size_t count, ompi_request_t** requests);
-/* What lfc_channel_host asks of requests. */
+/* The functions of lfc_channel_host for requests. */
 void lfc_persistent_post(void* request);
 enum lfc_channel_outcome lfc_persistent_outcome(void* request);
 void lfc_persistent_done(void* request, const void* bytes, size_t size);

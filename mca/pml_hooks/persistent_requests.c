@@ -1,4 +1,4 @@
-/* Persistent requests on channels: ob1's own requests, which ob1 does not see started while a channel serves them. */
+/* Persistent requests on channels: requests of ob1, which ob1 does not start while a channel serves them. */
 #include "persistent_channels.h"
 
 #include <stdlib.h>
@@ -10,16 +10,16 @@
 
 #if LFC_HAS_CHANNELS
 
-/* Of longer messages the matching is no longer what costs. */
+/* Longer messages, in bytes, cost far more than their matching. */
 enum { kLongest = 4096 };
 
-/* How often LFC alone is driven for a request before all of Open MPI is, which may give up the processor; and one in so
- * many waits begins with the latter, so that nothing else waits for ever. */
+/* kLooks: how often a wait drives LFC alone before all of Open MPI, which may give up the processor. One of kUsual
+ * waits drives all of Open MPI at once, so that its other parts make progress. */
 enum { kLooks = 32, kUsual = 16 };
 
 static struct {
   struct lfc_persistent* all;
-  ompi_request_fns_t below; /* how requests are waited for; empty: as usual */
+  ompi_request_fns_t below; /* Open MPI's own waits; empty: not replaced */
   unsigned waits;
 } own_requests;
 
@@ -46,12 +46,12 @@ static bool is_ours(const ompi_request_t* request) {
   return request->req_start == lfc_persistent_start;
 }
 
-/* Nobody calls back when a persistent request of the program completes: the room for what he would be told is ours. */
+/* A persistent request of the program has no completion callback, so the field for its argument is free. */
 static struct lfc_persistent* of(const ompi_request_t* request) {
   return request->req_complete_cb_data;
 }
 
-/* --- What ob1 is asked --- */
+/* --- Calls to ob1 --- */
 
 static int release(ompi_request_t** request);
 static int cancel(ompi_request_t* request, int flag);
@@ -67,7 +67,7 @@ static void take_over(struct lfc_persistent* persistent, ompi_request_t* request
   request->req_complete_cb_data = persistent;
 }
 
-/* ob1 uses its requests again. */
+/* Restores the request before ob1 reuses it. */
 static void give_back(struct lfc_persistent* persistent) {
   persistent->request->req_start = persistent->start;
   persistent->request->req_free = persistent->release;
@@ -75,7 +75,7 @@ static void give_back(struct lfc_persistent* persistent) {
   persistent->request->req_complete_cb_data = NULL;
 }
 
-/* ob1 takes another request where it is not done with the last message of this one. */
+/* ob1 replaces the request where it has not finished the last message of this one. */
 static int start_below(struct lfc_persistent* persistent, ompi_request_t** request) {
   ompi_request_t* const before = *request;
   const int status = persistent->start(1, request);
@@ -86,7 +86,7 @@ static int start_below(struct lfc_persistent* persistent, ompi_request_t** reque
   return status;
 }
 
-/* Whoever waits for it waits on. */
+/* A thread that waits for the request goes on waiting. */
 void lfc_persistent_post(void* request) {
   struct lfc_persistent* persistent = request;
   ompi_request_t* own = persistent->request;
@@ -106,9 +106,9 @@ enum lfc_channel_outcome lfc_persistent_outcome(void* request) {
   return own->req_status._cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
 }
 
-/* --- What the program asks --- */
+/* --- Calls of the program --- */
 
-/* A waiter that is asleep, which another thread could be, or one that waits for any of several has left its mark. */
+/* Only a waiter that sleeps (another thread), or waits for any of several, has replaced REQUEST_PENDING. */
 static void complete(ompi_request_t* request, int source, int tag, size_t bytes) {
   request->req_status.MPI_SOURCE = source;
   request->req_status.MPI_TAG = tag;
@@ -127,7 +127,7 @@ static void activate(ompi_request_t* request) {
   request->req_status._cancelled = false;
 }
 
-/* Of a request that waits, or that is being started and finds its message there. */
+/* The request waits, or it is being started and its message is there already. */
 void lfc_persistent_done(void* request, const void* bytes, size_t size) {
   const struct lfc_persistent* persistent = request;
   if (size != 0) memcpy(persistent->address, bytes, size);
@@ -170,7 +170,7 @@ static void drive(const ompi_request_t* request, int* looks) {
   while (!REQUEST_COMPLETE(request) && (*looks)-- > 0) lfc_channels_progress();
 }
 
-/* Of whose end nothing needs to be told. */
+/* Whether it is complete without an error that the caller must get. */
 static bool is_done(const ompi_request_t* request) {
   return REQUEST_COMPLETE(request) && request->req_state == OMPI_REQUEST_ACTIVE &&
          request->req_status.MPI_ERROR == MPI_SUCCESS;
@@ -240,7 +240,7 @@ static struct lfc_persistent* made(enum lfc_persistent_kind kind, ompi_communica
   return persistent;
 }
 
-/* Whether it lies in one piece; where, and how long it is. */
+/* Whether the buffer is one piece. Sets its address and bytes. */
 static bool in_one_piece(const void* buffer, size_t count, const ompi_datatype_t* type,
                          struct lfc_persistent* persistent) {
   persistent->address = (char*)(uintptr_t)buffer + type->super.true_lb;
@@ -278,7 +278,7 @@ int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type,
   const bool exact = peer != LFC_NO_PEER && lfc_persistent_watch();
   struct lfc_persistent* persistent =
       made(exact ? LFC_PERSISTENT_RECEIVE : LFC_PERSISTENT_OTHER, comm, source, tag);
-  if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* nobody would see it started */
+  if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* its start would not be observed */
   persistent->lfc_peer = peer;
   if (exact) {
     const struct lfc_channel_name name = {lfc_communicator_index(comm), source, tag};

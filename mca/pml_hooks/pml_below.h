@@ -21,7 +21,7 @@
 extern mca_pml_base_module_t lfc_pml_below;
 
 /* Saves the functions of the PML; then the caller replaces some in `mca_pml`. False: LFC may not replace any, because
- * the PML is not ob1, or because the program uses several threads (`threads`: it has asked for them). */
+ * the PML is not ob1, or because the program uses several threads (`threads`: it requested them). */
 bool lfc_pml_take_over(bool threads);
 /* Puts the PML's own functions back. Nothing happens where they were not taken over. */
 void lfc_pml_give_back(void);

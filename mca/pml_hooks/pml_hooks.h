@@ -1,7 +1,7 @@
 /* PML hooks: functions of LFC that Open MPI calls in place of functions of its PML, ob1.
  *
- * Of the components only `coll lfc` is there before the first message, so it installs them. They use nothing of the
- * collectives. The parameter coll_lfc_persistent chooses one of two sets, or none:
+ * `coll lfc` installs them, because it is opened before the first message and sees the calls of all components. They
+ * use nothing of the collectives. The parameter coll_lfc_persistent chooses one of two sets, or none:
  *
  * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
  * persistent_requests.c  bind: persistent requests that may use a channel
@@ -23,7 +23,7 @@
 enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
 
 /* Installs what was chosen; LFC_PERSISTENT_RECORD writes to `file`, which must stay valid. False: it needs ob1 and a
- * program of one thread (`threads`: the program has asked for several), and LFC_PERSISTENT_BIND also Open MPI 4.1. */
+ * program of one thread (`threads`: the program requested several), and LFC_PERSISTENT_BIND also Open MPI 4.1. */
 bool lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, bool threads);
 /* Whether this process records. Either all of the job do, or none. */
 bool lfc_pml_hooks_record(void);

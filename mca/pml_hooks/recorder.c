@@ -1,4 +1,4 @@
-/* Notes the program's calls on their way to the PML, and gathers what all ranks have noted. */
+/* Notes the program's calls of the PML, and gathers the notes of all ranks. */
 #include "recorder.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/proc/proc.h"
 
-/* Of the messages that bring the notes to rank 0: a tag that no collective has. */
+/* Tag of the messages that bring the notes to rank 0: no collective uses it. */
 enum { kTag = -(1 << 20) };
 
 static struct {
@@ -35,7 +35,8 @@ static int world_rank(ompi_communicator_t* comm, int rank) {
   return found;
 }
 
-/* Inter-communicators, processes of other jobs and the library's own messages are nobody's business. */
+/* Names a message. False: it is not recorded. Not recorded are the library's own messages, those to other jobs, and
+ * those on inter-communicators. */
 static bool name(ompi_communicator_t* comm, int peer, int tag, struct lfc_recorded* what) {
   if (tag < MPI_ANY_TAG || peer < MPI_ANY_SOURCE || OMPI_COMM_IS_INTER(comm)) return false;
   what->comm = lfc_communicator_key(comm);
@@ -106,7 +107,7 @@ static int record_recv(void* buffer, size_t count, ompi_datatype_t* type, int pe
   return lfc_pml_below.pml_recv(buffer, count, type, peer, tag, comm, status);
 }
 
-/* A probe that finds nothing is none: programs ask again and again. */
+/* A probe that finds nothing is not noted: programs repeat it until it finds a message. */
 static int record_iprobe(int peer, int tag, ompi_communicator_t* comm, int* found,
                          ompi_status_public_t* status) {
   const int result = lfc_pml_below.pml_iprobe(peer, tag, comm, found, status);
@@ -137,7 +138,7 @@ static int record_mprobe(int peer, int tag, ompi_communicator_t* comm,
 
 static int record_start(size_t count, ompi_request_t** requests);
 
-/* What starts a request says of which mode it is. */
+/* The function that starts a request identifies its mode. */
 static int start_ready(size_t count, ompi_request_t** requests) {
   return record_start(count, requests);
 }
@@ -163,7 +164,7 @@ static void note_start(const ompi_request_t* request) {
   note(what, base->req_count, base->req_datatype, base->req_comm, base->req_peer, base->req_tag);
 }
 
-/* The PML may exchange the request that it starts. */
+/* The PML may replace the request that it starts. */
 static int record_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML) continue;
@@ -248,7 +249,7 @@ static void gather(ompi_communicator_t* world) {
   free(text);
 }
 
-/* MPI ends: everybody has got here, and messages still go. */
+/* MPI ends: all ranks have come here, and messages can still be sent. */
 static int record_del_comm(ompi_communicator_t* comm) {
   if (comm == &ompi_mpi_comm_world.comm && own.agreed) gather(comm);
   return lfc_pml_below.pml_del_comm(comm);

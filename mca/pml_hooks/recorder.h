@@ -1,19 +1,19 @@
-/* Which messages the program sends and expects, written to one file when MPI ends (perf/tailor reads it).
+/* Recorder: notes the messages that a program sends and expects, in one file when MPI ends (perf/tailor reads it).
  *
- *   lfc_recorder_install(file, threads);   at init_query: the calls of the PML are noted
- *   lfc_recorder_ready();                  whether this process notes; all of them must, or none
- *   lfc_recorder_agreed(all);              what they have found
- *   lfc_recorder_remove();                 at the end
+ *   lfc_recorder_install(file, threads);   // at init_query: hooks the calls of the PML
+ *   lfc_recorder_agreed(all);              // in MPI_Init: whether lfc_recorder_ready() at all ranks
+ *   lfc_recorder_remove();                 // at close
  */
 #ifndef LFC_RECORDER_H
 #define LFC_RECORDER_H
 
 #include <stdbool.h>
 
-/* False: this process cannot note. */
+/* Installs the hooks; `file` must stay valid. False: this process cannot record. */
 bool lfc_recorder_install(const char* file, bool threads);
+/* Whether this process records. */
 bool lfc_recorder_ready(void);
-/* If not all do, none does. MPI_COMM_WORLD's rank 0 says so. */
+/* Removes the hooks unless all processes record. */
 void lfc_recorder_agreed(bool all);
 void lfc_recorder_remove(void);
 
