@@ -1,6 +1,7 @@
-// BuildStamp: a hash of all that two processes must have in common to use each other's shared memory and frames: sizes
-// and offsets in structures, and limits with which both compute. Each part of LFC adds its own while the program is
-// loaded. The stamp of all parts travels in the address; an address with another stamp is refused (wire/address.hpp).
+// BuildStamp: a hash of the sizes and offsets in structures, and of the limits with which two processes compute. They
+// must be equal for the use of each other's shared memory and frames. Each part of LFC adds its own while the program
+// is loaded. The stamp of all parts travels in the address; an address with another stamp is refused
+// (wire/address.hpp).
 //
 //   const BuildStamp stamp("board", {sizeof(Cell), kCells});
 //   if (theirs != BuildStamp::of_all()) refuse();

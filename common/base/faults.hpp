@@ -1,5 +1,5 @@
-// Faults: points at which legal but rare events happen at random in a small world (base/small_world.hpp):
-// a link has no room, a write is short, the host stays away, the thread runs. In the normal build none exists.
+// Faults: points at which legal but rare events happen at random in a small world (base/small_world.hpp). A link has no
+// room, a write is short, the host stays away, the thread runs. In the normal build none exists.
 //
 //   if (fault(Fault::send_refused)) return Attempt::no_room;
 //

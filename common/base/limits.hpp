@@ -61,9 +61,9 @@ inline const int kLoopFramesPerPoll = limit("loop_frames_per_poll", 1, 64);
 
 // --- Link tcp ---
 
-// Largest frame. With its prefix it is one unit of segmentation offload, as the kernel passes it to the interface: 64
-// KiB less headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much for
-// each byte.
+// Largest frame. With its prefix it is one unit of segmentation offload, as the kernel passes it to the interface. That
+// is 64 KiB less headers, rounded down to whole segments at MTU 1500 and 9000. A larger frame costs half again as much
+// for each byte.
 inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
 // A message of 64 KiB, which many programs send, with its headers. The few bytes beyond a unit cost less than the
 // round trip that they save.

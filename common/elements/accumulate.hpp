@@ -3,8 +3,9 @@
 //
 // Each location is changed by one mechanism, the same for a local peer, the target itself and its NI.
 // Elements that the CPU cannot change at once (pairs, long double, large complex, unaligned) are always changed under
-// the window's lock for them. Aligned words of 1, 2, 4 or 8 bytes are changed according to the caller's Hold: by CPU
-// atomics, with or without the lock, as long as any process may come without it; else by plain vector loops under it.
+// the window's lock for them. Aligned words of 1, 2, 4 or 8 bytes are changed according to the caller's Hold. As long
+// as any process may come without the lock, CPU atomics change them, with or without it. Otherwise plain vector loops
+// do so under the lock.
 //
 //   if (!is_valid(Accumulate::sum, Element::f64)) return;
 //   Cursor target(runs, 0, 1, 0);

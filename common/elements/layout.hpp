@@ -1,9 +1,9 @@
 // Layout: the places of a datatype's bytes in memory, as runs that repeat; and walks over them.
 //
-// One element of a datatype is a list of runs {offset, length, stride, repeat}, in the order in
-// which its bytes are packed; `count` elements follow each other at distance `extent`. A vector of a
-// million blocks is one run. Only the origin knows datatypes: it sends the target the runs of each
-// fragment, so that the target's NI needs nothing but bytes and offsets.
+// One element of a datatype is a list of runs {offset, length, stride, repeat}, in the order in which its bytes are
+// packed. `count` elements follow each other at distance `extent`. A vector of a million blocks is one run. Only the
+// origin knows datatypes: it sends the target the runs of each fragment, so that the target's NI needs nothing but
+// bytes and offsets.
 //
 //   Layout every_other;
 //   for (int i = 0; i < 100; ++i) every_other.add(i * 16, 8);     // becomes one run

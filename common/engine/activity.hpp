@@ -66,8 +66,8 @@ class Activity {
     return Batch::no;
   }
   // Set by one thread of the host, which flushes at the end of a few sends the frames that links have batched for them.
-  // It is written without the lock: frames that the NI's thread batched because it saw `true` were batched before the
-  // host, which first has to write `false`, enters the lock to flush them. A thread that enters the lock afterwards
+  // It is written without the lock. The host writes `false` first, and then enters the lock to flush. Frames that the
+  // NI's thread batched because it saw `true` were batched before that entry. A thread that enters the lock afterwards
   // sees `false`, by the lock's own order.
   bool is_together() const noexcept { return together_.load(std::memory_order_relaxed); }
   void set_together(bool together) noexcept {

@@ -1,5 +1,6 @@
-// Link kinds: a table with one row for each kind of link: name, peers that it reaches, whether it is used by default,
-// options that it heeds, and how and when it is opened. A new kind of link is its folder and a row here.
+// Link kinds: a table with one row for each kind of link. A row has its name, the peers that it reaches, whether it is
+// used by default, the options that it heeds, and how and when it is opened. A new kind of link is its folder and a row
+// here.
 //
 //   LinkOpening opening{options, policy, *ni};
 //   if (!find_link_kind("shm")->open(opening)) complain(*opening.option_at_fault, opening.why_not);

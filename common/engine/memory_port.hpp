@@ -1,5 +1,6 @@
-// MemoryPort: a service's access to remote memory: it registers its own, and writes and reads that of peers, by a link
-// that reaches it or in frames. The engine's is RemoteOrigin (engine/remote_origin.hpp); a test may have its own.
+// MemoryPort: a service's access to remote memory. A service registers its own memory, and writes and reads that of
+// peers, by a link that reaches it or in frames. The engine's is RemoteOrigin (engine/remote_origin.hpp); a test may
+// have its own.
 //
 //   RegionHandle region;
 //   memory.register_memory(buffer, size, kRemoteWrite, region);           // the target publishes it

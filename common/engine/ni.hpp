@@ -19,10 +19,10 @@
 //   while (running) ni.progress();
 //
 // The host side (every function but progress) and the control program (progress and the functions
-// that it calls) meet in three places only: the state of sending, under `SendLock`; the Outcomes, swapped out
+// that it calls) meet in three places only. These are the state of sending, under `SendLock`; the Outcomes, swapped out
 // under that lock and called back without it; and the HostQueue, through which messages reach the host. So a thread of
-// the NI's own (engine/ni_thread.hpp) can drive the control program without touching anything of the host's. The
-// policy decides which of the two does (engine/config.hpp).
+// the NI's own (engine/ni_thread.hpp) can drive the control program without touching anything of the host's. The policy
+// decides which of the two does (engine/config.hpp).
 //
 // Guarantees: messages are FIFO and exactly once per peer; a posted message is sent, or its `done`
 // gets the reason; no call blocks; no receive buffer is overrun; a peer that stops receiving stalls

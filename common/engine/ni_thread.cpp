@@ -27,7 +27,7 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 // Limits of the measured delay. Above the longest, the machine does not wake threads at all. Below the shortest,
-// looking after a host that was just seen costs more than it gains: a look takes some 10 us of the host's processor,
+// looking after a host that was just seen costs more than it gains. A look takes some 10 us of the host's processor,
 // and the first one comes after a delay.
 constexpr nanoseconds kShortestDelay = 50us;
 constexpr nanoseconds kLongestDelay = 200us;

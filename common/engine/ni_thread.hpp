@@ -5,8 +5,8 @@
 //   NiThread thread(turn);   // begins; the NI's links are open
 //   thread.wake();           // there is work that no link wakes it for
 //
-// With `floating` it sleeps in the kernel: with a timer while the host is inside MPI, on the links'
-// descriptors once the host is away (engine/watchdog.hpp decides; link/link.hpp, arm()).
+// With `floating` it sleeps in the kernel: by a timer while the host is inside MPI, and on the links' descriptors once
+// the host is away. engine/watchdog.hpp decides that; see also arm() in link/link.hpp.
 //
 // Threads: any may call wake(); its owner makes and ends it. It blocks all signals.
 #pragma once

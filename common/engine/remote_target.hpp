@@ -4,8 +4,8 @@
 //   if (!target.serve(peer, meta.type, payload)) ...         // it breaks the protocol
 //   target.send_data(peer, get);                             // the answer to a get, when it may be sent
 //
-// Invariants: every access lies within a live region and has its permission, checked for each frame; a get keeps its
-// receive buffer until its answer has left (tests/unit/engine/ni_remote_test.cpp, tests/fuzz).
+// Invariants: every access lies within a live region and has its permission, checked for each frame. A get keeps its
+// receive buffer until its reply has left (tests/unit/engine/ni_remote_test.cpp, tests/fuzz).
 // Threads: under the NI's lock.
 #pragma once
 

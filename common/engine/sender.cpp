@@ -112,8 +112,8 @@ void Sender::pump(Peer& peer) {
 
 void Sender::pump_queues(Peer& peer) {
   if (!pump_control(peer)) return;
-  // Replies to gets alternate with the rest, but never wait for it: the head of `waiting` may need
-  // a credit that the peer returns only after the reply to its own get.
+  // Replies to gets alternate with the rest, but never wait for it. The head of `waiting` may need a credit that the
+  // peer returns only after the reply to its own get.
   bool waits = false;
   const auto may_send = [&] { return !waits && !peer.waiting.empty(); };
   while (may_send() || !peer.services.empty()) {

@@ -1,5 +1,5 @@
-// Service: an extension of the control program with frames of its own, for work that the NI does
-// without its host (forward a multicast, combine an accumulate, match a notification).
+// Service: an extension of the control program with frames of its own. It does work without the host: it forwards a
+// multicast, combines an accumulate or matches a notification.
 //
 // A service runs inside the control program, in the thread that drives it, with the NI's lock held.
 // It must not block, call the host, or call anything of the NI but its ServicePort. Its

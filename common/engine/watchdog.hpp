@@ -1,10 +1,10 @@
 // Watchdog: decides when the NI thread sleeps, looks after the host, or drives the control program
 // in the host's stead. A pure state machine: its inputs are time and observations, its output the next step.
 //
-// LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay,
-// and only if the host has not polled meanwhile and has not masked interrupts; at most one
-// interrupt per delay. Here the interrupt is the NI thread, and it also detects *in advance* that the
-// host is away, so an arrival need not wait for a delay that has long passed.
+// LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay, and only if the host
+// has neither polled meanwhile nor masked interrupts. There is at most one interrupt per delay. Here the interrupt is
+// the NI thread, and it also detects *in advance* that the host is away, so an arrival need not wait for a delay that
+// has long passed.
 //
 //   Watchdog dog({delay, longest_rest});
 //   Watchdog::Step step = dog.begin(polls);
@@ -120,8 +120,8 @@ class Watchdog {
   }
 
  private:
-  // A host that was away for less than this many delays had not left: it was in a system call, or had
-  // lost its processor, between two polls.
+  // A host that was away for less than this many delays had not left. Between two polls it was in a system call, or had
+  // lost its processor.
   static constexpr int kBriefly = 4;
 
   // The host stays in MPI: the next rest is longer.

@@ -1,7 +1,7 @@
 // WayChooser: chooses between two ways for the bytes of a large message between processes of one node. Copied: the
 // kernel copies them once, on the receiver's processor. Streamed: they pass through the ring, where the copies of both
 // sides overlap. No measurement at start can decide. A single copy wins if the sender has not written the bytes since
-// the last message, because they are in the receiver's cache; if they were just written, it mostly loses. So the
+// the last message, because they are in the receiver's cache. If they were just written, it mostly loses. So the
 // receiver tries both ways and takes the faster one.
 //
 //   WayChooser chooser;                                     // one for each peer

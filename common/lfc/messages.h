@@ -80,8 +80,9 @@ struct lfc_message_limits {
 /* Returns the limits; they are constants of the build. */
 struct lfc_message_limits lfc_adapter_message_limits(void);
 
-/* Opens the engine and makes it that of the process. `host` is copied. On success `text` describes the links and the
- * memory formula. Returns NULL on error; `text` is then one line with the wrong option and the reason. */
+/* Opens the engine and makes it that of the process. `host` is copied, and its notice() may be called. On success
+ * `text` describes the links and the memory formula. Returns NULL on error; `text` is then one line with the wrong
+ * option and the reason. */
 lfc_adapter* lfc_adapter_open(const struct lfc_options* options, const struct lfc_host* host,
                               char* text, size_t text_size);
 /* Waits up to 5 s until all posted messages have been sent, then frees the adapter. The engine

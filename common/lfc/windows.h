@@ -88,7 +88,7 @@ struct lfc_rma_shape {
   uint64_t size;
   uint32_t displacement_unit;
   uint32_t rank, ranks;
-  lfc_rma_segment* segment; /* shared: its memory becomes the window's; the rest is freed */
+  lfc_rma_segment* segment; /* shared: its memory becomes the window's; the caller frees the rest */
   uint64_t control_offset, memory_offset;
 };
 /* Returns a new window, or NULL if memory is short. */
@@ -124,7 +124,7 @@ enum lfc_rma_status lfc_rma_attach(lfc_rma_window* window, void* base, uint64_t 
 enum lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base);
 
 /* Operations on bytes, or on elements, that are contiguous on both sides. Displacements are in the target's units. They
- * do not wait; buffers stay in use until the epoch's completion. */
+ * do not wait; buffers stay in use until the operation is locally complete. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target,
                                                      const void* origin, uint64_t bytes,
                                                      int64_t displacement);

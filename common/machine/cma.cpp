@@ -8,8 +8,8 @@
 namespace lfc {
 namespace {
 
-// The kernel moves less than requested if the size is above its limit (2 GiB) or if an
-// address is not mapped; the next call shows which of the two it was.
+// The kernel moves less than requested if the size is above its limit (2 GiB) or if an address is not mapped. The next
+// call shows which of the two it was.
 template <class Transfer>
 bool transfer_all(Transfer transfer, std::uint32_t pid, std::byte* local, std::uint64_t remote,
                   std::size_t size) noexcept {

@@ -7,8 +7,8 @@
 //   Handed got = hand_over::ask(name, why_not);     // in the other process
 //
 // Only processes of the same user of the kernel get a descriptor, even if their namespaces give that user different
-// numbers, and only in the same network namespace, to which such names belong. A descriptor that was handed over passes
-// the same checks as one that was opened (shared_memory.hpp).
+// numbers. They must be in the same network namespace, to which such names belong. A descriptor that was handed over
+// passes the same checks as one that was opened (shared_memory.hpp).
 // Threads: any. *Held by* tests/unit/machine/hand_over_test.cpp, tests/fault/containers.sh.
 #pragma once
 

@@ -13,8 +13,8 @@ bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// The core of every process, as far as one process can know it: processes that a launcher binds to a
-// core each are on the cores in the order of their numbers.
+// The core of every process, as far as one process can know it. Processes that a launcher binds to a core each are on
+// the cores in the order of their numbers.
 std::optional<std::size_t> own_core(const Machine& machine, const Cores& cores) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < machine.cores.size(); ++i) {

@@ -12,9 +12,9 @@
 // process has threads; the rare thread registers in its first heavy().
 //
 // Not between processes. The kernel omits the fence (MEMBARRIER_CMD_GLOBAL_EXPEDITED) on a core that was idle,
-// with the address space of the process still loaded, while the process registered, until another process runs there:
-// it reads the state of the core, and a switch from idle to the same address space does not renew that state.
-// sync/sleep_word.hpp has the protocol for processes.
+// with the address space of the process still loaded, while the process registered. That lasts until another process
+// runs there: the kernel reads the state of the core, and a switch from idle to the same address space does not renew
+// that state. sync/sleep_word.hpp has the protocol for processes.
 // Proof by exhaustion: tests/unit/sync/handshake_test.cpp.
 // Threads: any.
 #pragma once

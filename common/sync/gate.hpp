@@ -5,12 +5,11 @@
 //
 //   while (gate.is_closed()) gate.await_open();     // any other thread
 //
-// Why no sleeper is forgotten: a sleeper counts itself, then the kernel checks whether the gate is still
-// closed; open() opens the gate, then checks whether any sleeper is counted. Both have full fences in between,
-// so one of the two sees the other (tests/unit/sync/handshake_test.cpp, every interleaving).
-// The gate contains all of its state. The wait() and notify_all() of std::atomic keep a
-// table of sleepers instead, one in each library that hides its symbols. A thread of liblfc would
-// not find a sleeper that was compiled into a component.
+// Why no sleeper is forgotten: a sleeper counts itself, then the kernel checks whether the gate is still closed. open()
+// opens the gate, then checks whether any sleeper is counted. Both have full fences in between, so one of the two sees
+// the other (tests/unit/sync/handshake_test.cpp, every interleaving). The gate contains all of its state. The wait()
+// and notify_all() of std::atomic keep a table of sleepers instead, one in each library that hides its symbols. A
+// thread of liblfc would not find a sleeper that was compiled into a component.
 //
 // Cost: close() and is_closed() are a plain store and load; open() makes a system call only if
 // a thread sleeps. Threads: one owner; any number of others.

@@ -15,10 +15,10 @@
 //   if (const auto entry = lock.try_enter(); entry != SendLock::kRefused) { ...; lock.leave(entry); }
 //   if (lock.try_claim()) { ...; lock.release_claim(); }     // NI thread
 //
-// Why the two sides of `biased` exclude each other: the host stores `visits_` and loads `claim_`,
-// the NI thread stores `claim_` and loads `visits_`, with an asymmetric fence in between, so at
-// least one sees the other and goes back (tests/unit/sync/handshake_test.cpp, every interleaving).
-// `visits_` is odd while the host is inside, and grows by two for each visit that the thread has to notice.
+// Why the two sides of `biased` exclude each other: the host stores `visits_` and loads `claim_`; the NI thread stores
+// `claim_` and loads `visits_`. An asymmetric fence is in between, so at least one sees the other and goes back
+// (tests/unit/sync/handshake_test.cpp, every interleaving). `visits_` is odd while the host is inside, and grows by two
+// for each visit that the thread has to notice.
 #pragma once
 
 #include <sched.h>

@@ -9,12 +9,12 @@
 //   else wait for the bell, for ever;
 //   word.withdraw();
 //
-// Why no wake-up is lost, although the waker executes no fence: a waker that missed the armed word loaded the word
-// before the armed word was visible, and stored its work before that load. That store may still be in the store
-// buffer of its core, where it stays for microseconds at most. The second look, kSettling after the armed word,
-// finds it. A core without a bound for its stores would break this; none is known. The sleeper keeps its armed word
-// between the two looks. (Morrison and Afek, Temporally bounding TSO for fence-free asymmetric synchronization, ASPLOS
-// 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
+// Why no wake-up is lost, although the waker executes no fence: suppose that a waker missed the armed word. Then it
+// loaded the word before the armed word was visible, and stored its work before that load. That store may still be in
+// the store buffer of its core, where it stays for microseconds at most. The second look, kSettling after the armed
+// word, finds it. A core without a bound for its stores would break this; none is known. The sleeper keeps its armed
+// word between the two looks. (Morrison and Afek, Temporally bounding TSO for fence-free asymmetric synchronization,
+// ASPLOS 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
 //
 // The bell (a socket) keeps its state, so it may ring before the sleeper waits. Each arming has a
 // number of its own, so a late answer() cannot undo a later arming. The waker rings before it

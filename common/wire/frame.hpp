@@ -1,8 +1,8 @@
 // Frames: the units that travel between two engines.
 //
 // A frame is `Meta` (its type, the credits that it returns) plus payload bytes. A link that owns a
-// private connection per peer (shm, loop, tcp) encodes Meta as it likes; a link whose endpoint is
-// shared by all peers (ofi, sim) puts the 24-byte `Header` below in front of the payload.
+// private connection per peer (shm, loop, tcp) encodes Meta as it likes. A link whose endpoint is shared by all peers
+// (ofi, sim) puts the 24-byte `Header` below in front of the payload.
 //
 // | type         | class   | sent by, when                          | reply        | payload      |
 // |--------------|---------|----------------------------------------|--------------|--------------|
