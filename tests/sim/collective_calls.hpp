@@ -1,4 +1,4 @@
-// What ranks give in the calls of the simulation of collectives, and of what kind these are.
+// The kinds and input values of calls in the simulation of collectives.
 #pragma once
 
 #include <algorithm>

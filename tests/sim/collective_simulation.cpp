@@ -38,11 +38,11 @@ struct CollectiveSimulation::Call {
   std::uint32_t group = 0;
   lfc_coll_call call{};
   std::vector<lfc_coll_block> blocks;
-  bool unequal = false;  // what goes from one to the other is as large as those two say
+  bool unequal = false;  // the size of a block depends on its writer and reader
   std::size_t between(std::uint32_t from, std::uint32_t to) const noexcept {
     return unequal ? (number * 7 + from * 13 + to * 29) % (call.bytes + 1) : call.bytes;
   }
-  // Of an edge to a neighbour: that of an allgather gives all the same.
+  // Bytes of the part along an edge; in an allgather all edges of a writer have the same.
   std::size_t size_of(std::uint32_t writer, std::size_t edge) const noexcept {
     const std::size_t salt = call.kind == LFC_COLL_NEIGHBOR_ALLGATHER ? 0 : edge * 29;
     return (number * 7 + writer * 13 + salt) % (call.bytes + 1);
@@ -426,7 +426,7 @@ void CollectiveSimulation::act(Host& host) {
   while (host.over < host.begun && host.parts[host.over].over) ++host.over;
 }
 
-// As LossWatch, who asks ever less often: else questions fill all queues, and nothing else gets anywhere.
+// Like LossWatch it queries after 1, 2, 4 ... looks: otherwise queries fill all queues and block other packets.
 void CollectiveSimulation::look(Host& host, Part& part) {
   Communicator& communicator = host.communicator(part);
   for (const std::uint32_t member : communicator.local())

@@ -1,13 +1,13 @@
 // CollectiveSimulation: collectives of random overlapping communicators among many simulated NIs, with the
-// production code: several nodes, several ranks on each, hosts that compute, and members that die.
+// production code: several nodes, several ranks on each, hosts that compute, and members that end.
 //
 //   CollectiveSimulation simulation({.seed = 7, .ranks = 64});
 //   std::string fault = simulation.run();             // empty: all held
 //
-// All is drawn from the seed: which ranks share a node, who is in which communicator, packets and windows, and one
+// All is drawn from the seed: which ranks share a node, the members of communicators, packets and windows, and one
 // list of calls, of which each rank makes those of its communicators in this order, up to a few at the same time. Sizes
 // lie about the limits of lines, rooms, packets and windows. Checked: every call ends, at every rank, with the right
-// bytes and nothing written behind them; nobody stores more than the window allows; at the end no packet is left, and
+// bytes and nothing written behind them; no rank stores more than the window allows; at the end no packet is left, and
 // all credits are back. With `deaths` ranks die at random: calls of communicators without a dead member end well, the
 // others well, or with an error, but all of them end. Nothing ending while something is called is a wait for ever.
 #pragma once

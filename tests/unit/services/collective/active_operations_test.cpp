@@ -1,4 +1,4 @@
-// The list of communicators with operations that go on by themselves.
+// The list of communicators with nonblocking operations.
 #include "services/collective/protocol/active_operations.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Arenas of coll lfc: who finds which board.
+// Arenas of coll lfc: which rank finds which board.
 #include "services/collective/arena.hpp"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Operations of one communicator of coll lfc that go on side by side.
+// Operations of one communicator of coll lfc that advance side by side.
 #include <algorithm>
 #include <cstring>
 #include <memory>

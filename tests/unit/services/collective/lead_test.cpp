@@ -1,4 +1,4 @@
-// How far ranks of coll lfc run ahead of one that is away: what its NI has to store.
+// The bound on how far ranks of coll lfc run ahead of one that computes, and on the packets that its NI stores.
 #include <cstring>
 #include <memory>
 #include <vector>

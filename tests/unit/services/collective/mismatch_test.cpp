@@ -1,4 +1,4 @@
-// Ranks that call a collective with other counts or roots: an error for those who can see it, and no wait.
+// Ranks that call a collective with other counts or roots: an error at the ranks that detect it, and no endless wait.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -120,7 +120,7 @@ TEST_CASE("another root or another call on a node is an error for all", "[coll]"
       calls.call(rank, rank == 2 ? LFC_COLL_GATHER : LFC_COLL_ALLGATHER, 100);
   }
   REQUIRE(calls.run());
-  // Who only gives in a gather does not see it.
+  // A rank that only gives in a gather does not detect it.
   REQUIRE(calls.operations[another_root ? 2 : 1].status == LFC_COLL_MISMATCH);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     REQUIRE(barrier(world, 3, rank) == LFC_COLL_MISMATCH);

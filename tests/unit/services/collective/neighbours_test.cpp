@@ -1,4 +1,4 @@
-// Collectives among neighbours: which part goes where, in whatever graph, and who waits for whom.
+// Collectives among neighbours: the places of parts in any graph, and which rank waits for which.
 #include <array>
 #include <deque>
 #include <memory>

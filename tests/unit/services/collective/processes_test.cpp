@@ -1,4 +1,4 @@
-// Processes behind a port of the test's own: who takes part, what they take, and who is out of reach.
+// Processes over the test's own port: members of communicators, payload sizes, and processes out of reach.
 #include "services/collective/processes.hpp"
 
 #include <cstdint>

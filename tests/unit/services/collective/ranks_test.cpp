@@ -1,4 +1,4 @@
-// Who is who in a communicator.
+// Members, ranks and lanes of a communicator.
 #include "services/collective/protocol/ranks.hpp"
 
 #include <cstdint>

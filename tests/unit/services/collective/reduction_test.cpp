@@ -1,4 +1,4 @@
-// Reductions of coll lfc: what is combined in which order.
+// Reductions of coll lfc: the order in which parts are combined.
 #include <cmath>
 #include <cstring>
 #include <vector>

@@ -1,4 +1,4 @@
-// Alltoall, and gathers and scatters of unequal blocks: whose blocks lie where, and until when.
+// Alltoall, and gathers and scatters of unequal blocks: the places of blocks, and how long memory is lent.
 #include <array>
 #include <vector>
 
