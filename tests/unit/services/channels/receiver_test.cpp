@@ -25,7 +25,7 @@ constexpr std::uint32_t kComm = 3;
 constexpr std::int32_t kSource = 1;
 constexpr std::size_t kHead = 14;
 
-// The requests of the receiver: persistent ones, and what others post.
+// The requests of the receiver: persistent ones, and receives of others.
 enum Who : int { kA, kB, kC, kLong, kOwn };  // A, B and Long are of tag 0, C of tag 1
 
 struct Posted {
@@ -85,10 +85,10 @@ class Matching {
   std::deque<Sent> unexpected_;
 };
 
-// What is done with requests and messages, and who got which.
+// World: the steps of a sequence, and the request that got each message.
 class World final : private Below {
  public:
-  std::vector<int> got;       // by message: who; -1: nobody
+  std::vector<int> got;       // by message: its request; -1: none
   std::vector<int> expected;  // likewise, as MPI says
   bool numbers_right = true;
   std::uint64_t offers = 0;
@@ -220,7 +220,7 @@ constexpr std::array<Step, 14> kSteps{
     [](World& world) { world.send_meanwhile(0); }, [](World& world) { world.send(2, false); },
 };
 
-// What went before: nothing; channels in use; likewise, with messages that nobody has received.
+// The histories: nothing; channels in use; channels in use, with messages not received.
 constexpr std::array<std::string_view, 3> kBefore{"", "14051405", "1405140505"};
 
 void run(World& world, std::string_view steps) {

@@ -1,4 +1,4 @@
-// The groups of a process, who may send what in them, and what comes before they are joined.
+// The groups of a process, the check of senders in them, and packets that come before they are joined.
 #include "services/multicast/groups.hpp"
 
 #include <cstdint>

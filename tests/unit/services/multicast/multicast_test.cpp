@@ -1,4 +1,4 @@
-// Multicast: what the simulation (tests/sim) does not single out.
+// Multicast: single cases beside the simulation (tests/sim).
 #include "services/multicast/multicast.hpp"
 
 #include <cstring>
@@ -138,7 +138,7 @@ TEST_CASE("neither forwarding nor a message waits for a host that does not take"
   REQUIRE(chain.unsent.load() == 0);
   REQUIRE(chain.services[1]->packets() == 100);
   REQUIRE(chain.services[1]->stats().stored == 100 * (chain.bytes.size() + MulticastPacket::kCost));
-  // No credit is kept for them: what its host may be waiting for comes.
+  // No credit is kept for them, so a message that its host may wait for arrives.
   REQUIRE(chain.world.credit_fault() == "");
   const Slice slices[2] = {{chain.bytes.data(), 4}, {chain.bytes.data(), 4}};
   REQUIRE(chain.world.ni(0).try_send(chain.world.peer(0, 1), 1, slices, 2));
@@ -261,7 +261,7 @@ TEST_CASE("a member out of reach is lost to all, and so is one that gives up", "
     }
     CHECK(chain.receivers[0]->losses == 1);
     CHECK(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
-    // Told by the one that gives up only: who is out of reach hears nothing.
+    // Only the member that gives up sends notices; a member out of reach gets none.
     REQUIRE(chain.world.settle());
     CHECK(chain.receivers[2]->losses == (gives_up ? 1 : 0));
   }

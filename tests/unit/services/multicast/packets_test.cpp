@@ -1,4 +1,4 @@
-// The buffers of packets that wait or are kept, and the account of what is stored.
+// The buffers of packets that wait or are kept, and the count of stored bytes.
 #include "services/multicast/protocol/packets.hpp"
 
 #include <array>

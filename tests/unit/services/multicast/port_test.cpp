@@ -1,4 +1,4 @@
-// Multicast behind a port of the test's own: no engine, no link, no time; the test says who has a credit.
+// Multicast behind a port of the test's own: no engine, no link, no time; the test decides which peer has a credit.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -79,7 +79,7 @@ TEST_CASE(
   Inner at;
   at.port.credit[2] = false;
   REQUIRE(at.arrives(0, 0) == Service::Verdict::hold);
-  REQUIRE(at.sink.taken == 1);  // nobody waits for the child to have it
+  REQUIRE(at.sink.taken == 1);  // without waiting for the child
   REQUIRE(at.port.waiting.size() == 1);
   REQUIRE(at.port.released.empty());
   at.port.waiting.front()->done(at.port.waiting.front(), Result::ok);

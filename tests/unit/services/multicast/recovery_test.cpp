@@ -1,4 +1,4 @@
-// Deadlock recovery's state machine, one NI's part. Whole recoveries among many NIs: lfc_sim --multicast.
+// The state machine of deadlock recovery, one NI's part. Whole recoveries among many NIs: lfc_sim --multicast.
 #include "services/multicast/protocol/recovery.hpp"
 
 #include <utility>
@@ -26,7 +26,7 @@ struct Cleared final : Recovery::Out {
 
 }  // namespace
 
-TEST_CASE("a recovery of ours lasts until the child has cleared the escape", "[recovery]") {
+TEST_CASE("a recovery of this NI lasts until the child has cleared the path", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(!recovery.recovering());
@@ -37,17 +37,17 @@ TEST_CASE("a recovery of ours lasts until the child has cleared the escape", "[r
   REQUIRE(recovery.clear(kOwn, 3));
   REQUIRE(!recovery.recovering());
   REQUIRE(recovery.idle());
-  REQUIRE(out.all.empty());           // nobody is to be told
+  REQUIRE(out.all.empty());           // the owner has no parent to notify
   REQUIRE(!recovery.clear(kOwn, 3));  // once
 }
 
-TEST_CASE("a escape is cleared when the buffer is free and all children have cleared it",
+TEST_CASE("a path is cleared when its buffer is free and all children have cleared it",
           "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(!recovery.release(kTree));  // a credit goes back
   REQUIRE(recovery.enter(kOne, kTree, kParent));
-  REQUIRE(!recovery.enter(kOne, kTree, kParent));   // the buffer is taken
+  REQUIRE(!recovery.enter(kOne, kTree, kParent));   // the path is held
   REQUIRE(!recovery.enter(kOne, kOther, kParent));  // for all trees
   REQUIRE(!recovery.enter(kOwn, kTree, kParent));
   REQUIRE(recovery.way(kTree, 3) == kOne);
@@ -57,7 +57,7 @@ TEST_CASE("a escape is cleared when the buffer is free and all children have cle
   REQUIRE(!recovery.way(kTree, 3));  // one packet for each child
   REQUIRE(recovery.release(kTree));
   REQUIRE(!recovery.release(kTree));
-  REQUIRE(!recovery.way(kTree, 5));  // the way is for what occupies buffers
+  REQUIRE(!recovery.way(kTree, 5));  // the path is for packets that occupy buffers
   REQUIRE(recovery.clear(kOne, 4));
   REQUIRE(out.all.empty());
   REQUIRE(!recovery.clear(kOne, 4));
@@ -67,7 +67,7 @@ TEST_CASE("a escape is cleared when the buffer is free and all children have cle
   REQUIRE(recovery.enter(kOne, kTree, kParent));  // free again
 }
 
-TEST_CASE("escapes of one tree get buffers, and ways, in the order they came", "[recovery]") {
+TEST_CASE("paths of one tree get buffers, and are used, in the order they came", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(recovery.enter(kOne, kTree, kParent));
@@ -77,7 +77,7 @@ TEST_CASE("escapes of one tree get buffers, and ways, in the order they came", "
   recovery.extend(kOne, 5);
   REQUIRE(recovery.way(kTree, 5) == kTwo);
   REQUIRE(recovery.way(kTree, 6) == kOne);
-  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first escape buffer has it
+  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first path has it
   REQUIRE(recovery.way(kTree, 6) == kTwo);
   REQUIRE(recovery.clear(kOne, 5));
   REQUIRE(recovery.release(kTree));
@@ -86,7 +86,7 @@ TEST_CASE("escapes of one tree get buffers, and ways, in the order they came", "
                          {kOne, kParent}, {kTwo, kParent}, {kThree, 11}});
 }
 
-TEST_CASE("a lost peer clears all its escapes, and is told of none", "[recovery]") {
+TEST_CASE("a lost peer clears all its paths, and is notified of none", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   recovery.start(3);
@@ -105,7 +105,7 @@ TEST_CASE("a lost peer clears all its escapes, and is told of none", "[recovery]
   REQUIRE(recovery.idle());
 }
 
-TEST_CASE("the next recovery has a escape of its own", "[recovery]") {
+TEST_CASE("the next recovery has a path of its own", "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
   REQUIRE(recovery.own() == kOwn);
@@ -116,7 +116,7 @@ TEST_CASE("the next recovery has a escape of its own", "[recovery]") {
   REQUIRE(recovery.own() == Recovery::EscapePath{kOwn.owner, 1});
   REQUIRE(!recovery.enter(kOwn, kTree, kParent));
   REQUIRE(!recovery.clear(kOwn, 3));
-  // What others have left here: a bound for each.
+  // Paths that other owners have left here are bounded for each owner.
   for (std::uint64_t number = 0; number < Recovery::kEscapesOfOne; ++number)
     REQUIRE(recovery.enter({1, number}, kTree, kParent));
   REQUIRE(!recovery.enter({1, Recovery::kEscapesOfOne}, kTree, kParent));

@@ -142,7 +142,7 @@ TEST_CASE("overlapping groups: trees that cannot deadlock never wait in a circle
   }
   for (const TreeShape shape : shapes()) {
     INFO(kTreeNames[static_cast<std::size_t>(shape)]);
-    CHECK((cycles[shape] > 0) == can_deadlock(shape));  // the check can tell
+    CHECK((cycles[shape] > 0) == can_deadlock(shape));  // the check can find circles
   }
 }
 

@@ -1,5 +1,5 @@
-// Totally ordered broadcast: its state machines, and what the simulation (lfc_sim --ordered) does not
-// single out: a lost member, a member that lies.
+// Totally ordered broadcast: its state machines, and single cases beside the simulation (lfc_sim --ordered): a lost
+// member, a hostile member.
 #include "services/ordered/ordered_broadcast.hpp"
 
 #include <algorithm>
@@ -259,7 +259,7 @@ TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") 
   const auto bytes = bytes_of(64, 1);
   REQUIRE(members.run(0, bytes));
   REQUIRE(members.run(1, bytes));
-  // Member 1 has got a number, and dies before it can send.
+  // Member 1 has got a number, and fails before it can send.
   members.all[1]->start(bytes);
   REQUIRE(members.run_until([&] { return members.all[3]->handed_out() == 3; }));
   members.world.fabric().kill(1);
@@ -272,7 +272,7 @@ TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") 
   }));
   members.all[2]->give_up();
   REQUIRE(members.world.run_until([&] { return !members.all[2]->busy(); }));
-  // What was before the gap has been delivered; the members' orders are beginnings of one order.
+  // Messages before the gap have been delivered; the members' orders are beginnings of one order.
   for (const Node node : {0u, 2u, 3u}) {
     REQUIRE(members.seen[node].size() >= 2);
     for (std::size_t i = 0; i < members.seen[node].size() && i < members.seen[0].size(); ++i)

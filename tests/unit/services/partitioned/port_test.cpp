@@ -1,5 +1,5 @@
-// Partitioned communication behind ports of the test's own: when memory is registered, what waits for a credit, and
-// when the host is told.
+// Partitioned communication behind ports of the test's own: registration of memory, frames that wait for a credit, and
+// notices for the host.
 #include <array>
 #include <cstdint>
 #include <cstring>

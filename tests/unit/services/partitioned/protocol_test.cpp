@@ -1,5 +1,4 @@
-// The protocol of partitioned communication: all interleavings of small programs, each rule, and what those who lie
-// get.
+// The protocol of partitioned communication: all interleavings of small programs, each rule, and invalid frames.
 #include "services/partitioned/protocol/protocol.hpp"
 
 #include <algorithm>
@@ -103,7 +102,7 @@ struct Pair {
       world.side(1).start(*receive);
     }
   }
-  // What has ended is right.
+  // Epochs that have ended have the right bytes.
   void look() {
     for (const ProtocolWorld::Ended& ended : world.ended()) {
       REQUIRE(ended.status == Status::ok);
@@ -124,7 +123,7 @@ struct Pair {
       if (ended.request != send) others.push_back(ended);
     REQUIRE(others.empty());
   }
-  // Partitions that are said to be there are.
+  // Partitions for which arrived() is true have come.
   void look_at_partitions() {
     if (receive == nullptr || !receive->active || to_.each == 0) return;
     const std::vector<std::byte> right = contents(data.size(), received_ + 1);
@@ -147,7 +146,7 @@ struct Pair {
       if (world.kept() > 0) steps.emplace_back([this] { world.free_data(), look(); });
       if (world.direct() > 0) steps.emplace_back([this] { world.write(), look(); });
       if (world.woken()) steps.emplace_back([this] { world.work(), look(); });
-      REQUIRE(!steps.empty());  // nobody waits for ever
+      REQUIRE(!steps.empty());  // no request waits for ever
       steps[choose(steps.size())]();
       look_at_partitions();
     }
@@ -357,7 +356,8 @@ TEST_CASE("who is lost ends all epochs, those to come too", "[partitioned]") {
   REQUIRE(ended.size() == 2);
   CHECK(ended[0].status == Status::lost);
   CHECK(ended[1].status == Status::lost);
-  CHECK(world.side(0).ready(send, 1, 1, kLater));  // who does not know yet is not to blame
+  CHECK(world.side(0).ready(send, 1, 1,
+                            kLater));  // a caller that has not been notified makes no mistake
   world.side(0).start(send);
   world.side(1).start(receive);
   ended = world.ended();
@@ -433,7 +433,7 @@ TEST_CASE("frames that cannot be break the connection", "[partitioned]") {
   CHECK_FALSE(sender.on_frame(6, frame({.kind = Kind::open, .to = send.name, .epoch = 3}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::open, .to = 12345}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::accept, .to = send.name}, 16)));
-  // Half a token: whoever wrote to the receive's memory would look for the rest of it behind.
+  // Half a token: a writer to the receive's memory would read beyond its end.
   ProtocolWorld other;
   Sending& large = other.side(0).offer(ProtocolWorld::key(), nullptr, data.data(), 2, 4);
   const std::size_t whole = sizeof(std::byte*);
@@ -444,7 +444,7 @@ TEST_CASE("frames that cannot be break the connection", "[partitioned]") {
     std::memcpy(bytes.data() + sizeof(Head), &part, sizeof part);
     CHECK_FALSE(other.side(0).on_frame(5, bytes));
   }
-  // Who accepts twice.
+  // A peer that accepts twice.
   const Accept accept{1, 1, 0};
   std::vector<std::byte> again = frame({.kind = Kind::accept, .to = send.name}, sizeof accept);
   std::memcpy(again.data() + sizeof(Head), &accept, sizeof accept);

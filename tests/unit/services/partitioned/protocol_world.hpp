@@ -76,7 +76,7 @@ class ProtocolWorld {
     if (ok) std::memcpy(place + piece.offset, send.data + piece.offset, piece.length);
     side(0).end_direct(send, send.epoch, piece, ok);
   }
-  // What has ended since the last time.
+  // The epochs that have ended since the last call.
   std::vector<Ended> ended() { return std::exchange(ended_, {}); }
   bool lost = false;
 

@@ -1,4 +1,4 @@
-// Push behind ports of the test's own: whom it pushes to, in what pieces, and how the host is told.
+// Push behind ports of the test's own: the peers that it pushes to, the fragments, and the notices for the host.
 #include <array>
 #include <cstdint>
 #include <cstring>

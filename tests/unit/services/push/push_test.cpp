@@ -171,7 +171,7 @@ TEST_CASE("nothing is placed outside of a message", "[push]") {
   CHECK(landing.place(landing.frame({9, 100, ~std::uint64_t{49}}, 0, 50)) == nullptr);
   CHECK(landing.place(landing.frame({9, 100, 50}, 0, 50)) != nullptr);
   CHECK_FALSE(setting.world.ni(1).peers().at(setting.from).is_lost());
-  // What claims to be placed and cannot be.
+  // Frames that were reported as placed and cannot have been.
   landing.sink.on_placed(setting.from, Landing::kMeta, landing.frame({9, 100, 50}, 51, 0));
   CHECK(setting.world.ni(1).peers().at(setting.from).is_lost());
 }
@@ -209,7 +209,7 @@ TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", 
   }
   SECTION("and who offers looks whether it has said so") {
     for (const std::uint64_t number : numbers) REQUIRE(setting.fetch(number, size));
-    // Nobody but the receiver makes progress.
+    // Only the receiver makes progress.
     for (int i = 0; i < 1000; ++i) {
       setting.world.fabric().advance();
       setting.world.ni(1).progress();
