@@ -190,7 +190,7 @@ constexpr LinkKind kLinkKinds[] = {
 #ifdef LFC_VERBS
     {"verbs", "other nodes, by RDMA devices", true, true, false, open_verbs, has_use_for_verbs},
 #endif
-    {"tcp", "other nodes, by our own TCP", true, true, false, open_tcp},
+    {"tcp", "other nodes, by LFC's own TCP", true, true, false, open_tcp},
     {"ofi", "other nodes, by a provider of libfabric", false, true, true, open_ofi},
 };
 

@@ -137,7 +137,8 @@ std::string not_waking(const Ni& ni) {
   for (const auto& link : ni.peers().links()) {
     if (!link->traits().wakes) names += (names.empty() ? "" : " and ") + std::string(link->name());
   }
-  return names.empty() ? names : " (" + names + " wakes nobody: looked at by the clock)";
+  return names.empty() ? names
+                       : " (" + names + " has no event to wake the thread: polled by a timer)";
 }
 
 // The reasons why links are not open: all links, shared memory, and links to other nodes that every node should have.

@@ -23,7 +23,7 @@ void tell_once(void (*&notice)(std::string_view line), const Peer& peer,
   std::exchange(notice, nullptr)("not every rank is reached by the first of its links: rank " +
                                  std::to_string(name.rank) + " is reached by " +
                                  std::string(peer.link->name()) + ": " + reasons +
-                                 "; of others for which this holds nothing is said");
+                                 "; further ranks of this kind are not reported");
 }
 
 }  // namespace

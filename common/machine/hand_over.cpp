@@ -222,7 +222,7 @@ Handed ask(const Cookie& cookie, std::string& why_not) {
   const FileDescriptor connection = connect_to(cookie[0], patient);
   why_not.clear();
   if (!connection.is_open()) {
-    if (patient || errno != ECONNREFUSED) why_not = with_errno("nobody hands it over");
+    if (patient || errno != ECONNREFUSED) why_not = with_errno("no process hands it over");
     return {};
   }
   ucred owner{};

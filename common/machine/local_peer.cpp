@@ -45,7 +45,7 @@ std::optional<ProcessSpace> own_space(std::string& why_not) {
   own.user = ::geteuid();
   own.hidden = !proc_counts_alike() || ::prctl(PR_GET_DUMPABLE) != 1 ? 1 : 0;
   if (own.boot == 0) {
-    why_not = "/proc does not tell the kernel's boot id";
+    why_not = "/proc does not contain the kernel's boot id";
   } else if (own.pid_namespace == 0) {
     why_not = with_errno("/proc/self/ns/pid");
   } else {

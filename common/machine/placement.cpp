@@ -77,7 +77,7 @@ Place place_thread(const Machine& machine, const Cores& cores, unsigned local_pr
   const std::string where = std::to_string(local_processes) +
                             (local_processes == 1 ? " process on " : " processes on ") +
                             std::to_string(count) + (count == 1 ? " core" : " cores");
-  if (count == 0) return {{}, "hwloc cannot tell the cores of this machine"};
+  if (count == 0) return {{}, "hwloc does not find the cores of this machine"};
   if (cores.quota > 0 && cores.quota < static_cast<int>(2 * local_processes))
     return {{}, where + ", and the control group grants " + std::to_string(cores.quota)};
 

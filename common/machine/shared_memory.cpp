@@ -48,7 +48,7 @@ std::string find_fault(int fd, const SharedMemoryName& name) {
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals) return "could shrink";
   if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) < name.size)
-    return "is shorter than its maker says";
+    return "is shorter than the size that its maker published";
   return {};
 }
 

@@ -86,7 +86,7 @@ void Connections::end(Connection& connection, std::string_view why) {
 void Connections::end_with_errno(Connection& connection, int error) {
   if (error == ETIMEDOUT)
     end(connection, no_answer(connection, options.peer_timeout,
-                              "although the kernel has asked it again and again"));
+                              "although the kernel has sent probes again and again"));
   else if (error == ECONNRESET || error == EPIPE)
     end(connection, no_goodbye(connection, std::strerror(error)));
   else

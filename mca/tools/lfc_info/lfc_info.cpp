@@ -330,7 +330,7 @@ void show_messages(const std::vector<Opened>& links, const lfc::NiOptions& optio
     if (!on_node && push > from) {
       from = push;
       row("",
-          "from there to %s: pushed: sent behind its announcement, before the receiver asks; at "
+          "from there to %s: pushed: sent behind its RTS, before the receiver asks; at "
           "most 1 copy",
           bytes(from).c_str());
     }
