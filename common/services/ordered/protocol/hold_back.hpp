@@ -63,7 +63,8 @@ class HoldBack {
     place.following = static_cast<std::uint32_t>(following);
     place.size = static_cast<std::uint32_t>(bytes.size());
     if (!bytes.empty()) std::memcpy(data(number), bytes.data(), bytes.size());
-    place.filled.store(true, std::memory_order_release);  // pairs with the acquire in front(): it sees the packet
+    place.filled.store(
+        true, std::memory_order_release);  // pairs with the acquire in front(): it sees the packet
     return true;
   }
 
