@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "engine/process_ni.hpp"
-#include "services/channels/receiver.hpp"
+#include "services/channels/protocol/receiver.hpp"
 
 // Only a name: the pointer is one to an lfc::channels::Receive.
 struct lfc_channel_receive;

@@ -5,7 +5,7 @@
 #include <exception>
 #include <string>
 
-#include "services/channels/recording.hpp"
+#include "services/channels/protocol/recording.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* Recording: the messages that a program sends and expects, counted for perf/tailor
- * (common/services/channels/recording.hpp).
+ * (common/services/channels/protocol/recording.hpp).
  *
  *   lfc_recording_open();
  *   lfc_recording_note(&operation, bytes, in_one_piece);             for each of the program's calls

@@ -1,5 +1,5 @@
 // All short courses of messages, starts, receives of others, cancels and probes, against matching as MPI defines it.
-#include "services/channels/receiver.hpp"
+#include "services/channels/protocol/receiver.hpp"
 
 #include <array>
 #include <cstring>

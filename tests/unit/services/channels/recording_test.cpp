@@ -1,4 +1,4 @@
-#include "services/channels/recording.hpp"
+#include "services/channels/protocol/recording.hpp"
 
 #include <string>
 

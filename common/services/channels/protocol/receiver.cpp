@@ -1,4 +1,4 @@
-#include "services/channels/receiver.hpp"
+#include "services/channels/protocol/receiver.hpp"
 
 #include <algorithm>
 #include <cstring>
