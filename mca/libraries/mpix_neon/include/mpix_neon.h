@@ -1,8 +1,8 @@
 /* NEON for MPI programs: announce, put, notify and complete, each separate.
  *
- * A rank *announces* a buffer under a tag to the ranks that may write it; they put into (rank, tag,
- * offset). The last put of a round carries the notification, and the origin completes whenever it
- * likes. No epoch, no handle to exchange, no barrier that nobody wrote. Needs libmpix_neon.
+ * A rank *announces* a buffer under a tag to the ranks that may write it; they put into (rank, tag, offset). The last
+ * put of a round carries the notification, and the origin completes its puts at any later time. There are no epochs, no
+ * handles to exchange and no hidden barriers. Needs libmpix_neon.
  *
  *   MPIX_Neon_attach(win);                                   // once, collective
  *   int left_and_right[2] = {left, right};
@@ -40,33 +40,33 @@ extern "C" {
 /* How a window serves these calls (MPIX_Neon_query). */
 #define MPIX_NEON_ABSENT 0   /* not attached */
 #define MPIX_NEON_EMULATED 1 /* by messages; progress whenever a rank is inside MPI */
-#define MPIX_NEON_NATIVE 2   /* by the LFC engine; progress likewise */
-#define MPIX_NEON_ASYNC 3    /* likewise; progress also while all ranks compute */
+#define MPIX_NEON_NATIVE 2   /* by the LFC engine; progress whenever a rank is inside MPI */
+#define MPIX_NEON_ASYNC 3    /* by the LFC engine; progress also while all ranks compute */
 
 /* Flags of a put. */
 #define MPIX_NEON_FINAL 0x0     /* this put notifies */
-#define MPIX_NEON_NON_FINAL 0x1 /* a later one does */
+#define MPIX_NEON_NON_FINAL 0x1 /* a later put notifies */
 #define MPIX_NEON_STRONG 0x2 /* its request completes when the bytes are in the target's buffer */
 /* Flag of an announcement. */
-#define MPIX_NEON_PERSISTENT 0x4 /* never used up; see MPIX_Neon_announce_init */
+#define MPIX_NEON_PERSISTENT 0x4 /* stays announced; see MPIX_Neon_announce_init */
 
 #define MPIX_NEON_ALL (-1) /* MPIX_Neon_complete: all targets */
 
-/* Collective over the window's processes, once, before any other call here. Where LFC's `osc neon`
- * serves the window it is native, otherwise it works by messages on a communicator of its own. Ends
- * with the window. MPI_ERR_UNSUPPORTED_OPERATION: another Open MPI version than this was built
- * for, or a window that spans processes outside MPI_COMM_WORLD. */
+/* Attaches NEON to a window: collective over its processes, and before any other call of this file. The engine serves
+ * it if LFC's `osc neon` serves the window; otherwise messages on a separate communicator do. It ends with the window.
+ * MPI_ERR_UNSUPPORTED_OPERATION: the library was built for another Open MPI version, or the window spans processes
+ * outside MPI_COMM_WORLD. */
 int MPIX_Neon_attach(MPI_Win win);
-/* Local. */
+/* Stores how the window is served (MPIX_NEON_ABSENT to _ASYNC) in *level. Local; does not wait. */
 int MPIX_Neon_query(MPI_Win win, int* level);
 
 /* --- Target --- */
 
 /* Makes an inactive persistent request for the buffer of `size` bytes at displacement `disp` of the
  * caller's window, named `tag` (0 ... 2^31-1) to `nranks` different ranks of the window.
- *   MPI_Start(ann)          announces it (again): its contents are the origins' from now on
- *   MPI_Wait, MPI_Test ...  complete when each rank has notified: its contents are the caller's
- *   MPI_Request_free(ann)   withdraws the name; what still comes for it is discarded. While it is announced: waits
+ *   MPI_Start(ann)          announces the buffer (again): from now on the origins own its contents
+ *   MPI_Wait, MPI_Test ...  complete when each rank has notified: the caller owns its contents
+ *   MPI_Request_free(ann)   withdraws the name; later frames for it are discarded. While it is announced: waits
  *                           until no origin writes to it any more, and drives progress meanwhile
  * The k-th final put of an origin belongs to the k-th announcement of the tag that names it. Starting fails
  * with MPI_ERR_RMA_CONFLICT while the tag is announced to one of the ranks; a put that did not fit
@@ -76,15 +76,16 @@ int MPIX_Neon_query(MPI_Win win, int* level);
  * (MPIX_Neon_arrived). */
 int MPIX_Neon_announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int ranks[], int tag,
                             int flags, MPI_Win win, MPI_Request* ann);
-/* Who has notified since the last start: their number, and (unless `ranks` is null, which has room for
- * all) who, in the order of arrival. Persistent: only the number, since the beginning. */
+/* Stores the number of ranks that have notified since the last start in *count, and the ranks in `ranks` in the order
+ * of arrival. `ranks` may be null, or has room for all. Persistent: stores only the number of notifications since the
+ * beginning. Drives progress, does not wait. */
 int MPIX_Neon_arrived(MPI_Request ann, int* count, int ranks[]);
 
 /* --- Origin: no call blocks --- */
 
-/* Writes to byte `offset` of the buffer (target, tag). An early put is kept at the target if it is
- * small, here otherwise. The request completes when the origin's memory may be reused; that of a final
- * put covers all puts to (target, tag) before it. `req` may be null: see MPIX_Neon_complete. */
+/* Writes to byte `offset` of the buffer (target, tag). A put before the announcement is kept at the target if it is
+ * small, otherwise at the origin. The request completes when the origin's memory may be reused; that of a final put
+ * covers all puts to (target, tag) before it. `req` may be null: see MPIX_Neon_complete. */
 int MPIX_Neon_put(const void* origin, int count, MPI_Datatype type, int target, int tag,
                   MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
                   MPI_Win win, MPI_Request* req);
@@ -93,18 +94,20 @@ int MPIX_Neon_notify(int target, int tag, MPI_Win win);
 /* Reads from the buffer (target, tag) once it is announced. `req` must not be null. */
 int MPIX_Neon_get(void* origin, int count, MPI_Datatype type, int target, int tag, MPI_Aint offset,
                   int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* req);
-/* Waits until the memory of all own puts and gets to `target` may be reused. Notifies nobody. */
+/* Waits until the memory of all puts and gets of the caller to `target` may be reused. Sends no notification. Returns
+ * the first error of puts without a request. */
 int MPIX_Neon_complete(int target, MPI_Win win);
 
 /* --- Notified access: counters that operations at other ranks increment --- */
 
-/* Collective: the window gets `count` counters per rank, all 0. Attaches it if need be. */
+/* Gives the window `count` counters for each rank, all 0. Collective; attaches NEON to the window if necessary. */
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int count);
+/* Stores the number of counters for each rank in *count. Local. */
 int MPIX_Win_get_num_notify(MPI_Win win, int* count);
 
-/* As MPI_Put, ...; when the operation has been done at the target, data and all, counter `idx` there is
- * incremented. Put and get: outside of epochs too; complete on return as far as the origin's
- * memory is concerned. Accumulates: within a passive target epoch (MPI_Win_lock...). */
+/* Work like MPI_Put, MPI_Get and so on, and increment counter `idx` at the target when all of the operation has been
+ * done there. Put and get may be called outside of epochs, and return when the origin's memory may be reused.
+ * Accumulates need a passive target epoch (MPI_Win_lock...). */
 int MPIX_Put_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                     int target_count, MPI_Datatype target_type, int idx, MPI_Win win);
 int MPIX_Get_notify(void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -116,7 +119,8 @@ int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type,
                                int result_count, MPI_Datatype result_type, int target,
                                MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                int idx, MPI_Win win);
-/* As above, but they return at once and the request tells when the origin's memory may be reused. */
+/* Work like MPIX_Put_notify and MPIX_Get_notify, but return at once. The request completes when the origin's memory may
+ * be reused. */
 int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                      int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
                      MPI_Request* req);
@@ -124,15 +128,17 @@ int MPIX_Rget_notify(void* origin, int count, MPI_Datatype type, int target, MPI
                      int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
                      MPI_Request* req);
 
-/* The caller's own counters. Reading drives progress, so a loop that only reads ends. */
+/* Stores the value of one of the caller's own counters in *value. It drives progress, so a loop that only reads
+ * ends. */
 int MPIX_Win_get_notify_value(MPI_Win win, int idx, uint64_t* value);
-/* Sets the counter to 0 and returns what it was, as one step. */
+/* Sets the counter to 0 and stores its former value in *value, atomically. */
 int MPIX_Win_reset_notify_value(MPI_Win win, int idx, uint64_t* value);
+/* Sets the counter to `value`. */
 int MPIX_Win_set_notify_value(MPI_Win win, int idx, uint64_t value);
-/* Whether the counter is at least `expected`; wait: until it is. */
+/* Tests whether the counter is at least `expected`, or waits until it is. */
 int MPIX_Win_test_notify(MPI_Win win, int idx, uint64_t expected, int* flag);
 int MPIX_Win_wait_notify(MPI_Win win, int idx, uint64_t expected);
-/* Waits until one of the counters first ... first+count-1 is not 0, and returns which. */
+/* Waits until one of the counters first ... first+count-1 is not 0, and stores its index in *idx. */
 int MPIX_Win_waitsome_notify(MPI_Win win, int first, int count, int* idx);
 
 #if defined(__GNUC__)

@@ -1,4 +1,4 @@
-/* NEON as its inventor wrote it (L. Schneidenbach, 2009, 5.2): the thesis' own names, on mpix_neon.h.
+/* NEON with its thesis' own names (L. Schneidenbach, 2009, 5.2); implemented like mpix_neon.h.
  *
  *   NEON_Init();                                             // collective, after MPI_Init
  *   neon_memhandle memory = NEON_Register(cells, bytes, 0);
@@ -9,9 +9,9 @@
  *   NEON_Wait(halo, 0);
  *   NEON_Repost(halo, &status);
  *
- * Ranks are those of MPI_COMM_WORLD. A handle of 0 says that the call failed, `status` why. A put's or get's
- * handle ends with the successful NEON_Wait or NEON_Test; a post's with NEON_Unpost. The thesis
- * leaves start and end to the surroundings: NEON_Init and NEON_Finalize are ours.
+ * Ranks are those of MPI_COMM_WORLD. A handle of 0 means that the call failed, and `status` has the reason. The handle
+ * of a put or get ends when NEON_Wait or NEON_Test reports it complete or failed; the handle of a post ends with
+ * NEON_Unpost. The thesis defines no start and end: NEON_Init and NEON_Finalize are additions.
  */
 #ifndef NEON_H
 #define NEON_H
@@ -35,27 +35,36 @@ typedef int neon_status; /* NEON_COMPLETE, NEON_PENDING, or an error: an MPI err
 #define NEON_PENDING 1
 
 #define NON_FINAL 0x1 /* NEON_Put: does not notify */
-#define STRONG 0x2    /* NEON_Wait of a put posted with it: until delivered in the destination */
-#define WEAK 0x0      /* until local completion */
+#define STRONG 0x2    /* NEON_Put: complete when the bytes are in the target's buffer */
+#define WEAK 0x0      /* NEON_Put: complete when the origin's buffer may be reused */
 
-int NEON_Init(void);     /* collective over MPI_COMM_WORLD */
-int NEON_Finalize(void); /* likewise */
+int NEON_Init(void);     /* starts NEON; collective over MPI_COMM_WORLD */
+int NEON_Finalize(void); /* ends NEON; collective over MPI_COMM_WORLD */
 
-/* Memory for communication; all buffers of a call lie in one. Null: failed. */
+/* Registers memory for communication. The buffer of each later call must lie in one registered piece. The caller owns
+ * the memory. Null: NEON_Init has not been called. */
 neon_memhandle NEON_Register(void* address, size_t size, int flags);
+/* Ends a registration. The memory itself is not freed. */
 int NEON_Unregister(neon_memhandle memory);
 
-/* Announces the buffer as `tag` to the ranks; light again with NEON_Repost. */
+/* Announces the buffer under `tag` to the ranks, and returns a handle. It completes when each of them has notified.
+ * Does not wait. */
 neon_handle NEON_Post(void* address, size_t size, int num_ranks, const int* list_of_ranks, int tag,
                       neon_memhandle memory, neon_status* status);
+/* Announces the buffer of a completed post once more, at less cost than NEON_Post. */
 int NEON_Repost(neon_handle post, neon_status* status);
+/* Withdraws the buffer and frees the handle. Waits until no rank writes to it any more. */
 int NEON_Unpost(neon_handle post);
 
+/* Writes `size` bytes to byte `offset` of the buffer (dest_rank, tag). Notifies unless `flags` contains NON_FINAL. Does
+ * not wait. */
 neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, size_t offset,
                      int flags, neon_memhandle memory, neon_status* status);
+/* Reads `size` bytes from byte `offset` of the buffer (source_rank, tag) once it is announced. Does not wait. */
 neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int flags,
                      neon_memhandle memory, neon_status* status);
-/* 0: complete. NEON_Test: NEON_PENDING if not yet. Others: an error. */
+/* Waits for the operation, or tests it. Both return NEON_COMPLETE or an error; NEON_Test returns NEON_PENDING while the
+ * operation is under way. */
 int NEON_Wait(neon_handle handle, neon_flag_t flags);
 int NEON_Test(neon_handle handle, neon_flag_t flags);
 
