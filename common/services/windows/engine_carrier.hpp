@@ -1,10 +1,10 @@
-// EngineCarrier: what the protocol of one window has of the world (carrier.hpp), by the service: it knows the way to
-// each member, and fills in who a frame is from and for.
+// EngineCarrier: the carrier (carrier.hpp) of one window, on top of the service. It has the route to each member, and
+// fills in sender and receiver of a frame.
 //
 //   EngineCarrier carrier(windows, rank, ranks);
-//   carrier.route(2).peer = id;                             // what connect() has learned
+//   carrier.route(2).peer = id;                             // from connect()
 //
-// Threads: as the protocol's.
+// Threads: the caller serialises, as for the protocol.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,7 @@ struct WindowRoute {
   std::uint64_t base = 0;
   RegionHandle region;
   std::optional<SharedMemory> segment;
-  Published<bool> link_known{
-      false};  // what the link to it can do: Reach, of which only that changes
+  Published<bool> link_known{false};  // Reach has the link's abilities; nothing else in it changes
 };
 
 class EngineCarrier final : public rma::Carrier {

@@ -8,15 +8,15 @@
 namespace lfc {
 namespace {
 
-// Passes until somebody who waits asks the kernel whether the local peers still live: whom we reach by loads and stores
-// alone no link watches. Some milliseconds.
+// Passes until a waiting call queries the kernel whether the local peers still run, because no link watches a peer that
+// is reached by loads and stores alone. Some milliseconds.
 constexpr unsigned kWatchPasses = 1 << 15;
 
-// Of so many passes of a wait all but the last are the NI's alone: what is waited for comes through it, and is seen the
-// sooner the shorter a pass is.
+// One in so many passes of a wait drives the whole process, the others only the NI. The awaited event comes through the
+// NI, and short passes detect it earlier.
 constexpr unsigned kPassesPerDrive = 4;
 
-// The wait of a flush may have made the stores of operations that waited.
+// The wait of a flush may have made the stores of waiting operations.
 WindowStatus flushed(StoreOrder& order, WindowStatus status) noexcept {
   order.all();
   return status;
@@ -38,14 +38,14 @@ bool EpochCalls::local_peer_died() const noexcept {
                      [](std::uint32_t process) { return ProcessWatch(process).dead(); });
 }
 
-// Everything else of the process goes on.
+// Lets everything else of the process go on.
 void EpochCalls::drive() {
   quiet_calls_.reset();
   windows_.host().progress();
 }
 
-// Waits with everything else of the process going on. `ready` is called with the lock held. What a target has told
-// meanwhile is told, or kept for a later call.
+// Waits while everything else of the process goes on. `ready` is called with the lock held. An error that a target has
+// reported meanwhile is returned, or kept for a later call.
 template <class Ready>
 WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
   rma::Origin& origin = protocol_.origin;
@@ -73,8 +73,8 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
   }
 }
 
-// Nobody waits for a post to one who puts nothing: it is gone before we are. Held by "posts have left when a window is
-// freed".
+// No call waits for a post to a member that puts nothing, so drain() waits until such posts have left. Held by "posts
+// have left when a window is freed".
 WindowStatus EpochCalls::drain() {
   return wait_until([&] { return protocol_.origin.all_remotely_complete() && signals_ == 0; });
 }
@@ -150,8 +150,8 @@ WindowStatus EpochCalls::test(bool& flag) {
 
 // --- Lock ---
 
-// Takes a lock that is mapped here. Waits its turn. What went wrong before is told by a call that ends something: an
-// error here would leave open who has the lock.
+// Takes a lock that is mapped here, and waits for its turn. Earlier errors are left to a call that ends an epoch: an
+// error here would leave open whether the lock is held.
 WindowStatus EpochCalls::acquire(rma::OriginPeer& peer) {
   const std::uint32_t ticket = peer.past ? 0 : peer.control->lock.draw();
   const bool at_once = windows_.locked(
@@ -159,12 +159,12 @@ WindowStatus EpochCalls::acquire(rma::OriginPeer& peer) {
   if (at_once) return WindowStatus::ok;  // the unlock drives, if need be
   const WindowStatus status =
       wait_until([&] { return rma::Epochs::try_lock(peer, ticket); }, Errors::kept);
-  // A member is lost; the lock may have become ours all the same.
+  // A member is lost, but this process may still have got the lock.
   if (status != WindowStatus::ok) windows_.locked([&] { rma::Epochs::end_lock(peer); });
   return status;
 }
 
-// Locks that were begun before are ours before the next is asked for.
+// Waits until the locks that were begun before are held, before the next is requested.
 WindowStatus EpochCalls::settle_locks() {
   if (windows_.lock_order().settled()) return WindowStatus::ok;
   return wait_until([&] { return windows_.lock_order().settle(); }, Errors::kept);
@@ -192,7 +192,7 @@ WindowStatus EpochCalls::lock(std::uint32_t target, bool exclusive, bool no_chec
   return status;
 }
 
-// Another thread may begin one.
+// Takes the lock of the service, because another thread may begin one.
 void EpochCalls::end_one_lock(const rma::OriginPeer& peer) {
   windows_.locked([&] {
     protocol_.epochs.end_one_lock();
@@ -200,10 +200,10 @@ void EpochCalls::end_one_lock(const rma::OriginPeer& peer) {
   });
 }
 
-// Everything has got there; then the lock is free again.
+// Waits until all operations are done at the target, and then frees the lock.
 WindowStatus EpochCalls::release(rma::OriginPeer& peer) {
   order_.all();
-  // Another thread's next lock may ask for this one meanwhile, so its state is looked at under the service's lock only.
+  // Another thread's next lock may request this one meanwhile, so only code under the service's lock reads its state.
   const WindowStatus status = wait_until([&] {
     const bool over = protocol_.epochs.unlock_step(peer);
     if (over) rma::Epochs::end_lock(peer);

@@ -1,5 +1,5 @@
-// EpochCalls: the calls of a window that begin and end epochs, as the host makes them: those that wait let everything
-// else of the process go on meanwhile, and give up with `lost` when a member of the window is lost.
+// EpochCalls: the host's calls that begin and end epochs of a window. A call that waits drives the rest of the process
+// meanwhile, and ends with `lost` when a member of the window is lost.
 //
 //   window.lock(target, true, false);
 //   window.put(target, origin, there, nullptr);
@@ -22,7 +22,8 @@ namespace lfc {
 
 class WindowService;
 
-// Calls since the NI was last driven. Several threads may lose one: the number only says when to look.
+// Calls since the NI was last driven. Concurrent threads may lose a count, because the number only decides when to
+// drive.
 class QuietCalls {
  public:
   unsigned add(unsigned calls) noexcept {
@@ -44,19 +45,19 @@ class EpochCalls {
   const rma::OriginPeer& peer(std::uint32_t rank) const noexcept {
     return protocol_.origin.peer(rank);
   }
-  // For tests, which look at it and change it.
+  // For tests, which read and change it.
   rma::Protocol& protocol() noexcept { return protocol_; }
-  // Waits until nothing of ours is under way.
+  // Waits until no operation of this process is under way.
   WindowStatus drain();
 
-  // Whether a fence may begin or end now.
+  // Returns whether a fence may begin or end now.
   WindowStatus fence_allowed() noexcept { return protocol_.epochs.fence_allowed(); }
-  // Waits until what the epoch's operations need of this side has been done; tells how many
-  // fragments were sent to each rank.
+  // Waits until the epoch's operations are locally complete, and stores the number of fragments sent to each rank in
+  // `sent`.
   WindowStatus fence_leave(std::span<std::uint32_t> sent);
   // Waits until `count` fragments of the epoch have arrived here.
   WindowStatus fence_arrived(std::uint32_t count);
-  // An epoch begins, or none does.
+  // Begins a fence epoch if `open`; else none begins.
   void fence_enter(bool open) noexcept;
 
   WindowStatus start(std::span<const std::uint32_t> group, bool no_check);
@@ -65,14 +66,14 @@ class EpochCalls {
   WindowStatus wait();  // waits
   WindowStatus test(bool& flag);
 
-  // These two tell nothing of earlier operations: when they fail, no lock is held.
+  // These two report no errors of earlier operations: when they fail, no lock is held.
   WindowStatus lock(std::uint32_t target, bool exclusive,
                     bool no_check);           // waits if mapped, or for one begun before
   WindowStatus lock_all(bool no_check);       // waits for mapped ones
   WindowStatus unlock(std::uint32_t target);  // waits
   WindowStatus unlock_all();                  // waits
-  // Whether there is nothing for flush() and flush_local() to wait for: all has been done by stores. StoreOrder keeps
-  // later loads behind them.
+  // Returns whether flush() and flush_local() have nothing to wait for, because all was done by stores. StoreOrder
+  // keeps later loads behind them.
   bool flushed_at_once(std::uint32_t target) noexcept {
     const rma::OriginPeer& to = peer(target);
     if (!to.reach.mapped || to.lock < rma::OriginPeer::Lock::held || to.first != nullptr ||
@@ -91,18 +92,18 @@ class EpochCalls {
     Flavor flavor;
     std::byte* memory;
     std::uint64_t size;
-    WindowControl* control;  // null: no local peer can see it
+    WindowControl* control;  // null: no local peer maps it
     std::uint32_t rank, ranks;
     bool threads;
   };
   EpochCalls(WindowService& windows, const Placement& placement, rma::Carrier& carrier);
   ~EpochCalls() = default;
 
-  // `copies`: by the kernel, within this call. Each takes as long as many calls, a few of them some 20 us.
+  // `copies`: of the kernel, within this call. Each takes as long as many calls; a few take some 20 us.
   void drive_if_quiet(unsigned copies = 0) {
     if (quiet_calls_.add(1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
   }
-  // A process on this node whose memory or lock we map: no link watches it.
+  // A process on this node whose memory or lock is mapped here. No link watches it.
   void watch_local_peer(std::uint32_t process) { local_peers_.push_back(process); }
 
   WindowService& windows_;
@@ -112,8 +113,8 @@ class EpochCalls {
   std::size_t signals_ = 0;  // frames without data that wait for a credit
 
  private:
-  // Calls with nothing to wait for between two passes: whoever only polls its own or its local peers' memory
-  // serves the others all the same. Held by "who polls mapped memory serves the others".
+  // Calls between two passes that had nothing to wait for. So a rank that only polls its own or its local peers' memory
+  // still serves the others. Held by "who polls mapped memory serves the others".
   static constexpr unsigned kQuietCalls = 64;
 
   enum class Errors : bool { kept, told };

@@ -1,4 +1,5 @@
-// WindowShown: what is shown of a window from outside (look/records.hpp): itself, and what it has of each member.
+// WindowShown: the records of a window for outside observers (look/records.hpp): the window, and its state of each
+// member.
 //
 //   const WindowShown shown_{*this};              // a member of the window, which begins and ends with it
 //
@@ -18,8 +19,8 @@ class WindowShown {
  private:
   const look::Published window_;
   const look::Published routes_;   // where its frames go, by rank
-  const look::Published targets_;  // what it knows of each as their origin
-  const look::Published origins_;  // and as their target
+  const look::Published targets_;  // its state of each member as an origin
+  const look::Published origins_;  // its state of each member as a target
 };
 
 }  // namespace lfc

@@ -7,8 +7,8 @@
 //   order.before_loads(); copy(here, there, 8);           // a get: the fence that the flush has saved
 //
 // *Held by* tests/rma/litmus.c.
-// Threads: the callers of all windows. With `threads` several at a time: each flush is a fence, because another thread
-// may make the next load.
+// Threads: the callers of all windows. With `threads` they may be several at a time: each flush is a fence then,
+// because another thread may make the next load.
 #pragma once
 
 #include <utility>
@@ -22,7 +22,7 @@ class StoreOrder {
  public:
   explicit StoreOrder(bool threads) noexcept : threads_(threads) {}
 
-  // Before or after stores by plain instructions.
+  // Called before or after stores by plain instructions.
   void note_stores() noexcept {
     if (!threads_) stored_ = true;
   }
@@ -30,11 +30,11 @@ class StoreOrder {
     if (unordered_) [[unlikely]]
       all();
   }
-  // Before a CPU atomic, and before loads that follow one.
+  // Called before a CPU atomic, and before loads that follow one.
   void before_atomic() noexcept {
     if constexpr (!kAtomicsAreFences) before_loads();
   }
-  // A flush of operations that were done by loads and stores alone.
+  // Flushes operations that were done by loads and stores alone.
   void flush() noexcept {
     if (threads_) {
       full_fence();

@@ -1,4 +1,4 @@
-// WindowService: the calls of operations, and what the host itself does for them: loads and stores to mapped memory.
+// Window: the calls of operations, and the host's part of them: loads and stores to mapped memory.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using Kind = WindowCall::Kind;
 
-// Copies between two walks.
+// Copies bytes between two walks.
 void copy(Cursor& from, const std::byte* source, Cursor& to, std::byte* sink, std::uint64_t bytes) {
   for (Piece piece; from.next(bytes, piece); bytes -= piece.length)
     scatter(to, sink, source + piece.offset, piece.length);
@@ -91,8 +91,8 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
   return issue(call);
 }
 
-// The short way of what is sent in one frame, or copied by the link at once. False: it is another one, and nothing was
-// done.
+// The short path of an operation that one frame carries or the link copies at once. False: another kind, and nothing
+// was done.
 bool Window::issue_plain(const PlainCall& call) {
   const Reach& reach = peer(call.target).reach;
   const bool by_link = call.is_put() || call.is_get();
@@ -103,7 +103,7 @@ bool Window::issue_plain(const PlainCall& call) {
   return true;
 }
 
-// What the short ways by loads and stores have not done.
+// Does an operation that the short paths by loads and stores have not done.
 WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumulation what,
                            const void* origin, void* result, std::uint64_t bytes,
                            std::int64_t displacement) {
@@ -129,7 +129,7 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 
 // --- Which way ---
 
-// What the link can do is asked when an operation comes that it could do.
+// The link is queried for its abilities at the first operation that it could do.
 void Window::learn_link(std::uint32_t target) {
   WindowRoute& route = carrier_.route(target);
   if (!route.link_known) windows_.learn_link(route, protocol_.origin.peer(target).reach);
@@ -137,8 +137,8 @@ void Window::learn_link(std::uint32_t target) {
 
 WindowStatus Window::issue(const WindowCall& call) {
   if (call.request != nullptr)
-    drive_if_quiet();  // who waits for one that has finished drives nothing
-  // Another thread may attach memory and detach it meanwhile.
+    drive_if_quiet();  // a call that waits for a finished one drives nothing
+  // Under the lock, because another thread may attach or detach memory.
   const auto check = [&] { return protocol_.origin.check(call); };
   const WindowStatus fault = protocol_.memory.dynamic() ? windows_.locked(check) : check();
   if (fault != WindowStatus::ok) return fault;
@@ -190,7 +190,7 @@ Hold Window::host_hold(std::uint64_t count) noexcept {
   return hold;
 }
 
-// `range`: it is memory of a dynamic window that has been detached since it was checked.
+// `range`: memory of a dynamic window that was detached after the check.
 WindowStatus Window::execute(const WindowCall& call, Walk& walk) {
   order_.before_loads();
   if (call.kind != Kind::get) order_.note_stores();
@@ -222,7 +222,7 @@ WindowStatus Window::execute(const WindowCall& call, Walk& walk) {
   return WindowStatus::ok;
 }
 
-// Operands and results are packed, in place where they are packed already.
+// Packs operands and results, unless they are packed in place already.
 void Window::combine(const WindowCall& call, Walk& walk, std::byte* memory) {
   const ElementGuard guard = elements(call.target, call.bytes / call.unit());
   if (call.kind == Kind::accumulate &&

@@ -18,16 +18,16 @@ const BuildStamp stamp("window", {sizeof(WindowFacts), offsetof(WindowFacts, reg
                                   offsetof(WindowControl, elements),
                                   offsetof(WindowControl, singles), ExposedMemory::kFewElements});
 
-// The control, which local peers map in any case, and behind it the memory that a window allocates.
+// The segment has the control, which local peers map in any case, and behind it the memory that a window allocates.
 void make_segment(WindowShape& shape) {
-  if (shape.flavor == Flavor::shared) return;  // it has come with the shape
+  if (shape.flavor == Flavor::shared) return;  // the shape contains it
   if (shape.ranks == 1 && !shape.allocates()) return;
-  // Not where pages begin: buffers of the user's often lie at the start of theirs, and a processor takes the loads of a
-  // copy for those of what it has just stored when only the page differs.
+  // Not at the beginning of a page, where buffers of the user often lie. If two addresses differ only in the page, a
+  // processor takes the loads of a copy for loads of its latest stores.
   shape.memory_offset = round_up(sizeof(WindowControl), 4096) + 2048;
   shape.segment = SharedMemory::create(shape.memory_offset + (shape.allocates() ? shape.size : 0));
   if (!shape.segment && shape.allocates()) throw std::bad_alloc();
-  // Else a lock of ours is asked for in frames.
+  // Else peers request this member's lock in frames.
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
   });
 }
 
-// Maps what there is to be mapped of a member. False: that cannot be done.
+// Maps the control and memory of a member, if there are any. False: they cannot be mapped.
 bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
   rma::OriginPeer& peer = protocol_.origin.peer(rank);
   ExposedMemory& memory = protocol_.memory;

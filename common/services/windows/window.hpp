@@ -1,5 +1,5 @@
-// Window: memory that other processes read, write and combine into, without this host's help: one MPI window, or
-// whatever else has ranks, memory and epochs.
+// Window: memory that other processes read, write and combine into without this host's help. One MPI window, or another
+// object that has ranks, memory and epochs.
 //
 //   std::unique_ptr<Window> window = windows->create(std::move(shape));
 //   allgather(window->facts(), facts);                      // of all ranks
@@ -9,8 +9,8 @@
 //   window->put_plain(target, &word, 8, displacement);
 //   window->unlock(target);
 //
-// Here are its life, and what the host itself has to do for an operation: loads and stores to memory that is mapped.
-// The way that each takes is chosen by way.hpp; the protocol (protocol.hpp) does the rest.
+// This file has a window's creation and end, and the host's own part of an operation: loads and stores to mapped
+// memory. way.hpp chooses the way of each operation; the protocol (protocol.hpp) does the rest.
 // Threads: any, when the NI has threads. Source: MPI-3.1 chapter 11.
 #pragma once
 
@@ -29,11 +29,11 @@
 
 namespace lfc {
 
-// What every member must know of every other: plain bytes, exchanged once.
+// The facts of a member that all others need: plain bytes, exchanged once.
 struct WindowFacts {
   std::uint32_t id = 0;
   std::uint32_t displacement_unit = 1;
-  std::uint32_t process = 0;  // pid, of interest to local peers
+  std::uint32_t process = 0;  // pid, for local peers
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   RegionHandle region;
@@ -68,39 +68,39 @@ class Window final : public EpochCalls {
 
   std::byte* memory() const noexcept { return protocol_.memory.base(); }
   const WindowFacts& facts() const noexcept { return facts_; }
-  // Takes what the members told, by rank, and who they are; maps the memory of those in `local_peers`.
-  // False: a local peer's memory cannot be mapped.
+  // Takes the members' facts and peers, by rank, and maps the memory of those in `local_peers`. False: a local peer's
+  // memory cannot be mapped.
   bool connect(std::span<const WindowFacts> facts, std::span<const PeerId> peers,
                std::span<const bool> local_peers);
-  // Nobody will map it any more.
+  // Closes the segment, when no peer will map it any more.
   void close_segment() noexcept;
-  // Every member's memory is mapped here.
+  // True: every member's memory is mapped here.
   bool all_mapped() const noexcept { return all_mapped_; }
   std::uint32_t ranks() const noexcept {
     return static_cast<std::uint32_t>(carrier_.routes().size());
   }
-  // Where that rank's memory begins, in its own process.
+  // The address of that rank's memory in its own process.
   std::uint64_t address(std::uint32_t rank) const noexcept { return carrier_.route(rank).base; }
-  // Dynamic windows.
+  // For dynamic windows.
   WindowStatus attach(void* base, std::uint64_t size);
   WindowStatus detach(const void* base);
 
-  // --- Operations. None of them waits. `request` is null, or what host.finished() is called with
-  // when origin and result are the caller's again, possibly inside the call. ---
+  // --- Operations. None of them waits. If `request` is not null, host.finished() is called with it when origin and
+  // result are the caller's again, possibly inside the call. ---
 
   WindowStatus put(std::uint32_t target, const View& origin, const View& there, void* request);
   WindowStatus get(std::uint32_t target, const View& result, const View& there, void* request);
   WindowStatus accumulate(std::uint32_t target, Accumulation what, const View& origin,
                           const View& there, void* request);
-  // The old values go to `result`.
+  // Stores the old values in `result`.
   WindowStatus fetch(std::uint32_t target, Accumulation what, const View& origin,
                      const View& result, const View& there, void* request);
-  // One element of `size` bytes, at most 8.
+  // Swaps one element of `size` bytes, at most 8.
   WindowStatus compare_and_swap(std::uint32_t target, const void* compare, const void* value,
                                 void* result, std::size_t size, std::int64_t offset);
 
-  // The same of bytes, or elements that follow each other, at a displacement in the target's units; the short way of
-  // what may be done by loads and stores now, which is when choose() says so.
+  // The same operations on contiguous bytes or elements at a displacement in the target's units. They have a short path
+  // for the case in which choose() returns Way::stores.
   WindowStatus put_plain(std::uint32_t target, const void* origin, std::uint64_t bytes,
                          std::int64_t displacement);
   WindowStatus get_plain(std::uint32_t target, void* result, std::uint64_t bytes,
@@ -109,19 +109,19 @@ class Window final : public EpochCalls {
   WindowStatus accumulate_plain(std::uint32_t target, Accumulation what, const void* origin,
                                 void* result, std::uint64_t bytes, std::uint64_t count,
                                 std::int64_t displacement);
-  // Of pairs that lie `extent` apart on both sides, as they do in C, to memory that is mapped. False: it is something
-  // else, and nothing was done.
+  // Accumulates pairs that lie `extent` apart on both sides, as in C, into mapped memory. False: another case, and
+  // nothing was done.
   bool pairs_plain(std::uint32_t target, Accumulation what, const void* origin,
                    std::uint64_t extent, std::uint64_t count, std::int64_t displacement);
   WindowStatus swap_plain(std::uint32_t target, const void* compare, const void* value,
                           void* result, std::size_t size, std::int64_t displacement);
-  // Where a displacement lies in the target's memory, in bytes. False: nowhere, not even in 64 bits.
+  // Converts a displacement into an offset in the target's memory, in bytes. False: 64 bits do not hold it.
   bool offset_of(std::uint32_t target, std::int64_t displacement,
                  std::int64_t& offset) const noexcept {
     const std::int64_t unit{peer(target).displacement_unit};
     return !__builtin_mul_overflow(displacement, unit, &offset);
   }
-  // The target's memory there, when `bytes` of it may be accessed by loads and stores now.
+  // Returns the target's memory at a displacement if `bytes` of it may be accessed by loads and stores now; else null.
   std::byte* stores(std::uint32_t target, std::int64_t displacement,
                     std::uint64_t bytes) const noexcept {
     const rma::OriginPeer& to = peer(target);
@@ -148,7 +148,7 @@ class Window final : public EpochCalls {
                      const void* origin, void* result, std::uint64_t bytes,
                      std::int64_t displacement);
   bool issue_plain(const PlainCall& call);
-  // How the host may change that many elements now of a target whose memory is mapped.
+  // Returns the guard with which the host may now change `count` elements of a target whose memory is mapped.
   ElementGuard elements(std::uint32_t target, std::uint64_t count) noexcept {
     const bool single =
         count <= ExposedMemory::kFewElements && protocol_.memory.control().singles.may_skip_lock();
@@ -171,7 +171,7 @@ class Window final : public EpochCalls {
   const WindowShown shown_{*this};
 };
 
-// A word in one instruction, whatever the compiler knows of the size.
+// Copies a word in one instruction, even if the compiler does not know the size.
 inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) noexcept {
   if (bytes == sizeof(std::uint64_t)) {
     std::memcpy(to, from, sizeof(std::uint64_t));

@@ -76,12 +76,13 @@ WindowService::~WindowService() { port_.attach(ServiceId::windows, nullptr); }
 void WindowService::enter(Window& window) {
   locked([&] {
     window.facts_.id = windows_.enter(window);
-    // With several threads there are none, and others look meanwhile.
+    // With several threads there are none, and other threads may read the list meanwhile.
     if (!engine_.has_threads()) singles_.reserve(windows_.places());
   });
 }
 
-// What the window still has under way ends: a member is lost, or all of it has ended and the host has not heard of it.
+// Ends the operations that the window still has under way: a member is lost, or they have ended but were not reported
+// to the host.
 void WindowService::leave(Window& window) noexcept {
   locked([&] {
     rma::Origin& origin = window.protocol_.origin;
@@ -179,7 +180,7 @@ void WindowService::on_lost(PeerId peer) {
 }
 
 bool WindowService::work() {
-  // A window that has still something to see to enters itself again.
+  // A window with more work enters itself again.
   for (Window* window : std::exchange(working_, {})) window->protocol_.target.work();
   return !working_.empty();
 }
@@ -192,7 +193,7 @@ void WindowService::wake(Window& window) {
 
 // --- Frames ---
 
-// Sends a fragment, or has the NI keep a copy until it can go.
+// Sends a fragment, or lets the NI keep a copy until a credit arrives.
 bool WindowService::send(const Window& window, rma::Rank to, const Slice* slices, int count) {
   const PeerId peer = window.carrier_.peer_of(to);
   if (port_.try_send(peer, ServiceId::windows, slices, count)) return true;
@@ -219,7 +220,7 @@ bool WindowService::send(const Window& window, rma::Rank to, const Slice* slices
   return false;
 }
 
-// A signal waits for nothing that may wait itself: it names the count that it must not overtake.
+// A signal needs no order with fragments that wait: it names the count that it must not overtake.
 void WindowService::signal(Window& window, PeerId to, const WindowHead& head) {
   const Slice slice{&head, sizeof head};
   if (port_.try_send(to, ServiceId::windows, &slice, 1)) return;
@@ -257,7 +258,7 @@ void WindowService::reply(const Window& window, PeerId to, const WindowHead& hea
 }
 
 void WindowService::continue_reply(ReplyMessage& message) {
-  // Looked up for each frame: the window may be gone meanwhile.
+  // The window is looked up for each frame, because it may be gone meanwhile.
   Window* const window = windows_.find(message.window);
   const ExposedMemory* const memory = window == nullptr ? nullptr : &window->protocol_.memory;
   message.reply.next_frame(memory, frame_bytes_, message.frame);
@@ -267,7 +268,7 @@ void WindowService::continue_reply(ReplyMessage& message) {
 
 // --- By the link itself ---
 
-// What the link to a member can do; opens the connection. Without the lock.
+// Determines the abilities of the link to a member, and opens the connection. Called without the lock.
 void WindowService::learn_link(WindowRoute& route, Reach& reach) {
   const bool native = memory_.is_native(route.peer);
   const ServicePort::Access access(port_);

@@ -1,16 +1,15 @@
-// WindowService: the service that serves all windows of the process. It alone holds the engine's ports, and takes its
-// lock.
+// WindowService: the service of all windows of the process, which alone holds the engine's ports and takes its lock.
 //
 //   WindowService windows(ni.services(), ni.remote(), ni.host(), host);     // one for each process
 //   std::unique_ptr<Window> window = windows.create(std::move(shape));
 //   while (...) windows.serve_host();                       // now and then, while something is deferred
 //
-// The target's part of every operation runs in the NI; the origin's runs in the calls, and in the NI where something
-// had to wait (for a lock, a post, a credit). What the frames mean is the protocol's, protocol.hpp; README.md beside
-// this file has the frames, the states and why nothing waits in a circle.
+// The target's part of every operation runs in the NI. The origin's part runs in the calls, and in the NI for
+// operations that had to wait (for a lock, a post, a credit). The protocol (protocol.hpp) interprets the frames.
+// README.md beside this file has the states and the proof that nothing waits in a circle.
 //
-// Threads: any, when the NI has threads. The state is under the NI's lock; nothing waits but the
-// calls that say so, and each of them gives up with `lost` when a member of the window is lost.
+// Threads: any, when the NI has threads. The state is under the NI's lock. Only the calls marked so wait, and each of
+// them ends with `lost` when a member of the window is lost.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@
 
 namespace lfc {
 
-// What a component gives: how to let everything else of the process go on, and whom to tell.
+// Callbacks of a component: to drive the rest of the process, and to receive completions.
 struct WindowHost {
   void (*progress)() = nullptr;                                    // one pass; may yield
   void (*finished)(void* request, WindowStatus status) = nullptr;  // of r... operations
@@ -45,13 +44,13 @@ class WindowService final : public Service {
   WindowService& operator=(const WindowService&) = delete;
 
   const WindowHost& host() const noexcept { return host_; }
-  // Of all windows.
+  // The operations of all windows.
   Operations& operations() noexcept { return operations_; }
   LockOrder& lock_order() noexcept { return lock_order_; }
   // Throws std::bad_alloc.
   std::unique_ptr<Window> create(WindowShape shape);
-  // To be called now and then while r... operations or windows with deferred ones exist: tells the
-  // host what has finished, starts what the NI cannot start alone. The number of events.
+  // Reports finished requests to the host, and starts operations that the NI cannot start alone. Returns the number of
+  // events. Call it now and then while r... operations or windows with deferred ones exist.
   int serve_host();
 
   // Service
@@ -74,14 +73,14 @@ class WindowService final : public Service {
     return call();
   }
 
-  // Of windows' lives.
+  // --- Creation and end of windows ---
   void enter(Window& window);
   void leave(Window& window) noexcept;
   void learn_link(WindowRoute& route, Reach& reach);
-  // The host changes its elements without their lock; only the host looks.
+  // Notes a window whose elements the host changes without their lock. Only the host reads the list.
   void settle_later(Window& window) { singles_.push_back(&window); }
 
-  // For their carriers.
+  // --- For the carriers ---
   bool send(const Window& window, rma::Rank to, const Slice* slices, int count);
   void signal(Window& window, PeerId to, const WindowHead& head);
   void answer(PeerId to, const WindowAck& ack);
@@ -89,7 +88,7 @@ class WindowService final : public Service {
              std::vector<std::byte> values);
   void wake(Window& window);
   bool copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept;
-  // Without the lock; the operation is counted already.
+  // Called without the lock; the operation is counted already.
   void start_native(const Window& window, const WindowRoute& route, const WindowCall& call);
 
   Verdict accept_head(PeerId peer, std::span<const std::byte> payload);
@@ -109,7 +108,7 @@ class WindowService final : public Service {
   Spares<ReplyMessage> spare_replies_;
   Spares<Fragment> spare_fragments_;
   Spares<Native> spare_natives_;
-  std::vector<Window*> working_;  // with acks or tickets to see to
+  std::vector<Window*> working_;  // with acks or tickets to handle
   std::vector<Window*> singles_;
 };
 

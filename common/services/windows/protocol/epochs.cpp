@@ -47,7 +47,7 @@ bool Epochs::complete_step() {
       all = false;
       continue;
     }
-    // Each target hears of it as soon as it can be told, and waits for what was sent before.
+    // Each target is notified as early as possible, and waits for the fragments that were sent before.
     peer.end_told = true;
     if (rank == self_) {
       target_.completed(self_);
@@ -123,7 +123,7 @@ bool Epochs::try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept {
 
 void Epochs::prepare_lock_all(bool beside) noexcept {
   for (OriginPeer& peer : origin_.peers()) {
-    if (!peer.lock_is_mapped()) continue;  // with the first operation
+    if (!peer.lock_is_mapped()) continue;  // requested by the first operation
     peer.exclusive = false;
     peer.past = true;
     peer.yields = !beside;
@@ -155,7 +155,7 @@ void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
 
 bool Epochs::unlock_step(OriginPeer& peer) {
   if (peer.lock == Lock::requested) return false;  // the target's grant is on its way
-  if (peer.lock < Lock::held) return true;         // no operation has asked for it
+  if (peer.lock < Lock::held) return true;         // no operation has requested it
   if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return peer.remotely_complete();
   if (peer.end_told) return peer.unlocked;
   if (!peer.locally_complete() || peer.carrying) return false;

@@ -1,16 +1,17 @@
-// Epochs: what joins the two halves of a window's protocol: fences, post/start/complete/wait, locks. Each call that
-// waits is a beginning, a step that is true when there is nothing more to wait for, and an end; nothing here waits.
+// Epochs: fences, post/start/complete/wait and locks of a window, which join the two halves of its protocol. A call
+// that waits is split into a beginning, a step that is true when nothing is left to wait for, and an end. Nothing here
+// waits.
 //
 //   if (epochs.start(group, false) != WindowStatus::ok) ...
-//   while (!epochs.complete_step()) progress();              // tells each target as soon as that can be
+//   while (!epochs.complete_step()) progress();              // notifies each target as early as possible
 //   epochs.end_access();
 //
-// | state of a lock at its origin | what takes it further                                                         |
+// | state of a lock at its origin | how it leaves the state |
 // |-------------------------------|-------------------------------------------------------------------------------|
 // | none                          | begin_lock(): wanted, or assumed (nocheck)                                    |
-// | wanted                        | mapped: try_lock() with a ticket: held. Else the first operation asks: requested |
-// | requested                     | the target's answer: held                                                     |
-// | held, assumed                 | unlock_step() until the target has all and has answered; end_lock(): none     |
+// | wanted                        | mapped: try_lock() with a ticket: held. Else by the first operation: requested |
+// | requested                     | the target's grant: held |
+// | held, assumed                 | unlock_step() until the target has all and has replied; end_lock(): none |
 //
 // Threads: the caller serialises.
 // Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp (all interleavings of small cases).
@@ -35,9 +36,9 @@ class Epochs {
   // --- Fence ---
 
   WindowStatus fence_allowed() const noexcept;
-  // When all is locally complete: how many fragments of the epoch were sent to each rank.
+  // Stores how many fragments of the epoch were sent to each rank. Call it when all is locally complete.
   void fence_leave(std::span<std::uint32_t> sent) noexcept;
-  // So many have been sent here; then, when they are all here, on to the next.
+  // Sets how many fragments were sent to this member. When all have arrived, fence_next() begins the next fence.
   void fence_expect(std::uint32_t count) noexcept {
     target_.expect_in_fence(origin_.access().odd_fence, count);
   }
@@ -60,21 +61,22 @@ class Epochs {
 
   WindowStatus begin_lock(Rank target, bool exclusive, bool no_check) noexcept;
   WindowStatus begin_lock_all(bool no_check) noexcept;
-  // Of a lock that is mapped: it is our turn, or we need none, and it is ours.
+  // Tries to take a mapped lock. True: it is held, because the ticket's turn has come or no ticket was needed.
   static bool try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept;
-  // After begin_lock_all(), of the locks that are mapped: `beside`: the process holds locks of other windows.
+  // Prepares the mapped locks after begin_lock_all(). `beside`: the process holds locks of other windows.
   void prepare_lock_all(bool beside) noexcept;
   // Takes them in the order of ranks, from `next` on. True: all are held. False: the next one is not free. All are
   // given back if a writer that holds other locks waits for one of them, because the next one may be that writer's.
   bool try_lock_all(std::size_t& next) noexcept;
-  // The last of the operations that wait for the lock may give it free.
+  // Lets the last operation that waits for the lock carry the unlock.
   static void let_unlock_ride(OriginPeer& peer) noexcept;
-  // After all operations are locally complete.
+  // Advances an unlock after all operations are locally complete. True: the target has all of them, and end_lock()
+  // follows.
   bool unlock_step(OriginPeer& peer);
   static void end_lock(OriginPeer& peer) noexcept;
   void end_one_lock() noexcept { --origin_.access().locks; }
   void end_lock_all() noexcept;
-  // A passive epoch is open, towards one or all.
+  // Returns whether a passive epoch is open, towards one member or all.
   bool any_lock() const noexcept {
     return origin_.access().lock_all || origin_.access().locks != 0;
   }

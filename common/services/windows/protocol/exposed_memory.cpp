@@ -5,7 +5,7 @@
 namespace lfc {
 namespace {
 
-// Pieces of one run that are looked up one by one: a bound for what a hostile run can cost.
+// Pieces of one run that are looked up one by one: bounds the cost of a hostile run.
 constexpr std::uint64_t kMostPieces = 1 << 16;
 
 }  // namespace
@@ -26,7 +26,7 @@ WindowStatus ExposedMemory::detach(const void* base) {
   return WindowStatus::ok;
 }
 
-// Whether all from a run's first byte to its last lies in attached regions, one or several that touch each other.
+// Returns whether all bytes from a run's first to its last lie in attached regions, in one or in several adjacent ones.
 bool ExposedMemory::is_attached(const Run& run) const noexcept {
   Bounds bounds;
   if (!bounds_of({&run, 1}, bounds) || bounds.low < 0) return false;
@@ -41,13 +41,13 @@ bool ExposedMemory::is_attached(const Run& run) const noexcept {
   return true;
 }
 
-// All windows but dynamic ones: offsets from the window's start. Dynamic: addresses, each piece within what is
-// attached.
+// In a dynamic window offsets are addresses, and each piece must be attached. In all others they count from the
+// window's start.
 std::byte* ExposedMemory::resolve(std::span<const Run> runs, std::int64_t& base) const noexcept {
   Bounds bounds;
   base = 0;
   if (!dynamic()) {
-    if (runs.size() == 1 && runs[0].repeat == 1) {  // as it usually is
+    if (runs.size() == 1 && runs[0].repeat == 1) {  // the usual case
       const auto begin = static_cast<std::uint64_t>(runs[0].offset);
       return begin <= size_ && runs[0].length <= size_ - begin ? base_ : nullptr;
     }
@@ -60,7 +60,7 @@ std::byte* ExposedMemory::resolve(std::span<const Run> runs, std::int64_t& base)
   }
   for (const Run& run : runs) {
     if (is_attached(run)) continue;
-    // Between the pieces of a regular run may be what is not.
+    // Bytes between the pieces of a regular run may be unattached.
     if (run.repeat == 1 || run.repeat > kMostPieces) return nullptr;
     Run piece{run.offset, run.length, 0, 1};
     for (std::uint64_t i = 0; i < run.repeat; ++i, piece.offset += run.stride)

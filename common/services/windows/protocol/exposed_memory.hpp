@@ -1,4 +1,4 @@
-// ExposedMemory: what a member exposes, and how the elements in it are kept apart.
+// ExposedMemory: the exposed memory of one member, and the mutual exclusion of accesses to its elements.
 //
 //   std::byte* const at = memory.resolve(runs, base);        // null: not all of it is exposed
 //   const ElementGuard guard{memory.control().elements, memory.hold(count)};
@@ -20,7 +20,7 @@
 
 namespace lfc {
 
-// Where local peers find what a window shares besides its bytes; also where they do not map those.
+// The shared state of a window besides its bytes. Local peers map it even if they do not map the bytes.
 struct WindowControl {
   TicketLock lock;
   ElementLock elements;
@@ -29,8 +29,8 @@ struct WindowControl {
 
 class ExposedMemory {
  public:
-  // Up to so many elements are changed by CPU atomics, unless all members take the lock anyway: from two on that costs
-  // less.
+  // Up to so many elements are changed by CPU atomics, unless all members take the lock. From two elements on the lock
+  // costs less.
   static constexpr std::uint64_t kFewElements = 1;
 
   ExposedMemory(Flavor flavor, std::byte* base, std::uint64_t size, WindowControl* control) noexcept
@@ -45,22 +45,23 @@ class ExposedMemory {
   bool dynamic() const noexcept { return flavor_ == Flavor::dynamic; }
   WindowControl& control() const noexcept { return *control_; }
 
-  // Dynamic windows.
+  // For dynamic windows.
   WindowStatus attach(const void* base, std::uint64_t size);
   WindowStatus detach(const void* base);
-  // The memory that the runs are relative to, and what to add to their offsets; null: not all inside.
+  // Returns the memory that the runs are relative to, and sets `base`, which is added to their offsets. Null: not all
+  // of it is exposed.
   std::byte* resolve(std::span<const Run> runs, std::int64_t& base) const noexcept;
 
-  // A member whose elements we change by loads and stores, ourselves included; null: one whose control cannot be
+  // Adds a member whose elements this process changes by loads and stores, itself included. Null: its control cannot be
   // mapped.
   void share(WindowControl* control);
-  // How that many elements of a mapped member, or our own, may be changed by whoever comes: many of them ask all
-  // members to take the lock.
+  // Returns how any caller may change `count` elements of a mapped member or of this one. Many elements make all
+  // members take the lock.
   Hold hold(std::uint64_t count) noexcept;
-  // All members take the lock, from now on.
+  // True: all members take the lock from now on.
   bool all_take_lock() const noexcept { return alone_.load(std::memory_order_acquire); }
-  // The same for the host, which is at no element of its own now. `began`: it changes elements without the lock from
-  // now on, and has to settle now and then.
+  // As hold(), for the host, which changes no element of its own now. `began`: from now on it changes elements
+  // without the lock, and must settle now and then.
   Hold host_hold(std::uint64_t count, bool& began) noexcept;
 
  private:
@@ -76,7 +77,7 @@ class ExposedMemory {
   WindowControl* const control_;
   std::vector<Region> attached_;
   std::vector<WindowControl*> sharers_;
-  bool all_singles_known_ = true;   // of the members who may change elements by loads and stores
+  bool all_singles_known_ = true;   // of the members that may change elements by loads and stores
   std::atomic<bool> alone_{false};  // under an element lock of this window: all members take it
 };
 

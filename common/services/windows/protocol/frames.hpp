@@ -1,4 +1,4 @@
-// What windows say to each other: the payloads of the frames of ServiceId::windows.
+// Window frames: the payloads of the frames of ServiceId::windows.
 //
 // | frame        | payload                              | kinds                                        |
 // |--------------|--------------------------------------|----------------------------------------------|
@@ -6,13 +6,12 @@
 // | service_ack  | WindowAck                            | AckKind: operations counted, a small result  |
 // | service_data | WindowReply, bytes                   | a larger result of get, fetch                |
 //
-// An operation larger than a frame goes in fragments. Each carries the runs of the memory that it is
-// for, so a target keeps no state of an operation. The usual small one, a whole operation on one piece, has none, and
-// goes in one cache line. Put and accumulate fragments are counted by
-// origin and target; what must not overtake them (complete, unlock, the end of a fence) names the
-// count that has to be reached first, so it holds whatever way the frames take.
+// An operation larger than a frame goes in fragments. Each carries the runs of its part of the target's memory, so a
+// target keeps no state of an operation. The usual small one, a whole operation on one piece, has no runs and fits a
+// cache line. Put and accumulate fragments are counted by origin and target. Complete, unlock and the end of a fence
+// must not overtake them. So these name the count that has to be reached first, and the frames may take any way.
 //
-// Little-endian, naturally aligned. Every field may be a lie, and is checked where it is used.
+// Little-endian, naturally aligned. Every field may be forged, and is checked where it is used.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ namespace lfc {
 enum class WindowKind : std::uint8_t {
   put = 1,
   accumulate,
-  get,           // answered by service_data
+  get,           // service_data replies
   fetch,         // get_accumulate, fetch_and_op: the old values come back
   compare_swap,  // operands: compare, value
   lock,
@@ -35,7 +34,7 @@ enum class WindowKind : std::uint8_t {
 };
 
 enum WindowFlags : std::uint8_t {
-  kWantAck = 1,    // the origin waits for remote completion: count back
+  kWantAck = 1,    // the origin waits for remote completion: send an ack with the count
   kExclusive = 2,  // lock
   kInFence = 4,    // counted for the fence epoch
   kOddFence = 8,   // of odd number
@@ -52,14 +51,14 @@ struct WindowHead {
   std::uint8_t flags;
   std::uint8_t operation;  // enum Accumulate
   std::uint8_t element;    // enum Element
-  std::uint32_t runs;      // that follow; 0: the whole operation is one piece, at `offset`
+  std::uint32_t runs;      // number that follow; 0: the whole operation is one piece, at `offset`
   union {
     std::uint64_t reply;  // the origin's name for the operation that waits for a result
     std::uint64_t count;  // complete, unlock: put and accumulate fragments sent, this one included
   };
   std::uint64_t bytes;  // packed bytes that the runs cover
   std::uint64_t
-      offset;  // of them in the packed bytes of the whole operation; without runs: in the target's memory
+      offset;  // of `bytes` in the packed bytes of the whole operation; without runs: in the target's memory
 };
 static_assert(sizeof(WindowHead) == 40);
 
@@ -79,7 +78,7 @@ struct WindowAck {
   std::uint16_t size;    // result: bytes used
   std::uint32_t window;  // counted, unlocked: the receiver's
   union {
-    std::uint64_t count;  // counted, unlocked: fragments dealt with so far
+    std::uint64_t count;  // counted, unlocked: fragments done so far
     std::uint64_t reply;  // result: the receiver's operation
   };
   union {
@@ -92,7 +91,7 @@ static_assert(sizeof(WindowAck) == kServiceAckRoom);
 struct WindowReply {
   std::uint64_t reply;
   std::uint64_t status;
-  // In the packed bytes of the operation; when it failed, how many of them there will not be.
+  // In the packed bytes of the operation; after a failure, the number of bytes that will be missing.
   std::uint64_t offset;
 };
 static_assert(sizeof(WindowReply) == 24);

@@ -1,6 +1,6 @@
-// LockOrder: the locks that a process has open, in all its windows. Each of its threads gets them in the order in which
-// it has asked: a lock that its target has not granted yet is waited for before the same thread begins the next one. So
-// programs that keep to one order of all locks do not wait in a circle.
+// LockOrder: the open locks of a process, in all its windows. Each thread gets its locks in the order of its requests:
+// it waits for a lock that its target has not granted yet before it begins the next one. So programs that keep to one
+// order of all locks do not wait in a circle.
 //
 //   while (!order.settle()) progress();                      // before a lock is begun
 //   origin.access().beside = order.any();
@@ -8,7 +8,7 @@
 //   ...
 //   order.closed(peer);
 //
-// Nobody waits for what another thread has asked for: who holds it may be waiting for this one.
+// No thread waits for a request of another thread, because the holder of that lock may be waiting for this thread.
 // Threads: the host's only one; with `threads` any, with Ni::Access held, but for settled().
 #pragma once
 
@@ -25,13 +25,13 @@ class LockOrder {
  public:
   explicit LockOrder(bool threads) noexcept : threads_(threads) {}
 
-  // Whether others are open, as far as is known.
+  // True: other locks may be open. With several threads always true.
   bool any() const noexcept { return open_ != 0 || threads_; }
-  // Whether others are open now.
+  // Returns whether other locks are open now.
   bool others() const noexcept { return open_ != 0; }
-  // Whether settle() has nothing to do; with several threads it has to look.
+  // True: settle() has nothing to do. With several threads always false.
   bool settled() const noexcept { return !threads_ && asked_.empty(); }
-  // Asks for the lock of this thread that nothing has needed yet. True: there is none that is not granted.
+  // Requests this thread's lock if no operation has requested it yet. True: no lock of this thread waits for its grant.
   bool settle() {
     const auto mine = find();
     if (mine == asked_.end()) return true;
@@ -57,14 +57,14 @@ class LockOrder {
     closed();
     std::erase_if(asked_, [&](const Asked& one) { return one.peer == &peer; });
   }
-  // The window is gone, with what it had open.
+  // Removes the open locks of a window that ends.
   void left(const rma::Origin& origin) noexcept {
     open_ -= origin.access().locks + (origin.access().lock_all ? 1 : 0);
     std::erase_if(asked_, [&](const Asked& one) { return one.origin == &origin; });
   }
 
  private:
-  // The newest lock of a thread, until it is seen to be granted.
+  // The newest lock of a thread, until settle() finds it granted.
   struct Asked {
     std::thread::id by;
     rma::Origin* origin;
@@ -79,8 +79,7 @@ class LockOrder {
   }
 
   std::uint32_t open_ = 0;
-  std::vector<Asked>
-      asked_;  // one of a thread at most, for none begins the next before it is granted
+  std::vector<Asked> asked_;  // at most one for each thread, which begins the next after the grant
   const bool threads_;
 };
 

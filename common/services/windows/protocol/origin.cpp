@@ -91,7 +91,7 @@ bool Origin::issue_plain(const PlainCall& call) {
 
 // Runs in the calls and in the control program.
 void Origin::pump(OriginPeer& peer) {
-  if (peer.pumping) return;  // a fragment that went at once
+  if (peer.pumping) return;  // called for a fragment that went at once
   peer.pumping = true;
   while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
     WindowOp& op = *peer.first;
@@ -101,7 +101,7 @@ void Origin::pump(OriginPeer& peer) {
       break;
     }
     send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
-    if (trouble_.lost) break;  // while it was being sent: the queue is gone
+    if (trouble_.lost) break;  // while it was being sent, so the queue is gone
     if (!op.all_sent()) continue;
     peer.first = op.next;
     if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
@@ -119,8 +119,8 @@ WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
     ++peer.natives;
     if (op->has_result()) --peer.replies;
   }
-  // Else it stays the first: no other thread takes it for done, or a later one for the next, before its stores are
-  // made. Held by "an operation on mapped memory is not done before its stores are".
+  // Else it stays the first until its stores are made. So no other thread takes it for done, or a later one for the
+  // next. Held by "an operation on mapped memory is not done before its stores are".
   return op;
 }
 
@@ -128,7 +128,7 @@ void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
   OriginPeer& peer = peers_[op.target];
   op.executing = false;
   if (op.way == Way::link) {
-    operations_.give_back(op);  // native_done() follows, or has come
+    operations_.give_back(op);  // native_done() follows, or has been called
   } else {
     if (op.has_result()) --peer.replies;
     if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
@@ -142,7 +142,7 @@ void Origin::native_done(Rank target, WindowStatus status) noexcept {
   if (status != WindowStatus::ok) trouble_.error = status;
 }
 
-// --- What others tell ---
+// --- Frames and events of targets ---
 
 Verdict Origin::on_granted(OriginPeer& peer) {
   if (peer.lock != OriginPeer::Lock::requested) return Verdict::malformed;
@@ -158,7 +158,7 @@ void Origin::on_post(OriginPeer& peer) {
 
 void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept {
   if (status != WindowStatus::ok) trouble_.error = status;
-  // Answers may overtake each other: the count only grows.
+  // Acks may overtake each other, so the count only grows.
   peer.counted = std::max(peer.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
 }
@@ -195,7 +195,7 @@ Verdict Origin::on_reply(WindowOp& op, const WindowReply& reply, std::span<const
   return Verdict::release;
 }
 
-// More of a result is here, or will never be.
+// Counts bytes of a result that have arrived, or that never will.
 void Origin::received(WindowOp& op, std::uint64_t bytes) {
   op.walk.received += bytes;
   if (op.walk.received != op.bytes) return;

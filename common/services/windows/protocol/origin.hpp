@@ -1,14 +1,15 @@
-// Origin: the half of a window's protocol that puts, gets, accumulates and fetches. Per target it keeps a queue in the
-// order of the calls: what cannot go yet (no lock, no post, no credit) waits there, and no call blocks.
+// Origin: the half of a window's protocol that puts, gets, accumulates and fetches. For each target it keeps a queue in
+// the order of the calls. Operations that cannot start yet (no lock, no post, no credit) wait there, and no call
+// blocks.
 //
 //   const Issued issued = origin.issue(call);             // decides the way; frames are sent here
-//   if (issued.way == Way::stores) ...                    // is the caller's to do, likewise Way::link
+//   if (issued.way == Way::stores) ...                    // the caller does it; the same for Way::link
 //   while (!origin.locally_complete(target)) ...          // frames arrive meanwhile: on_ack(), on_result(), ...
 //
-// Put and accumulate fragments are counted here and at the target; what must not overtake them names the count. State:
-// O(1) per target, and a WindowOp for each operation that waits.
-// Threads: the caller serialises, but for what is Published.
-// Source: MPI-3.1 chapter 11. Tests: tests/unit/services/windows/protocol_test.cpp.
+// Put and accumulate fragments are counted here and at the target. Frames that must not overtake them name the count.
+// State: O(1) for each target, and a WindowOp for each operation that waits.
+// Threads: the caller serialises, except for Published members. Source: MPI-3.1 chapter 11. Tests:
+// tests/unit/services/windows/protocol_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +26,10 @@
 
 namespace lfc::rma {
 
-// What has gone wrong.
+// Faults of a window.
 struct Trouble {
   Published<bool> lost{false};                      // a member
-  Published<WindowStatus> error{WindowStatus::ok};  // told by a target, not yet by us
+  Published<WindowStatus> error{WindowStatus::ok};  // from a target, not reported to the host yet
 
   WindowStatus take_error() noexcept {
     const WindowStatus told = error;
@@ -40,7 +41,7 @@ struct Trouble {
 
 struct Issued {
   WindowStatus status;
-  Way way;  // stores, link: the caller has to do it now, without the lock; else it needs no more of him
+  Way way;  // stores, link: the caller must do it now, without the lock; else it has nothing to do
 };
 
 class Origin : public OriginPeers {
@@ -50,25 +51,25 @@ class Origin : public OriginPeers {
 
   // --- Operations ---
 
-  // Whether all of it is the target's memory, as far as is known here: what others have attached they know. Without the
-  // lock.
+  // Checks that all of it is the target's memory, as far as this process knows: only the target knows its attached
+  // memory. Called without the lock.
   WindowStatus check(const WindowCall& call) const noexcept;
-  // The call has been checked; `bytes` is not 0.
+  // Issues a checked call, whose `bytes` is not 0.
   Issued issue(const WindowCall& call);
-  // The same for the usual operation, in a fraction of the time. False: it is another one, or cannot go now, and
-  // nothing was done.
+  // As issue(), for the usual operation, in a fraction of the time. False: another kind, or it cannot start now; nothing
+  // was done.
   bool issue_plain(const PlainCall& call);
-  // The first of the operations that wait, if it is the host's to do and may be done now; it is taken off the queue, or
-  // stays its first until host_operation_done().
+  // Returns the first waiting operation if the host must do it and may do it now; else null. It is taken off the queue,
+  // or stays its first until host_operation_done().
   WindowOp* begin_host_operation(OriginPeer& peer);
   void host_operation_done(WindowOp& op, WindowStatus status);
-  // Whether one has become the host's since that was last asked.
+  // Returns whether an operation has become the host's since the last call.
   bool take_host_work() noexcept { return std::exchange(host_work_, false); }
   void native_done(Rank target, WindowStatus status) noexcept;
-  // Sends what may go.
+  // Sends the waiting operations that may start.
   void pump(OriginPeer& peer);
 
-  // --- What others tell ---
+  // --- Frames and events of targets ---
 
   Verdict on_granted(OriginPeer& peer);
   void on_post(OriginPeer& peer);
@@ -78,7 +79,7 @@ class Origin : public OriginPeers {
   void carried(Rank to, bool sent);
   void on_lost(Rank rank) noexcept;
 
-  // --- What goes wrong ---
+  // --- Faults ---
 
   Trouble& trouble() noexcept { return trouble_; }
   const Trouble& trouble() const noexcept { return trouble_; }

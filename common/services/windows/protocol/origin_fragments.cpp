@@ -1,4 +1,4 @@
-// The origin's part: what goes in frames, cut to their size.
+// Origin: operations in frames, cut into fragments of their size.
 #include <algorithm>
 
 #include "services/windows/protocol/origin.hpp"
@@ -40,19 +40,20 @@ std::uint64_t cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool
   }
 }
 
-// Whoever has called complete or unlock waits only for this fragment to leave: it tells the target as well.
+// If a call of complete or unlock waits only for this fragment to leave, the fragment carries its end as well.
 void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
   if (peer.ending == OriginPeer::End::none || peer.replies != 0 || peer.natives != 0) return;
-  head.flags =
-      peer.ending == OriginPeer::End::complete ? kComplete : kUnlock;  // whose answer counts, too
+  head.flags = peer.ending == OriginPeer::End::complete
+                   ? kComplete
+                   : kUnlock;  // the reply contains the count as well
   head.count = peer.sent;
   peer.end_told = true;
 }
 
 }  // namespace
 
-// Sends an operation on one piece of memory that one frame can carry, there and back: without runs. False: it is
-// another one, and nothing was sent.
+// Sends an operation on one piece of memory that one frame can carry, there and back, without runs. False: another
+// kind, and nothing was sent.
 bool Origin::send_plain(OriginPeer& peer, const PlainCall& call) {
   const std::uint64_t operands = call.operand_bytes();
   if (sizeof(WindowHead) + std::max(call.bytes, operands) > carrier_.frame_bytes()) return false;
@@ -75,7 +76,7 @@ bool Origin::send_plain(OriginPeer& peer, const PlainCall& call) {
   return true;
 }
 
-// Sends an operation that one frame can carry and that gets no result. False: it is another one, and nothing was sent.
+// Sends an operation that one frame can carry and that gets no result. False: another kind, and nothing was sent.
 bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
   if (call.has_result() || call.bytes > carrier_.frame_bytes()) return false;
   Walk walk(call);
@@ -84,18 +85,18 @@ bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
   return true;
 }
 
-// How many bytes of an operation its next fragment takes; their runs are in operations_.runs then. Nothing else says
-// what fits into a frame. Held by "strided operations around the size of a frame".
+// Returns how many bytes of an operation its next fragment takes, and stores their runs in operations_.runs. No other
+// code decides how much fits into a frame. Held by "strided operations around the size of a frame".
 std::uint64_t Origin::cut(const WindowCall& call, Walk& walk) {
   std::uint64_t limit = call.bytes - walk.sent;
-  // The old values that a fetch without operands asks for come back in one frame.
+  // The old values of a fetch without operands return in one frame.
   if (call.kind == WindowCall::Kind::fetch)
     limit = std::min(limit, carrier_.frame_bytes() - sizeof(WindowReply));
   return cut_runs(walk.to, limit, call.unit(), call.sends_operands(),
                   carrier_.frame_bytes() - sizeof(WindowHead), operations_.runs);
 }
 
-// Sends what cut() has cut. `op`: the operation that waits, of which it is a part.
+// Sends the fragment that cut() has chosen. `op`: the waiting operation that it is a part of.
 void Origin::send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk,
                            std::uint64_t bytes, const WindowOp* op) {
   WindowHead head = head_of(kind_of(call.kind), 0);
@@ -118,7 +119,7 @@ void Origin::send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk,
   if (carrier_.send(rank_of(peer), head, operations_.runs, data)) peer.carrying = false;
 }
 
-// The next packed operands, where they lie if they are packed there.
+// Returns the next packed operands, in place if they are packed there.
 std::span<const std::byte> Origin::operands(const WindowCall& call, Walk& walk,
                                             std::uint64_t bytes) {
   if (call.kind == WindowCall::Kind::compare_swap) return {call.operands.data(), 2 * bytes};
@@ -135,7 +136,7 @@ std::span<const std::byte> Origin::operands(const WindowCall& call, Walk& walk,
   return operations_.bytes;
 }
 
-// Counts a put or accumulate fragment; returns the flags that say for what.
+// Counts a put or accumulate fragment, and returns its flags.
 std::uint8_t Origin::count_fragment(OriginPeer& peer) noexcept {
   ++peer.sent;
   if (passive(peer)) {

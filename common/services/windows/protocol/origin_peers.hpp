@@ -1,11 +1,11 @@
-// OriginPeers: what an origin knows of its targets, which epochs it has opened towards them, and whether an operation
-// may reach one now. Origin (origin.hpp) issues them.
+// OriginPeers: an origin's state of its targets and its open epochs, which decides whether an operation may start now.
+// Origin (origin.hpp) issues the operations.
 //
 //   OriginPeer& peer = peers.peer(target);
 //   if (peers.passive(peer)) ...                          // by a lock
 //   const Way way = choose(peer.reach, shape, peers.moment(peer));
 //
-// Threads: the caller serialises, but for what is Published.
+// Threads: the caller serialises, except for Published members.
 // Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp.
 #pragma once
 
@@ -21,14 +21,15 @@
 
 namespace lfc::rma {
 
-// What an origin knows of one target.
+// An origin's state of one target.
 struct OriginPeer {
   enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
   enum class End : std::uint8_t { none, complete, unlock };
 
-  // What an access by loads and stores needs to know.
-  std::byte* mapped = nullptr;       // its memory, in this process
-  WindowControl* control = nullptr;  // likewise, of any flavour; null: not mapped
+  // For an access by loads and stores.
+  std::byte* mapped = nullptr;  // its memory, in this process
+  WindowControl* control =
+      nullptr;  // its control, in this process, for any flavour; null: not mapped
   std::uint64_t size = 0;
   Published<WindowOp*> first{nullptr};  // operations that wait, in order
   Published<Lock> lock{Lock::none};
@@ -41,38 +42,38 @@ struct OriginPeer {
   bool pumping = false;
   bool exclusive = false;
   bool past = false;             // shared, past writers that wait
-  bool yields = false;           // but not past one that waits for those inside
+  bool yields = false;           // but not past a writer that waits for those inside
   bool beside = false;           // the process had other locks when it began
   bool access_granted = false;   // no post is needed (nocheck)
-  End ending = End::none;        // what the last fragment of those that wait shall tell the target
-  bool end_told = false;         // complete or unlock
-  bool unlocked = false;         // the answer to our unlock
+  End ending = End::none;        // rides in the last fragment that waits
+  bool end_told = false;         // complete or unlock has been sent
+  bool unlocked = false;         // the target has replied to the unlock
   std::uint64_t sent = 0;        // put and accumulate fragments
   std::uint64_t wanted = 0;      // of which an ack will count
   std::uint64_t counted = 0;     // acknowledged
   std::uint32_t fence_sent = 0;  // in the fence epoch that is open
-  std::uint32_t replies = 0;     // results that are due
+  std::uint32_t replies = 0;     // results that have not arrived
   std::uint32_t natives = 0;     // operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
-  // Its lock is mapped: we take it ourselves.
+  // True: its lock is mapped, and this process takes it itself.
   bool lock_is_mapped() const noexcept { return control != nullptr; }
-  // Origins and results of all operations towards the target are the caller's again.
+  // True: origins and results of all operations towards the target are the caller's again.
   bool locally_complete() const noexcept {
     return first == nullptr && replies == 0 && natives == 0;
   }
-  // And the target's memory has changed.
+  // True: the target's memory has changed as well.
   bool remotely_complete() const noexcept {
     return locally_complete() && !carrying && counted >= wanted;
   }
-  // Whether something that goes in frames has not been dealt with yet.
+  // True: an operation in frames has not been done yet.
   bool frames_under_way() const noexcept {
     return replies != 0 || carrying || counted < wanted ||
            (first != nullptr && last->way != Way::link);
   }
 };
 
-// What epoch this process has opened, as an origin.
+// The open epoch of this process, as an origin.
 struct AccessState {
   bool fence_open = false;
   bool odd_fence = false;
@@ -96,7 +97,7 @@ class OriginPeers {
   }
 
   Moment moment(OriginPeer& peer);
-  // Whether an access by loads and stores is permitted now, which is all that it takes. Without the lock.
+  // Returns whether an access by loads and stores is permitted now; it needs nothing else. Called without the lock.
   bool open_for_stores(const OriginPeer& peer) const noexcept {
     return peer.lock >= OriginPeer::Lock::held ||
            (peer.lock == OriginPeer::Lock::none && !access_.lock_all && !peer.in_access &&
@@ -106,14 +107,14 @@ class OriginPeers {
     return peer.lock != OriginPeer::Lock::none || access_.lock_all;
   }
 
-  // Whether one of the locks that are open may wait while another is held.
+  // Returns whether one of the open locks may wait while another is held.
   bool several_locks() const noexcept {
     return access_.lock_all || access_.locks > 1 || access_.beside;
   }
-  // Asks for the target's lock, which has been begun, if nothing has asked for it yet.
+  // Requests the target's lock, which has been begun, unless it has been requested already.
   void ask(OriginPeer& peer) { (void)permitted(peer); }
 
-  // What calls wait for.
+  // Conditions of waiting calls.
   bool all_locally_complete() const noexcept;
   bool all_remotely_complete() const noexcept;
 
@@ -121,7 +122,7 @@ class OriginPeers {
   OriginPeers(std::uint32_t ranks, Carrier& carrier) : carrier_(carrier), peers_(ranks) {}
   ~OriginPeers() = default;
 
-  // Whether an operation may reach the target now. Asks for the lock when it is the first to need it.
+  // Returns whether an operation may reach the target now. The first one that needs the lock requests it.
   bool permitted(OriginPeer& peer);
 
   Carrier& carrier_;

@@ -6,7 +6,7 @@
 namespace lfc {
 namespace {
 
-// What an operation that is kept for the next one keeps for its runs.
+// The storage for runs that an unused operation keeps for the next one.
 constexpr std::size_t kSpareRuns = 64;
 
 }  // namespace

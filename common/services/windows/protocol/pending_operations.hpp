@@ -1,11 +1,10 @@
-// WindowCall: what a call asks for: the one description of an operation, made and range-checked once.
-// Walk: how far its bytes have got.
-// WindowOp: a call that could not be finished at once, with copies of the runs that its views refer to.
-// Operations: those of all windows of the process, by the names that targets answer to.
+// WindowCall: the description of an operation that a call requests, made and range-checked once. Walk: the progress of
+// its bytes. WindowOp: a call that could not be finished at once, with copies of the runs that its views refer to.
+// Operations: the WindowOps of all windows of the process, by the names that replies contain.
 //
 //   WindowOp& op = operations.take(call);
-//   WindowOp* const meant = operations.find(ack.reply, peer);      // null: nothing of ours, or not there
-//   operations.finish(op, WindowStatus::ok);                 // given back, or kept until the host has heard of it
+//   WindowOp* const meant = operations.find(ack.reply, peer);      // null: no such one, or for another target
+//   operations.finish(op, WindowStatus::ok);                 // given back, or kept until the host has its completion
 //
 // Internal to this folder. Threads: the caller serialises, but for host_wanted().
 #pragma once
@@ -53,7 +52,7 @@ struct WindowCall {
   std::uint64_t unit() const noexcept {
     return kind == Kind::accumulate || kind == Kind::fetch ? size_of(what.element) : 1;
   }
-  // Whether both sides have the room.
+  // Returns whether both sides have room.
   bool fits() const noexcept {
     const bool operands_fit =
         !sends_operands() || kind == Kind::compare_swap || origin.bytes() >= bytes;
@@ -69,8 +68,8 @@ struct WindowCall {
   }
 };
 
-// The same for the usual operation, on bytes that follow each other on all sides: what it takes to send it in one
-// frame, or to have the link copy it at once.
+// The description of the usual operation, on contiguous bytes on all sides, which one frame carries or the link copies
+// at once.
 struct PlainCall {
   WindowCall::Kind kind;
   Accumulation what;
@@ -103,19 +102,19 @@ struct Walk {
   Cursor out;                  // over origin
   Cursor in;                   // over result
   Cursor to;                   // over the target's memory
-  std::uint64_t in_place = 0;  // of `in`: not what has been received, replies overtake each other
+  std::uint64_t in_place = 0;  // of `in`; not `received`, because replies overtake each other
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
 
 struct WindowOp : WindowCall {
   Walk walk;
-  Way way = Way::frames;  // the one it takes when it may
+  Way way = Way::frames;  // the one it takes when permitted
   WindowStatus status = WindowStatus::ok;
   rma::Origin* owner = nullptr;
-  std::uint64_t name = 0;    // what a target's answer refers to
+  std::uint64_t name = 0;    // a target's reply contains it
   bool executing = false;    // by a thread of the host, without the lock
-  bool ended = false;        // its request is finished; the host has not heard of it
+  bool ended = false;        // its request is finished, but not reported to the host
   std::vector<Run> storage;  // of the three views
   Run piece;                 // of the result of a plain call
   WindowOp* next = nullptr;
@@ -123,7 +122,7 @@ struct WindowOp : WindowCall {
   bool all_sent() const noexcept { return walk.sent == bytes; }
   // Takes everything from a call, and copies of the runs that its views refer to.
   void take(const WindowCall& call);
-  // What waits for the result of one that is sent as a whole.
+  // Prepares to wait for the result of an operation that is sent as a whole.
   void take(const PlainCall& call) noexcept;
 };
 
@@ -139,23 +138,23 @@ class Operations {
     return ops_.take([&](WindowOp& op) { op.take(call); });
   }
   void give_back(WindowOp& op) noexcept;
-  // The operation that an answer of this peer names; null: there is no such one, or not at that target.
+  // Finds the operation that a reply of this peer names; null: there is no such one, or it is for another target.
   WindowOp* find(std::uint64_t name, PeerId peer) noexcept;
-  // Ends an operation; the host hears of its request by take_finished().
+  // Ends an operation. take_finished() reports its request to the host.
   void finish(WindowOp& op, WindowStatus status);
   std::vector<Ended> take_finished();
-  // That have not ended (diagnosis).
+  // The number of operations that have not ended (diagnosis).
   std::size_t count() noexcept;
   template <class Call>
   void for_each(Call call) {
     ops_.for_each(call);
   }
 
-  // There is something that the host alone can do, or has to hear of.
+  // Notes that there is work or a completion for the host.
   void want_host() noexcept { host_wanted_.store(true, std::memory_order_release); }
   bool host_wanted() const noexcept { return host_wanted_.load(std::memory_order_acquire); }
 
-  // For one fragment at a time.
+  // Buffers for one fragment at a time.
   std::vector<Run> runs;
   std::vector<std::byte> bytes;
 

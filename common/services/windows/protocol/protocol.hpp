@@ -1,5 +1,5 @@
-// Protocol: one window of one member: the memory, the two halves, and the epochs that join them. It takes frames and
-// calls, and knows nothing but its Carrier: a service of the NI (window_service.hpp), or a test.
+// Protocol: one window of one member: its memory, the two halves, and the epochs that join them. It takes frames and
+// calls, and uses only its Carrier: a service of the NI (window_service.hpp), or a test.
 //
 //   Protocol protocol(rank, ranks, std::move(memory), operations, carrier);
 //   verdict = protocol.on_head(from, head, rest);
@@ -25,7 +25,7 @@ struct Protocol {
         target(ranks, memory, carrier),
         epochs(self, origin, target) {}
 
-  // A frame of a member of the window.
+  // Handles a frame of a member of the window.
   Verdict on_head(Rank from, const WindowHead& head, std::span<const std::byte> rest);
 
   ExposedMemory memory;
@@ -34,7 +34,7 @@ struct Protocol {
   Epochs epochs;
 };
 
-// Whether the target has done what an answer is about. What it says is no status is `invalid`.
+// Returns the status that the target reports in an ack; `invalid` if the value is no status.
 WindowStatus status_of(const WindowAck& ack) noexcept;
 
 }  // namespace lfc::rma

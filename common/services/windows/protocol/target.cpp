@@ -9,7 +9,7 @@ namespace lfc::rma {
 
 namespace {
 
-// The runs at the beginning of a fragment's payload, or the one piece of a whole operation. False: a lie.
+// Reads the runs at the beginning of a fragment's payload, or the one piece of a whole operation. False: invalid.
 bool read_runs(WindowHead& head, std::span<const std::byte>& rest, std::vector<Run>& runs) {
   if (head.runs == 0) {
     runs.assign(1, {static_cast<std::int64_t>(head.offset), head.bytes, 0, 1});
@@ -69,14 +69,14 @@ Verdict Target::serve_swap(Rank from, const WindowHead& head, std::span<const st
   return Verdict::hold;
 }
 
-// Accumulate and fetch.
+// Serves accumulate and fetch.
 Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
                                  std::byte* memory, std::int64_t base) {
   const Accumulation what{static_cast<Accumulate>(head.operation),
                           static_cast<Element>(head.element)};
   if (!is_valid(what.operation, what.element) || head.bytes % size_of(what.element) != 0)
     return Verdict::malformed;
-  // Also without operands: what one frame asks for is what one frame could carry.
+  // Also without operands: a frame may request only as much as one frame could carry.
   if (head.bytes > carrier_.frame_bytes()) return Verdict::malformed;
   const bool operands = what.operation != Accumulate::no_op;
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
@@ -102,7 +102,7 @@ Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<co
   return Verdict::hold;
 }
 
-// What the runs cover.
+// Combines operands with the memory under the runs.
 void Target::combine(Accumulation what, std::byte* memory, std::int64_t base,
                      const std::byte* operands, std::byte* old, std::uint64_t bytes) {
   const std::uint64_t count = bytes / size_of(what.element);
@@ -126,7 +126,7 @@ void Target::answer_result(Rank from, const WindowHead& head, WindowStatus statu
   carrier_.answer(from, ack);
 }
 
-// Says what has arrived from a member, and what went wrong with it.
+// Sends the count of a member's fragments, and their first error status.
 void Target::answer_counted(Rank from, AckKind kind) {
   TargetPeer& peer = peers_[from];
   WindowAck ack{};
@@ -149,8 +149,8 @@ Verdict Target::count(Rank from, const WindowHead& head, WindowStatus status) {
   } else if (!pending_completes_.empty()) {
     check_completes(from);
   }
-  // One answer for all that arrives in a pass: the last of them keeps its buffer until then. What
-  // went wrong is always told.
+  // One ack for all fragments of a pass: the first that needs it keeps its buffer until then. Errors are always
+  // reported.
   const bool answered = (head.flags & kWantAck) != 0 || status != WindowStatus::ok;
   const bool first = answered && !peer.ack_due;
   if (first) {
@@ -169,7 +169,7 @@ Verdict Target::end_access(Rank from, const WindowHead& head) {
   return Verdict::release;
 }
 
-// unlock_if_due() answers.
+// unlock_if_due() sends the reply.
 Verdict Target::end_lock(Rank from, const WindowHead& head) {
   TargetPeer& peer = peers_[from];
   if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
@@ -179,7 +179,7 @@ Verdict Target::end_lock(Rank from, const WindowHead& head) {
   return Verdict::hold;
 }
 
-// Frees the lock that a member held when all has arrived, and says so.
+// Frees a member's lock when all its fragments have arrived, and notifies the member.
 void Target::unlock_if_due(Rank from) {
   TargetPeer& peer = peers_[from];
   if (!peer.unlock_pending || peer.received < peer.unlock_count) return;
@@ -190,7 +190,7 @@ void Target::unlock_if_due(Rank from) {
   grant_locks();
 }
 
-// A member's access epoch has ended here when all that it sent in it has arrived.
+// Ends the access epochs of a member whose fragments have all arrived.
 void Target::check_completes(Rank from) {
   TargetPeer& peer = peers_[from];
   std::erase_if(pending_completes_, [&](const PendingComplete& item) {
@@ -211,7 +211,7 @@ void Target::work() {
 // --- Locks of members that do not map them ---
 
 Verdict Target::on_lock(Rank from, const WindowHead& head) {
-  // A member has one lock of a window at a time; many are a hostile one's.
+  // A member has one lock of a window at a time, so more requests than members are invalid.
   const bool exclusive = (head.flags & kExclusive) != 0, past = (head.flags & kPast) != 0;
   if (tickets_.size() >= peers_.size() || (exclusive && past)) return Verdict::malformed;
   tickets_.push_back({from, past ? 0 : memory_.control().lock.draw(), exclusive, past});
@@ -237,7 +237,7 @@ void Target::grant_locks() {
       break;
     }
   }
-  // Someone who maps it may give it free without telling.
+  // A peer that maps the lock may free it without a frame.
   if (!tickets_.empty()) carrier_.wake();
 }
 

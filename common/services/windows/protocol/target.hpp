@@ -2,9 +2,9 @@
 // counting, the ends of access epochs, and the lock for members that do not map it.
 //
 //   Verdict verdict = target.serve(from, head, rest);     // put, accumulate, get, fetch, compare_swap
-//   if (target.work()) carrier.wake();                    // once a pass: answers, grants
+//   if (target.work()) carrier.wake();                    // once a pass: acks and grants
 //
-// Threads: the caller serialises. Every field of a frame may be a lie.
+// Threads: the caller serialises. Every field of a frame may be forged.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@
 
 namespace lfc::rma {
 
-// What a target knows of one origin.
+// A target's state of one origin.
 struct TargetPeer {
   std::uint64_t received = 0;  // put and accumulate fragments
   std::uint32_t completes = 0, completes_used = 0;
   bool ack_due = false;
-  bool holds = false;  // the lock, which we took for it
+  bool holds = false;  // the lock, which this target took for it
   bool holds_exclusive = false;
   bool holds_past = false;
   bool unlock_pending = false;  // until `unlock_count` fragments have arrived
@@ -40,22 +40,22 @@ class Target {
 
   Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
   Verdict on_lock(Rank from, const WindowHead& head);
-  // The member's lock ends with the count-th of its fragments.
+  // Ends the member's lock after the count-th of its fragments.
   Verdict end_lock(Rank from, const WindowHead& head);
-  // And its access epoch.
+  // Ends its access epoch in the same way.
   Verdict end_access(Rank from, const WindowHead& head);
-  // Answers what has arrived in this pass, grants what locks it can.
+  // Acknowledges the fragments of this pass, and grants the locks that are free.
   void work();
 
   // --- Exposure ---
 
-  // Our own access epoch towards ourselves has ended.
+  // Ends this member's access epoch towards itself.
   void completed(Rank self) noexcept { ++peers_[self].completes; }
   void expect_complete(Rank from) noexcept { ++peers_[from].completes_used; }
   bool has_completed(Rank from) const noexcept {
     return static_cast<std::int32_t>(peers_[from].completes - peers_[from].completes_used) >= 0;
   }
-  // Fragments of a fence epoch: so many more are to come in all; whether they have.
+  // Adds the number of fragments that a fence epoch must receive. all_in_fence(): all of them have arrived.
   void expect_in_fence(bool odd, std::uint32_t count) noexcept {
     fence_expected_[odd ? 1 : 0] += count;
   }

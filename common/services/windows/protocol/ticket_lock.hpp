@@ -1,9 +1,8 @@
-// TicketLock: the lock of one window at one target: shared or exclusive, in the order of asking. A process that holds
+// TicketLock: the lock of one window at one target: shared or exclusive, in the order of requests. A process that holds
 // other locks passes writers that wait, because these may wait for one of its locks.
 //
-// It lies in the memory of the window where local peers can reach it, and is taken by
-// them, by the target itself and, for everybody else, by the target's NI. A ticket taken must be
-// waited for and given back.
+// It lies in shared memory of the window, if local peers can map that. Local peers and the target take it themselves;
+// the target's NI takes it for all other members. Each ticket that was drawn must be waited for and given back.
 //
 //   const std::uint32_t ticket = lock.draw();
 //   while (!lock.enter(ticket, exclusive)) progress();
@@ -14,8 +13,8 @@
 //   ...
 //   lock.leave_past();
 //
-// A writer whose turn it is waits for those that have entered past others. Meanwhile it keeps out all that yield, which
-// are those that may have to wait: so it waits for holders only, however many come.
+// A writer whose turn it is waits for those that have entered past others. Meanwhile it keeps out all processes that
+// yield, which are those that may have to wait. So it waits for holders only, however many processes come.
 //
 // Threads: any, of any process that maps it. Source: MPI-3.1 11.5.3; the fair reader-writer ticket
 // lock is common knowledge.
@@ -32,7 +31,7 @@ class TicketLock {
   // True: it is this ticket's turn and the lock is held.
   // `beside`: an exclusive lock of a process that holds other locks meanwhile.
   bool enter(std::uint32_t ticket, bool exclusive, bool beside = false) noexcept {
-    // Pairs with the release in leave(): what the holder before has written is seen.
+    // Pairs with the release in leave(): stores of the holder before are visible to this one.
     if (exclusive)
       return writer_.load(std::memory_order_acquire) == ticket && become_writer(beside);
     if (reader_.load(std::memory_order_acquire) != ticket) return false;
@@ -51,14 +50,15 @@ class TicketLock {
   bool enter_past(bool yields) noexcept {
     const std::uint32_t closed = yields ? kWriter | kWaits : kWriter;
     std::uint32_t inside = past_.load(std::memory_order_relaxed);
-    while ((inside & closed) == 0)  // acquire: pairs with the release in leave()
+    while ((inside & closed) ==
+           0)  // acquire: pairs with the release in leave(); the writer's stores are visible
       if (past_.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire,
                                       std::memory_order_relaxed))
         return true;
     return false;
   }
   void leave_past() noexcept { past_.fetch_sub(1, std::memory_order_release); }
-  // Whether a writer that holds other locks waits for those inside.
+  // Returns whether a writer that holds other locks waits for those inside.
   bool holds_up_another() const noexcept {
     return (past_.load(std::memory_order_relaxed) & kBeside) != 0;
   }
@@ -68,7 +68,7 @@ class TicketLock {
   static constexpr std::uint32_t kWaits = 0x40000000u;   // a writer waits, and it is its turn
   static constexpr std::uint32_t kBeside = 0x20000000u;  // and it holds other locks
 
-  // True: nobody is inside.
+  // True: no process was inside, and the writer is inside now.
   bool become_writer(bool beside) noexcept {
     std::uint32_t inside = past_.load(std::memory_order_relaxed);
     for (;;) {

@@ -1,4 +1,4 @@
-// View: a piece of local or remote memory as MPI's calls describe it; and what calls on windows answer.
+// View: a piece of local or remote memory as MPI's calls describe it. Also the status that calls on windows return.
 //
 //   const Run run{0, 8, 16, 100};                              // every other word of 200
 //   const View there{nullptr, displacement, {&run, 1}, 0, 1, 800};
@@ -45,14 +45,14 @@ struct View {
 
   std::uint64_t bytes() const noexcept { return size * count; }
   Cursor cursor() const noexcept { return {runs, extent, count, offset}; }
-  // One piece, wherever it lies.
+  // Returns whether it is one piece, at any offset.
   bool contiguous() const noexcept {
     return runs.size() == 1 && runs[0].repeat == 1 &&
            (count == 1 || static_cast<std::uint64_t>(extent) == size);
   }
-  // Of a contiguous one: where its first byte lies, as an offset from `base`.
+  // The offset of its first byte from `base`. Only for a contiguous view.
   std::int64_t begin() const noexcept { return offset + runs[0].offset; }
-  // From the first byte to the last. False: beyond what 64 bits hold.
+  // Computes the range from the first byte to the last. False: 64 bits do not hold it.
   bool bounds(Bounds& out) const noexcept;
 };
 

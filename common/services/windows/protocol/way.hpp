@@ -1,21 +1,21 @@
-// Way: how an operation gets to its target. One function decides, for every operation.
+// Way: the path of an operation to its target. One function chooses it for every operation.
 //
 //   switch (choose(peer.reach(), shape, moment)) { ... }
 //
-// | way     | what happens                                         | when                                             |
+// | way     | effect                                               | when                                             |
 // |---------|------------------------------------------------------|--------------------------------------------------|
 // | stores  | loads, stores, CPU atomics of the caller             | the target's memory is mapped here               |
 // | at_once | the link copies within the call                      | contiguous put or get, the lock is held, and the |
-// |         |                                                      | link needs nobody there                          |
+// |         |                                                      | link needs no work of the target                 |
 // | link    | the link moves the bytes                             | contiguous put or get: large, or in a passive    |
-// |         |                                                      | epoch and the link needs nobody there            |
+// |         |                                                      | epoch, and the link needs no work of the target  |
 // | frames  | the target's NI serves it                            | everything else                                  |
-// | later   | as above, once permitted, and nothing is before it   | no lock, no post, no credit yet                  |
+// | later   | one of these, once permitted and first in the queue  | no lock, no post, no credit yet                  |
 //
-// Small operations stay in order: MPI orders nothing but accumulates, but programs put, fetch and get the same element
-// without a flush between them, and other implementations let them. So none goes by the link beside frames that are
-// under way. In an active epoch small ones are not done before the target says so: a frame, which costs a tenth, is
-// soon enough. In a passive one they shall not wait for anybody.
+// Small operations stay in order. MPI orders only accumulates, but programs put, fetch and get the same element without
+// a flush between them, and other implementations keep that order. So no small operation goes by the link beside frames
+// that are under way. In an active epoch a small operation ends only when the target reports that, so a frame is early
+// enough, and costs a tenth. In a passive epoch it must not wait for any work of the target.
 // *Held by* tests/unit/services/windows/way_test.cpp (all that can be, against this table).
 #pragma once
 
@@ -27,31 +27,31 @@ namespace lfc {
 
 enum class Way : std::uint8_t { stores, at_once, link, frames, later };
 
-// What is known of a member as long as the window lives.
+// Properties of a member that last as long as the window.
 struct Reach {
-  bool mapped = false;         // its memory is, in this process
-  bool registered = false;     // with the links, by its owner
-  bool remote_memory = false;  // the link to it writes there
-  bool one_sided = false;      // and nobody there has to do anything for it
-  bool within_call = false;    // before the call returns, if it can
+  bool mapped = false;         // its memory, in this process
+  bool registered = false;     // its memory, with the links, by its owner
+  bool remote_memory = false;  // the link writes to it
+  bool one_sided = false;      // without any work of the target
+  bool within_call = false;    // the link finishes before the call returns, if possible
 };
 
 struct Shape {
   enum class Kind : std::uint8_t { put, get, other };
   Kind kind = Kind::other;
   bool contiguous = false;  // on both sides
-  bool request = false;     // the caller wants to be told of its end
+  bool request = false;     // the caller wants a completion
   std::uint64_t bytes = 0;
 };
 
 struct Moment {
   bool ready = false;             // it is permitted, and nothing waits before it
   bool passive = false;           // by a lock
-  bool held = false;              // which we have
-  bool frames_under_way = false;  // to that target, not dealt with yet
+  bool held = false;              // and the lock is held
+  bool frames_under_way = false;  // to that target, not done yet
 };
 
-// The way it takes if nothing is before it.
+// Returns the way that it takes if nothing waits before it.
 inline Way lasting_way(const Reach& reach, const Shape& shape, const Moment& moment) noexcept {
   if (reach.mapped) return Way::stores;
   if (!reach.registered || !shape.contiguous || shape.kind == Shape::Kind::other)
