@@ -43,9 +43,9 @@ enum {
   LFC_ORDERED_ERR_UNAVAILABLE, /* a rank has no LFC engine, or cannot reach another by it */
   LFC_ORDERED_ERR_SIZE,        /* larger than lfc_ordered_max() */
   LFC_ORDERED_ERR_NESTED,      /* called by the handler */
-  LFC_ORDERED_ERR_LOST,        /* a rank has failed or has closed the object: no later message will be ordered */
-  LFC_ORDERED_ERR_PROTOCOL,    /* a rank has sent an invalid frame: no later message will be ordered */
-  LFC_ORDERED_ERR_MPI,         /* an MPI call has failed */
+  LFC_ORDERED_ERR_LOST, /* a rank has failed or has closed the object: no later message will be ordered */
+  LFC_ORDERED_ERR_PROTOCOL, /* a rank has sent an invalid frame: no later message will be ordered */
+  LFC_ORDERED_ERR_MPI,      /* an MPI call has failed */
   LFC_ORDERED_ERR_MEMORY
 };
 
