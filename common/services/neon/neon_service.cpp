@@ -75,7 +75,8 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
 NeonWindow::~NeonWindow() {
   const ServicePort::Access access(port());
   service_->windows_.leave(id_);
-  // Left over where a member was lost: what living ones have no credit for, and what is written to them.
+  // Left over after the loss of a member: frames to the other members that wait for a credit, and direct writes to
+  // them.
   for (Peer& peer : peers_)
     if (peer.busy) port().withdraw(peer.id, *peer.waiting);
   writes_.forget();
@@ -153,12 +154,12 @@ void NeonWindow::lost(PeerId peer) {
   const neon::Rank rank = rank_of(peer);
   if (rank == kNoRank) return;
   has_lost_ = true;
-  // Not now: this may be inside a send of the protocol's, which would find its queues gone.
+  // Deferred, because this may be inside a send of the protocol, whose queues would vanish.
   lost_.push_back(rank);
   port().wake(ServiceId::neon);
 }
 
-// In a pass of the control program: losses, frames to ourselves, and what waited for room.
+// In a pass of the control program: handles losses, frames to this process itself, and frames that waited for room.
 void NeonWindow::deliver_own() {
   for (const neon::Rank rank : std::exchange(lost_, {})) neon_.on_lost(rank);
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});

@@ -1,4 +1,4 @@
-// NeonService: carries NEON's frames (neon.hpp) between engines, for all windows of the process.
+// NeonService: the service that carries NEON's frames (neon.hpp) between engines, for all windows of the process.
 // The target's part, and the origin's after the call, run in the control program, so that announced
 // buffers fill and notifications arrive while the host computes.
 //
@@ -37,18 +37,18 @@ class NeonWindow;
 
 class NeonService final : public Service {
  public:
-  // The process's, made when it is first asked for; null when no NI is open.
+  // Returns the process's service, made at the first call; null: no NI is open.
   static std::shared_ptr<NeonService> of_process();
-  // `memory`: by which it is written straight into memory; null: it is not.
+  // `memory`: the port for direct writes into memory; null: there are none.
   NeonService(ServicePort& port, MemoryPort* memory, bool serves_alone = false);
   ~NeonService() override;
   NeonService(const NeonService&) = delete;
   NeonService& operator=(const NeonService&) = delete;
 
   ServicePort& port() const noexcept { return port_; }
-  // Whether the engine serves others while the rank computes.
+  // Returns whether the engine serves others while the rank computes.
   bool serves_alone() const noexcept { return serves_alone_; }
-  // Largest payload of NEON that one frame can carry here.
+  // Returns the largest payload of NEON that one frame can carry here.
   std::uint32_t frame_bytes() const noexcept;
 
   // Service
@@ -72,25 +72,25 @@ class NeonWindow final : private neon::Carrier {
   ~NeonWindow() override;
 
   std::uint32_t id() const noexcept { return id_; }
-  // By rank; this process's own peer is not looked at.
+  // Sets peers and window names, by rank. The entry of this process itself is ignored.
   void connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids);
 
   ServicePort& port() const noexcept { return service_->port(); }
   neon::Neon& neon() noexcept { return neon_; }
 
-  // Puts straight into memory.
+  // Direct puts into memory.
   NeonWrites& writes() noexcept { return writes_; }
 
-  // Lets origins write to the announced buffer. Without Access, by the host.
+  // Lets origins write to the announced buffer. Called by the host without Access.
   void publish(neon::Announcement& buffer);
   void withdraw(neon::Announcement& buffer);
 
-  // Whether a member's process is gone. With Access.
+  // Returns whether a member's process is gone. Called with Access.
   bool has_lost() const noexcept { return has_lost_; }
 
   // --- For the window's end. With Access. ---
 
-  // Nothing waits to be sent. From the call that says so on, nothing more is sent.
+  // True: nothing waits to be sent. After the first true, nothing more is sent.
   bool quiet() noexcept;
   // Frames sent to each rank, and received from all.
   std::span<const int> sent() const noexcept { return sent_; }
@@ -136,7 +136,7 @@ class NeonWindow final : private neon::Carrier {
   std::vector<Peer> peers_;
   std::vector<neon::Rank> ranks_;           // by PeerId
   std::deque<std::vector<std::byte>> own_;  // frames to this process itself
-  std::vector<neon::Rank> lost_;            // whose loss the protocol has not heard of
+  std::vector<neon::Rank> lost_;            // members whose loss the protocol does not know yet
   std::vector<int> sent_;
   int received_ = 0;
   bool closing_ = false;

@@ -1,4 +1,4 @@
-// What is shown of NEON from outside (look/records.hpp): buffers that are announced, and who their origins are.
+// NeonWindow: the records for outside observers (look/records.hpp): announced buffers and their origins.
 #include <cstddef>
 
 #include "look/fields.hpp"

@@ -13,7 +13,7 @@ static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
 struct NeonWrites::Write : Operation {
   std::shared_ptr<void> owner;
   ServicePort* port = nullptr;
-  NeonWrites* writes = nullptr;  // null: freed, for a member was lost
+  NeonWrites* writes = nullptr;  // null: freed after the loss of a member
   neon::Rank rank = 0;
   neon::Operation* op = nullptr;
   std::uint64_t address = 0;
@@ -76,7 +76,7 @@ void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offs
   due_.push_back(std::move(write));
 }
 
-// With Access.
+// Called with Access.
 void NeonWrites::ended(neon::Operation& op, Result result) {
   neon_.written(op, result == Result::ok            ? neon::Status::ok
                     : result == Result::unreachable ? neon::Status::unreachable

@@ -1,7 +1,7 @@
-// NeonWrites: puts of a NEON window that go straight into announced memory: by the link that reaches it, or by a copy
-// where it is mapped here.
+// NeonWrites: puts of a NEON window that go straight into announced memory, by a link or by a copy if it is mapped
+// here.
 //
-//   writes.prepare(rank);                            // before a large put: finds out whether the link can
+//   writes.prepare(rank);                            // before a large put: determines whether the link can write
 //   { const ServicePort::Access access(port); writes.allow(); ... window.neon().origin().put(...);
 //     again = writes.forbid(); }
 //   if (again) writes.start();                       // without Access: a link's call takes the lock itself
@@ -24,19 +24,19 @@ namespace lfc {
 
 class NeonWrites {
  public:
-  // `memory` is null where no link writes. `owner` lives as long as a write is under way.
+  // `memory` is null if no link writes. `owner` is kept as long as a write is under way.
   NeonWrites(std::shared_ptr<void> owner, ServicePort& port, MemoryPort* memory, neon::Neon& neon,
              std::uint32_t rank, std::uint32_t ranks);
   ~NeonWrites();
   NeonWrites(const NeonWrites&) = delete;
   NeonWrites& operator=(const NeonWrites&) = delete;
   void connect(std::span<const PeerId> peers);
-  // Before the window goes: what is under way to lost members ends unheard.
+  // Called before the window is freed: writes under way to lost members end without a completion.
   void forget() noexcept;
 
   // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied.
   void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
-  // Finds out whether puts to that rank can go straight into its memory; opens the connection.
+  // Determines whether puts to that rank can go straight into its memory, and opens the connection.
   void prepare(neon::Rank to);
   // Puts that start now may go straight into memory, until forbid().
   void allow() noexcept { allowed_ = true; }
@@ -63,7 +63,7 @@ class NeonWrites {
     bool known = false;   // whether it is native
     bool native = false;  // the link can write
     std::byte* mapped = nullptr;
-    std::uint64_t address = 0, size = 0;  // of what is mapped, there
+    std::uint64_t address = 0, size = 0;  // of the mapped memory, at the target
   };
   void ended(neon::Operation& op, Result result);
 

@@ -1,5 +1,5 @@
-// Carrier: what moves the frames of one window: an NI service, MPI messages, or a test.
-// Outlet: what the two halves of the protocol, origin and target, have of the engine around them.
+// Carrier: interface to the transport of one window's frames: an NI service, MPI messages, or a test.
+// Outlet: interface of Neon to its two halves, origin and target.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace lfc::neon {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // Sends one frame; the bytes may be reused on return. False: not now; Neon::pump() follows when it
-  // is worth trying again. Must not call back into the engine.
+  // Sends one frame; the bytes may be reused on return. False: not now; Neon::pump() follows when it is worth trying
+  // again. Must not call back into Neon.
   virtual bool send(Rank to, const Header& header, const void* payload, std::size_t size) = 0;
 
   // --- Writing straight into the target's memory. Optional. ---
@@ -22,18 +22,18 @@ class Carrier {
   // Lets origins write to announced memory, until conceal(). Called once per announcement object.
   virtual Token expose(const Announcement&) { return {}; }
   virtual void conceal(const Announcement&) {}
-  // Writes operation.data to `offset` behind what `token` names. False: not now. When the target's
-  // memory has changed, Neon::written(operation, status) follows, possibly inside the call.
+  // Writes operation.data to `offset` in the memory that `token` names. False: not now. When the target's memory has
+  // changed, Neon::written(operation, status) follows, possibly inside the call.
   virtual bool write(Rank, const Token&, std::uint64_t /*offset*/, Operation&) { return false; }
 
   // --- The window at large, for put_notify and get_notify ---
 
-  // This process's memory at a displacement of its window; null: not all of it is in the window.
+  // Returns this process's memory at a displacement of its window; null: not all of it is in the window.
   virtual std::byte* window(std::uint64_t /*displacement*/, std::uint64_t /*within*/,
                             std::uint64_t /*size*/) {
     return nullptr;
   }
-  // The slot with this index; null: there is none.
+  // Returns the slot with this index; null: there is none.
   virtual Slot* slot(std::uint32_t /*index*/) { return nullptr; }
 };
 
@@ -48,7 +48,7 @@ class Outlet {
   virtual void control(Rank to, const Header& header, const Token* token = nullptr) = 0;
 };
 
-// What happened, for those who look.
+// Counters of events, for diagnosis.
 struct Statistics {
   std::uint64_t frames = 0;       // sent, of all kinds
   std::uint64_t early = 0;        // frames received before their announcement

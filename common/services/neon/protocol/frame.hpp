@@ -1,8 +1,7 @@
-// Frames of NEON: what travels between an origin and a target, as `Header` plus at most
-// Limits::frame payload bytes. Whatever carries frames (an NI service, MPI messages, a test) may
-// reorder them, also over several rails, but neither lose nor repeat any.
+// NEON frames: a `Header` plus at most Limits::frame payload bytes, between an origin and a target. A carrier (an NI
+// service, MPI messages, a test) may reorder frames, also over several rails, but neither lose nor repeat any.
 //
-// | kind       | from   | what                                        | answered by                |
+// | kind       | from   | what                                        | reply                      |
 // |------------|--------|---------------------------------------------|----------------------------|
 // | data       | origin | a piece of a put; counts in its generation  | delivered, if strong       |
 // | get        | origin | reads announced memory; counts likewise     | answer ...                 |
@@ -16,10 +15,10 @@
 // | put_notify | origin | a piece of a put to the window at large     | delivered, if strong       |
 // | get_notify | origin | reads the window at large                   | answer ...                 |
 //
-// A *generation* counts, per origin, target and tag, what ends with a final put: the k-th final put
-// of an origin belongs to the k-th announcement that names it. The final frame says how many frames
-// its generation has; only when all are in place the target takes the notification for received. So
-// a notification never overtakes data, whatever the wire does.
+// A *generation* consists of the puts of an origin to a target and tag up to a final put. The k-th final put of an
+// origin belongs to the k-th announcement that names the origin. The final frame contains the number of frames of its
+// generation. The target counts the notification as received only when all are in place. So a notification never
+// overtakes data, in whatever order frames arrive.
 // Source: NEON thesis 5.2 (rules), 7.4 (message order); the counting is ours.
 #pragma once
 
@@ -52,7 +51,7 @@ enum Flag : std::uint8_t {
   kFailed = 16,   // answer, grant: not possible (out of range, or withdrawn)
   kOverrun = 32,  // data: the origin found that its put does not fit
   kRecalled =
-      64,  // grant that failed: the origin knew where the buffer is, and is to say that it has heard
+      64,  // grant that failed: the origin could write to the buffer, and must reply `heard`
 };
 
 // Little-endian on the wire, 8-byte aligned.
@@ -72,7 +71,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 48);
 
-// What an origin needs to write to announced memory by itself; the carrier's, opaque here.
+// The carrier's key for direct writes of an origin to announced memory; opaque to the protocol.
 struct Token {
   static constexpr std::size_t kRoom = 224;
   std::uint32_t size = 0;  // on the wire the bytes alone
@@ -85,6 +84,6 @@ struct Limits {
   std::uint32_t eager = 16384;     // a larger put waits for the announcement
   std::uint32_t budget = 1 << 16;  // early data of one origin at one target, kOverhead included
 };
-inline constexpr std::uint32_t kOverhead = 64;  // what a parked frame costs besides its bytes
+inline constexpr std::uint32_t kOverhead = 64;  // charge for a parked frame besides its bytes
 
 }  // namespace lfc::neon

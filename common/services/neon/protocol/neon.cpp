@@ -22,7 +22,7 @@ Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
 
 bool Neon::send(Rank to, Header& header, const void* payload, std::size_t size) {
   Peer& peer = peers_[to];
-  if (peer.lost) return true;  // nobody misses it
+  if (peer.lost) return true;  // no process needs it
   header.refund = target_.collect(to);
   if (carrier_.send(to, header, payload, size)) {
     ++statistics_.frames;
@@ -42,7 +42,7 @@ void Neon::control(Rank to, const Header& header, const Token* token) {
   Peer& peer = peers_[to];
   Control item{header, token != nullptr ? *token : Token{}};
   if (peer.controls.empty() && send(to, item.header, item.token.bytes, item.token.size)) return;
-  // What is owed waits by itself.
+  // One waiting refund is enough: the amount is collected when it is sent.
   if (header.kind == Kind::refund && !peer.controls.empty() &&
       peer.controls.back().header.kind == Kind::refund)
     return;

@@ -9,7 +9,7 @@
 //
 // Threads: none of its own; the caller serialises. `done` callbacks run inside these calls and must
 // not call back.
-// Source: NEON thesis 5.2; what it leaves open is decided as the page mca/libraries/mpix_neon/README.md says.
+// Source: NEON thesis 5.2; mca/libraries/mpix_neon/README.md has the rules that the thesis leaves open.
 // Tests: tests/unit/services/neon/neon_test.cpp (each rule), neon_random_test.cpp (delay and reordering).
 #pragma once
 
@@ -38,7 +38,7 @@ class Neon final : private Outlet {
   // The payload is valid during the call. False: malformed, the peer should be given up (on_lost).
   bool on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   void on_lost(Rank peer);
-  // Tries again what found no room. True: something still waits for room.
+  // Sends frames that found no room. True: some still wait for room.
   bool pump();
   bool stalled() const noexcept { return !stalled_.empty(); }
   // Carrier::write has ended.

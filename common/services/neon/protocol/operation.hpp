@@ -1,5 +1,5 @@
-// What a program starts and waits for: operations at an origin, announcements at a target. Both are
-// their caller's, who keeps them until `done` has been called.
+// Operation, Announcement: requests of a program, at an origin and at a target. The caller owns both, and keeps them
+// until `done` has been called.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ struct Operation {
   bool issued = false;   // nothing of it waits here any more
   Status status = Status::ok;
   std::uint32_t generation = 0;
-  std::uint64_t id = 0;           // in the table of what an answer is awaited for
+  std::uint64_t id = 0;           // in the table of operations that wait for a reply
   std::uint32_t unconfirmed = 0;  // strong pieces that are not known to be in place
   std::uint32_t frames = 0;       // put_notify: of the operation
   std::uint32_t index = 0;        // of the notification
@@ -95,7 +95,7 @@ struct Announcement {
   std::vector<Rank> notified;  // in this announcement, in the order of arrival
   bool live = false;
   Status status = Status::ok;
-  Token token;                // what the carrier lets origins write through
+  Token token;                // the carrier's key for direct writes of origins
   std::uint32_t unheard = 0;  // origins that may still write, though it is withdrawn
 };
 

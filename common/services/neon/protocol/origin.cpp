@@ -98,7 +98,7 @@ Status Origin::put_notify(Operation* const* pieces, std::size_t count, Rank targ
   for (std::size_t i = 0; i < count; ++i)
     frames += std::max<std::uint64_t>(1, (pieces[i]->size + limits_.frame - 1) / limits_.frame);
   if (frames > 0xffffffffu) return Status::range;
-  ++peer.window.generation;  // what tells one operation's frames from another's
+  ++peer.window.generation;  // distinguishes the frames of operations
   for (std::size_t i = 0; i < count; ++i) {
     Operation& op = *pieces[i];
     op.type = Operation::Type::put_notify;
@@ -149,7 +149,7 @@ void Origin::begin(Stream& to, Operation& op) {
   if (first && !to.running) run(to);
 }
 
-// Issues what can go of the stream.
+// Issues the operations of the stream that can start.
 Origin::Step Origin::run(Stream& to) {
   if (to.running) return Step::done;
   to.running = true;
@@ -263,7 +263,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.id = await(op);
   if (!outlet_.send(from.target, header, nullptr, 0)) {
     if (!granted) peers_[from.target].charged -= kOverhead;
-    stop_awaiting(op);  // what nobody has asked for nobody answers
+    stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
   }
   ++from.sent;
@@ -300,7 +300,7 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
   return Step::done;
 }
 
-// Asks for the announcement that the operation waits for, once.
+// Requests the announcement that the operation waits for, once.
 Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
   const bool asked = (to.asked != 0 && to.asked == op.generation) || to.asked_always;
   if (!asked || (always && !to.asked_always)) {
@@ -328,7 +328,7 @@ bool Origin::charge(Rank target, std::uint64_t bytes) {
 void Origin::settle(Operation& op) {
   if (!op.issued || op.writing || op.unconfirmed > 0) return;
   const bool reads = op.type == Operation::Type::get || op.type == Operation::Type::get_notify;
-  if (reads && op.id != 0) return;  // completed by its answer
+  if (reads && op.id != 0) return;  // the frame `answer` completes it
   finish(op);
 }
 
@@ -396,7 +396,7 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
   return true;
 }
 
-// Of what has been withdrawn nothing is written any more from the time on at which none is under way.
+// Replies to a recall when no direct write is under way: none to the withdrawn buffer begins any more.
 void Origin::answer_recall(Stream& to) {
   if (to.recalled == 0 || to.writing > 0) return;
   Header header;
@@ -442,7 +442,7 @@ void Origin::on_lost(Rank target) {
   peer.listed.clear();
   const auto drop = [&](Stream& to) {
     to.listed = false;
-    // What is being written is completed by written().
+    // written() completes direct writes under way.
     Fifo<Operation> rest;
     while (Operation* op = to.queue.pop()) rest.push(op);
     while (Operation* op = rest.pop()) {

@@ -1,5 +1,5 @@
-// Origin: the half of NEON that puts, gets and notifies. Per target and tag it keeps a stream, in
-// the order of the calls: what cannot go yet waits there, and no call blocks.
+// Origin: the half of NEON that puts, gets and notifies. For each target and tag it keeps a stream in the order of the
+// calls. Operations that cannot start yet wait there, and no call blocks.
 //
 // A put of up to Limits::eager bytes goes at once. If its announcement is not known to be made, it
 // is *charged* to the budget at the target, which gives the bytes back when it has put them in place; when
@@ -7,10 +7,10 @@
 // its *grant*. With a grant nothing is charged, and a large put goes straight into the target's
 // memory where the carrier can do that; its final frame leaves when that has happened.
 //
-// Why nothing waits for ever: a stream waits for room in the carrier (pumped), for a grant (asked
-// for, and the target answers every `want`: now, when it announces, or with kFailed), or for its own
-// direct writes. A target that withdraws what we can write to waits for our answer, which waits for those alone.
-// Streams do not wait for each other, and wants, grants and refunds are never charged.
+// Why nothing waits for ever: a stream waits for room in the carrier (pumped), for a grant, or for its own direct
+// writes. The target replies to every `want`: at once, when it announces, or with kFailed. A target that withdraws a
+// buffer that this origin can write to waits for the origin's reply, which waits for those writes alone. Streams do not
+// wait for each other, and wants, grants and refunds are never charged.
 // Source: NEON thesis 5.2.5 (put), 4.4.2.2 (waiting is not shown), 7 (early sender).
 #pragma once
 
@@ -46,18 +46,18 @@ struct Stream {
   std::uint64_t size = 0;        // its buffer,
   Token token;                   // and how to write there
   std::uint32_t failed = 0;      // the last generation known to have been withdrawn
-  std::uint32_t asked = 0;       // the last generation that was asked for
+  std::uint32_t asked = 0;       // the last generation that was requested by `want`
   bool asked_always = false;
   std::uint32_t writing = 0;  // direct writes under way
   std::uint32_t recalled =
-      0;  // the generation whose target asks to be told when they are over; 0: none
+      0;  // the generation whose target waits for `heard` after these writes; 0: none
   bool running = false;
   bool listed = false;  // waits for room or budget
   Fifo<Operation> queue;
 };
 
-// Whether what has not been sent of a generation never will be: a later one is announced, or this one's announcement
-// was refused. Forgets what it was told of earlier generations, which would be later ones some 2^31 generations on.
+// Returns whether the unsent frames of a generation never will be sent: a later one is announced, or its announcement
+// was refused. Forgets earlier generations, which would count as later ones some 2^31 generations on.
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept;
 
 class Origin {
@@ -65,9 +65,9 @@ class Origin {
   Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
          Statistics& statistics);
 
-  // What a put or get of the current round would be refused for, as far as is known here.
+  // Returns the error that a put or get of the current round would get, as far as this origin knows.
   Status check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size);
-  // Each begins one operation, of which the caller has set `done`; false statuses: nothing has begun.
+  // Each begins one operation, whose `done` the caller has set. Not ok: nothing has begun.
   Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
              std::uint64_t size, bool final, bool strong);
   Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
@@ -82,9 +82,9 @@ class Origin {
   Status get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
                     std::uint64_t size, std::uint32_t index);
 
-  // Operations to the target that have not been completed.
+  // Returns the number of operations to the target that have not completed.
   std::uint64_t open(Rank target) const noexcept { return peers_[target].open; }
-  // Operations that no byte has left of yet (diagnosis).
+  // Returns the number of operations of which no byte has been sent (diagnosis).
   std::uint64_t waiting(Rank target) const noexcept;
 
   bool on_answer(Rank from, const Header& header, const std::byte* payload, std::size_t size);
@@ -92,7 +92,7 @@ class Origin {
   bool on_grant(Rank from, const Header& header, const Token& token);
   bool on_refund(Rank from, std::uint32_t bytes);
   void on_lost(Rank peer);
-  // The carrier has room again. False: not enough.
+  // Called when the carrier has room again. False: not enough.
   bool pump(Rank peer);
   // Carrier::write has ended.
   void written(Operation& op, Status status);

@@ -1,13 +1,13 @@
-// Slot: a 64-bit counter of notifications that have been received, data and all. Announcements wait
-// for it to reach a value; the indices of put_notify are such slots; an expected count is a
-// comparison.
+// Slot: a 64-bit counter of notifications that have been received together with their data. Announcements wait for it
+// to reach a value; the indices of put_notify are such slots; an expected count is a comparison.
 //
 //   Slot slot;
 //   slot.add(1);                                 // the control program: the data is in place
-//   if (slot.value() >= 3) use(data);            // the host: what was stored before is visible
+//   if (slot.value() >= 3) use(data);            // the host: earlier stores are visible
 //   const std::uint64_t seen = slot.exchange(0);
 //
-// Threads: any. add() releases what value() and exchange() acquire.
+// Threads: any. The release in add() pairs with the acquire in value() and exchange(): the data before the notification
+// is visible.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// TagTable: finds what belongs to a tag. Tags below 256, which is all that the thesis had, are found
-// by index, others by hashing; items never move.
+// TagTable: map from tags to items that never move. Tags below 256, which are all tags of the thesis, are found by
+// index, others by hashing.
 //
 //   TagTable<Record> records;
 //   Record& record = records.make(7);     // made on first use

@@ -12,7 +12,7 @@ bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept
   return offset <= room && size <= room - offset;
 }
 
-// Copies; an aligned word in one store, so that nobody who looks without waiting sees half of it.
+// Copies; an aligned word in one store, so that a reader that does not wait never sees half of it.
 void store(std::byte* to, const std::byte* from, std::size_t size) noexcept {
   const auto word = [&]<class Word>(Word value) {
     std::memcpy(&value, from, sizeof value);
@@ -97,7 +97,7 @@ void Target::open(Record& each, Announcement& buffer) {
   delete first;
 }
 
-// Puts in place what came before its announcement.
+// Puts frames in place that arrived before their announcement.
 void Target::adopt(Record& each, Generation& early) {
   Peer& peer = peers_[each.origin];
   const std::uint32_t generation = early.number;
@@ -128,7 +128,7 @@ void Target::grant(Record& each) {
   outlet_.control(each.origin, header, &each.live->token);
 }
 
-// Asks the origin, which has been told of the announcement that is withdrawn now, to forget it.
+// Recalls the grant of a withdrawn announcement from the origin.
 void Target::take_back(Record& each) {
   if (peers_[each.origin].lost) return;
   each.recalled = each.live;
@@ -164,7 +164,7 @@ bool Target::withdraw(Announcement& buffer) {
     if (each->granted == each->announced) take_back(*each);
     each->live = nullptr;
     each->received = each->expected = 0;
-    // Gets that are being answered from the buffer: it may be gone after this call.
+    // Ends gets that read from the buffer, because it may be gone after this call.
     Fifo<Answer> rest;
     while (Answer* one = peers_[origin].answers.pop()) {
       if (one->buffer == &buffer) {
@@ -180,7 +180,7 @@ bool Target::withdraw(Announcement& buffer) {
   return was_live;
 }
 
-// The notification of the record's generation has been received, data and all.
+// Handles the complete generation of a record: its notification and all its data have been received.
 void Target::fire(Record& each) {
   Announcement& buffer = *each.live;
   buffer.notifications.add(1);
@@ -289,7 +289,7 @@ void Target::park(Peer& peer, Record& each, const Header& header, const std::byt
   statistics_.parked_most = std::max(statistics_.parked_most, statistics_.parked);
 }
 
-// A frame of the generation that is announced. False: it cannot be one.
+// Accepts a frame of the announced generation. False: it cannot be one.
 bool Target::accept(Record& each, const Header& header, const std::byte* payload,
                     std::size_t size) {
   if (header.kind == Kind::data) {
@@ -344,7 +344,7 @@ bool Target::on_want(Rank from, const Header& header) {
   } else if (each->withdrawn != 0 && reached(each->withdrawn, header.generation)) {
     refuse_grant(*each, header.generation, kFailed);
   } else {
-    // Fired: only a `want` that other frames have overtaken. The origin no longer waits.
+    // Fired: other frames have overtaken this `want`, and the origin no longer waits.
   }
   return true;
 }

@@ -1,8 +1,8 @@
-// Target: the half of NEON that announces buffers and receives what origins put there.
+// Target: the half of NEON that announces buffers and receives the puts of origins.
 //
-// Per origin and tag a record counts announcements. Frames of the announced generation go to the
-// buffer; those of later ones are parked until their announcement is made; and a generation has
-// fired, that is, the origin has notified, when as many frames are in place as its final one says.
+// Per origin and tag a record counts announcements. Frames of the announced generation go to the buffer; those of later
+// ones are parked until their announcement is made. A generation has fired, which means that the origin has notified,
+// when all frames that its final one counts are in place.
 //
 // Memory: an origin parks at most Limits::budget bytes here, kOverhead included, which is checked; one
 // that sends more, or names more than kMaxTags tags that have not been announced to it yet, breaks the protocol.
@@ -24,7 +24,7 @@
 
 namespace lfc::neon {
 
-inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin, that nobody has announced
+inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin, without an announcement
 inline constexpr std::size_t kMaxAssemblies = 1 << 12;  // notified puts of one origin under way
 
 class Target {
@@ -33,11 +33,11 @@ class Target {
          Statistics& statistics);
   ~Target();
 
-  // Makes the buffer available to each of its origins once more. busy: to one of them this tag is
-  // announced now; nothing has changed then.
+  // Makes the buffer available to each of its origins once more. busy: this tag is announced to one of them now, and
+  // nothing has changed.
   Status announce(Announcement& buffer);
-  // Takes it back; what still comes for it is discarded. True: it was live. Origins that can write to it by
-  // themselves are asked to stop: it has to be kept, and its tag is busy, while Announcement::unheard is not 0.
+  // Takes it back; later frames for it are discarded. True: it was live. The grants of origins that can write to it
+  // directly are recalled: keep the buffer while Announcement::unheard is not 0. Its tag is busy as long.
   bool withdraw(Announcement& buffer);
 
   bool on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size);
@@ -47,10 +47,10 @@ class Target {
   bool on_put_notify(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_get_notify(Rank from, const Header& header);
   void on_lost(Rank peer);
-  // The carrier has room again. False: not enough.
+  // Called when the carrier has room again. False: not enough.
   bool pump(Rank peer);
 
-  // Budget owed to the origin, for the next frame to it; put_back() if that did not go.
+  // Takes the budget owed to the origin, for the next frame to it. Call put_back() if that was not sent.
   std::uint32_t collect(Rank origin) noexcept;
   void put_back(Rank origin, std::uint32_t bytes) noexcept { peers_[origin].owed.add(bytes); }
 
@@ -79,9 +79,9 @@ class Target {
     std::uint32_t tag = 0;
     std::uint32_t announced = 0;  // how often; the generation that `live` is for
     std::uint32_t withdrawn = 0;  // the last generation that was withdrawn,
-    std::uint32_t granted = 0;    // and that the origin was told of
+    std::uint32_t granted = 0;    // the last generation granted to the origin
     Announcement* live = nullptr;
-    Announcement* recalled = nullptr;  // withdrawn, and the origin has not said that it has heard
+    Announcement* recalled = nullptr;  // withdrawn, and the origin has not sent `heard`
     std::uint32_t received = 0;        // frames of that generation,
     std::uint32_t expected = 0;        // of so many; 0: not known yet
     Generation* early = nullptr;       // in order
@@ -91,7 +91,7 @@ class Target {
 
     void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
   };
-  struct Answer {  // a get that is being answered
+  struct Answer {  // a get whose bytes are being sent
     Answer* next = nullptr;
     Header header;
     const std::byte* from = nullptr;
@@ -99,7 +99,7 @@ class Target {
     std::uint64_t moved = 0;
     Record* record = nullptr;  // where it counts when it has been read
     Announcement* buffer = nullptr;
-    Slot* slot = nullptr;  // who is told then
+    Slot* slot = nullptr;  // incremented then
   };
   struct Assembly {  // a notified put of several frames
     std::uint32_t sequence;
@@ -115,7 +115,7 @@ class Target {
     OwedCredits owed;        // budget to be given back, bytes
     bool lost = false;
   };
-  // What became of a frame.
+  // The fate of a received frame.
   enum class Fate : std::uint8_t { now, later, late, malformed };
 
   Record* record(Rank from, std::uint32_t tag);

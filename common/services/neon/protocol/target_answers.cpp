@@ -1,4 +1,4 @@
-// Target: what goes back to origins for their gets and strong puts.
+// Target: replies to gets and strong puts.
 
 #include <algorithm>
 
