@@ -109,7 +109,7 @@ class Multicast final : public Service {
                     std::span<const std::byte> payload);
   // Handles a packet of a group that has been joined, by the steps below it, in this order.
   struct Arrival;
-  Verdict accept(Group& group, Arrival arrival);
+  Verdict accept(Group& group, Arrival& arrival);
   void forward(Group& group, Arrival& arrival);
   bool give_to_receiver(Group& group, Arrival& arrival);
   void extend_escapes(const Arrival& arrival);
