@@ -272,7 +272,7 @@ TEST_CASE("ranks that differ on other nodes are told so and not of a loss", "[co
 TEST_CASE("a packet smaller than one element holds one", "[coll]") {
   CollOperation operation(
       {.kind = LFC_COLL_ALLREDUCE, .bytes = 80, .op = LFC_OP_SUM, .type = LFC_ELEMENT_F64});
-  plan(operation, {.nodes = 2}, {.packet = 4});
+  plan(operation, collective_of(operation.kind).traits, {.nodes = 2}, {.packet = 4});
   CHECK(operation.chunk == 8);
   CHECK(operation.chunks == 10);
 }
