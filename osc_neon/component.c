@@ -41,7 +41,7 @@ static const char no_interface[] =
     "needs the LFC engine of btl lfc in all processes of a window: "
     "run with --mca pml ob1 --mca btl lfc --mca osc neon";
 
-/* Says once, on one rank, why windows are left to others. */
+/* Prints once, on one rank, why windows are left to other components. */
 static int decline(ompi_communicator_t* comm, const char* why) {
   if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0) lfc_help("no window", why);
   mca_osc_neon_component.told = true;
@@ -53,8 +53,8 @@ bool rma_open_windows(void) {
   return lfc_rma_open(&host);
 }
 
-/* Every rank comes to the same answer: first by what all have published, then, since that is enough
- * to know that all ask each other, by asking. */
+/* All ranks reach the same decision. First they compare their published data. If that permits it, all of them exchange
+ * their results. */
 static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
                  ompi_communicator_t* comm, opal_info_t* info, int flavor) {
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
@@ -62,7 +62,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   char why[512] = "";
   int possible = rma_open_windows();
   bool same_host = true;
-  /* One that has no network interface has published no address, and nobody finds one of it. */
+  /* A rank without a network interface has published no address, and no other rank finds one. */
   if (!possible) return decline(comm, no_interface);
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);

@@ -15,11 +15,11 @@ static int fence(int assert, ompi_win_t* win) {
   if ((assert& MPI_MODE_NOPRECEDE) == 0)
     status = lfc_rma_fence_leave(module->window, module->counts);
   if (status == LFC_RMA_LOST) return rma_error(status);
-  /* Any other error is of an operation before: the others wait for us all the same. */
+  /* Any other error belongs to an earlier operation: the other ranks still wait for this one. */
   if ((assert& MPI_MODE_NOPRECEDE) != 0 || module->all_mapped) {
     result = comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   } else {
-    /* Each learns how much is on its way to it; that everybody has come is known by it, too. */
+    /* Each rank gets the number of fragments on their way to it. The exchange also shows that all ranks have called. */
     uint32_t due = 0;
     result = comm->c_coll->coll_reduce_scatter_block(
         module->counts, &due, 1, MPI_UINT32_T, MPI_SUM, comm,
@@ -98,7 +98,7 @@ static int test(ompi_win_t* win, int* flag) {
 
 /* --- Lock and flush --- */
 
-/* Says once that a window is locked which nobody was to lock: it costs nothing to serve that. */
+/* Prints once that a window with no_locks is locked. It costs nothing to serve that. */
 static void tell_of_lock(const rma_module* module) {
   const bool first = !mca_osc_neon_component.told_lock && ompi_comm_rank(module->comm) == 0;
   mca_osc_neon_component.told_lock = true;
@@ -125,7 +125,7 @@ static int unlock_all(ompi_win_t* win) {
   return rma_error(lfc_rma_unlock_all(rma_module_of(win)->window));
 }
 
-/* The target may be waiting for us to serve it. */
+/* Drives progress, because the target may wait for this rank to serve it. */
 static int sync_memory(ompi_win_t* win) {
   (void)win;
   atomic_thread_fence(memory_order_seq_cst);
@@ -133,7 +133,7 @@ static int sync_memory(ompi_win_t* win) {
   return OMPI_SUCCESS;
 }
 
-/* Open MPI does not look at the rank. Nothing has been sent to MPI_PROC_NULL, as nothing of it is locked. */
+/* Open MPI does not check the rank. Nothing has been sent to MPI_PROC_NULL, as nothing of it is locked. */
 static int other_than_member(int target) {
   return target == MPI_PROC_NULL ? OMPI_SUCCESS : MPI_ERR_RANK;
 }

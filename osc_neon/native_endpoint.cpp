@@ -1,4 +1,4 @@
-// The component's side of native.hpp: an endpoint on LFC's network interface.
+// Native endpoint: the component's side of native.hpp, on LFC's network interface.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -79,7 +79,7 @@ class NativeEndpoint final : public Endpoint {
       const ServicePort::Access access(window_.port());
       if (window_.has_lost()) return true;
     }
-    // Whom we reach by loads and stores alone no link watches.
+    // No link watches a peer that is reached by loads and stores alone.
     return std::any_of(local_peers_.begin(), local_peers_.end(), [](const LocalPeer& each) {
       return each.memory && ProcessWatch(each.memory->name().pid).dead();
     });
@@ -114,7 +114,7 @@ class NativeEndpoint final : public Endpoint {
   const int level_;
   NeonWindow window_;
   bool closed_ = false;
-  SendLock::Entry entry_ = SendLock::kRefused;  // of who holds the lock
+  SendLock::Entry entry_ = SendLock::kRefused;  // of the thread that holds the lock
   std::optional<SharedMemory> own_;             // our counters, for local peers to map
   std::vector<LocalPeer> local_peers_;          // by rank; empty: none
 };

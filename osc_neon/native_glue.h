@@ -1,4 +1,4 @@
-/* What the native endpoint asks of the component's C code. */
+/* native_glue: the functions of the component's C code that the native endpoint calls. */
 #ifndef LFC_NEON_NATIVE_GLUE_H
 #define LFC_NEON_NATIVE_GLUE_H
 

@@ -50,7 +50,7 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
   const enum lfc_op what = lfc_op_of(op);
   const enum lfc_element element = common_element(there_datatype, what);
   struct rma_memory from, to, there;
-  if (what == LFC_OP_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's are not looked at */
+  if (what == LFC_OP_NO_OP) count = 0, datatype = MPI_BYTE; /* the origin's values are ignored */
   if (!fetch) result_count = 0, result_datatype = MPI_BYTE;
   enum lfc_rma_status status = LFC_RMA_NO_MEMORY;
   if (!rma_describe(&from, origin, 0, (size_t)count, datatype)) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -73,7 +73,7 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
 /* A predefined type without gaps: no pair. */
 static inline bool is_single(enum lfc_element element) { return element < LFC_ELEMENT_I16_I32; }
 
-/* Of single elements that follow each other on all sides. `result` may be NULL. */
+/* Accumulates contiguous single elements on all sides. `result` may be NULL. */
 static inline int combine_plain(const void* origin, void* result, ompi_datatype_t* datatype,
                                 enum lfc_element element, int count, int target, ptrdiff_t disp,
                                 ompi_op_t* op, ompi_win_t* win) {

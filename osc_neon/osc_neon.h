@@ -7,7 +7,7 @@
  * datatype.c    datatypes and operations as the engine wants them
  * request.c     requests of rput and its relatives
  *
- * The C files translate; what is decided is decided in the engine (common/services/windows/window_service.hpp).
+ * The C files translate arguments; the engine makes all decisions (common/services/windows/window_service.hpp).
  */
 #ifndef LFC_OSC_NEON_H
 #define LFC_OSC_NEON_H
@@ -34,8 +34,8 @@
 typedef struct rma_component {
   ompi_osc_base_component_t super;
   struct lfc_osc_parameters parameters;
-  bool told;      /* why it declines */
-  bool told_lock; /* that a window with no_locks is locked */
+  bool told;      /* the reason for declining has been printed */
+  bool told_lock; /* the warning of a locked window with no_locks has been printed */
 } rma_component;
 extern rma_component mca_osc_neon_component;
 
@@ -46,7 +46,7 @@ typedef struct rma_module {
   uint32_t ranks;
   int flavor;
   bool all_mapped;  /* every member's memory at every member: no frame ever carries an operation */
-  bool no_locks;    /* the info key says that nobody locks */
+  bool no_locks;    /* the info key promises that no rank locks */
   uint32_t* counts; /* room for a number per rank */
   /* Ends what NEON has under way in the window, before its memory goes; collective. NULL: no NEON. */
   void (*end_neon)(void* endpoint);
@@ -73,8 +73,8 @@ static inline int rma_error(enum lfc_rma_status status) {
 /* window.c */
 int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
                       ompi_communicator_t* comm, opal_info_t* info, int flavor, int* model);
-/* The peer of that rank; LFC_NO_PEER for this process itself, and for one that is not reachable:
- * then `why` says why. */
+/* Returns the peer of that rank; LFC_NO_PEER for this process itself, and for an unreachable one, whose reason is
+ * stored in `why`. */
 uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_size);
 /* Whether the window is one of ours. */
 bool rma_serves(const ompi_win_t* win);

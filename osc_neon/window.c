@@ -84,7 +84,7 @@ static enum lfc_rma_flavor engine_flavor(int flavor) {
   }
 }
 
-/* Whether all ranks say so. Also a barrier. */
+/* Returns whether the condition is true on all ranks. Also a barrier. */
 static bool all_agree(ompi_communicator_t* comm, bool mine) {
   int own = mine;
   int all = 0;
@@ -149,8 +149,8 @@ static void tell(const rma_module* module) {
               mapped, ranks - mapped);
 }
 
-/* MPI_Win_get_info shows it, and what the user gave. Such a window is locked all the same by programs in wide use, so
- * Open MPI is not told to refuse it. */
+/* MPI_Win_get_info shows it beside the user's info. Programs in wide use lock such a window nevertheless, so Open MPI
+ * does not refuse that. */
 static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text* key,
                                     lfc_info_text* value) {
   ompi_win_t* win = (ompi_win_t*)object;
@@ -165,11 +165,12 @@ static lfc_info_text* no_locks_info(opal_infosubscriber_t* object, lfc_info_text
 static int free_window(ompi_win_t* win) {
   rma_module* module = rma_module_of(win);
   if (module == NULL) return OMPI_SUCCESS;
-  /* Open MPI 4.1 deletes attributes, which tell mpix_neon of the end, after the memory is gone. */
+  /* Open MPI 4.1 deletes attributes, which notify mpix_neon of the end, after the memory is gone. */
   if (module->end_neon != NULL) module->end_neon(module->endpoint);
   const enum lfc_rma_status status = lfc_rma_drain(module->window);
   ompi_communicator_t* comm = module->comm;
-  /* Nobody frees what others may still reach, nor leaves them waiting for an error that is told here. */
+  /* Synchronise before freeing, because others may still access the memory; also after an error, because others wait
+   * for this rank. */
   if (status != LFC_RMA_LOST)
     (void)comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
   win->w_osc_module = NULL;

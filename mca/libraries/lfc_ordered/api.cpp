@@ -1,4 +1,4 @@
-// liblfc_ordered: the C functions of lfc_ordered.h over OrderedBroadcast, and what it takes to wait.
+// liblfc_ordered: the C functions of lfc_ordered.h over OrderedBroadcast, and their waits.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -26,7 +26,7 @@ constexpr unsigned kPassesUntilYield = 128;
 constexpr unsigned kMaxWindow = 65536;
 constexpr std::size_t kMinPacket = 64;
 
-// Where the handler may be called, of a program that does not say: where no other thread of it can be surprised.
+// The default place of the handler: one in which no other thread of the program is affected.
 int usual_place() {
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
@@ -45,7 +45,7 @@ std::shared_ptr<Service> service() {
   return shared.get([](lfc::Ni& ni) { return Service(ni); });
 }
 
-// What each rank tells the others at open().
+// The facts that each rank sends to the others at open().
 struct Facts {
   std::uint64_t packet;
   std::uint32_t window;
@@ -63,7 +63,7 @@ std::uint64_t key_of(const Facts& facts) {
   return key ^ (key >> 27);
 }
 
-// What all ranks have told each other, by rank.
+// The facts of all ranks, by rank.
 struct Members {
   std::vector<Facts> facts;
   std::vector<int> sizes, offsets;  // of addresses
@@ -114,9 +114,10 @@ struct lfc_ordered {
   lfc_ordered_handler* handler = nullptr;
   void* context = nullptr;
   std::vector<int> ranks;  // by member
-  // Calls of deliver() since nobody was at it; 0: nobody is. 1 until it is open: there is no handling before.
+  // Calls of deliver() since no thread was inside; 0: none is. 1 until the object is open: no message is handled
+  // before.
   std::atomic<std::uint64_t> wanted = 1;
-  std::atomic<std::thread::id> handling;    // who is inside the handler
+  std::atomic<std::thread::id> handling;    // the thread inside the handler
   std::atomic<std::uint64_t> messages = 0;  // handled
   bool joined = false;
   unsigned idle = 0;  // passes in vain
@@ -138,8 +139,8 @@ struct lfc_ordered {
 
   bool is_inside_handler() const noexcept { return handling.load() == std::this_thread::get_id(); }
 
-  // Handles what is ready. One thread at a time: whoever comes meanwhile, from inside the handler too, leaves it to
-  // that one, which looks once more.
+  // Handles the messages that are ready. One thread at a time: a call meanwhile, also from inside the handler, leaves
+  // its work to that thread, which checks once more.
   void deliver() {
     if (wanted.fetch_add(1) != 0) return;
     std::uint64_t seen = 0;
@@ -156,7 +157,7 @@ struct lfc_ordered {
     } while (!wanted.compare_exchange_strong(seen, 0));
   }
 
-  // One pass of the engine, and whatever it has brought; returns how many messages have been handled.
+  // Makes one pass of the engine and handles its messages; returns how many messages have been handled.
   int pass() {
     const std::uint64_t before = messages.load(std::memory_order_relaxed);
     const auto count = [&] {
@@ -164,7 +165,7 @@ struct lfc_ordered {
     };
     int events = service->ni.turn().pass();
     deliver();
-    // Open MPI ends the job when it hears of a lost rank: the caller hears of it first.
+    // Open MPI ends the job when it is notified of a lost rank, so the caller gets the error first.
     if (all->fault() != OrderedBroadcast::Fault::none) return count();
     events += service->ni.turn().serve_host();
     if (events + count() > 0) {
@@ -175,7 +176,7 @@ struct lfc_ordered {
       int there = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &there, MPI_STATUS_IGNORE);
     }
-    // With more ranks than cores it is for somebody else's core that this one waits.
+    // With more ranks than cores another rank may need this core.
     if (idle > kPassesUntilYield) std::this_thread::yield();
     return count();
   }
@@ -215,7 +216,7 @@ void lfc_ordered::call_in(int place) {
   all->set_call(*call);
 }
 
-// The members in the order of their names, and each one's peer. False: some cannot be reached from here.
+// Finds the members in the order of their names, and their peers. False: some cannot be reached from here.
 bool lfc_ordered::find_peers(const Members& members, std::vector<lfc::PeerId>& peers) {
   ranks.resize(members.facts.size());
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -281,13 +282,13 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   if (MPI_Barrier(comm) != MPI_SUCCESS) return LFC_ORDERED_ERR_MPI;
   wanted = 0;
   if (call == nullptr) return LFC_ORDERED_OK;
-  const lfc::Ni::Access access(service->ni);  // for what has come meanwhile
+  const lfc::Ni::Access access(service->ni);  // for messages that have arrived meanwhile
   call->ask();
   return LFC_ORDERED_OK;
 }
 
-// Nobody leaves before everything has been handled by all and the sequencer has been told so: then nothing
-// is under way any more.
+// No rank leaves before all ranks have handled all messages and have reported that to the sequencer. Then nothing is
+// under way any more.
 int lfc_ordered::close() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (fault() != LFC_ORDERED_OK) return fault();

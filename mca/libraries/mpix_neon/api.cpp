@@ -53,7 +53,7 @@ int check(const DatatypePieces& here, const DatatypePieces& there, MPI_Aint offs
   return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
-// Begins the puts of all pieces, the last of them as `final` says; or of none, if one of them is refused.
+// Begins the puts of all pieces, of which the last is final if `final`; or of none, if one of them is refused.
 Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint offset,
                   const std::byte* data, const DatatypePieces& there, bool final, bool strong) {
   if (there.contiguous())

@@ -1,4 +1,4 @@
-// What the calls of MPIX_Neon_* and of notified access share.
+// Calls: the common parts of the MPIX_Neon_* calls and of notified access.
 #pragma once
 
 #include <mpi.h>

@@ -25,7 +25,7 @@ class DatatypePieces {
   std::uint64_t bytes() const { return bytes_; }
   // One piece at offset 0.
   bool contiguous() const { return pieces_.empty(); }
-  // Where they are not contiguous.
+  // For pieces that are not contiguous.
   const std::vector<Piece>& pieces() const { return pieces_; }
   // The bytes from begin() to end() hold all pieces.
   std::ptrdiff_t begin() const { return begin_; }

@@ -1,5 +1,5 @@
 // drain: the end of an endpoint. Frames may still be under way when a program frees its window; when all ranks have
-// come, they stop sending, tell each other how many frames they have sent, and receive those.
+// called, they stop sending, exchange the numbers of frames that they have sent, and receive those.
 //
 //   drain(comm, sent, quiet, received, progress);     // collective
 #pragma once
@@ -10,12 +10,12 @@
 
 namespace lfc::neon {
 
-// `sent`: frames to each rank. quiet(): nothing waits to be sent; once it has said so, nothing more is.
+// `sent`: frames to each rank. quiet(): nothing waits to be sent; after the first true, nothing more is sent.
 // received(): frames from all ranks. progress(): one pass of Open MPI's.
 template <class Quiet, class Received>
 void drain(MPI_Comm comm, std::span<const int> sent, Quiet quiet, Received received,
            void (*progress)(void)) {
-  // Who has not come yet may still wait for an answer of ours: for what it gets, or withdraws.
+  // A rank that has not called yet may still wait for a reply of this one: to a get, or to a withdrawal.
   MPI_Barrier(comm);
   while (!quiet()) progress();
   int expected = 0;

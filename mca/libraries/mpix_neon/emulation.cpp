@@ -83,7 +83,7 @@ bool Emulation::take_sent(Buffer& buffer) {
   return true;
 }
 
-// Takes back the buffers of what has been sent.
+// Takes back the buffers of frames that have been sent.
 void Emulation::reap() {
   for (std::size_t i = 0; i < under_way_.size();) {
     Buffer& buffer = *under_way_[i];

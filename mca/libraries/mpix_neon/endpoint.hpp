@@ -1,6 +1,6 @@
-// Endpoint: what serves NEON for one window in this process: `Neon`, the carrier of its frames, and the
-// lock around both. Two kinds: emulation.hpp (MPI messages) and LFC's engine, which the
-// component `osc neon` provides (native.hpp, native_endpoint.cpp).
+// Endpoint: the server of NEON for one window in this process: `Neon`, the carrier of its frames, and the lock around
+// both. Two kinds: emulation.hpp (MPI messages) and LFC's engine, which the component `osc neon` provides (native.hpp,
+// native_endpoint.cpp).
 //
 //   const std::lock_guard guard(endpoint);
 //   endpoint.neon().origin().put(...);
@@ -54,7 +54,7 @@ class Endpoint {
     return false;
   }
 
-  // Whether a rank of the window is gone: a slow question, for who has waited long. Without the lock.
+  // Whether a rank of the window is gone: slow, for calls that have waited long. Without the lock.
   virtual bool member_lost() { return false; }
 
   // Collective: brings all frames under way to their end, and stops. Without the lock.

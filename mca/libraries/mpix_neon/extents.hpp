@@ -1,5 +1,4 @@
-// Extents: how much memory each rank has in a window, how its displacements count, and what of it is this process's
-// own.
+// Extents: size and displacement unit of each rank's window memory, and this process's own part.
 //
 //   Extents extents;
 //   extents.set_own(base, bytes, dynamic);
@@ -8,7 +7,7 @@
 //   std::uint64_t offset = 0;
 //   if (!extents.holds(target, disp, begin, end, offset)) return MPI_ERR_RMA_RANGE;
 //
-// Invariants: what holds() or place() answers lies in the window, whatever the program says: no product or sum wraps
+// Invariants: the result of holds() or place() lies in the window for all arguments: no product or sum wraps
 // (tests/unit/mpix_neon/extents_test.cpp).
 // Threads: const after the window has been attached, but for the counters of own().
 #pragma once

@@ -1,10 +1,10 @@
-// Jobs: what a program has under way in a window: jobs that serve again, and what has ended and is to be told to MPI.
+// Jobs: the operations of a program in a window: jobs for reuse, and ended ones that MPI has not been notified of.
 //
 //   Job& job = *jobs.take(window);                // with the endpoint locked, as all but deliver()
 //   jobs.ended(job);
 //   jobs.deliver(endpoint);                       // without: completes the requests of what has ended
 //
-// Each job that has ended is delivered once, by whoever comes first; order is that of ending
+// Each job that has ended is delivered once, by the first thread that calls deliver(), in the order of ending
 // (tests/neon/scenarios.c). Threads: any, with the lock as said.
 #pragma once
 
@@ -30,7 +30,7 @@ class Jobs {
 
   Job* take(Window& of);
   void recycle(Job* job);
-  // What has ended, until deliver() tells the program.
+  // Notes an ended job, until deliver() completes its request.
   void ended(Job& job);  // requests.hpp, where both are known
   void ended(Announced& announced);
   // How a put without a request ended; the first error is kept for MPIX_Neon_complete.

@@ -13,12 +13,12 @@
 
 namespace lfc::neon {
 
-// The name and shape of what the component exports; the number tells incompatible builds apart.
+// The name and shape of what the component exports; the number distinguishes incompatible builds.
 inline constexpr const char* kNativeSymbol = "lfc_neon_native_2";
 // Not collective: whether this process could serve the window natively.
 struct Native {
   bool (*serves)(MPI_Win win);
-  // What tells this window from others on all of its ranks alike; 0: not served.
+  // A number of this window that is the same on all of its ranks; 0: not served.
   int (*number)(MPI_Win win);
   // Collective over `comm`, the window's ranks in their order; null: no.
   Endpoint* (*open)(MPI_Win win, MPI_Comm comm, const Exposure& memory);

@@ -34,8 +34,7 @@ int prepare(Access& access, const void* data, int count, MPI_Datatype type, int 
   return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
-// The short way, to memory that is mapped here. False: nothing was done, and what is wrong, if anything, the
-// long way says.
+// The short way, to memory that is mapped here. False: nothing was done, and the long way reports the error, if any.
 bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
                 int target_count, MPI_Datatype target_type, int idx, MPI_Win win) {
   Window* const window = Window::find(win);
@@ -99,7 +98,7 @@ int wait_for(MPI_Request request) {
   return done ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// A local peer's store is seen without progress, which others may need all the same.
+// A local peer's store is visible without progress, but other ranks may need progress.
 void serve_others() {
   static EveryMoment moment;
   if (moment.has_passed()) lfc_progress();
@@ -188,7 +187,7 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int count) {
     window->extents().own().slots = slots;
     window->extents().own().slot_count = static_cast<std::uint32_t>(count);
   }
-  MPI_Barrier(window->control());  // nobody notifies a rank that has no counters yet
+  MPI_Barrier(window->control());  // no rank notifies one that has no counters yet
   return MPI_SUCCESS;
 }
 

@@ -57,7 +57,7 @@ int Job::begun(Status refusal, int to, MPI_Request* handle) {
     --open;  // the refused operation
     status = refusal;
     if (open > 0) {
-      window.retain();  // what has begun ends unseen
+      window.retain();  // the operations that have begun end without a request
     } else {
       window.jobs().recycle(this);
     }
@@ -163,7 +163,7 @@ int Announced::free(void* object) {
       const std::lock_guard guard(endpoint);
       endpoint.neon().target().withdraw(self);
     }
-    // From here on the memory is the program's: nobody who knows where it is may still write.
+    // From here on the memory is the program's: no origin that has its address may still write.
     wait_until([&] {
       const std::lock_guard guard(endpoint);
       return self.unheard == 0;

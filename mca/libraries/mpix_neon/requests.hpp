@@ -1,8 +1,8 @@
 // Job: one put, get or notification of the program, of one or several operations, with its MPI
 // request if it has one. Announced: an announcement with its persistent request.
 //
-// Both end under the endpoint's lock (`ended`) and are delivered, that is, told to MPI, by whoever makes
-// progress next. A request that is freed before that ends then.
+// Both end under the endpoint's lock (`ended`). The next thread that makes progress delivers them: it completes their
+// MPI requests. A request that is freed before ends then.
 #pragma once
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// SpinLock: for short critical sections that are entered from within Open MPI's progress loop, where
-// the same thread may come by again: try_lock() then says no, which a std::mutex must not be asked.
+// SpinLock: for short critical sections that are entered from within Open MPI's progress loop, where the same thread
+// may come by again: try_lock() then returns false. A std::mutex does not permit that call.
 //
 //   const std::lock_guard guard(lock);
 //   if (!lock.try_lock()) return 0;

@@ -33,12 +33,12 @@ neon_handle failed(neon_status* status, int error) {
   return nullptr;
 }
 
-// What has become of the job so far.
+// Returns the state of the job now.
 int look(neon_job& job) {
   int done = job.complete ? 1 : 0;
   int error = MPI_SUCCESS;
   if (done == 0) {
-    // MPI would forget what a completed request was, so a post is only asked.
+    // MPI would deactivate a completed request, so a post is only queried.
     error = MPI_Test(&job.request, &done, MPI_STATUS_IGNORE);
     job.complete = done != 0;
   }

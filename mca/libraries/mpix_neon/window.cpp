@@ -21,7 +21,7 @@ std::vector<Window*> windows;      // open ones
 std::atomic<unsigned> changes{0};  // of the list
 
 int poll_windows() {
-  if (!windows_lock.try_lock()) return 0;  // another thread is at it, or we are, further up
+  if (!windows_lock.try_lock()) return 0;  // another thread holds it, or a caller of this function does
   int events = 0;
   for (Window* each : windows) events += each->poll();
   windows_lock.unlock();
@@ -148,7 +148,7 @@ void Window::hand_on(MPI_Comm* comm, int* code, ...) {
 int Window::join() {
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Win_get_group(win_, &group);
-  // Tells this creation from others at the same time; from those by other threads as well, where it is native.
+  // Distinguishes this creation from concurrent ones; a native one also from those of other threads.
   const int tag = 0x6e656f + native_number(win_);
   control_ = lfc_has_world() != 0
                  ? part_of_world(group, tag)
@@ -225,7 +225,7 @@ void Window::close() {
       std::fprintf(stderr, "mpix_neon: rank %u frees a window with %llu own puts still waiting\n",
                    extents_.rank(), static_cast<unsigned long long>(unsent));
     for (Rank rank = 0; rank < extents_.ranks(); ++rank)
-      neon.on_lost(rank);  // ends whatever is open
+      neon.on_lost(rank);  // ends all open operations
     closed_ = true;
   }
   deliver();

@@ -1,5 +1,5 @@
-// Window: an MPI window with NEON attached: its endpoint, its memory (extents.hpp), and what the program has under way
-// there (jobs.hpp).
+// Window: an MPI window with NEON attached: its endpoint, its memory (extents.hpp), and the program's operations there
+// (jobs.hpp).
 //
 //   Window* window = Window::find(win);          // null: not attached
 //   window->deliver();                           // completes the requests of what has ended
@@ -38,7 +38,7 @@ class Window {
   Jobs& jobs() { return jobs_; }
   MPI_Comm control() const { return control_; }
 
-  // Completes the requests of what has ended. Without the lock; the number of requests.
+  // Completes the requests of ended jobs, and returns their number. Without the lock.
   int deliver() { return jobs_.deliver(*endpoint_); }
   // One round of progress and delivery.
   int poll();

@@ -1,5 +1,5 @@
-// lfc-info: what LFC would do on this node, without a job: links, interfaces, devices, policy, what the kernel permits,
-// and how a message of which size goes. Told from the same functions that a job uses, so it cannot differ from one.
+// lfc-info: LFC's choices on this node, printed without a job: links, interfaces, devices, policy, permissions of the
+// kernel, and the path of each size of message. It calls the same functions as a job, so it cannot differ from one.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -114,7 +114,7 @@ lfc::NiOptions options_of(const lfc::Settings& settings, unsigned ranks) {
   return options;
 }
 
-// For a look at links: without the engine's thread, which needs none of them.
+// Options to examine links: without the engine's thread, which they do not need.
 lfc::NiOptions without_thread(lfc::NiOptions options) {
   options.policy = "single";
   options.upcalls = false;

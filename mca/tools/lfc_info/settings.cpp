@@ -89,7 +89,7 @@ void Settings::add(Setting setting) {
   if (find(setting.name) == nullptr) all_.push_back(std::move(setting));
 }
 
-// Of several lines that set one parameter the last counts.
+// If several lines set one parameter, the last counts.
 void Settings::add_file(const std::string& file) {
   std::ifstream stream(file);
   std::vector<Setting> lines;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kFixed = 2;  // Policy
 
-// What changes whenever the rank polls.
+// The number that changes with each poll of the rank.
 std::uint64_t polls(const Rank& rank) {
   return rank.ni("policy") == kFixed ? rank.ni("visits") / 2 : rank.ni("passes");
 }

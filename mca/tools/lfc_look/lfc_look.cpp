@@ -1,5 +1,5 @@
-// lfc-look: what the ranks of a job on this node are doing, and who holds it up, from outside: nothing is stopped, and
-// nothing runs in them for it (common/look/records.hpp).
+// lfc-look: the activity of a job's ranks on this node, and the rank that holds it up. It reads from outside: no rank
+// is stopped, and no code runs in them for it (common/look/records.hpp).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

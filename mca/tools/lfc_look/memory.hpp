@@ -26,7 +26,7 @@ class Memory {
   bool read(std::uint64_t address, void* to, std::size_t size) const noexcept;
   // The text that ends at the first zero, or after so many bytes; empty where there is no memory.
   std::string text(std::uint64_t address, std::size_t most) const;
-  // Empty: `problem` says why in one line, unless the process has none.
+  // Empty: `problem` has the reason in one line, unless the process has no mappings.
   std::vector<Mapping> mappings(std::string& problem) const;
 
  private:

@@ -14,7 +14,7 @@ using lfc::look::Root;
 using lfc::look::Schema;
 using lfc::look::Shown;
 
-// More than any process has: whatever is beyond has been read while it changed.
+// More than any process has: a larger number was read while it changed.
 constexpr std::size_t kMostShown = 1 << 20;
 constexpr std::size_t kMostRows = 1 << 16;  // of one
 constexpr std::size_t kMostFields = 256;

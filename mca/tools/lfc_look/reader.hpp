@@ -1,5 +1,5 @@
-// Reader: the rows that a process shows (common/look/records.hpp), from its memory. Whatever it follows may be torn, or
-// gone by the time it is read: all is bounded and checked, and what cannot be read is left out.
+// Reader: the rows that a process shows (common/look/records.hpp), from its memory. Each pointer that it follows may be
+// torn, or stale by the time it is read. So all reads are bounded and checked, and unreadable rows are left out.
 //
 //   Reader reader(pid);
 //   std::string problem;
@@ -27,7 +27,7 @@ class Reader {
   std::vector<Row> rows();
 
  private:
-  // What was read of a schema.
+  // The contents of a schema.
   struct Known {
     std::string name;
     std::vector<lfc::look::Field> fields;

@@ -11,7 +11,7 @@ namespace {
 // rma::OriginPeer::Lock
 enum Lock : std::uint64_t { kNone, kWanted, kRequested, kHeld };
 
-// Who a member of a window is: its routes name peers of the engine, which know their ranks.
+// Returns the rank of a member of a window: its routes name peers of the engine, which have ranks.
 std::optional<std::uint32_t> member(const Rank& rank, const char* routes, std::uint64_t owner,
                                     std::uint64_t index) {
   for (const Row& route : rank.rows) {
@@ -49,7 +49,7 @@ std::uint64_t id_at(const Side& side, std::uint64_t index) {
   return 0;
 }
 
-// Who holds the lock at that rank of the window that has this name there.
+// Returns the ranks that hold the lock at that rank of the window that has this name there.
 std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint64_t id,
                                     std::uint32_t asker) {
   for (const Rank& rank : job) {
@@ -67,7 +67,7 @@ std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint6
 }
 
 void add_lock(const Job& job, const Side& side, const Row& target, std::vector<Wait>& to) {
-  // Where it is not mapped, it is asked for with the first operation only.
+  // A lock that is not mapped is requested by the first operation only.
   const bool asked = target["lock"] == kRequested
                          ? target["waiting"] != 0
                          : target["lock"] == kWanted && target["mapped_lock"] != 0;
@@ -155,7 +155,7 @@ void add_neon_waits(const Job&, const Rank& rank, std::vector<Wait>& to) {
   }
 }
 
-// Who wants to broadcast waits for a number, which the slowest holds up when it is a window behind.
+// A rank that broadcasts waits for a number; the slowest rank delays that when it is a window behind.
 void add_ordered_waits(const Job& job, const Rank& rank, std::vector<Wait>& to) {
   for (const Row& own : rank.rows) {
     if (own.kind != "ordered" || (own["asking"] == 0 && own["unsent"] == 0)) continue;

@@ -1,4 +1,4 @@
-// What ranks wait for in services: windows, collectives, NEON, ordered broadcast (waits.hpp has the rest).
+// Service waits: waits of ranks in windows, collectives, NEON and ordered broadcast (waits.hpp has the rest).
 #pragma once
 
 #include <vector>

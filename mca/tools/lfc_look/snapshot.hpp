@@ -1,8 +1,8 @@
-// Snapshot: what was seen of the ranks of a job from outside, as plain values: made by reader.hpp from the memory of
-// processes and by process.hpp from what the kernel says of them, or by a test.
+// Snapshot: the observed state of a job's ranks, as plain values. reader.hpp makes it from the memory of processes, and
+// process.hpp from the kernel's data; or a test makes it.
 //
 //   Row peer{"peer", {{"rank", 5}, {"credits", 0}, {"waiting", 3}}};
-//   if (peer["waiting"] != 0 && peer["credits"] == 0) ...       // what is not shown is 0
+//   if (peer["waiting"] != 0 && peer["credits"] == 0) ...       // missing values are 0
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct Row {
   }
 };
 
-// A TCP connection, as the kernel tells.
+// A TCP connection, as the kernel reports it.
 struct Socket {
   std::string local, remote;  // address:port
   std::uint64_t unsent = 0;   // bytes that the other side has not acknowledged
@@ -57,7 +57,7 @@ struct Socket {
   std::uint64_t retries = 0;  // how often in a row the kernel has sent the same bytes again
 };
 
-// One rank. What has moved: between two looks, `looked` seconds apart.
+// One rank. Counts of changes are those between two looks, `looked` seconds apart.
 struct Rank {
   int pid = 0;
   std::string program{};
@@ -67,7 +67,7 @@ struct Rank {
   double looked = 0;
   bool polled = false;             // it has been inside MPI meanwhile
   std::optional<double> silent{};  // seconds since it last was, if that is known
-  bool exact = false;        // told by its own engine; else it is how long it has not run at all
+  bool exact = false;        // from its own engine; else it is the time for which it has not run at all
   std::uint64_t frames = 0;  // that it has sent and received meanwhile
   std::vector<Row> rows{};
   std::vector<Socket> sockets{};

@@ -22,7 +22,7 @@ std::string seconds(double time) {
   return text;
 }
 
-// Why the process runs no instruction, whatever it has begun. Empty: it may run.
+// The reason why the process runs no instruction, in any call. Empty: it may run.
 std::string halt_of(const Rank& rank) {
   if (rank.state == 'T') return "is stopped";
   if (rank.state == 't') return "is held by a debugger";
@@ -60,7 +60,8 @@ std::string names(const std::set<std::uint32_t>& ranks) {
   return text;
 }
 
-// Whose waits are told: of ranks that cannot go on. (Who computes may have begun what waits.)
+// Only waits of ranks that are blocked in MPI are reported; a rank that computes may have started the operation without
+// waiting for it.
 bool is_held_up(const Rank& rank) { return rank.polled && !is_halted(rank); }
 
 class Sentences {
@@ -78,7 +79,7 @@ class Sentences {
   }
 
  private:
-  // These lines come first, also in a job that is at work: whatever else is found may follow from them.
+  // These lines come first, also in a job that is at work, because all other findings may follow from them.
   void tell_halted() {
     std::map<std::string, std::set<std::uint32_t>> halted;
     for (const Rank& rank : job_)
@@ -102,7 +103,7 @@ class Sentences {
     return true;
   }
 
-  // What a rank that others wait for does, and whom it waits for itself in turn.
+  // The activity of a rank that others wait for, and the rank that it waits for in turn.
   std::string culprit(const Wait& awaited, std::set<std::uint32_t> before) {
     const std::uint32_t number = *awaited.on;
     told_.insert(number);

@@ -1,4 +1,4 @@
-// Verdict: who holds up a job, and what the others wait for, in sentences: a function of the snapshot alone.
+// Verdict: sentences about the rank that holds up a job and the waits of the others; a function of the snapshot alone.
 //
 //   const std::vector<std::string> lines = verdict(job);
 //   // rank 3 waits for a credit of rank 5; rank 5 has not called MPI for 12 s: it sleeps in do_nanosleep

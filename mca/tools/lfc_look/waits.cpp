@@ -29,14 +29,14 @@ bool belongs_to(const Rank& rank, const Socket& other_end) {
   });
 }
 
-// Whose end of a connection is at the other side.
+// The rank at the other end of a connection.
 std::optional<std::uint32_t> other_end(const Job& job, const Socket& socket) {
   for (const Rank& rank : job)
     if (belongs_to(rank, socket)) return rank.rank();
   return std::nullopt;
 }
 
-// What the kernel sends again and nobody acknowledges.
+// Data that the kernel retransmits and the other side does not acknowledge.
 void add_cut_cables(const Job& job, const Rank& rank, std::vector<Wait>& to) {
   constexpr std::uint64_t kRetries = 2;  // one may be lost
   for (const Socket& socket : rank.sockets) {

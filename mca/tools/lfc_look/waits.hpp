@@ -1,5 +1,5 @@
-// Waits: what each rank of a job waits for, as far as LFC knows: out of what all of them show together, since who is
-// missing in a collective, or holds a lock, only the others tell.
+// Waits: the waits of each rank of a job, as far as LFC knows. They follow from the records of all ranks together,
+// because only the other ranks show who is missing in a collective or holds a lock.
 //
 //   for (const Wait& wait : waits_of(job, rank)) ...       // "a credit of rank 5", on: 5
 #pragma once
