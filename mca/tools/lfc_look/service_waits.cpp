@@ -49,7 +49,7 @@ std::uint64_t id_at(const Side& side, std::uint64_t index) {
   return 0;
 }
 
-// Returns the ranks that hold the lock at that rank of the window that has this name there.
+// Returns a rank that holds the lock at that rank of the window that has this name there.
 std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint64_t id,
                                     std::uint32_t asker) {
   for (const Rank& rank : job) {
