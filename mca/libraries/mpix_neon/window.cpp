@@ -21,7 +21,8 @@ std::vector<Window*> windows;      // open ones
 std::atomic<unsigned> changes{0};  // of the list
 
 int poll_windows() {
-  if (!windows_lock.try_lock()) return 0;  // another thread holds it, or a caller of this function does
+  if (!windows_lock.try_lock())
+    return 0;  // another thread holds it, or a caller of this function does
   int events = 0;
   for (Window* each : windows) events += each->poll();
   windows_lock.unlock();

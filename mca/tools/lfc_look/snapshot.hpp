@@ -67,7 +67,7 @@ struct Rank {
   double looked = 0;
   bool polled = false;             // it has been inside MPI meanwhile
   std::optional<double> silent{};  // seconds since it last was, if that is known
-  bool exact = false;        // from its own engine; else it is the time for which it has not run at all
+  bool exact = false;  // from its own engine; else it is the time for which it has not run at all
   std::uint64_t frames = 0;  // that it has sent and received meanwhile
   std::vector<Row> rows{};
   std::vector<Socket> sockets{};
