@@ -258,7 +258,7 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
 
   std::vector<lfc::PeerId> peers;
   const bool reachable = find_peers(members, peers);
-  // The smallest packet of all: what any rank's links can carry.
+  // The smallest packet of all ranks, which the links of each can carry.
   std::uint64_t agreed[2] = {
       std::min<std::uint64_t>(options.packet, service->multicast.max_packet()),
       reachable ? 1u : 0u};

@@ -19,7 +19,7 @@ int check(const Window& window, const void* data, int count, MPI_Datatype type, 
           int target_count, MPI_Datatype target_type);
 // The bytes at `data` one after the other: there, or copied into the job.
 const std::byte* gathered(Job& job, const void* data, const DatatypePieces& pieces);
-// Where a get reads what spans `there`: to `data`, or into the job, which spreads it out at its end.
+// The place that a get of `there` reads into: `data`, or memory of the job, which spreads the bytes out at its end.
 void* place_for(Job& job, void* data, const DatatypePieces& here, const DatatypePieces& there);
 
 // MPIX_Neon_announce_init, _put and _get for windows with and without an MPI window; an MPI error code, not

@@ -1,4 +1,4 @@
-/* What the Fortran module binds to: handles are converted, arguments come by reference. */
+/* Fortran bindings: functions that convert handles and take arguments by reference. */
 #include <mpix_neon.h>
 
 #pragma GCC visibility push(default)

@@ -2,10 +2,10 @@
 //
 //   Job& job = *jobs.take(window);                // with the endpoint locked, as all but deliver()
 //   jobs.ended(job);
-//   jobs.deliver(endpoint);                       // without: completes the requests of what has ended
+//   jobs.deliver(endpoint);                       // without: completes the requests of ended jobs
 //
 // Each job that has ended is delivered once, by the first thread that calls deliver(), in the order of ending
-// (tests/neon/scenarios.c). Threads: any, with the lock as said.
+// (tests/neon/scenarios.c). Threads: any, with the lock as above.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
-// The way to a native endpoint: the component `osc neon`, which is loaded by Open MPI and knows LFC's network
-// interface, exports one function; this library finds it in the process when it is there. Neither
-// needs the other to be loaded.
+// Native: the entry to a native endpoint. The component `osc neon`, which is loaded by Open MPI and knows LFC's network
+// interface, exports one function; this library finds it in the process when it is there. Neither needs the other to be
+// loaded.
 //
 //   std::unique_ptr<Endpoint> endpoint = open_native(win, comm, memory);   // null: emulate
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace lfc::neon {
 
-// The name and shape of what the component exports; the number distinguishes incompatible builds.
+// The name and type of the function that the component exports; the number distinguishes incompatible builds.
 inline constexpr const char* kNativeSymbol = "lfc_neon_native_2";
 // Not collective: whether this process could serve the window natively.
 struct Native {

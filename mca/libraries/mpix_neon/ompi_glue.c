@@ -53,7 +53,7 @@ MPI_Request lfc_request_new(void* object, const lfc_request_hooks* hooks, int pe
   lfc_request* request = OBJ_NEW(lfc_request);
   if (request == NULL) return MPI_REQUEST_NULL;
   OMPI_REQUEST_INIT(&request->super, persistent != 0);
-  /* The one kind that can be started and whose errors go to a handler of our choice. */
+  /* Only this kind can be started and lets us choose the handler of its errors. */
   request->super.req_type = OMPI_REQUEST_PML;
   request->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
   request->super.req_status = ompi_status_empty;

@@ -1,5 +1,5 @@
-/* What libmpix_neon needs of Open MPI beyond MPI: requests of its own, a place in the progress loop, the
- * pieces of a datatype. C++ hands in objects; nothing is decided here.
+/* ompi_glue: functions of Open MPI beyond MPI for libmpix_neon: requests of its own, a progress callback, the pieces
+ * of a datatype. C++ passes in objects; this file makes no decisions.
  *
  *   static const lfc_request_hooks hooks = {start, freed};
  *   MPI_Request request = lfc_request_new(object, &hooks, 1, comm);
@@ -47,7 +47,7 @@ int lfc_request_start(MPI_Request* request);
 
 /* Whether there is an MPI_COMM_WORLD: not in a program that has only MPI sessions. */
 int lfc_has_world(void);
-/* What errors that belong to no object are reported to. */
+/* Returns the communicator for errors that belong to no object. */
 MPI_Comm lfc_errors_comm(void);
 /* Collective over the group, without MPI_COMM_WORLD. Calls at the same time have different tags. MPI_COMM_NULL: it has
  * failed. */
@@ -57,7 +57,7 @@ void lfc_at_end(void (*end)(void));
 
 void lfc_progress_add(int (*poll)(void));
 void lfc_progress_remove(int (*poll)(void));
-/* Runs everybody's progress once. */
+/* Runs one pass of Open MPI's progress. */
 void lfc_progress(void);
 
 /* Calls piece(offset, size) for the contiguous pieces of `count` items, in order. */

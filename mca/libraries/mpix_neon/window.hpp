@@ -2,9 +2,9 @@
 // (jobs.hpp).
 //
 //   Window* window = Window::find(win);          // null: not attached
-//   window->deliver();                           // completes the requests of what has ended
+//   window->deliver();                           // completes the requests of ended jobs
 //
-// It lives until the MPI window is freed and the last request on it has ended.
+// It exists until the MPI window is freed and the last request on it has ended.
 #pragma once
 
 #include <mpi.h>

@@ -51,7 +51,7 @@ bool is_among(const std::vector<Interface>& some, const Interface& one) {
                      [&one](const Interface& each) { return is_same(each, one); });
 }
 
-// What a job does with the interface, in words: how tcp uses it.
+// A job's use of the interface by tcp, in words.
 class InterfaceUse {
  public:
   InterfaceUse(const std::string& wanted, const std::vector<Interface>& all,

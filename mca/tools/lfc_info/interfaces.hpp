@@ -1,4 +1,4 @@
-// The part of lfc-info that shows interfaces and RDMA devices, and what a job uses each of them for.
+// Interfaces: the part of lfc-info that shows interfaces and RDMA devices, and a job's use of them.
 //
 //   show_interfaces(options, true);   // "  eth0   192.0.2.2/24, 1000 Mbit/s, up: rail 1"
 #pragma once

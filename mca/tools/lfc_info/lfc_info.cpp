@@ -105,7 +105,7 @@ void show_fault(const lfc::Settings& settings, const Component& component) {
     row(component.name, "declines: %s_%s", component.name, text);
 }
 
-// What a job with the option `ranks` would open its engine with.
+// The options with which a job of `ranks` ranks would open its engine.
 lfc::NiOptions options_of(const lfc::Settings& settings, unsigned ranks) {
   lfc::NiOptions options;
   lfc_btl_parameters* const parameters = &options;
@@ -147,7 +147,7 @@ void show_processors(lfc::NiOptions options, unsigned ranks) {
   if (cores.quota != 0) row("quota", "%d by the control group", cores.quota);
   if (lfc::is_crowded())
     row("now", "more wants to run than there are processors: times will scatter");
-  if (!lfc::find_fault(options).empty()) return;  // show_job() says why there is no policy
+  if (!lfc::find_fault(options).empty()) return;  // show_job() prints why there is no policy
   const auto policy_of = [&options](unsigned number) {
     options.local_processes = number;
     const std::string name = std::to_string(number) + (number == 1 ? " rank" : " ranks");

@@ -1,4 +1,4 @@
-// The shape of what lfc-info prints: headings, and rows with a name in front.
+// Report: the output format of lfc-info, which has headings, and rows with a name in front.
 //
 //   heading("links, in order of preference");
 //   row("shm", "works (%s)", "by default");

@@ -56,7 +56,7 @@ class Origin : public OriginPeers {
   WindowStatus check(const WindowCall& call) const noexcept;
   // Issues a checked call, whose `bytes` is not 0.
   Issued issue(const WindowCall& call);
-  // As issue(), for the usual operation, in a fraction of the time. False: another kind, or it cannot start now;
+  // As issue(), for the usual operation, in a fraction of the time. False: another kind, or it cannot start now. Then
   // nothing was done.
   bool issue_plain(const PlainCall& call);
   // Returns the first waiting operation if the host must do it and may do it now; else null. It is taken off the queue,
