@@ -1,6 +1,6 @@
 /* Parameters and performance variables of a component.
  *
- *   static struct lfc_coll_parameters parameters;
+ *   static struct lfc_coll_parameters values;
  *   lfc_parameters_register(&component, lfc_coll_parameter_table(), &values);
  *
  * `values` receives the defaults and the user's values; it must outlive the component.

@@ -8,7 +8,7 @@
 //
 //   if (mine.may_skip_lock() || mine.begin()) ...      // the member's host, for each single element
 //   mine.settle();                                     // the same thread, now and then
-//   if (all of them: its.given_up()) ...               // a member that must be alone under the lock
+//   if (its.given_up()) ...                            // a member that must be alone under the lock
 //
 // Why nothing is lost: only a member's own thread takes the state from `free` to `locked`, while it is at no element.
 // So all its changes without the lock come before its store of `locked`, which releases, and all its later changes

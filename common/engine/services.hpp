@@ -2,7 +2,7 @@
 // those that have been woken. Their access to the engine is ServicePort.
 //
 //   Services services(lock, identity, counters, peers, sender, activity, outcomes);
-//   if (!services.accept(peer, meta, payload)) peers.lose(peer, "malformed frame");
+//   if (!services.accept(peer, meta, payload)) peers.lose(peer, Peer::State::broken, "why");
 //   services.run();                                  // once in each pass
 //
 // Threads: those of ServicePort; the control program calls accept(), place(), placed() and run().

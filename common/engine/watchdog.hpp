@@ -11,7 +11,7 @@
 //   for (;;) switch (step.action) {
 //     case rest:  wait(step.time);            step = dog.rested(polls); break;
 //     case sleep: wait(step.time, arrivals);  step = dog.woken(now, polls); break;
-//     case serve: outcome = run the control program;
+//     case serve: outcome = run_control_program();
 //                 step = dog.served(now, polls, outcome, worked); break;
 //   }
 //

@@ -2,7 +2,7 @@
  *
  *   lfc_coll_open(&options, &size);              publish facts, before the start-up exchange
  *   lfc_coll_start_service(threads);             when the NI of the process is open
- *   for (each process) lfc_coll_introduce(job, rank, facts, size, address, size);
+ *   for (int i = 0; i < count; ++i) lfc_coll_introduce(processes[i], facts, size, address, size);
  *   lfc_coll_communicator* communicator =
  *       lfc_coll_join(key, processes, count, self, LFC_COLL_COMMUNICATOR, why, sizeof why);
  *   enum lfc_coll_status status = lfc_coll_run(communicator, &call);

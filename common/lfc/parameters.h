@@ -1,6 +1,6 @@
 /* Parameters: the parameters of each component, as one table for each.
  *
- *   static struct lfc_coll_parameters parameters;
+ *   static struct lfc_coll_parameters values;
  *   const struct lfc_parameter_table* table = lfc_coll_parameter_table();
  *   lfc_parameters_reset(table, &values);                 // the defaults
  *   for (size_t i = 0; i < table->count; ++i) ...       // a component registers table->rows[i] and stores the values

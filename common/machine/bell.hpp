@@ -6,8 +6,8 @@
 //
 //   std::unique_ptr<Bell> bell = Bell::create(state, why_not);     // owner; state: in its segment
 //   const bool settled = bell->arm();                         // before it sleeps ...
-//   if (work is there) bell->withdraw();                           // ... unless there is work
-//   else poll(bell->fd(), settled ? for ever : SleepWord::kSettling);   // not settled: arm and look again
+//   if (work_is_there) bell->withdraw();                           // ... unless there is work
+//   else poll(bell->fd(), settled ? for_ever : SleepWord::kSettling);   // not settled: arm and look again
 //   BellCord cord(state);                                          // local peer
 //   send(); if (cord) cord.pull();
 //

@@ -3,7 +3,7 @@
 //
 //   permit_descriptors(1024);                                      // if the limit is lower and may be raised
 //   FileDescriptor memory = open_of_process(pid, fd, "/memfd:", why_not);
-//   if (memory.is_open()) mmap(..., memory.get(), 0);
+//   if (memory.is_open()) mmap(nullptr, size, PROT_READ, MAP_SHARED, memory.get(), 0);
 #pragma once
 
 #include <cstddef>

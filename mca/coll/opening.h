@@ -3,7 +3,7 @@
  *   lfc_coll_opening it;
  *   it.module = module;
  *   lfc_coll_open_nothing(&it, LFC_COLL_GATHER, root);
- *   bool opened = lfc_coll_buffer_open(&it.operands.in, address, count, type, true) && ...;
+ *   bool opened = lfc_coll_buffer_open(&it.operands.in, address, count, type, true);
  *   return lfc_coll_run_opened(&it, opened);       // or lfc_coll_start_opened(), lfc_coll_keep_opened()
  *
  * Threads: values.

@@ -1,5 +1,5 @@
 // Settings for the examples at the top of the headers in common/base, sync, stats, wire, machine and elements
-// (scripts/checks/examples): what their variables are. Nothing here is ever run.
+// (scripts/checks/examples): the types of their variables. Nothing here is ever run.
 #include <functional>
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
-// Settings for the examples at the top of the headers in common/engine and common/flow (scripts/checks/examples): what
-// their variables are. Nothing here is ever run.
+// Settings for the examples at the top of the headers in common/engine and common/flow (scripts/checks/examples): the
+// types of their variables. Nothing here is ever run.
 #include <algorithm>
 #include <memory>
 #include <span>

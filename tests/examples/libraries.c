@@ -1,4 +1,4 @@
-/* Settings for the examples at the top of the public headers (scripts/checks/examples): what their variables are.
+/* Settings for the examples at the top of the public headers (scripts/checks/examples): the types of their variables.
  * Nothing here is ever run. */
 #include <mpi.h>
 #include <stddef.h>
@@ -21,6 +21,6 @@ void mpix_neon(MPI_Win win, int left, int right, int n, int rounds, char* out,
 }
 
 enum { TAG = 7 };
-void neon(void* cells, int bytes, void* row, void* border, int n, int local_rank) {
+void neon(void* cells, int bytes, void* row, void* border, int n, int neighbour) {
 #include "mca/libraries/mpix_neon/include/neon.h.example"
 }

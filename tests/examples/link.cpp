@@ -1,5 +1,5 @@
-// Settings for the examples at the top of the headers in common/link (scripts/checks/examples): what their variables
-// are. Nothing here is ever run.
+// Settings for the examples at the top of the headers in common/link (scripts/checks/examples): the types of their
+// variables. Nothing here is ever run.
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -84,7 +84,7 @@ void silence(const tcp::Socket& socket, std::chrono::milliseconds timeout,
 }
 
 void timers(std::chrono::milliseconds period, void (*complain)(const char*),
-            void (*look_after_peers)()) {
+            void (*check_peers)()) {
   using tcp::Timer;
 #include "common/link/tcp/timer.hpp.example"
 }

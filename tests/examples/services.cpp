@@ -1,5 +1,5 @@
-// Settings for the examples at the top of the headers in common/services (scripts/checks/examples): what their
-// variables are. Nothing here is ever run.
+// Settings for the examples at the top of the headers in common/services (scripts/checks/examples): the types of their
+// variables. Nothing here is ever run.
 #include <atomic>
 #include <memory>
 #include <span>
@@ -92,7 +92,7 @@ void hold_back(std::uint64_t number, std::uint32_t origin, std::uint32_t followi
 }
 
 void sequencer(std::uint32_t members, std::uint32_t member, std::uint64_t taken,
-               void (*tell)(std::uint32_t, std::uint64_t)) {
+               void (*grant)(std::uint32_t, std::uint64_t)) {
 #include "common/services/ordered/protocol/sequencer.hpp.example"
 }
 

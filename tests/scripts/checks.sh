@@ -223,14 +223,19 @@ rm btl_lfc/dead_test.sh
 
 # With the flags of the real build, where there is one.
 if [[ -f $tree/build/default/compile_commands.json ]]; then
-  wrong_example() { # wrong_example PATTERN FILE FROM TO
-    cp "$2" before
-    sed -i "s/$3/$4/" "$2"
-    expect 1 "$1" scripts/checks/examples "$tree/build/default" base.cpp
-    mv before "$2"
+  wrong_example() { # wrong_example PATTERN SETTING FILE FROM TO
+    cp "$3" before
+    sed -i "s/$4/$5/" "$3"
+    expect 1 "$1" scripts/checks/examples "$tree/build/default" "$2"
+    mv before "$3"
   }
-  wrong_example 'base.cpp does not compile' common/stats/counters.hpp 'counters.add(Counter' 'counters.count(Counter'
-  wrong_example 'linger.hpp: its example names departed' common/engine/linger.hpp 'linger.arrived(now)' 'linger.departed(now)'
+  wrong_example 'base.cpp does not compile' base.cpp common/stats/counters.hpp 'counters.add(Counter' 'counters.count(Counter'
+  wrong_example 'c_api.c does not compile' c_api.c common/lfc/peers.h '= lfc_find_peer(job' '= lfc_find_peers(job'
+  wrong_example 'shares.h: its example names lfc_share_give' look.cpp btl_lfc/shares.h '(lfc_share_take(' '(lfc_share_give('
+  wrong_example 'errors.hpp has no example, but a setting' look.cpp common/base/errors.hpp '^\/\/   ' '\/\/ '
+  printf '// New: a header.\n//\n//   New made;\n#pragma once\nstruct New {};\n' >common/base/new.hpp
+  expect 1 'new.hpp: its example has no setting' scripts/checks/examples "$tree/build/default" look.cpp
+  rm common/base/new.hpp
 fi
 
 # With the components of the real build, where they are.

@@ -1,6 +1,6 @@
 // Connector: how sessions begin, over which rails they connect, and how they end.
 //
-//   Session& session = connector.begin(address, peer);
+//   if (!connector.connect(peer, address, why_not)) ...        // a session begins
 //   if (!connector.connect_rails(session, why_not)) ...        // over those for frames
 //   PeerId id = connector.caller(rail, from);                  // a process connects over one of the rails
 //   bool known = connector.widen(session);                     // rails for chunks only, once a transfer needs them

@@ -5,7 +5,7 @@
 //   Session& session = sessions.add(address, peer);
 //   sessions.stir(session);
 //   for (Session* each : sessions.take_restless()) settle(*each);
-//   sessions.end(session, Session::State::over);
+//   sessions.end(session);
 //   sessions.forget(session);                       // the NI does not know it any more
 //   if (sessions.to_bury()) sessions.bury();        // frees those that are over, forgotten and at rest
 //

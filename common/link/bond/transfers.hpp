@@ -1,7 +1,7 @@
 // Transfers: puts and gets of the NI, cut into chunks, which the rails take when they have room. So rails share the
 // work by their speed, which is not measured.
 //
-//   Link::Start started = transfers.start(*session, is_put, memory, address, remote, size, operation);
+//   Link::Start started = transfers.start(session, is_put, memory, address, remote, size, operation);
 //   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no end of another one will start them
 //   transfers.abandon(session);                               // the next complete_cancelled() notifies the callers
 //

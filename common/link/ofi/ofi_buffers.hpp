@@ -3,7 +3,7 @@
 //
 //   SendPool pool;
 //   if (!pool.open(fabric, 64, why_not)) ...
-//   if (SendBuffer* buffer = pool.take(is_data)) fi_send(..., buffer->data, ..., buffer);
+//   if (SendBuffer* buffer = pool.take(is_data)) fi_send(endpoint, buffer->data, size, nullptr, to, buffer);
 //
 // Every object that is passed to libfabric as a context begins with OfiContext, so that a completion identifies its
 // operation.

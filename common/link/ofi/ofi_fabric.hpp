@@ -1,7 +1,7 @@
 // OfiFabric: a chosen provider and the libfabric objects of one endpoint, opened and enabled.
 //
 //   std::unique_ptr<OfiFabric> fabric = OfiFabric::open(options, why_not);
-//   fi_cq_read(fabric->cq(), ...);
+//   fi_cq_read(fabric->cq(), entries, 8);
 //
 // It opens the named provider, or else the first that opens among those with hardware below (verbs, psm3, efa, cxi,
 // opx), then those over TCP (net, tcp, tcp;ofi_rxm). Others serve only when named: shm and sm2 stay on the node,

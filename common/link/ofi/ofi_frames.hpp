@@ -2,7 +2,7 @@
 // Control frames for which the provider has no room are held back.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
-//   frames.arrived(connection, header.sequence, frame);
+//   frames.arrived(connection, sequence, frame);
 //   bool alive = frames.send_held(connection);            // as far as there is room
 //
 // Threads: as Link.

@@ -1,6 +1,6 @@
 // OfiTransfers: puts and gets under way over libfabric, each one chunk at a time.
 //
-//   Link::Start started = transfers.start({.put = true, .address = ..., ...}, operation);
+//   Link::Start started = transfers.start(request, operation);     // OfiTransfers::Request: what, whose, where
 //   ...
 //   transfers.completed(transfer);        // a completion with this context arrived
 //

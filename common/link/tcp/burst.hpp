@@ -3,7 +3,7 @@
 //
 //   if (burst.is_first(polls)) { send(frame); return; }      // a lone frame needs no other check
 //   bool batch = flush_is_promised && burst.follow(now);
-//   if (!batch) { write(frame); burst.wrote(time_of_writing); }
+//   if (!batch) { write(frame); burst.wrote(begun, ended); }
 //
 // A pure state machine. Held by tests/unit/link/tcp/burst_test.cpp.
 #pragma once

@@ -5,7 +5,7 @@
 //   connections.slot(peer) = {Slot::Status::live, &made, {}};
 //   if (Connection* own = connections.established(peer)) ...;
 //   connections.end(made, "the peer ended without a goodbye");   // calls the sink
-//   connections.free_dead(...);                        // in poll(), where no pointer to a connection is in use
+//   connections.free_dead(gone);                       // in poll(), where no pointer to a connection is in use
 //
 // Threads: as Link.
 #pragma once

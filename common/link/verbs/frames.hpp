@@ -1,7 +1,7 @@
 // Frames: frames in pieces over connections, and the credits of the link, each of which promises a receive buffer.
 //
 //   SendStatus status = frames.send(peer, meta, slices, count);
-//   frames.on_sent(connection, number, status);     // completions
+//   frames.on_sent(connection, number, completion.status);
 //   frames.on_receive(completion, index);
 //   if (frames.owes()) frames.return_credits();
 //

@@ -4,7 +4,7 @@
 // device has the bytes, but not that its memory has them. A read of the same queue pair is served after the write, from
 // the memory. A get is a read. The device limits the reads under way (max_rd_atomic).
 //
-//   Link::Start started = transfers.start({.put = true, ...}, operation);
+//   Link::Start started = transfers.start(request, operation);   // Transfers::Request
 //   transfers.ended(*work.transfer, ok);                  // its completion
 #pragma once
 

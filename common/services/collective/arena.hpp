@@ -12,7 +12,7 @@
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first
 //   PeerArena first(own->name());
-//   std::byte* board = first.find(key, lanes, refused);  // the others; null: not made yet
+//   std::byte* same = first.find(key, lanes, refused);   // the others; null: not made yet
 //
 // Threads: the caller serialises each object.
 #pragma once

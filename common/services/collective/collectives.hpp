@@ -3,7 +3,7 @@
 //
 //   Collectives collectives(options);                        // publish collectives.processes().facts()
 //   collectives.start_service(ni.services(), ni.host(), threads);   // when the NI of the process is open
-//   collectives.processes().introduce(...);                  // each process
+//   collectives.processes().introduce(name, facts, address);     // each process
 //   lfc_coll_communicator* made = collectives.join(key, processes, count, self, use, why_not);
 //   lfc_coll_status status = collectives.run(*made, call);
 //   collectives.leave(made);

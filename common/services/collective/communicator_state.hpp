@@ -5,7 +5,7 @@
 //     ...
 //     if (!state.others_ready(operation, step, label)) return false;
 //     state.write(step, bytes, label);
-//     state.finish(operation, step);
+//     state.finish(operation, step); ... }
 //
 // Threads: the caller serialises, except failure() and end().
 #pragma once

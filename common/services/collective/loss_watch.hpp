@@ -3,7 +3,7 @@
 //
 //   watch.look(communicator, environment);        // now and then while waiting
 //   watch.moved();                                 // the operation has moved
-//   watch.explain(communicator, operation.status);
+//   watch.explain(communicator, environment, operation.status);
 //
 // Threads: any; several may wait for operations of one communicator.
 #pragma once

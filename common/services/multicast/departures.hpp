@@ -1,7 +1,7 @@
 // Departures: the part of Multicast that sends to a child, at once or when it has a credit. It keeps receive buffer and
 // memory of a packet until the packet has been sent to all children.
 //
-//   Departures departures(port, ServiceId::multicast, options, packets);
+//   Departures departures(port, ServiceId::multicast, options, packets, stats);
 //   if (!departures.try_send(peer, header, bytes)) departures.post(packet, peer);   // ++packet.unsent
 //   departures.settle(packet);                // after each change: frees buffer and memory when no longer needed
 //

@@ -2,8 +2,8 @@
 // here.
 //
 //   writes.prepare(rank);                            // before a large put: determines whether the link can write
-//   { const ServicePort::Access access(port); writes.allow(); ... window.neon().origin().put(...);
-//     again = writes.forbid(); }
+//   { const ServicePort::Access access(port); writes.allow();
+//     window.neon().origin().put(op, target, tag, 0, data, n, true, false); again = writes.forbid(); }
 //   if (again) writes.start();                       // without Access: a link's call takes the lock itself
 //
 // Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(),

@@ -6,7 +6,8 @@
 //              ... send the RTS, the number in it ...
 //              push.push(peer, number, data, size);                // no effect if it has been released
 //              push.release(peer, number);                         // the receiver has it; `data` is not read any more
-//   receiver:  if (!push.fetch(peer, number, place, size, operation)) ni.remote().get(...);   // else done() follows
+//   receiver:  if (!push.fetch(peer, number, place, size, operation))                        // else done() follows
+//                ni.remote().get(peer, place, nullptr, address, remote, size, operation);
 //
 // Frames: `service` (under the NI's credits) has a Head, then a fragment of the message, in order of offsets.
 // `service_ack` has numbers. A receiver acknowledges soon the messages that it has taken if their sender requested it,

@@ -1,7 +1,7 @@
 // EngineCarrier: the carrier (carrier.hpp) of one window, on top of the service. It has the route to each member, and
 // fills in sender and receiver of a frame.
 //
-//   EngineCarrier carrier(windows, rank, ranks);
+//   EngineCarrier carrier(windows, window, rank, ranks);
 //   carrier.route(2).peer = id;                             // from connect()
 //
 // Threads: the caller serialises, as for the protocol.

@@ -2,7 +2,7 @@
 //
 //   WindowService windows(ni.services(), ni.remote(), ni.host(), host);     // one for each process
 //   std::unique_ptr<Window> window = windows.create(std::move(shape));
-//   while (...) windows.serve_host();                       // now and then, while something is deferred
+//   while (waiting) windows.serve_host();                       // now and then, while something is deferred
 //
 // The target's part of every operation runs in the NI. The origin's part runs in the calls, and in the NI for
 // operations that had to wait (for a lock, a post, a credit). The protocol (protocol.hpp) interprets the frames.

@@ -1,7 +1,7 @@
 // DatatypePieces: the contiguous pieces of some items of an MPI datatype, in their order.
 //
 //   const DatatypePieces pieces(type, count);
-//   if (pieces.contiguous()) ... else pieces.gather(packed, data);
+//   if (!pieces.contiguous()) pieces.gather(packed, data);
 #pragma once
 
 #include <mpi.h>

@@ -3,7 +3,7 @@
 // native_endpoint.cpp).
 //
 //   const std::lock_guard guard(endpoint);
-//   endpoint.neon().origin().put(...);
+//   endpoint.neon().origin().put(op, target, tag, 0, data, n, true, false);
 //   endpoint.poll();
 //
 // Operations and announcements end inside poll(), inside the calls, or in another thread; always

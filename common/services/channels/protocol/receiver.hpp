@@ -1,12 +1,12 @@
 // Receiver: the decision for each message on a channel whether a persistent request takes it, or the matching below
 // (Open MPI's ob1) gets it. The README of this folder has the proof.
 //
-//   Receiver receiver(below);
+//   Receiver receiver(below, head);
 //   Key& key = receiver.key({comm, source, tag});
 //   Receive receive(key);                            // a persistent request
 //   receiver.start(receive);                         // MPI_Start: below.done(receive, ...) or below.post(receive)
 //   receiver.foreign(comm, kAny, tag);               // before any other receive is posted below
-//   receiver.on_frame(comm, source, tag, number);    // before a message that came outside channels is given below
+//   receiver.on_frame({comm, source, tag}, number);  // before a message that came outside channels is given below
 //   receiver.on_message(key, bytes, size);           // a message has come on a channel
 //
 // Messages of one (communicator, source) come in the order in which they were sent, on channels or not.

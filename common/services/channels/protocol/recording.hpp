@@ -3,7 +3,7 @@
 //
 //   Recording recording;
 //   recording.note({.kind = LFC_RECORDED_SEND, .comm = 0, .comm_size = 2, .peer = 1, .tag = 7}, 8, true);
-//   recording.text(0, 0)
+//   recording.text(0, 0);
 //     // process rank=0 node=0
 //     // send comm=0/2 peer=1 tag=7 mode=standard persistent=no messages=1 pieces=0 sizes=8:1
 //     // order 0

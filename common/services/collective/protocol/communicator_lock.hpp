@@ -2,7 +2,7 @@
 // needs no atomic operation for it until the lock is shared.
 //
 //   if (!lock.try_lock()) return busy;
-//   if (something is under way) lock.share(true);        // before the NI's thread is notified of it
+//   if (under_way) lock.share(true);        // before the NI's thread is notified of it
 //   lock.unlock();
 //   if (lock.try_lock_aside()) { ...; lock.unlock_aside(); }   // the NI's thread, while it is shared
 //

@@ -4,7 +4,7 @@
 //
 //   Partial partial(children);
 //   switch (partial.add(Partial::kOwn, bytes, combine, width)) {          // or Partial::child(i)
-//     case Partial::Added::whole: send(partial.bytes());
+//     case Partial::Added::whole: send(partial.bytes()); }
 //
 // In this order the children's parts need not wait for the host, which may compute: when it contributes, they are one
 // sum already. A part that arrives before its turn is copied.

@@ -11,7 +11,7 @@
 //   Recovery recovery(own, out);
 //   if (!recovery.recovering()) { send_on(own, child, first_blocked); recovery.start(child); }
 //   if (!recovery.enter(escape, tree, parent)) ...            // the buffer is occupied: hostile
-//   if (auto way = recovery.way(tree, child)) { send_on(*way, ...); recovery.extend(*way, child); }
+//   if (auto way = recovery.way(tree, child)) { send_on(*way, child, next_blocked); recovery.extend(*way, child); }
 //   if (!recovery.release(tree)) return_credit(parent);        // else a path has its escape buffer back
 //   if (!recovery.clear(escape, child)) ...                   // the child was not on it: hostile
 //

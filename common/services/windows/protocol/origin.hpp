@@ -4,7 +4,7 @@
 //
 //   const Issued issued = origin.issue(call);             // decides the way; frames are sent here
 //   if (issued.way == Way::stores) ...                    // the caller does it; the same for Way::link
-//   while (!origin.locally_complete(target)) ...          // frames arrive meanwhile: on_ack(), on_result(), ...
+//   while (!origin.peer(target).locally_complete()) ...   // frames arrive meanwhile: on_ack(), on_result(), ...
 //
 // Put and accumulate fragments are counted here and at the target. Frames that must not overtake them name the count.
 // State: O(1) for each target, and a WindowOp for each operation that waits.

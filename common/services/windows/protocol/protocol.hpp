@@ -1,7 +1,7 @@
 // Protocol: one window of one member: its memory, the two halves, and the epochs that join them. It takes frames and
 // calls, and uses only its Carrier: a service of the NI (window_service.hpp), or a test.
 //
-//   Protocol protocol(rank, ranks, std::move(memory), operations, carrier);
+//   Protocol protocol(rank, ranks, flavor, base, size, control, operations, carrier);
 //   verdict = protocol.on_head(from, head, rest);
 //   protocol.epochs.begin_lock(1, true, false);
 //   protocol.origin.issue(call);

@@ -2,7 +2,7 @@
 // counting, the ends of access epochs, and the lock for members that do not map it.
 //
 //   Verdict verdict = target.serve(from, head, rest);     // put, accumulate, get, fetch, compare_swap
-//   if (target.work()) carrier.wake();                    // once a pass: acks and grants
+//   target.work();                                        // once a pass: acks and grants
 //
 // Threads: the caller serialises. Every field of a frame may be forged.
 #pragma once

@@ -1,6 +1,6 @@
 // Way: the path of an operation to its target. One function chooses it for every operation.
 //
-//   switch (choose(peer.reach(), shape, moment)) { ... }
+//   switch (choose(peer.reach, shape, moment)) { ... }
 //
 // | way     | effect                                               | when                                             |
 // |---------|------------------------------------------------------|--------------------------------------------------|
