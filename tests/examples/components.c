@@ -19,8 +19,10 @@
 #include "mca/modex.h"
 #include "mca/mpi_types.h"
 #include "mca/parameters.h"
+#include "mca/pml_hooks/persistent_channels.h"
 #include "mca/pml_hooks/pml_below.h"
 #include "mca/pml_hooks/pml_hooks.h"
+#include "mca/pml_hooks/recorder.h"
 #include "mca/progress.h"
 #include "mca/unknown_parameters.h"
 
@@ -87,6 +89,14 @@ bool pml_below(bool threads) {
 
 void pml_hooks(bool threads, bool all_record) {
 #include "mca/pml_hooks/pml_hooks.h.example"
+}
+
+void persistent_channels(bool threads) {
+#include "mca/pml_hooks/persistent_channels.h.example"
+}
+
+void recorder(const char* file, bool threads, bool all) {
+#include "mca/pml_hooks/recorder.h.example"
 }
 
 #include "mca/progress.h.example"
