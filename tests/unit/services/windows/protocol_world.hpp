@@ -76,8 +76,7 @@ class ProtocolWorld {
         WindowHead head;
         std::memcpy(&head, frame.bytes.data(), sizeof head);
         const std::span<const std::byte> rest(frame.bytes);
-        expect(to.on_head(frame.from, head, rest.subspan(sizeof head)) !=
-               Verdict::malformed);
+        expect(to.on_head(frame.from, head, rest.subspan(sizeof head)) != Verdict::malformed);
         break;
       }
       case FrameType::service_ack: {
@@ -98,8 +97,7 @@ class ProtocolWorld {
         WindowOp* const op = operations_.find(reply.reply, frame.from);
         expect(op != nullptr && op->owner == &to.origin);
         const std::span<const std::byte> rest(frame.bytes);
-        expect(op->owner->on_reply(*op, reply, rest.subspan(sizeof reply)) ==
-               Verdict::release);
+        expect(op->owner->on_reply(*op, reply, rest.subspan(sizeof reply)) == Verdict::release);
       }
     }
     if (frame.credit) give_credit(frame.from);
