@@ -196,7 +196,7 @@ class MulticastFuzzer final : public Fuzzer {
     }
   }
 
-  TreeShape shape() { return static_cast<TreeShape>(random_.below(5)); }
+  TreeShape shape() { return static_cast<TreeShape>(random_.below(kTreeNames.size())); }
   std::uint32_t member() { return static_cast<std::uint32_t>(random_.below(kMembers)); }
   std::uint64_t maybe_odd(std::uint64_t right) { return random_.chance(5) ? odd_number() : right; }
 

@@ -3,8 +3,8 @@
 //   setting_up -> open -> closing -> closed        failing: poll() has to report it;  broken: reported
 //
 // Windows: a peer is promised limits::kVerbsWindow frames, which take a credit, and kUncounted more, which take none:
-// the frame that opens the connection, the goodbye, and notes that return credits. No more than two notes can be
-// unread: each returns at least half a window, and there are no more credits than one window.
+// the frame that opens the connection, the goodbye, and notes that return credits. No more than kMostNotes can
+// be unread: each returns at least OwedCredits::refresh(), and there are no more credits than one window.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,9 @@
 
 namespace lfc::verbs {
 
-inline constexpr std::uint32_t kUncounted = 4;
+inline const std::uint32_t kMostNotes =
+    limits::kVerbsWindow / OwedCredits::refresh(limits::kVerbsWindow);
+inline const std::uint32_t kUncounted = 2 + kMostNotes;
 // Credits of a window that are reserved for control frames.
 inline constexpr std::uint32_t kControlFrames = 8;
 
@@ -67,7 +69,7 @@ struct Connection {
   std::uint32_t slot = 0;
   PeerId peer = kNoPeer;
   State state = State::setting_up;
-  bool due = false;               // on the list of connections that owe half a window
+  bool due = false;               // on the list of connections that owe credits that are due
   bool pending = false;           // on the list of connections that need attention
   std::vector<std::byte> pieces;  // of a frame that is not yet complete
 

@@ -44,9 +44,10 @@ void gather(std::byte* out, const Slice* slices, int count, std::size_t offset, 
 
 bool Frames::open(std::string& why_not) {
   const std::size_t piece = piece_size();
-  // The largest frame fits into the credits of a peer that has read all frames and still owes less than half a window.
-  payload_ = std::min<std::size_t>(limits::kVerbsPayload,
-                                   (limits::kVerbsWindow / 2 - kControlFrames) * piece);
+  // The largest frame fits into the credits of a peer that has read all frames and still owes less than is due.
+  payload_ = std::min<std::size_t>(
+      limits::kVerbsPayload,
+      (limits::kVerbsWindow - OwedCredits::refresh(limits::kVerbsWindow) - kControlFrames) * piece);
   shared_.here.piece = static_cast<std::uint16_t>(piece);
   return shared_.receives.open(*shared_.device, piece, why_not) &&
          shared_.sends.open(*shared_.device, piece, kSendBuffers, why_not);

@@ -123,6 +123,6 @@ struct CollOperation : lfc_coll_call, CollStanding {
   // The label of the whole operation, which ranks compare when they have waited for long.
   Label whole() const noexcept { return label(chunks - 1, 0); }
 };
-static_assert(LFC_COLL_KINDS < CollOperation::kTwoSteps);
+static_assert(LFC_COLL_KINDS <= CollOperation::kTwoSteps);
 
 }  // namespace lfc
