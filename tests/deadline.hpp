@@ -3,9 +3,8 @@
 //   for (Deadline deadline(20s); !done() && !deadline.is_over();) poll();
 //   CHECK(done());
 //
-// Each call of is_over() counts the time since the call before, and at most 1 ms of it: 20 s are at least 20,000 looks.
-// A machine that stands still for a minute therefore fails no test, nor does a process that waits long for each turn
-// among many.
+// Each call of is_over() counts the time since the call before, and at most 1 ms of it: 20 s are at least 20,000
+// calls. So a machine that stops for a minute fails no test. Nor does a process that waits long for each time slice.
 #pragma once
 
 #include <algorithm>

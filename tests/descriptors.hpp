@@ -1,4 +1,4 @@
-// AllDescriptors: while it lives this process can open nothing, but what is given back one by one.
+// AllDescriptors: all file descriptors of this process. While it exists, only returned ones can be opened.
 //
 //   AllDescriptors taken;
 //   taken.give_back();       // now one file can be opened

@@ -20,7 +20,7 @@ struct Flight : Operation {
       if (flight.then) flight.then();
     };
   }
-  // For who notes in `start` how it began.
+  // Valid if the caller has stored the result of the start in `start`.
   bool finished() const { return start == Link::Start::done || calls == 1; }
   bool ended(Result expected) const { return calls == 1 && result == expected; }
 

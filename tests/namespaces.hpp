@@ -1,4 +1,4 @@
-// For tests of what containers do: this process in a user namespace of its own, as the same user of the kernel's.
+// Moves this process into a new user namespace, as a container does; the kernel's user id stays the same.
 //
 //   if (!enter_user_namespace()) return skip;        // the kernel does not permit it
 #pragma once
@@ -18,7 +18,7 @@ inline bool write_file(const char* path, std::string_view text) {
   return written;
 }
 
-// The user keeps its number. For a process with one thread.
+// The user id stays the same inside. Only for a process with one thread.
 inline bool enter_user_namespace() {
   const std::string user = std::to_string(::geteuid());
   return ::unshare(CLONE_NEWUSER) == 0 &&

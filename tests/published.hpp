@@ -1,6 +1,6 @@
-// A link's address as its process would publish it.
+// A link's address in the form that its process publishes.
 //
-//   const std::vector<std::byte> blob = publish(*link, identity);       // the link knows now what is its own
+//   const std::vector<std::byte> blob = publish(*link, identity);       // the link knows its identity from now on
 //   peer.link->connect(id, *Address::parse(blob), why);
 #pragma once
 

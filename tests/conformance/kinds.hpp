@@ -23,7 +23,7 @@
 
 namespace lfc {
 
-// One process's side of the link: a sink that writes down what it is told.
+// One end of a link: a sink that records all its calls.
 struct End : FrameSink {
   struct Frame {
     PeerId peer;
@@ -46,7 +46,7 @@ struct End : FrameSink {
   std::map<std::uint32_t, PeerId> ids;  // by rank
   PeerId next_id = 0;
   bool refuse = false;
-  bool turns = false;  // from a link on which a peer does not answer
+  bool turns = false;  // the result of on_unanswered(): the peer moves to another link
   bool keep_frames = true;
 
   std::vector<Frame> frames;
@@ -59,14 +59,14 @@ struct End : FrameSink {
   std::function<void(PeerId, Meta, std::span<const std::byte>)> on_each;
 };
 
-// What the ends of one test share: a simulated network, or nothing.
+// State that the ends of one test share: a simulated network, or nothing.
 struct Medium {
   virtual ~Medium() = default;
   virtual std::unique_ptr<Link> make_link(End& end, std::string& why_not) = 0;
   virtual void tick() {}
 };
 
-// Clauses that some library below a link does not let it keep.
+// Clauses that a library below some links violates.
 enum class Clause { end_is_noticed, many_may_flood };
 
 struct Kind {
@@ -84,9 +84,9 @@ class Lan {
   ~Lan();
   bool open();
   End& operator[](int end) { return *ends_[static_cast<std::size_t>(end)]; }
-  // The end that end 0 talks to: 1, or 0 itself.
+  // The peer of end 0: end 1, or end 0 itself.
   int other() const { return kind_.to_itself ? 0 : 1; }
-  // False, after saying why: this kind is excused from the clause.
+  // False, after a message with the reason: this kind is exempt from the clause.
   bool keeps(Clause clause) const;
 
   // The index under which `end` knows `peer`.

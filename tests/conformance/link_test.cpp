@@ -12,7 +12,7 @@
 namespace lfc {
 namespace {
 
-// Kinds that can be opened here; the others say by name why not, once.
+// Kinds that can be opened on this machine. For the others it prints the name and the reason, once.
 const std::vector<Kind>& available() {
   static const std::vector<Kind> list = [] {
     std::vector<Kind> able;
@@ -55,7 +55,7 @@ void fill(std::vector<std::byte>& bytes, std::uint64_t seed) {
   }
 }
 
-// The frame with this number: everything about it follows from the number.
+// The frame with this number: all its fields and bytes follow from the number.
 struct Sample {
   Sample(std::uint64_t number, std::size_t limit) {
     Random random(number * 31 + 7);
@@ -64,7 +64,7 @@ struct Sample {
     meta.type = kTypes[random.below(5)];
     meta.tag = static_cast<std::uint8_t>(random.next());
     meta.credits = static_cast<std::uint8_t>(random.next());
-    // Control frames are short; of the rest half is short too, and some are as long as can be.
+    // Control frames are short. Half of the data frames are short as well, and some have the largest size.
     std::size_t bound = is_data(meta.type) ? limit : 32;
     if (random.chance(500)) bound = std::min<std::size_t>(bound, 300);
     const std::size_t size = random.below(bound + 1);
@@ -172,7 +172,7 @@ TEST_CASE("a receiver that does not poll stops the sender, and nothing is lost",
       std::memcpy(&number, payload.data(), sizeof number);
       if (number != expected++) lan[b].offences.emplace_back("out of order after a refusal");
     };
-    // Until the link says `again` for good, though the sender polls.
+    // Sends until the link returns `again` each time, although the sender polls.
     std::vector<std::byte> bytes(lan[0].link->max_payload());
     std::uint32_t sent = 0;
     int refused = 0;
@@ -192,7 +192,7 @@ TEST_CASE("a receiver that does not poll stops the sender, and nothing is lost",
     }
     INFO("frames taken: " << sent);
     REQUIRE(refused == 200);
-    // The reserve: control frames still go.
+    // The reserve: control frames still leave.
     for (int i = 0; i < 4; ++i) {
       INFO("control frame " << i);
       REQUIRE(lan.try_send(0, b, kControl, &sent, sizeof sent) == SendStatus::sent);
@@ -286,13 +286,13 @@ TEST_CASE("on_connect comes before the first frame, and may refuse", "[conforman
     REQUIRE(announced);
     REQUIRE(lan[1].connected.size() == 1);
 
-    // The one that was called may answer at once, without a connect of its own making trouble.
+    // The accepting end may reply at once. A connect() of its own does no harm.
     REQUIRE(lan.connect(1, 0));
     REQUIRE(lan.send(1, 0, kMessage, "y", 1));
     REQUIRE(lan.poll_until([&] { return lan[0].frame_count == 1; }));
     REQUIRE(lan[0].frames[0].peer == lan.id(0, 1));
 
-    // A stranger who is refused delivers nothing and disturbs nobody.
+    // A peer that on_connect() rejects delivers nothing and disturbs no other peer.
     lan[1].refuse = true;
     if (lan.connect(2, 1))
       for (int i = 0; i < 200; ++i) {
@@ -384,8 +384,8 @@ TEST_CASE("two that have closed may connect anew under other numbers", "[conform
   });
 }
 
-// An orderly end: whether on_broken() is called besides is the link's choice. What becomes of peers
-// that are killed is tested for each link in tests/unit, with processes of their own.
+// The peer closes in order. Then the link may call on_broken() or not. Killed peers are tested for each link in
+// tests/unit, with separate processes.
 TEST_CASE("a peer whose link is gone is noticed by the next sends", "[conformance]") {
   for_each_kind(3, [](Lan& lan) {
     if (!lan.keeps(Clause::end_is_noticed)) return;
@@ -401,7 +401,7 @@ TEST_CASE("a peer whose link is gone is noticed by the next sends", "[conformanc
     for (int i = 0; i < 300; ++i) lan.poll();
     REQUIRE(lan[0].broken[lan.id(0, 1)] <= 1);
     REQUIRE(lan.try_send(0, 1, kMessage, "x", 1) == SendStatus::broken);
-    REQUIRE(lan.send(0, 2, kMessage, "y", 1));  // the living are not concerned
+    REQUIRE(lan.send(0, 2, kMessage, "y", 1));  // other peers are not affected
     REQUIRE(lan.poll_until([&] { return lan[2].frame_count == 2; }));
     REQUIRE(lan[0].broken.count(lan.id(0, 2)) == 0);
   });
@@ -435,7 +435,7 @@ TEST_CASE("an address without this link's section is not reached, and the reason
     REQUIRE_FALSE(lan[0].link->reach(*Address::parse(blob), why_not));
     REQUIRE_FALSE(why_not.empty());
     REQUIRE(why_not.find('\n') == std::string::npos);
-    // Nor is one whose section is damaged believed blindly.
+    // Nor does it accept an address with a damaged section.
     const std::string section(lan[0].link->name());
     Random random(8);
     for (int round = 0; round < 200; ++round) {

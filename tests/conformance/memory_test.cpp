@@ -28,8 +28,8 @@ void begin(Lan& lan, Flight& flight, Start start) {
   }));
 }
 
-// Opens two ends and connects them. False: this kind has no native remote memory, or is not
-// available here, which link_test reports by name.
+// Opens two ends and connects them. False: this kind has no native remote memory, or cannot be opened, which link_test
+// reports.
 bool native(Lan& lan) {
   if (!lan.open() || !lan.connect(0, lan.other())) return false;
   if (!lan.send(0, lan.other(), {FrameType::message}, "x", 1)) return false;
@@ -92,7 +92,7 @@ TEST_CASE("native put and get move the right bytes, exactly once", "[conformance
         REQUIRE(get.calls == (get.start == Link::Start::started ? 1 : 0));
       }
 
-      // Many at once, among frames.
+      // Many operations at once, among frames.
       std::vector<std::unique_ptr<Flight>> flights;
       constexpr std::size_t kPiece = 10000;
       for (std::size_t i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// What a link says of itself (link/traits.hpp) is what it does.
+// The traits of each link (link/traits.hpp) are true.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace lfc {
 namespace {
 
-// Whether end 0 has reached the other's memory natively, after both have talked.
+// Whether end 0 has reached the other's memory natively, after frames in both directions.
 bool reaches_memory(Lan& lan) {
   if (!lan.connect(0, lan.other()) || !lan.send(0, lan.other(), {FrameType::message}, "x", 1))
     return false;
@@ -22,7 +22,7 @@ bool reaches_memory(Lan& lan) {
   return lan[0].link->remote_memory(lan.id(0, lan.other()));
 }
 
-// The largest message comes whole.
+// The largest message arrives whole.
 bool carries_largest(Lan& lan) {
   const std::string largest(lan[0].link->max_message(), 'l');
   if (!lan.connect(0, lan.other()) ||
@@ -40,7 +40,7 @@ std::set<int> descriptors() {
   return open;
 }
 
-// What was opened since leads nowhere from now on: a pipe into which nobody writes takes its place.
+// Replaces all descriptors opened since then by one end of a pipe without a writer.
 void cut_off_all_but(const std::set<int>& before) {
   std::array<int, 2> nowhere{};
   REQUIRE(::pipe2(nowhere.data(), O_NONBLOCK | O_CLOEXEC) == 0);
@@ -50,8 +50,8 @@ void cut_off_all_but(const std::set<int>& before) {
   for (const int fd : nowhere) ::close(fd);
 }
 
-// Whether the receiver alone finds what send() took, after every descriptor has been cut off: what still was in the
-// sender, in the kernel or in a device is lost then.
+// Whether the receiver alone finds the frames that send() took, after all descriptors are cut off. Frames that were
+// still in the sender, the kernel or a device are lost then.
 bool arrives_without_help(Lan& lan, const std::set<int>& before) {
   End& receiver = lan[lan.other()];
   const auto has = [&](std::size_t frames) { return receiver.frame_count == frames; };
@@ -74,7 +74,7 @@ TEST_CASE("traits say what a link does", "[conformance]") {
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       Lan lan(kind, 2);
-      if (!lan.open()) continue;  // link_test says so
+      if (!lan.open()) continue;  // link_test reports the reason
       const Link& link = *lan[0].link;
       const LinkTraits& traits = link.traits();
       CHECK_FALSE(traits.name.empty());
@@ -94,7 +94,7 @@ TEST_CASE("the largest message that a link says it takes comes whole", "[conform
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       Lan lan(kind, 2);
-      if (!lan.open()) continue;  // link_test says so
+      if (!lan.open()) continue;  // link_test reports the reason
       CHECK(lan[0].link->max_message() >= lan[0].link->max_payload());
       CHECK(carries_largest(lan));
     }

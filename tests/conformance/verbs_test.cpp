@@ -1,5 +1,5 @@
-// The link verbs with a device: what conformance cannot see of it, because it takes processes that die, ports that go
-// down, and the device's own counters. Without a device there is nothing to see.
+// The link verbs with a device: killed processes, ports that go down, and counters of the device. Other conformance
+// tests cannot cover these. Without a device all cases are skipped.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ bool has_device() {
   return false;
 }
 
-// Another process with a link, which polls or computes for ever.
+// Another process with a link, which polls or computes without end.
 class Process {
  public:
   Process(std::uint32_t rank, bool polls) {
@@ -124,7 +124,7 @@ void require_lost_once(End& end, PeerId peer) {
   REQUIRE(end.broken[peer] == 1);
   const Slice slice{"x", 1};
   REQUIRE(end.link->send(peer, kMessage, &slice, 1) == SendStatus::broken);
-  // Which device, which port, and where to.
+  // The message names the device, the port and the destination.
   std::string problem;
   const std::vector<verbs::Port> ports = verbs::list_ports(*verbs::load_api(problem));
   REQUIRE(end.last_why.starts_with(ports.front().name() + ", "));
@@ -132,7 +132,7 @@ void require_lost_once(End& end, PeerId peer) {
   REQUIRE(end.last_why.find("GID " + ip + " to GID " + ip + ": ") != std::string::npos);
 }
 
-// What the device counts of receivers that were not ready.
+// The device's count of receivers that were not ready.
 long not_ready() {
   std::string problem;
   const std::vector<verbs::Port> ports = verbs::list_ports(*verbs::load_api(problem));
@@ -172,7 +172,7 @@ TEST_CASE("verbs: a process that ends before its reply is lost once, one that co
 TEST_CASE("verbs: a peer that does not reply is left to another link, and may connect later",
           "[verbs][device]") {
   if (!has_device()) return;
-  // When the other one wants to talk, too: before it hears that it was asked, after that, or not at all.
+  // The other end also connects: before it receives the request (0), after that (1), or not at all (2).
   const auto wants = GENERATE(0, 1, 2);
   INFO("wants " << wants);
   std::vector<std::byte> blob;
@@ -184,7 +184,7 @@ TEST_CASE("verbs: a peer that does not reply is left to another link, and may co
   REQUIRE(poll_until(*end, 5s, [&] { return end->unanswered[7] != 0; }));
   const Slice slice{"x", 1};
   REQUIRE(end->link->send(7, kMessage, &slice, 1) == SendStatus::broken);
-  // Its link has been asked several times, and is told that this is over.
+  // The other link has received several requests, and then the notice that they are withdrawn.
   if (wants == 0) REQUIRE(other->link->connect(0, *end->address, why_not));
   REQUIRE(poll_until(*other, 5s, [&] { return other->connected[0] != 0; }));
   if (wants == 1) REQUIRE(other->link->connect(0, *end->address, why_not));
@@ -228,7 +228,7 @@ TEST_CASE(
   if (!in_guest() || !has_device()) return;
   Process other(1, true);
   std::vector<std::byte> blob;
-  const auto end = open_end(0, blob, {});  // a moment is four seconds
+  const auto end = open_end(0, blob, {});  // the limit is four seconds here
   std::string why_not;
   REQUIRE(end->link->connect(1, *other.address, why_not));
   REQUIRE(send(*end, 1));
@@ -260,7 +260,7 @@ TEST_CASE("verbs: a port that is down is the reason, also if the device has give
   REQUIRE(poll_until(*end, 10s, [&] { return end->link->drained(); }));
   REQUIRE(std::system("ip link set eth0 down") == 0);
   REQUIRE(send(*end, 1));
-  ::sleep(5);  // nobody looks at the port while the device repeats, and at its completions first
+  ::sleep(5);  // no poll while the device retries; then the completions are polled before the port
   const bool noticed = poll_until(*end, 20s, [&] { return !end->broken.empty(); });
   const std::string why = end->last_why;
   REQUIRE(std::system("ip link set eth0 up") == 0);
@@ -282,7 +282,7 @@ TEST_CASE("verbs: no receiver is ever found not ready in a flood", "[verbs][devi
   std::vector<std::byte> bytes(20000);
   std::size_t sent = 0;
   for (int round = 0; round < 300; ++round) {
-    // Each sends until nothing more is taken, while the receiver looks away.
+    // Each sends until nothing more is taken, while the receiver does not poll.
     for (PeerId sender = 1; sender < 4; ++sender)
       for (int i = 0; i < 200; ++i) {
         const Slice slice{bytes.data(), static_cast<std::size_t>(

@@ -1,4 +1,4 @@
-// FuzzLink: a link whose other end is the fuzzer: it delivers what is queued, and notes what is sent.
+// FuzzLink: a link whose other end is the fuzzer. It delivers the queued frames and records the frames sent.
 //
 //   auto made = std::make_unique<FuzzLink>(ni.sink(), random);
 //   FuzzLink* link = made.get();
@@ -77,7 +77,7 @@ class FuzzLink final : public Link {
   int closed = 0;
 
  private:
-  // As a link without rings does it, or as one with rings.
+  // Delivers it directly, as a link without rings, or through a ring.
   void deliver(const Inbound& frame) {
     const Slice slice{frame.payload.data(), frame.payload.size()};
     if (random_.chance(500) || writer_.send(frame.meta, &slice, 1) != SendStatus::sent)

@@ -1,6 +1,5 @@
-// One NI that takes part in a multicast group with recovery and in an ordered broadcast, and whose peers all
-// lie. Held: nothing is kept beyond its bound, what the host is handed is in order, and everything ends
-// when the peers go.
+// One NI that takes part in a multicast group with recovery and in an ordered broadcast, with hostile peers only.
+// Held: no buffer exceeds its bound, deliveries to the host are in order, and everything ends when the peers are lost.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -22,7 +21,7 @@ constexpr std::uint64_t kGroup = 7;
 constexpr std::uint64_t kOrder = 9;
 constexpr std::size_t kShare = 2 * MulticastPacket::kCost;
 constexpr std::size_t kEarly = 16 * MulticastPacket::kCost;
-// Of the group and of others, stored, one more each; in windows, and on escape buffers of members.
+// Stored packets of this group and of others (and one more each), packets in windows, and members' escape buffers.
 constexpr std::size_t kMostPackets =
     kMembers * 2 + 1 + 16 + 1 + kMembers * kWindow + kMembers * Recovery::kEscapesOfOne;
 
@@ -84,7 +83,7 @@ class Session {
   bool lost(PeerId peer) const { return ni.peers().at(peer).state == Peer::State::broken; }
 
   std::uint32_t self;
-  std::vector<std::byte> bytes = std::vector<std::byte>(64);  // these outlive what sends them
+  std::vector<std::byte> bytes = std::vector<std::byte>(64);  // these outlive their senders
   std::vector<std::byte> message = std::vector<std::byte>(100);
   std::atomic<std::uint32_t> unsent = 0;
   Receiver receiver;
@@ -98,16 +97,16 @@ class Session {
   std::array<std::uint32_t, kMembers> credits{};  // that the hostile members hold
   std::uint64_t next = 0;                         // delivered in order
   std::uint32_t sequencer = 0;
-  std::array<bool, kMembers> asked{};  // a number of us
+  std::array<bool, kMembers> asked{};  // a number of this member
   std::vector<std::pair<std::uint32_t, Recovery::EscapePath>>
-      on_escapes;  // members with a packet of ours
+      on_escapes;  // members with a packet of this member
 
  private:
   std::uint32_t choose(Random& random) {
     sequencer = random.chance(500) ? self : static_cast<std::uint32_t>(random.below(kMembers));
     return sequencer;
   }
-  // Before the services are made, which ask how much a frame holds.
+  // Runs before the services are constructed, because they query the link's frame size.
   static FuzzLink* open(Ni& ni, Random& random) {
     auto made = std::make_unique<FuzzLink>(ni.sink(), random);
     FuzzLink* const link = made.get();
@@ -168,7 +167,7 @@ class MulticastFuzzer final : public Fuzzer {
     }
   }
 
-  // Credits that come back to the members.
+  // Collects the credits that return to the members.
   void listen(Session& now) {
     while (!now.link->outbound.empty()) {
       const FuzzLink::Outbound frame = std::move(now.link->outbound.front());
@@ -200,7 +199,7 @@ class MulticastFuzzer final : public Fuzzer {
   std::uint32_t member() { return static_cast<std::uint32_t>(random_.below(kMembers)); }
   std::uint64_t maybe_odd(std::uint64_t right) { return random_.chance(5) ? odd_number() : right; }
 
-  // A frame that is right, as far as chance allows.
+  // A frame that is valid, except for random changes.
   void hostile_frame(Session& now, std::uint32_t from) {
     const bool ordered = random_.chance(400);
     FrameType type = FrameType::service;
@@ -213,7 +212,7 @@ class MulticastFuzzer final : public Fuzzer {
       const auto* bytes = reinterpret_cast<const std::byte*>(&part);
       payload.insert(payload.end(), bytes, bytes + sizeof part);
     };
-    // The NI's own escape buffer now and then: it must not come back.
+    // Sometimes the NI's own escape buffer, which must not return.
     Recovery::EscapePath escape{
         random_.chance(500) ? ProcessName{2, member()}.packed() : odd_number(),
         maybe_odd(random_.below(4))};
@@ -234,11 +233,11 @@ class MulticastFuzzer final : public Fuzzer {
       header.origin = static_cast<std::uint32_t>(maybe_odd(from));
       if (random_.chance(5)) header.kind = MulticastHeader::Kind::lost;
     } else if (!ordered && random_.chance(950)) {
-      // From the tree parent, as a rule.
+      // Mostly from the tree parent.
       const Tree tree{header.shape, header.fan, kMembers, header.origin};
       if (tree.valid()) from = tree.parent(now.self);
       if (from == now.self || now.lost(now.peers[from])) return;
-      if (tree.valid() && random_.chance(990)) {  // somebody's above us
+      if (tree.valid() && random_.chance(990)) {  // the buffer of a member above
         std::uint32_t owner = from;
         while (owner != header.origin && random_.chance(500)) owner = tree.parent(owner);
         escape.owner = ProcessName{2, owner}.packed();
@@ -266,7 +265,7 @@ class MulticastFuzzer final : public Fuzzer {
       if (now.credits[from] > 0) {
         --now.credits[from];
       } else if (!random_.chance(2)) {
-        now.ni.progress();  // an honest peer waits
+        now.ni.progress();  // a correct peer waits
         return;
       }
     }
@@ -287,7 +286,7 @@ class MulticastFuzzer final : public Fuzzer {
     }
   }
 
-  // MulticastHeader::tag of an ordered broadcast that fits: data, request, grant or report.
+  // MulticastHeader::tag of a valid ordered broadcast: data, request, grant or report.
   std::uint64_t order_tag(Session& now, std::uint32_t from) {
     if (random_.chance(5)) return random_.below(4);
     if (now.sequencer == from && now.order.busy()) return random_.below(2) * 2;

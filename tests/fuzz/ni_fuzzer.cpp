@@ -28,7 +28,7 @@ struct Post : Message {
   int calls = 0;
 };
 
-// An operation of the NI's, seen in a frame.
+// An operation of the NI, as read from its frame.
 struct Asked {
   OperationRef operation;
   FrameType kind;
@@ -36,7 +36,7 @@ struct Asked {
   std::uint64_t answered;
 };
 
-// One NI with its peers, thrown away when enough of them are broken.
+// One NI with its peers; replaced when enough of them are broken.
 class Session {
  public:
   explicit Session(Random& random) : ni(config(random)) {
@@ -78,7 +78,7 @@ class Session {
   std::deque<std::unique_ptr<Op>> ops;
   std::deque<std::unique_ptr<Post>> posts;
   int pending = 0;
-  unsigned checksum = 0;  // of what the host got, so that the bytes are read
+  unsigned checksum = 0;  // of the bytes delivered to the host, so that all are read
   RegionHandle region;
   RegionHandle stale_region;
   Ni ni;
@@ -138,11 +138,11 @@ class NiFuzzer final : public Fuzzer {
     now.peer = now.ni.add_peer(*peer_address(now, 7), why_not);
     now.credits = kWindow;
     now.asked.clear();
-    now.ni.progress();  // what the one before has not answered is told to be lost
+    now.ni.progress();  // reports open operations of the previous peer as lost
     now.services->join(now.peer);
   }
 
-  // The NI's own operations, so that there is something to forge answers to.
+  // Starts operations of the NI, so that their replies can be forged.
   void host_action(Session& now) {
     if (random_.chance(500)) return now.services->act(random_);
     if (now.pending > 50) return;
@@ -190,7 +190,7 @@ class NiFuzzer final : public Fuzzer {
     }
   }
 
-  // What the NI has sent: credits for the peer, and references worth forging.
+  // Reads the NI's frames: credits for the peer, and references worth forging.
   void listen(Session& now) {
     while (!now.link->outbound.empty()) {
       const FuzzLink::Outbound frame = std::move(now.link->outbound.front());
@@ -205,7 +205,7 @@ class NiFuzzer final : public Fuzzer {
       }
       if (frame.meta.type == FrameType::put || frame.meta.type == FrameType::get ||
           frame.meta.type == FrameType::atomic) {
-        GetPayload head;  // begins like the others
+        GetPayload head;  // the other requests begin alike
         std::memcpy(&head, frame.payload.data(), sizeof head);
         const bool first =
             std::none_of(now.asked.begin(), now.asked.end(), [&](const Asked& known) {
@@ -217,7 +217,7 @@ class NiFuzzer final : public Fuzzer {
     }
   }
 
-  // An operation of the NI's that this kind of frame may answer; mostly a real one, and each once.
+  // An operation of the NI to which this kind of frame may reply. It is mostly a real one, and returned once.
   Asked reference(Session& now, FrameType kind, bool last) {
     std::vector<std::size_t> fitting;
     for (std::size_t i = 0; i < now.asked.size(); ++i)
@@ -258,7 +258,7 @@ class NiFuzzer final : public Fuzzer {
     return {static_cast<std::uint32_t>(odd_number()), static_cast<std::uint32_t>(odd_number())};
   }
 
-  // A frame that is right, as far as chance allows.
+  // A frame that is valid, except for random changes.
   std::vector<std::byte> sensible(Session& now, FrameType type) {
     std::vector<std::byte> payload;
     const auto append = [&](const auto& head) {
@@ -318,7 +318,7 @@ class NiFuzzer final : public Fuzzer {
         FrameType::atomic,  FrameType::put_ack,   FrameType::atomic_reply, FrameType::credit,
         FrameType::service, FrameType::service,   FrameType::service_ack,  FrameType::service_data,
         FrameType::hello,   FrameType::hello_ack, FrameType::goodbye};
-    // The last three are the link's own, and wrong here.
+    // The last three belong to links, and are invalid here.
     FrameType type = kTypes[random_.below(random_.chance(10) ? 15 : 12)];
     if (!may_answer(now, type)) type = FrameType::message;
     if (random_.chance(2)) type = static_cast<FrameType>(odd_number());
@@ -326,7 +326,7 @@ class NiFuzzer final : public Fuzzer {
       if (now.credits > 0) {
         --now.credits;
       } else if (!random_.chance(5)) {
-        now.ni.progress();  // an honest peer waits
+        now.ni.progress();  // a correct peer waits
         return;
       }
     }
@@ -355,7 +355,7 @@ class NiFuzzer final : public Fuzzer {
       fail(std::string("a wrong frame was not counted: ") + to_string(type));
   }
 
-  // What no state of the NI makes right.
+  // Frames that are invalid in every state of the NI.
   static bool is_wrong(FrameType type, std::size_t size) {
     switch (type) {
       case FrameType::message: return false;
@@ -368,7 +368,7 @@ class NiFuzzer final : public Fuzzer {
       case FrameType::get_data: return size < sizeof(AckPayload);
       case FrameType::service:
       case FrameType::service_ack:
-      case FrameType::service_data: return size < 8;  // the smallest: a word of what was pushed
+      case FrameType::service_data: return size < 8;  // the smallest: one word of a pushed message
       default: return true;
     }
   }
@@ -399,7 +399,7 @@ class NiFuzzer final : public Fuzzer {
     }
   }
 
-  // Everything is completed, once, when all peers go.
+  // When all peers are lost, each operation has completed once.
   void finish() {
     Session& now = *session_;
     for (PeerId peer = 0; peer < now.ni.peers().size(); ++peer) now.ni.remove_peer(peer);

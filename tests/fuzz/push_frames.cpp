@@ -11,7 +11,7 @@ constexpr std::size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xc5};
 constexpr std::size_t kMostMessages = 8;
 
-// As it is on the wire: push.hpp.
+// The layout on the wire: push.hpp.
 struct Head {
   std::uint64_t number;
   std::uint32_t total;
@@ -19,7 +19,7 @@ struct Head {
   std::uint64_t offset;
 };
 
-// Both sides know how long a message is.
+// The message length, known to both sides.
 std::uint64_t total_of(std::uint64_t number) noexcept { return 1 + number * 211 % 600; }
 
 std::uint64_t usually(Random& random, std::uint64_t right) {

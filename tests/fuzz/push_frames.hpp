@@ -1,5 +1,5 @@
-// PushFrames: the frames of pushed messages for the NI's fuzzer: one hostile peer pushes messages, some of which we
-// fetch, and says what it has taken of those that we push.
+// PushFrames: frames of pushed messages for the NI's fuzzer. One hostile peer pushes messages, some of which the NI
+// fetches, and acknowledges pushed messages of the NI.
 //
 //   PushFrames pushes(ni);
 //   pushes.join(peer);                               // the hostile one
@@ -24,12 +24,12 @@ class PushFrames {
  public:
   explicit PushFrames(Ni& ni) : push_(ni.services(), ni.host()) {}
 
-  // The peer before must be lost, and its losses called back.
+  // The previous peer must be lost, and its callbacks made.
   void join(PeerId peer);
   void leave();
   void act(Random& random);
   std::vector<std::byte> make(Random& random, FrameType type);
-  // Empty: no memory beside what is fetched was written, and nothing was completed twice.
+  // Empty: no byte outside the fetched memory was written, and nothing completed twice.
   const std::string& fault();
 
  private:
@@ -38,7 +38,7 @@ class PushFrames {
     std::vector<std::byte> bytes;
   };
   struct Fetch : Operation {
-    std::vector<std::byte> memory;  // canaries around
+    std::vector<std::byte> memory;  // between canaries
     int calls = 0;
   };
 
@@ -47,7 +47,7 @@ class PushFrames {
   std::deque<Offered> offered_;
   std::deque<Fetch> fetches_;
   std::uint64_t number_ = 1;  // of the message that it pushes,
-  std::uint64_t offset_ = 0;  // and what of it has come
+  std::uint64_t offset_ = 0;  // and its next byte
   std::string fault_;
 };
 

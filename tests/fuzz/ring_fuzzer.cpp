@@ -26,7 +26,7 @@ class RingFuzzer final : public Fuzzer {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
   };
 
-  // A ring that was caught lying is given up, as the link does.
+  // A ring with an invalid word is abandoned, as the link does.
   void renew() {
     shape_.slots = 16;
     shape_.bulk = 4096;
@@ -40,7 +40,7 @@ class RingFuzzer final : public Fuzzer {
     return (shape_.bytes() + kRingAlignment - 1) / kRingAlignment * kRingAlignment;
   }
 
-  // The other side writes what it likes: a control word, the progress, or any byte.
+  // The other side writes any value: a control word, the progress, or a byte.
   void scribble() {
     std::uint64_t word = odd_number();
     std::size_t at = random_.below(shape_.bytes() - sizeof word);

@@ -7,7 +7,7 @@
 namespace lfc {
 namespace {
 
-constexpr std::size_t kBytes = 256;  // exposed, announced, and of each result; canaries around
+constexpr std::size_t kBytes = 256;  // of each memory and result; between canaries
 constexpr std::size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xc5};
 constexpr std::uint32_t kSlots = 4;
@@ -31,7 +31,7 @@ void append(std::vector<std::byte>& to, const T& value) {
   to.insert(to.end(), bytes, bytes + sizeof value);
 }
 
-// At and around limits, or anything.
+// A value at or around limits, or any.
 std::uint64_t odd(Random& random) {
   static constexpr std::uint64_t kBases[] = {
       0, 1, kBytes, 0xffff, 0x7fffffff, 0xffffffff, 1ull << 32, 1ull << 63, ~0ull - 1};
@@ -67,8 +67,8 @@ struct ServiceFrames::Member {
   std::deque<Guarded> results;
   std::deque<std::uint64_t> replies;               // names of our operations on the window
   std::deque<std::uint64_t> awaited;               // and of NEON's
-  std::array<std::uint32_t, kTags> generations{};  // how often each has been announced
-  neon::Header wanted;                             // what our puts have asked for last
+  std::array<std::uint32_t, kTags> generations{};  // NEON's announcements of each tag
+  neon::Header wanted;                             // the announcement that our NEON puts await
 };
 
 ServiceFrames::ServiceFrames(Ni& ni)
@@ -271,7 +271,7 @@ std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   header.kind = static_cast<neon::Kind>(usually(random, random.between(1, 10)));
   header.flags = static_cast<std::uint8_t>(random.below(128));
   header.window = usually32(random, now.neon->id());
-  // What is announced, or will be; answers of a target name what we want.
+  // NEON's present announcement or the next one. Replies of a target name the NEON announcement that we requested.
   const std::size_t tag = random.below(kTags);
   const Member::Announced& announced = now.announced[tag];
   const bool early = !announced.live || random.chance(300);

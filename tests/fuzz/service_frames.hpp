@@ -1,11 +1,11 @@
-// ServiceFrames: the frames of NEON, of windows and of pushed messages for the NI's fuzzer: one hostile member of a
-// window and of its NEON, with operations of ours under way towards it, so that there is something to forge answers to.
+// ServiceFrames: frames of NEON, windows and pushed messages for the NI's fuzzer. They come from one hostile member of
+// a window and its NEON. Operations towards that member are under way, so that replies can be forged.
 //
 //   ServiceFrames services(ni);
 //   services.join(peer);                               // the hostile one
 //   services.act(random);                              // an operation of ours
 //   payload = services.make(random, type, tag);        // right, as far as chance allows; sets tag
-//   services.heard(tag, payload);                      // what we sent: names worth forging
+//   services.heard(tag, payload);                      // frames of the NI: names worth forging
 //   if (!services.fault().empty()) ...
 #pragma once
 
@@ -29,13 +29,13 @@ class ServiceFrames {
   explicit ServiceFrames(Ni& ni);
   ~ServiceFrames();
 
-  // The member before must be lost, and its losses called back.
+  // The previous member must be lost, and its callbacks made.
   void join(PeerId peer);
   void leave();
   void act(Random& random);
   std::vector<std::byte> make(Random& random, FrameType type, std::uint8_t& tag);
   void heard(std::uint8_t tag, const std::vector<std::byte>& payload);
-  // Empty: no memory beside what is exposed was written, and nothing was completed twice.
+  // Empty: no byte outside the exposed memory was written, and nothing completed twice.
   const std::string& fault();
 
  private:

@@ -10,12 +10,12 @@
 
 namespace lfc {
 
-// What a rank gives in a call; small numbers, so that sums hold in any type.
+// A byte of a rank's contribution to a call; small numbers, so that no sum overflows any type.
 inline std::byte given(std::size_t call, std::uint32_t rank, std::size_t at) noexcept {
   return static_cast<std::byte>((call * 31 + rank * 7 + at * 13 + (at >> 8)) % 5);
 }
 
-// A size about one of the limits.
+// A size near one of the limits.
 inline std::size_t size_near(Random& random, std::size_t limit, std::size_t most) {
   const std::size_t base = limit * random.between(1, 3) + random.below(3);
   return std::min(base > 0 ? base - 1 : 0, most);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kIdleLimit = 20000;  // ticks in which nothing moves at any rank
 constexpr std::size_t kGuard = 64;
 constexpr std::byte kUntouched{0x5a};
-constexpr std::uint32_t kMostAtOnce = 12;  // calls of a rank that go on by themselves
+constexpr std::uint32_t kMostAtOnce = 12;  // nonblocking calls of a rank under way
 constexpr std::uint32_t kMostLooks = 32;   // to one question, well below kIdleLimit
 
 }  // namespace
@@ -49,15 +49,15 @@ struct CollectiveSimulation::Call {
   }
 };
 
-// A call at one rank.
+// The part of one rank in a call.
 struct CollectiveSimulation::Part {
   const Call* call = nullptr;
   std::uint32_t rank = 0;  // in the communicator
   std::vector<std::byte> in, out;
-  std::vector<lfc_coll_block> blocks, in_blocks;  // of unequal ones: from each rank, and to each
+  std::vector<lfc_coll_block> blocks, in_blocks;  // of unequal sizes: from each rank, and to each
   std::unique_ptr<NeighbourPart> neighbours;
   std::unique_ptr<CollOperation> operation;
-  std::uint32_t looks = 0;  // since it has moved
+  std::uint32_t looks = 0;  // since its last step
   bool over = false;
   lfc_coll_status status = LFC_COLL_OK;
 };
@@ -70,12 +70,12 @@ struct CollectiveSimulation::Host final : Environment {
   std::uint64_t busy_until = 0;
   std::unique_ptr<Multicast> multicast;
   std::map<std::uint32_t, std::unique_ptr<Communicator>> communicators;      // by group
-  std::map<std::uint32_t, std::unique_ptr<lfc_coll_neighbours>> neighbours;  // likewise
+  std::map<std::uint32_t, std::unique_ptr<lfc_coll_neighbours>> neighbours;  // by group
   std::vector<Part> parts;
   std::size_t begun = 0;
   std::size_t over = 0;
 
-  // Boards lie in the memory of this process; the first of each node makes its own.
+  // Boards are memory of this process. The first rank of each node makes those of its node.
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
                    bool&) override {
     const bool own = lanes == 1;
@@ -168,7 +168,7 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
   for (World::Node rank = 0; rank < options_.ranks; ++rank)
     if (rank == centre || (one_node ? node_[rank] == node_[centre] : random_.chance(share)))
       group.ranks.push_back(rank);
-  if (group.ranks.size() == 1)  // none such is served
+  if (group.ranks.size() == 1)  // no communicator has one rank
     group.ranks.insert(group.ranks.begin() + (centre == 0 ? 1 : 0), centre == 0 ? 1 : centre - 1);
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;
@@ -178,7 +178,7 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
   }
   group.members = Membership(names, nodes);
   group.one_node = group.members.nodes() == 1;
-  // The order of ranks is not that of names.
+  // The order of ranks differs from that of names.
   const auto turn = static_cast<std::uint32_t>(random_.below(group.ranks.size()));
   std::rotate(group.ranks.begin(), group.ranks.begin() + turn, group.ranks.end());
   const auto size = static_cast<std::uint32_t>(group.ranks.size());
@@ -206,7 +206,7 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
   }
 }
 
-// The next call of all, which each rank of its communicator makes after those before it.
+// Draws the next call. Each rank of its communicator makes it after the calls before.
 void CollectiveSimulation::make_call() {
   Call& made = *calls_.emplace_back(std::make_unique<Call>());
   made.number = calls_.size();
@@ -265,7 +265,7 @@ void CollectiveSimulation::make_call() {
   counts_.bytes += call.bytes;
 }
 
-// Its buffers.
+// Prepares the buffers of a rank.
 lfc_coll_call CollectiveSimulation::open(const Host& host, Part& part) {
   lfc_coll_call call = part.call->call;
   if (is_among_neighbours(call)) {
@@ -328,7 +328,7 @@ void CollectiveSimulation::end(Host& host, Part& part) {
          std::to_string(host.node) + " with status " + std::to_string(part.status));
 }
 
-// The result of a reduction or scan.
+// Computes the expected result of a reduction or scan.
 void CollectiveSimulation::put_combined(const Part& part, std::byte* to) const {
   const Call& of = *part.call;
   const lfc_coll_call& call = of.call;
@@ -349,7 +349,7 @@ void CollectiveSimulation::put_combined(const Part& part, std::byte* to) const {
   }
 }
 
-// The result of a call at a rank.
+// Checks the result of a call at a rank.
 void CollectiveSimulation::check(const Part& part) {
   const Call& of = *part.call;
   const lfc_coll_call& call = of.call;
@@ -405,7 +405,7 @@ void CollectiveSimulation::check(const Part& part) {
 void CollectiveSimulation::act(Host& host) {
   const std::uint64_t now = world_.now();
   if (host.dead) return;
-  if (now < host.busy_until) {  // its NI's thread is not
+  if (now < host.busy_until) {  // the NI's thread still runs
     if (helped_ && random_.chance(300))
       for (auto& [group, communicator] : host.communicators) communicator->advance_aside();
     return;

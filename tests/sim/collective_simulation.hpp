@@ -4,12 +4,13 @@
 //   CollectiveSimulation simulation({.seed = 7, .ranks = 64});
 //   std::string fault = simulation.run();             // empty: all held
 //
-// All is drawn from the seed: which ranks share a node, the members of communicators, packets and windows, and one
-// list of calls, of which each rank makes those of its communicators in this order, up to a few at the same time. Sizes
-// lie about the limits of lines, rooms, packets and windows. Checked: every call ends, at every rank, with the right
-// bytes and nothing written behind them; no rank stores more than the window allows; at the end no packet is left, and
-// all credits are back. With `deaths` ranks die at random: calls of communicators without a dead member end well, the
-// others well, or with an error, but all of them end. Nothing ending while something is called is a wait for ever.
+// The seed determines everything: the ranks of each node, the members of communicators, packets and windows, and one
+// list of calls. Each rank makes the calls of its communicators in this order, up to a few at the same time. Sizes are
+// near the limits of lines, rooms, packets and windows.
+// Checked: each call ends at each rank with the right bytes, and no byte behind them is written. No rank stores more
+// than the window allows. At the end no packet is left, and all credits are back.
+// With `deaths` ranks fail at random. Calls of communicators without a failed member succeed; the others succeed or
+// end with an error. If no call ends for a long time although some are open, the run has deadlocked.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct CollectiveSimulationOptions {
 
 struct CollectiveCounts {
   std::uint64_t calls = 0;
-  std::uint64_t endings = 0;  // of a call at a rank
-  std::uint64_t errors = 0;   // of them, after deaths
+  std::uint64_t endings = 0;  // calls that ended, summed over ranks
+  std::uint64_t errors = 0;   // calls that ended with an error after a failure
   std::uint64_t bytes = 0;
   std::uint64_t recoveries = 0;
   std::uint64_t deaths = 0;
@@ -86,7 +87,7 @@ class CollectiveSimulation {
   std::vector<std::unique_ptr<Call>> calls_;
   std::uint64_t deaths_due_ = 0;
   std::uint64_t at_once_ = 1;
-  bool helped_ = false;  // hosts that compute, by their NIs' threads
+  bool helped_ = false;  // the NI's thread runs while its host computes
   std::uint64_t last_move_ = 0;
   CollectiveCounts counts_;
   std::string fault_;

@@ -76,7 +76,7 @@ bool parse_name(const char* option, const char* text, const std::array<const cha
   return found.has_value();
 }
 
-// False, after a message, when an argument is wrong.
+// False, after a message: an argument is invalid.
 bool parse(int argc, char** argv, CommandLine& out) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event, far above any stall
 constexpr std::uint64_t kTickLimit = 2'000'000;
-constexpr std::uint8_t kAwaited = 2;  // tag of messages that somebody waits for
+constexpr std::uint8_t kAwaited = 2;  // tag of messages that a host waits for
 
 std::uint64_t pattern(std::uint64_t group, std::uint64_t origin, std::uint64_t number) noexcept {
   return Random((group << 44) ^ (origin << 24) ^ number).next();
@@ -44,7 +44,7 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
   void release_first();
-  // No other member is too far behind.
+  // No other member lags too far behind.
   bool may_send() const {
     return sent != to_send && unsent.load() == 0 &&
            std::all_of(others->begin(), others->end(), [&](const Member* other) {
@@ -65,17 +65,17 @@ struct MulticastSimulation::Host {
   MulticastSimulation* simulation = nullptr;
   Node node = 0;
   std::deque<Message>
-      posted;  // that others wait for, or have waited for; outlive what shares their queue
+      posted;  // awaited by other hosts now or before; outlive all users of their queue
   std::unique_ptr<Multicast> multicast;
   std::vector<Member*> members;
   std::uint64_t busy_until = 0;
   std::uint32_t unicasts = 0;
   // With --waits:
-  std::uint32_t waits = 0;  // that are still to come
-  bool waiting = false;     // for a message, before it takes or sends any multicast
-  bool one_by_one = false;  // takes from a group when it has all of those before
+  std::uint32_t waits = 0;  // waits that are still to come
+  bool waiting = false;     // for a message; takes and sends no multicast meanwhile
+  bool one_by_one = false;  // takes from a group after all packets of the groups before
 
-  // Whether it takes from this group, or not before something else has come.
+  // Whether it takes from this group now.
   bool may_take(const Member& from) const {
     if (waiting || simulation->world_.now() < busy_until) return false;
     return !one_by_one || std::all_of(members.begin(), members.end(), [&](const Member* member) {
@@ -89,7 +89,7 @@ struct MulticastSimulation::Host {
 
 Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHeader& header,
                                                               std::span<const std::byte> bytes) {
-  // The contents are checked on arrival, whether the host is ready or not.
+  // The contents are checked on arrival, even if the host is not ready.
   if (header.number != expected[header.origin]++)
     simulation->fail("group " + std::to_string(key) + " member " + std::to_string(self) +
                      ": packet " + std::to_string(header.number) + " of member " +
@@ -147,7 +147,7 @@ MulticastSimulation::MulticastSimulation(const MulticastSimulationOptions& optio
     host.multicast = std::make_unique<Multicast>(
         world_.ni(node).services(),
         Multicast::Options{
-            // Not a byte more than the members may send.
+            // No more bytes than the members may send.
             .share = options.waits
                          ? lead_ * (world_.ni(node).peers().max_payload() + MulticastPacket::kCost)
                          : Multicast::Options{}.share,
@@ -212,7 +212,7 @@ void MulticastSimulation::act(Host& host) {
     MulticastHeader header;
     header.number = member->sent++;
     header.shape = options_.shape;
-    // A fan-out of its own for each origin: order holds only within one tree.
+    // Each origin has its own fan-out, because order holds only within one tree.
     header.fan = static_cast<std::uint8_t>(1 + (member->key + member->self) % 4);
     host.multicast->send(*member->group, header, member->sending, member->unsent);
     ++counts_.multicasts;
@@ -228,7 +228,7 @@ void MulticastSimulation::act(Host& host) {
   }
 }
 
-// The host takes nothing before a message of another has come, who has just begun to send it.
+// The host takes no packet until a message from another host arrives, which begins to send it now.
 void MulticastSimulation::wait_for_message(Host& host) {
   const auto from = static_cast<Node>(random_.below(options_.nodes));
   if (from == host.node) return;

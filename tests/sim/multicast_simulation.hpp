@@ -1,15 +1,15 @@
-// MulticastSimulation: multicasts of all members of random overlapping groups at the same time,
-// mixed with unicast, among many simulated NIs, with every promise checked on the way.
+// MulticastSimulation: multicasts of all members of random overlapping groups at the same time, mixed with unicast,
+// among many simulated NIs. All guarantees are checked during the run.
 //
 //   MulticastSimulation simulation({.seed = 7, .nodes = 64, .groups = 20});
 //   std::string fault = simulation.run();             // empty: all held
 //
-// Checked: each packet arrives at every member of its group once, whole, in the order of its
-// origin; hosts that are not ready now and then keep packets in the NI's buffers; at the end
-// no packet is left anywhere, all credits are back and no escape buffer is in use. Nothing moving while something is
-// pending is a deadlock. With `waits` hosts depend on each other as those of MPI programs do: at random times
-// one takes no multicast before a message from another has come, and half of them take from a group only when they
-// have all packets of those before it. Members are at most so far ahead as Multicast::Options::share has room for.
+// Checked: each packet arrives whole at each member of its group, once, in the order of its origin. Packets wait in
+// the NI's buffers while a host is not ready. At the end no packet is left, all credits are back, and no escape buffer
+// is in use. A pause of all traffic while something is pending is a deadlock.
+// With `waits` hosts depend on each other as in MPI programs. At random times a host takes no multicast until a
+// message from another host arrives. Half of the hosts take from a group only after all packets of the groups before
+// it. No member is further ahead than Multicast::Options::share permits.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct MulticastSimulationOptions {
   std::uint32_t groups = 20;
   std::uint32_t multicasts = 4;  // of each member of each group
   TreeShape shape = TreeShape::monotone;
-  bool whole = false;  // one group of everybody instead of random ones
+  bool whole = false;  // one group of all nodes instead of random ones
   Suspicion recovery = Suspicion::never;
   bool waits = false;
   std::uint64_t delay = 2000;  // ticks until the timer suspects a deadlock
@@ -60,7 +60,7 @@ class MulticastSimulation {
  public:
   explicit MulticastSimulation(const MulticastSimulationOptions& options);
   ~MulticastSimulation();
-  // Runs to the end; returns what went wrong, or nothing.
+  // Runs to the end; returns the fault, or an empty string.
   std::string run();
   MulticastCounts counts();
   bool deadlocked() const noexcept { return deadlocked_; }
@@ -86,7 +86,7 @@ class MulticastSimulation {
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<std::vector<Member*>>> groups_;
-  const std::uint64_t lead_;  // packets that a member may have sent and another not taken
+  const std::uint64_t lead_;  // packets that a member may be ahead of another
   MulticastCounts counts_;
   bool deadlocked_ = false;
   std::string fault_;

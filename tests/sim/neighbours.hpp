@@ -1,4 +1,4 @@
-// Neighbours: process topologies for tests, and what a rank gives and gets in a collective among neighbours.
+// Neighbours: process topologies for tests, and the buffers of a rank in a neighbourhood collective.
 //
 //   const Edges edges = Edges::random(random, 5);          // or Edges::ring(5)
 //   auto neighbours = communicator.meet(edges.at(rank));
@@ -23,7 +23,7 @@ struct Edges {
   std::vector<std::vector<int>> from, to;  // by rank
   bool crossed = false;
 
-  // A torus of one dimension: with two ranks both neighbours are the same, with one the rank itself.
+  // A torus of one dimension. In a ring of two both neighbours are the same; a single rank is its own neighbour.
   static Edges ring(int ranks) {
     Edges made;
     for (int rank = 0; rank < ranks; ++rank)
@@ -32,7 +32,7 @@ struct Edges {
     made.crossed = true;
     return made;
   }
-  // Any multigraph, with edges to oneself and to nobody, and perhaps ranks without any.
+  // Any multigraph, with edges to the rank itself, edges to MPI_PROC_NULL, and perhaps ranks without edges.
   static Edges random(Random& random, std::uint32_t ranks) {
     Edges made;
     made.from.resize(ranks);
@@ -41,7 +41,7 @@ struct Edges {
       const auto writer = random.below(ranks);
       const auto reader = random.below(ranks);
       made.to[writer].push_back(static_cast<int>(reader));
-      auto& list = made.from[reader];  // in an order of its own
+      auto& list = made.from[reader];  // in a separate random order
       list.insert(list.begin() + static_cast<std::ptrdiff_t>(random.below(list.size() + 1)),
                   static_cast<int>(writer));
     }
@@ -54,7 +54,7 @@ struct Edges {
     return {from[rank].data(), to[rank].data(), static_cast<int>(from[rank].size()),
             static_cast<int>(to[rank].size()), crossed};
   }
-  // Which edge of its writer comes in by this one: as many before it at one end as at the other.
+  // The index at the writer of this incoming edge. Equal edges keep their order at both ends.
   std::size_t writers(std::uint32_t rank, std::size_t edge) const {
     if (crossed) return edge ^ 1;
     const int writer = from[rank][edge];
@@ -107,7 +107,7 @@ class NeighbourPart {
       if (!has_come(edge)) return false;
     return true;
   }
-  // Of an allgather: all that it gives is the same.
+  // The input of an allgather: all edges share one block.
   void give_one(std::size_t size) {
     one_.assign(size, std::byte{0});
     for (std::size_t at = 0; at < size; ++at) one_[at] = mark(rank_, 0, at);

@@ -9,7 +9,7 @@ constexpr std::uint64_t kIdleLimit = 3000;  // ticks without any event, far abov
 
 std::vector<std::byte> content(std::uint64_t member, std::uint64_t count, std::size_t limit) {
   Random random((member << 32) ^ count ^ 0x0bca);
-  // Most fit into a packet, all into what may be asked for.
+  // Most messages fit into a packet; all fit into the limit of a request.
   const std::size_t most = random.chance(700) ? std::min<std::size_t>(39, limit) : limit;
   std::vector<std::byte> bytes(random.below(most + 1));
   for (auto& byte : bytes) byte = static_cast<std::byte>(random.next());

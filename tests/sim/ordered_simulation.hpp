@@ -1,12 +1,11 @@
-// OrderedSimulation: totally ordered broadcasts of all members at the same time, among simulated NIs
-// with random delays, hosts that stall, and a sequencer and a hold-back window drawn from the seed.
+// OrderedSimulation: totally ordered broadcasts of all members at the same time, among simulated NIs. Delays are
+// random and hosts stall. The seed selects the sequencer and the hold-back window.
 //
 //   OrderedSimulation simulation({.seed = 7, .nodes = 16});
 //   std::string fault = simulation.run();             // empty: all held
 //
-// Checked: all members deliver the same messages in the same order, whole, each sender's in its own
-// order; nobody fails; at the end all credits are back. Nothing moving while something is pending is a
-// deadlock.
+// Checked: all members deliver the same messages whole and in the same order, which keeps each sender's order. No
+// member fails. At the end all credits are back. A pause of all traffic while something is pending is a deadlock.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct OrderedSimulationOptions {
 struct OrderedCounts {
   std::uint64_t messages = 0;
   std::uint64_t deliveries = 0;
-  std::uint64_t early = 0;  // seen to wait for their turn, at the end of a tick
+  std::uint64_t early = 0;  // packets that waited for their turn at the end of a tick
   std::uint64_t ticks = 0;
   void add(const OrderedCounts& other) noexcept;
 };
@@ -63,7 +62,7 @@ class OrderedSimulation {
   Random random_;
   World world_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::vector<Delivered> order_;  // as whoever was first delivered it
+  std::vector<Delivered> order_;  // the order of first deliveries
   OrderedCounts counts_;
   std::string fault_;
 };

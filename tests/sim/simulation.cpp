@@ -7,7 +7,7 @@ namespace lfc {
 namespace {
 
 constexpr std::uint32_t kNeighbours = 8;
-constexpr std::uint32_t kMaxPosted = 32;    // messages a host has posted and not got back
+constexpr std::uint32_t kMaxPosted = 32;    // a host's messages under way
 constexpr std::uint64_t kIdleLimit = 2000;  // ticks without any event, far above any stall
 constexpr std::uint64_t kTickLimit = 5'000'000;
 constexpr std::uint32_t kSmall = 8;  // up to so many nodes, every pair is checked in every step
@@ -32,7 +32,7 @@ void fill(std::byte* data, std::size_t size, std::uint64_t pattern) noexcept {
 
 }  // namespace
 
-// What an MPI process would be.
+// A simulated MPI process.
 struct Simulation::Host {
   Simulation* simulation = nullptr;
   Node node = 0;
@@ -90,7 +90,7 @@ void SimulationCounts::add(const SimulationCounts& other) noexcept {
   law_checks += other.law_checks;
 }
 
-// The network, too, is drawn from the seed.
+// The network is drawn from the seed as well.
 SimOptions Simulation::fabric_options(const SimulationOptions& options) {
   SimOptions fabric = random_fabric(options.seed, 400);
   fabric.remote_memory = options.native;
@@ -104,7 +104,7 @@ Simulation::Simulation(const SimulationOptions& options)
              {.initial_window = options.window,
               .maximum_window = options.max_window == 0 ? options.window : options.max_window,
               .delivery = options.queued ? HostQueue::Mode::queued : HostQueue::Mode::direct,
-              // What is queued keeps its buffer: so the law of credits can be checked from outside.
+              // Queued messages keep their buffers, so the credit law can be checked from outside.
               .queue_memory = 0}) {
   const std::uint32_t nodes = options.nodes;
   for (Node node = 0; node < nodes; ++node) {
@@ -201,14 +201,14 @@ void Simulation::send_message(Host& host, Node to) {
 
   auto* posted = new Posted;
   posted->host = &host;
-  posted->bytes = std::move(bytes);  // the slices' addresses stay
+  posted->bytes = std::move(bytes);  // the addresses in the slices stay valid
   posted->slices = {slices[0], slices[1]};
   posted->slice_count = 2;
   posted->tag = tag;
   posted->done = [](Message* self, Result result) {
     const std::unique_ptr<Posted> done(static_cast<Posted*>(self));
     --done->host->posted;
-    fill(done->bytes.data(), done->bytes.size(), 0);  // nobody may read them any more
+    fill(done->bytes.data(), done->bytes.size(), 0);  // the NI must not read them any more
     if (result != Result::ok) done->host->simulation->fail("a message was not sent");
   };
   ++host.posted;
@@ -335,7 +335,7 @@ void Simulation::check_some() {
   }
 }
 
-// Nothing is under way any more: every credit is at its sender, or owed and less than half.
+// Nothing is under way: each credit is at its sender, or owed, and less than half are owed.
 void Simulation::check_end() {
   for (const auto& host : hosts_) {
     Ni& ni = world_.ni(host->node);

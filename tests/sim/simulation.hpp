@@ -1,12 +1,12 @@
-// Simulation: random traffic among many NIs, with every promise of the NI checked on the way.
+// Simulation: random traffic among many NIs, with all guarantees of the NI checked during the run.
 //
 //   Simulation simulation({.seed = 7, .nodes = 64});
 //   std::string fault = simulation.run();             // empty: all held
 //
-// Each host sends messages to a few neighbours and now and then to anyone, by try_send and post,
-// also from inside its handler; with `rma` it puts, gets back, compares, and adds to counters.
-// Size and bytes of a message follow from (sender, receiver, number): a lost, doubled, reordered
-// or damaged message shows at the receiver. Hosts stall at random; their NIs go on when `queued`.
+// Each host sends messages to a few neighbours and sometimes to any node. It uses try_send and post, also inside its
+// handler. With `rma` it puts, gets, compares, and adds to counters. Size and bytes of a message follow from (sender,
+// receiver, number), so the receiver detects a lost, doubled, reordered or damaged message. Hosts stall at random;
+// with `queued` their NIs go on.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class Simulation {
  public:
   explicit Simulation(const SimulationOptions& options);
   ~Simulation();
-  // Runs to the end; returns what went wrong, or nothing.
+  // Runs to the end; returns the fault, or an empty string.
   std::string run();
   SimulationCounts counts();
   std::string describe() const { return world_.describe(); }

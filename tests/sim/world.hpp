@@ -2,7 +2,7 @@
 //
 //   World world(8, {.seed = 7}, {.initial_window = 1});
 //   world.ni(0).post(world.peer(0, 1), message);
-//   REQUIRE(world.run_until([&] { return done; }));     // false: gave up, see world.describe()
+//   REQUIRE(world.run_until([&] { return done; }));     // false: timeout, see world.describe()
 //   REQUIRE(world.credit_fault() == "");
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace lfc {
 
-// A fabric drawn from the seed: roomy or narrow, even or jerky, with frames of at most `largest`.
+// A fabric drawn from the seed: large or small capacity, even or uneven delays, frames of at most `largest` bytes.
 inline SimOptions random_fabric(std::uint64_t seed, std::uint64_t largest) {
   Random random(seed * 7919);
   SimOptions fabric;
@@ -55,7 +55,7 @@ class World {
   Ni& ni(Node node) noexcept { return *nis_[node]; }
   Node size() const noexcept { return static_cast<Node>(nis_.size()); }
 
-  // The index under which `node` knows `other`; makes the peer on first use.
+  // The index under which `node` knows `other`; the first call makes the peer.
   PeerId peer(Node node, Node other) {
     auto& ids = ids_[node];
     if (ids.empty()) ids.assign(nis_.size(), kNoPeer);
@@ -63,15 +63,15 @@ class World {
     if (ids[other] == kNoPeer) ids[other] = nis_[node]->add_peer(addresses_[other], why_not);
     return ids[other];
   }
-  // After remove_peer(): the next use makes the peer anew.
+  // After remove_peer(): the next call of peer() makes the peer anew.
   void forget(Node node, Node other) { ids_[node][other] = kNoPeer; }
   const Peer& state(Node node, Node other) { return ni(node).peers().at(peer(node, other)); }
-  // Which node a peer is, by the name in its address.
+  // The node of a peer, by the name in its address.
   Node node_of(Node node, PeerId peer) {
     return ni(node).peers().at(peer).address.identity().name.rank;
   }
 
-  // One tick, in which about every other NI makes progress, in an order drawn anew.
+  // One tick. About every other NI makes progress, in a random order.
   int step() {
     fabric_.advance();
     int events = 0;
@@ -99,14 +99,14 @@ class World {
         limit);
   }
 
-  // The sum of the credit law for the ordered pair; `held` are the messages in the receiver's host
-  // queue. Empty when it equals the receiver's window.
+  // The sum of the credit law for the ordered pair, as a fault. `held`: messages in the receiver's host queue. Empty:
+  // the sum equals the receiver's window.
   std::string credit_fault(Node sender, Node receiver, std::uint64_t held = 0) {
     const Peer& from = state(sender, receiver);
     const Peer& to = state(receiver, sender);
     const auto forth = fabric_.under_way(sender, receiver);
     const auto back = fabric_.under_way(receiver, sender);
-    // What waits to be answered keeps its buffer until the answer has left.
+    // A request keeps its buffer until the reply has left.
     const auto answers = static_cast<std::uint64_t>(std::ranges::count_if(
         to.control, [](const Peer::ControlFrame& frame) { return frame.releases; }));
     const std::uint64_t buffers = held + to.services.size() + answers;
@@ -121,7 +121,7 @@ class World {
            std::to_string(back.credits) + " is not the window " +
            std::to_string(to.flow.window().window());
   }
-  // Over every pair, when no host queue is in use.
+  // Checks all pairs, if no host queue is in use.
   std::string credit_fault() {
     for (Node sender = 0; sender < size(); ++sender)
       for (Node receiver = 0; receiver < size(); ++receiver) {
