@@ -1,4 +1,4 @@
-// Names: no two things have the same, however many there are, and an old one finds nothing.
+// Names: no two things have the same name, however many there are, and an old name finds nothing.
 #include "base/name_table.hpp"
 
 #include <array>

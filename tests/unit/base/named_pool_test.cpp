@@ -1,4 +1,4 @@
-// NamedPool: what is taken has a name of its own as long as it is out, and is used again.
+// NamedPool: a thing in use has a unique name; a returned one is used again under a new name.
 #include "base/named_pool.hpp"
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace lfc {
 namespace {
 
-// Sets the words of `object`, which consists of nothing else, or the first of them.
+// Sets the words of `object`, or the first of them. It consists of words only.
 template <class Object>
 void set_words(Object& object, std::uint32_t value, std::size_t bytes = sizeof(Object)) {
   for (std::size_t at = 0; at < bytes; at += sizeof value)
@@ -41,7 +41,7 @@ TEST_CASE("a sleeper's announcements wrap around, and late answers stay late", "
 
 TEST_CASE("a lock's tickets wrap around", "[wrap]") {
   TicketLock lock;
-  set_words(lock, 0xfffffffcu, 3 * sizeof(std::uint32_t));  // the fourth says who is inside
+  set_words(lock, 0xfffffffcu, 3 * sizeof(std::uint32_t));  // the fourth counts the holders
   for (int round = 0; round < 4; ++round) {
     const std::uint32_t first = lock.draw(), second = lock.draw(), writer = lock.draw(),
                         last = lock.draw();

@@ -1,5 +1,5 @@
-// Shares of fragments: nothing goes to a peer while ob1 keeps something for it, and what it keeps goes in
-// the end. Against a model of ob1 (its lists, and when it goes through them) and of the NI's queues.
+// Shares of fragments: no message passes messages that ob1 keeps for its peer, and ob1 sends all kept messages in the
+// end. Models of ob1 (its lists and when it tries them) and of the NI's queues drive the test.
 #include "../../../btl_lfc/shares.h"
 
 #include <deque>
@@ -11,8 +11,8 @@
 
 namespace {
 
-constexpr int kControl = -1;  // which no order holds for
-constexpr int kPart = -2;     // of a message that has begun, likewise
+constexpr int kControl = -1;  // exempt from any order
+constexpr int kPart = -2;     // part of a message that has begun; exempt as well
 struct Message {
   int peer;
   int number;
@@ -35,7 +35,7 @@ class Host {
       case 2: send({id, peer.next++}); break;
       case 3: send({id, kControl}); break;
       case 7: send({id, kPart}); break;
-      case 8: {  // ob1 is called for something else, and goes through its lists
+      case 8: {  // ob1 is called for another reason, and tries its lists
         const lfc_visit visit = lfc_visit_begin(peer.shares.module);
         go_through(peer.shares.module);
         lfc_visit_end(visit);
@@ -48,7 +48,7 @@ class Host {
     }
   }
 
-  // All receivers receive. Everything that ob1 has begun must be sent.
+  // All receivers make progress. Each message that ob1 has begun must be sent.
   void finish() {
     for (int i = 0; i < 100000 && !done(); ++i) {
       for (Peer& peer : peers_) peer.credits += 1;
@@ -61,7 +61,7 @@ class Host {
       if (peer.sent != peer.next || !peer.posted.empty()) return false;
     return starts_.empty() && packets_.empty() && finished_.empty();
   }
-  // Nobody waits, so there is a share for whoever asks.
+  // Whether each peer has a free share; nothing waits.
   bool all_open() {
     for (Peer& peer : peers_) {
       if (lfc_share_take(&peer.shares, LFC_BEGIN) != LFC_SHARE) return false;
@@ -89,7 +89,7 @@ class Host {
     peer.sent = std::max(peer.sent, message.number + 1);
   }
 
-  // What btl_sendi, btl_alloc and btl_send do. False: ob1 has to keep it.
+  // Models btl_sendi, btl_alloc and btl_send. False: ob1 has to keep the message.
   bool start(Message message) {
     Peer& peer = peers_[static_cast<std::size_t>(message.peer)];
     const bool straight = peer.posted.empty() && peer.credits > 0;
@@ -107,7 +107,7 @@ class Host {
       onto_wire(message);
       if (message.number == kPart) {
         call_back(peer.shares);
-      } else {  // ob1 is told by the return value, and goes through its list
+      } else {  // ob1 sees the return value and tries its list
         lfc_share_give_back(&peer.shares);
         go_through(peer.shares.module);
       }
@@ -122,7 +122,7 @@ class Host {
     (message.number == kControl ? packets_ : starts_).push_back(message);
   }
 
-  // The NI, with or without the host.
+  // The NI's progress, by either thread.
   void pump(int id) {
     Peer& peer = peers_[static_cast<std::size_t>(id)];
     for (; !peer.posted.empty() && peer.credits > 0; --peer.credits) {
@@ -147,7 +147,7 @@ class Host {
     go_through(packets_, module);
     go_through(starts_, module);
   }
-  // As ob1 does for a peer of that module: what the other one is to begin with goes to the end.
+  // As ob1 does for a peer of `module`: messages that belong to the other module go to the end of the list.
   void go_through(std::deque<Message>& list, lfc_module module) {
     for (std::size_t left = list.size(); left > 0 && !list.empty(); --left) {
       const Message first = list.front();
@@ -170,7 +170,7 @@ class Host {
   bool threads_;
 };
 
-// How many messages ob1 has kept, in hundreds of runs.
+// How many messages ob1 kept in hundreds of runs.
 int run_hosts(bool mixed, bool threads) {
   int kept = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
@@ -209,7 +209,7 @@ TEST_CASE("shares beyond the limit come back first", "[shares]") {
   for (unsigned i = 0; i < kLimit; ++i) CHECK(take() == LFC_SHARE);
   for (unsigned i = 0; i < kMore; ++i) REQUIRE(take() == LFC_BEYOND_LIMIT);
   for (unsigned i = 0; i < kMore + kLimit; ++i) {
-    CHECK(lfc_shares_left(&shares) == (i > kMore));  // sendi may not pass those that are under way
+    CHECK(lfc_shares_left(&shares) == (i > kMore));  // sendi may not pass messages under way
     const lfc_walk walk = lfc_walk_begin(&shares);
     lfc_walk_end(&shares, &walk);
   }

@@ -17,7 +17,7 @@
 
 namespace {
 
-// What each component's user has values: enough room for any of them.
+// Values of any component's parameters; large enough for each table.
 struct Values {
   alignas(8) std::byte bytes[512]{};
 
@@ -156,7 +156,8 @@ TEST_CASE("of the links by default, those that few nodes have are left out silen
     return lfc::open_ni(options, error, notes) == nullptr ? "" : notes;
   };
   std::string error;
-  // On one node RDMA devices are not even looked for; and where there is none, they are as if never named.
+  // If all ranks are on one node, the engine does not search for RDMA devices. On nodes without such devices it
+  // reports nothing about them.
   options.other_nodes = GENERATE(false, true);
   const std::string notes = open(lfc::default_links(), error);
   INFO(notes << error);
@@ -164,7 +165,7 @@ TEST_CASE("of the links by default, those that few nodes have are left out silen
   if (!options.other_nodes || !std::filesystem::exists("/sys/class/infiniband"))
     CHECK(notes.find("verbs") == std::string::npos);
   CHECK(detours == 0);
-  // Interfaces that say nothing to them are no fault of theirs.
+  // An interface that a link does not use is no error.
   options.interfaces = "127.0.0.1";
   CHECK_FALSE(open(lfc::default_links(), error).empty());
   CHECK(error.empty());
@@ -222,7 +223,7 @@ TEST_CASE("what no row can say alone is refused by name as well", "[parameters]"
   CHECK(fault_with([](auto& o) {
           o.provider = "verbs";
         }).starts_with("provider: 'verbs' needs the link ofi"));
-  // The link verbs heeds them too, where it was built.
+  // The link verbs also heeds them, if it was built.
   const std::string unheeded = fault_with([](auto& o) {
     o.links = "loop";
     o.interfaces = "eth0";

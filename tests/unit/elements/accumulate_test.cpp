@@ -1,5 +1,5 @@
-// Accumulates: what is allowed, what comes out where elements lie in pieces or unaligned, that
-// nothing is lost among threads; and the ticket lock that orders epochs.
+// Accumulates: permitted operations, results for split or unaligned elements, and no lost updates among threads. Also
+// the ticket lock that orders epochs.
 #include "elements/accumulate.hpp"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ TEST_CASE("nothing is lost among threads", "[accumulate]") {
   REQUIRE(wide == kThreads * kRounds);
 }
 
-// Each thread is a member: single elements without the lock until it settles; the first also changes many at a time, as
-// alone as it can be.
+// Each thread is a member. It changes single elements without the lock until it settles. The first member also changes
+// many at a time, exclusively as soon as it can.
 TEST_CASE("nothing is lost between single elements and many at a time", "[accumulate]") {
   constexpr int kMembers = 3;
   constexpr std::uint64_t kElements = 64;
@@ -165,19 +165,19 @@ TEST_CASE("a member gives single elements up once, and only when it is at none",
   REQUIRE_FALSE(used.may_skip_lock());
   REQUIRE(used.begin());
   REQUIRE(used.may_skip_lock());
-  REQUIRE_FALSE(used.settle());  // nobody has asked
+  REQUIRE_FALSE(used.settle());  // no request to give it up yet
   REQUIRE_FALSE(used.given_up());
   REQUIRE_FALSE(used.given_up());
   REQUIRE_FALSE(used.may_skip_lock());
   REQUIRE(used.settle());
   REQUIRE(used.given_up());
   REQUIRE_FALSE(used.begin());
-  REQUIRE(silent.given_up());  // which has none to finish
+  REQUIRE(silent.given_up());  // it has no element to finish
   REQUIRE_FALSE(silent.begin());
   REQUIRE(silent.settle());
 }
 
-// Of the sixteen bytes of a long double the last six mean nothing, and compilers copy them or not.
+// The last six of the sixteen bytes of a long double have no meaning. Compilers may copy them or not.
 void blank_padding(Element element, std::vector<std::byte>& packed) {
   if (element != Element::f80 && element != Element::c80 && element != Element::pair_f80_i32)
     return;
@@ -187,7 +187,7 @@ void blank_padding(Element element, std::vector<std::byte>& packed) {
       std::fill_n(packed.begin() + static_cast<std::ptrdiff_t>(at + part + 10), 6, std::byte{});
 }
 
-// The loop for many elements and the steps for one make the same of the same.
+// The loop for many elements and the steps for one have equal results.
 TEST_CASE("many elements at a time come out as one by one", "[accumulate][serial]") {
   constexpr std::size_t kBytes = 3 * 4096 + 96;  // a multiple of the element in `count` below
   ElementLock lock;
@@ -233,7 +233,7 @@ TEST_CASE("many elements at a time come out as one by one", "[accumulate][serial
     }
 }
 
-// A pair's value and index of so many bytes each.
+// A pair type with these sizes of value and index.
 struct PairType {
   Element element;
   std::uint64_t value;
@@ -244,8 +244,8 @@ constexpr PairType kPairs[] = {{Element::pair_i16_i32, 2, 4}, {Element::pair_i32
                                {Element::pair_f64_i32, 8, 4}, {Element::pair_f80_i32, 16, 4},
                                {Element::pair_f32_f32, 4, 4}, {Element::pair_f64_f64, 8, 8}};
 
-// Small whole numbers, so that values are equal now and then. By 32: as drawn, so much smaller, so much larger, and all
-// equal, where only the index of one may decide.
+// Small whole numbers, so that some values are equal. In groups of 32: random, smaller, larger, and equal ones. For
+// equal values only the index decides.
 void fill_pairs(const PairType& type, const std::vector<Run>& runs, std::int64_t extent,
                 std::uint64_t count, unsigned seed, int apart, std::uint64_t first,
                 std::vector<std::byte>& memory) {
@@ -294,7 +294,7 @@ TEST_CASE("pairs with gaps, at equal distances or not, give what one by one give
         std::uint64_t count;
       };
       const auto index = static_cast<std::int64_t>(type.value) + 3;
-      // As C aligns them.
+      // With the alignment of C.
       const auto after = static_cast<std::int64_t>(std::max(type.value, type.index));
       const auto whole = static_cast<std::int64_t>(round_up(
           static_cast<std::uint64_t>(after) + type.index, std::max(type.value, type.index)));
@@ -431,7 +431,7 @@ TEST_CASE(
   REQUIRE(lock.enter_past(true));
   REQUIRE(lock.enter_past(true));
   const std::uint32_t writer = lock.draw(), next = lock.draw();
-  REQUIRE_FALSE(lock.enter(next, true));  // not its turn: keeps nobody out
+  REQUIRE_FALSE(lock.enter(next, true));  // not its turn, so others may still enter
   REQUIRE(lock.enter_past(true));
   REQUIRE_FALSE(lock.enter(writer, true));
   REQUIRE_FALSE(lock.enter_past(true));

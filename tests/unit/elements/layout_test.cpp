@@ -1,4 +1,4 @@
-// Layouts: regular patterns become one run, walks visit the packed bytes in order.
+// Layouts: regular patterns become one run, and walks visit the packed bytes in order.
 #include "elements/layout.hpp"
 
 #include <algorithm>

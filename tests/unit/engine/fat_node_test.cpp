@@ -1,4 +1,4 @@
-// A node with hundreds of ranks: each of them can send to one by shared memory, and the limit of open files follows.
+// A node with hundreds of ranks, all of which can send to one by shared memory. The limit of open files is raised.
 #include <sys/resource.h>
 
 #include <memory>

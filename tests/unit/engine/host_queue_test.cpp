@@ -1,4 +1,4 @@
-// HostQueue: direct hands over at once, queued keeps order and reports each release once.
+// HostQueue: `direct` delivers at once; `queued` keeps the order and reports each release once.
 #include "engine/host_queue.hpp"
 
 #include <malloc.h>
@@ -69,7 +69,7 @@ TEST_CASE("queued messages wait as copies, in order, until they are handed over"
 
   std::vector<PeerId> released;
   const auto note = [&](PeerId peer) {
-    REQUIRE(host.seen.size() == released.size() + 1);  // released after, not before, the host
+    REQUIRE(host.seen.size() == released.size() + 1);  // released after the handler, not before
     released.push_back(peer);
   };
   REQUIRE(queue.hand_over(4, note) == 4);
@@ -101,7 +101,7 @@ TEST_CASE("the limit is on memory, however short the messages", "[host_queue]") 
   const std::size_t before = heap();
   std::size_t taken = 0;
   while (taken < 1'000'000 && queue.deliver({1, nullptr, 1, bytes})) ++taken;
-  const std::size_t grown = heap() - before;  // 0 under a sanitizer
+  const std::size_t grown = heap() - before;  // always 0 with a sanitizer
   INFO(taken << " messages of " << size << " B take " << grown << " B");
   CHECK(taken > kLimit / (size + 200));
   CHECK(taken < kLimit / (size + 32));

@@ -1,4 +1,4 @@
-// Linger: when it pays to look on, by the clock of the test.
+// Linger: how long the thread polls before it sleeps, with a simulated clock.
 #include "engine/linger.hpp"
 
 #include <chrono>
@@ -13,8 +13,7 @@ using Time = Linger::Time;
 
 constexpr Linger::Limits kLimits{4us, 20us, 80us};
 
-// So many requests, each so long after the one before, then a pause; returns how many came after the
-// thread had gone to sleep.
+// A pause, then this many requests at this distance. Returns how many arrived after the thread had gone to sleep.
 int group(Linger& linger, Time& now, int requests, Time apart, Time pause) {
   int asleep = 0;
   for (int i = 0; i < requests; ++i) {
@@ -46,7 +45,7 @@ TEST_CASE("linger: it learns that requests have begun to follow each other, thou
   Linger linger(kLimits);
   Time now{0};
   for (int i = 0; i < 100; ++i) group(linger, now, 1, 0us, 300us);
-  // Woken for each: the wake-up comes on top.
+  // Each request wakes the thread, so the wake-up adds to its time.
   for (int i = 0; i < 10 && linger.time() != kLimits.longest; ++i)
     group(linger, now, 3, 60us, 300us);
   CHECK(linger.time() == kLimits.longest);

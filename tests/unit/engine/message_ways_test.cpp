@@ -1,4 +1,4 @@
-// The times of messages lead to the faster way, and the ways are counted.
+// Measured times of messages select the faster way, and counters count both ways.
 #include "engine/message_ways.hpp"
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Receiver {
     ways.choose(op);
     return op;
   }
-  // How many of so many messages are copied; one by one.
+  // How many of this many messages are copied; one by one.
   int receive(PeerId peer, int messages, std::uint64_t copy, std::uint64_t stream) {
     int copied = 0;
     for (int i = 0; i < messages; ++i) {
@@ -59,15 +59,15 @@ TEST_CASE("message ways: each peer's messages come by the way that is faster for
   CHECK(counters.get(Counter::fetches_tried) >= 6);
 }
 
-// Of several under way each takes the time since the one before it; what lay between them and the request
-// was the others' time.
+// The time of a streamed message begins at the end of the previous one. The time between its request and that end
+// belongs to the others.
 TEST_CASE("message ways: messages in a queue are not charged for those before them", "[ways]") {
   Receiver receiver;
-  receiver.receive(0, 3 + 2, 20'000, 20'000);  // the first way is known
+  receiver.receive(0, 3 + 2, 20'000, 20'000);  // the first way is measured
   std::vector<RemoteOp> queue;
   for (int i = 0; i < 8; ++i) queue.push_back(receiver.message(0));
   for (const RemoteOp& op : queue) {
-    REQUIRE_FALSE(op.native);  // all of them are tries
+    REQUIRE_FALSE(op.native);  // all of them are trials
     spend(1'000);
     receiver.ways.streamed(op);
   }
@@ -84,12 +84,11 @@ TEST_CASE("message ways: what is copied meanwhile is not the time of a streamed 
     REQUIRE(op.native);
     return op;
   }();
-  for (int i = 0; i < 8;
-       ++i) {  // each seems to take no time, for its frames came while another was copied
+  for (int i = 0; i < 8; ++i) {  // its measured time is 0, because its frames arrived during a copy
     const RemoteOp op = receiver.message(0);
     REQUIRE_FALSE(op.native);
     receiver.ways.copied(other, MessageWays::now());
     receiver.ways.streamed(op);
   }
-  CHECK(receiver.message(0).choice->tried);  // there is still no result
+  CHECK(receiver.message(0).choice->tried);  // no result yet
 }

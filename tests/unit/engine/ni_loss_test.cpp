@@ -1,4 +1,4 @@
-// Ni: how peers are lost, by their end, by damage and by what breaks the protocol; over the simulated fabric.
+// Ni: how peers are lost, by their end, by damage and by protocol violations; over the simulated fabric.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -21,7 +21,7 @@ TEST_CASE("removing a peer completes what waits, once", "[ni]") {
   REQUIRE(lab.results[0] == static_cast<int>(Result::ok));  // it had the credit
   for (std::size_t i = 1; i < 5; ++i)
     REQUIRE(lab.results[i] == static_cast<int>(Result::unreachable));
-  REQUIRE(lab.lost.empty());  // it was the host's wish
+  REQUIRE(lab.lost.empty());  // the host itself removed it
   lab.results.clear();
   lab.post(0, 1, "too late");
   REQUIRE(lab.results[0] == static_cast<int>(Result::unreachable));
@@ -189,7 +189,7 @@ TEST_CASE("from a ring short messages are taken, and anything else is left in it
   CHECK(sink.on_ring(peer, reader, 16) == 2);
   CHECK(lab.received[0][5].text == std::string(kInlinePayload + 1, 'x'));
   CHECK(lab.received[0].back().text == std::string(kInlinePayload, 'y'));
-  // Of a peer that nobody knows it takes nothing.
+  // It takes no frames of an unknown peer.
   send({FrameType::message, 7, 0}, "from nobody");
   CHECK(sink.on_ring(peer + 1, reader, 16) == 0);
   CHECK(lab.received[0].size() == 7);

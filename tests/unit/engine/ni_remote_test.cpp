@@ -1,4 +1,4 @@
-// Ni: puts, gets and atomics on others' memory, over the simulated fabric.
+// Ni: puts, gets and atomics on remote memory, over the simulated fabric.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -17,7 +17,7 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
   SimOptions options = quick(window);
   options.remote_memory = native;
   Lab lab(2, options, window_of(window));
-  const std::size_t large = window * options.max_payload * 5 + 13;  // many windows full
+  const std::size_t large = window * options.max_payload * 5 + 13;  // many windows of frames
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{95}, std::size_t{96},
         std::size_t{97}, std::size_t{104}, std::size_t{105}, std::size_t{1000}, large}) {
@@ -112,7 +112,7 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
   REQUIRE(words.narrow == 3);
   REQUIRE(words.neighbour == 77);
 
-  // Increments of all are none lost and none doubled; a null result is allowed.
+  // No increment is lost or doubled; a null result is permitted.
   words.wide = 0;
   std::vector<std::unique_ptr<Flight>> flights;
   for (int i = 0; i < 50; ++i)
@@ -157,7 +157,7 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
   REQUIRE(put(region, base + 1000, 1) == Result::bad_address);
   REQUIRE(get(region, base, ~std::size_t{0}) == Result::bad_address);
 
-  // The origin's own check can be lied to; the target's cannot.
+  // A forged handle passes the origin's check, but not the target's.
   RegionHandle lie = region;
   lie.size = 4000;
   REQUIRE(put(lie, base, 2000) == Result::bad_address);
@@ -194,7 +194,7 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
   lab.world.ni(1).remote().deregister_memory(region);
   REQUIRE(put(region, base, 8) == Result::bad_address);
   lab.settle();
-  REQUIRE(lab.lost.empty());  // a bad address is an answer, not an offence
+  REQUIRE(lab.lost.empty());  // a bad address is an error of the call, not of the peer
   if (!native) REQUIRE(lab.world.credit_fault() == "");
   lab.results.clear();
   lab.post(0, 1, "still friends");

@@ -1,4 +1,4 @@
-// Ni: its guarantees for messages and peers, over the simulated fabric. Large random runs are in tests/sim.
+// Ni: its guarantees for messages and peers, over the simulated fabric. tests/sim has large random runs.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -104,7 +104,7 @@ TEST_CASE("a blocked destination does not block another", "[ni]") {
   for (int i = 0; i < 10; ++i) lab.post(0, 1, "to the sleeper");
   const int first = static_cast<int>(lab.results.size());
   for (int i = 0; i < 10; ++i) lab.post(0, 2, "to the waking");
-  // Node 1 never polls; 0 and 2 finish their business.
+  // Node 1 never polls. Nodes 0 and 2 complete their messages.
   for (int i = 0; i < 20000; ++i) {
     lab.world.fabric().advance();
     lab.world.ni(0).progress();
@@ -126,7 +126,7 @@ TEST_CASE("a host that does not take its messages is sent no more than its windo
   for (int i = 0; i < 20000; ++i) {
     lab.world.fabric().advance();
     lab.world.ni(0).progress();
-    lab.world.ni(1).turn().pass();  // the host sleeps, its NI does not
+    lab.world.ni(1).turn().pass();  // the host sleeps, its NI runs
     REQUIRE(lab.world.state(1, 0).flow.window().held() <= window);
   }
   REQUIRE(lab.received[1].empty());
@@ -166,7 +166,7 @@ TEST_CASE("credit frames: one per half window one way, hardly any both ways", "[
     lab.post(0, 1, "m");
     lab.settle();
     REQUIRE(left == 0);
-    for (Node node : {0u, 1u})  // one for the last message, which no frame answered
+    for (Node node : {0u, 1u})  // one for the last message, which got no reply
       REQUIRE(lab.world.ni(node).counters().get(Counter::explicit_credits) <= 1);
   }
   REQUIRE(lab.world.credit_fault() == "");
@@ -230,7 +230,7 @@ TEST_CASE("handlers may send from inside deliver and from inside done", "[ni]") 
 
 TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
   const std::uint32_t window = GENERATE(1u, 4u, 16u);
-  const bool streams = GENERATE(false, true);  // what the target sends carries credits, too
+  const bool streams = GENERATE(false, true);  // the target's own frames carry credits as well
   SimOptions options = quick();
   options.capacity = 8;
   options.control_reserve = 2;

@@ -1,4 +1,4 @@
-// NIs over the simulated fabric whose hosts note what they get; for the tests of the NI's guarantees.
+// NIs over the simulated fabric whose hosts record their deliveries; for tests of the NI's guarantees.
 //
 //   Lab lab(3, quick(), window_of(4));
 //   lab.post(0, 1, "text");
@@ -23,7 +23,7 @@ namespace lfc {
 
 using Node = World::Node;
 
-// A World whose hosts note what they get.
+// A World whose hosts record their deliveries.
 class Lab {
  public:
   struct Received {
@@ -63,9 +63,9 @@ class Lab {
     item.slice_count = 2;
     item.done = [](Message* self, Result result) {
       auto& done = static_cast<Item&>(*self);
-      REQUIRE(done.lab->results[static_cast<std::size_t>(done.id)] == -1);  // once
+      REQUIRE(done.lab->results[static_cast<std::size_t>(done.id)] == -1);  // exactly once
       done.lab->results[static_cast<std::size_t>(done.id)] = static_cast<int>(result);
-      done.text.assign(done.text.size(), '#');  // ours again
+      done.text.assign(done.text.size(), '#');  // the memory is the caller's again
       if (done.lab->on_done) done.lab->on_done(done.id);
     };
     world.ni(from).post(world.peer(from, to), item);

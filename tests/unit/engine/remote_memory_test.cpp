@@ -1,4 +1,4 @@
-// Remote memory: every atomic in both widths, and operations that cannot be forged.
+// Remote memory: each atomic in both widths, and operations that cannot be forged.
 #include "engine/remote_memory.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr AtomicOp kOps[] = {AtomicOp::add,     AtomicOp::bit_and,     AtomicOp:
                              AtomicOp::bit_xor, AtomicOp::swap,        AtomicOp::min,
                              AtomicOp::max,     AtomicOp::compare_swap};
 
-// What the operation means, said independently of the implementation.
+// The meaning of the operation, written independently of the implementation.
 template <class Signed, class Unsigned>
 Unsigned meaning(const AtomicRequest& request, Unsigned old) {
   const auto operand = static_cast<Unsigned>(request.operand);
@@ -129,7 +129,7 @@ TEST_CASE("an operation is found by its reference and its peer only", "[remote_m
 
   RemoteOp& again = table.take();
   again.peer = 3;
-  REQUIRE(&again == &op);  // the slot is used again, the old reference stays dead
+  REQUIRE(&again == &op);  // the slot is used again, and the old reference stays invalid
   REQUIRE(table.find(reference, 3) == nullptr);
   REQUIRE(table.find(RemoteOpTable::reference(again), 3) == &again);
 }

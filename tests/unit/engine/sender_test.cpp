@@ -1,4 +1,4 @@
-// Sender: its guarantees alone, over a link that does as it is told.
+// Sender: its guarantees alone, over a link whose results the test sets.
 #include "engine/sender.hpp"
 
 #include <memory>
@@ -34,7 +34,7 @@ struct NoOperations final : Sender::Operations {
   void fail(Waiting&) override {}
 };
 
-// One NI's sending half, and a peer that promises two credits.
+// One NI's sending half, and a peer with a window of two credits.
 struct Bench {
   Bench() {
     auto made = std::make_unique<ToldLink>();
@@ -76,7 +76,7 @@ TEST_CASE("a message that cannot go is tried once, and leaves no trace", "[sende
   REQUIRE(at.try_message());
   REQUIRE(at.try_message());
   REQUIRE(at.link->attempts == 3);
-  REQUIRE_FALSE(at.try_message());  // no credit: the link is not asked
+  REQUIRE_FALSE(at.try_message());  // without a credit the link is not called
   REQUIRE(at.link->attempts == 3);
 }
 

@@ -1,4 +1,4 @@
-// Services: their frames, and that the buffers they keep follow the credit law.
+// Services: their frames, and the credit law for the buffers that they keep.
 #include "engine/service.hpp"
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 using Node = World::Node;
 using Verdict = Service::Verdict;
 
-// Keeps what arrives; the test decides what becomes of it.
+// Keeps frames that arrive; the test releases them.
 class Recorder : public Service {
  public:
   explicit Recorder(Ni& ni) : ni_(ni) {}
@@ -123,7 +123,7 @@ TEST_CASE("bytes that were asked for need no credit") {
   at.services[1]->verdict = Verdict::hold;
   at.services[1]->keep = true;
   const std::uint64_t value = 1;
-  at.post(0, 1, FrameType::service, &value, sizeof value);  // holds the only buffer
+  at.post(0, 1, FrameType::service, &value, sizeof value);  // occupies the only buffer
   at.post(0, 1, FrameType::service, &value, sizeof value);  // waits
   for (int i = 0; i < 20; ++i) at.post(0, 1, FrameType::service_data, &value, sizeof value);
   REQUIRE(at.world.settle());

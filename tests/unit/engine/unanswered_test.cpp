@@ -1,4 +1,4 @@
-// A peer that does not answer on the link that should carry its frames, though it lives: another link carries them.
+// A running peer that does not reply on the link chosen for its frames: another link carries them.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 namespace lfc {
 namespace {
 
-// Reaches everybody, and nobody answers.
+// Reaches all peers, none of which replies.
 class MuteLink final : public FakeLink {
  public:
   explicit MuteLink(FrameSink& sink)
@@ -87,7 +87,7 @@ TEST_CASE("what nobody has answered on one link goes by the next, all of it and 
     messages[i].done = [](Message*, Result) {};
     ni.post(self, messages[i]);
   }
-  // A put that waits, too, with what only the first link understands of its memory.
+  // A put also waits. It uses a key of the memory that only the first link understands.
   std::uint64_t there = 0;
   const std::uint64_t here = 7;
   RegionHandle region;

@@ -1,4 +1,4 @@
-// Watchdog: when the NI thread rests, sleeps and serves, by the clock of the test.
+// Watchdog: when the NI thread rests, sleeps and serves, with a simulated clock.
 #include "engine/watchdog.hpp"
 
 #include <chrono>
@@ -75,7 +75,7 @@ TEST_CASE(
   Watchdog::Step step = dog.woken(2000us, 6);
   REQUIRE(step.action == Action::rest);
   CHECK(step.time == kLimits.delay);
-  CHECK(dog.rested(7).action == Action::rest);  // it polls: no business of ours
+  CHECK(dog.rested(7).action == Action::rest);  // the host polls, so the thread has no work
   CHECK(dog.rested(7).action == Action::serve);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("watchdog: what is cut short goes on at once") {
   CHECK(dog.served(0us, 6, Outcome::more).action == Action::serve);
 }
 
-// In system calls it polls less often than the first rest is long.
+// A host in system calls polls less often than once in the first rest.
 TEST_CASE("watchdog: a host that is slow between two polls does not shorten the rests") {
   Watchdog dog(kLimits);
   std::uint64_t polls = 1;
@@ -178,7 +178,7 @@ TEST_CASE("watchdog: what wakes nobody is tried again, ever more rarely") {
     REQUIRE(dog.woken(i * 10ms + step.time, 5).action == Action::serve);
   }
   CHECK(last == kLimits.longest_rest);
-  // Where something was done, more may follow.
+  // After work, more may follow.
   CHECK(dog.served(200ms, 5, Outcome::unfinished, true).time == kLimits.delay);
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {
   Time last_serve = time;
   std::mt19937 random(1);
   int serves = 0;
-  // A packet every 0 to 20 us; each finds the thread asleep, or is found by it.
+  // A packet every 0 to 20 us. Each finds the thread asleep, or the thread finds it.
   for (int packet = 0; packet < 10'000; ++packet) {
     time += Time(random() % 20'000);
     if (step.action == Action::sleep) step = dog.woken(time, 5);
@@ -212,7 +212,7 @@ TEST_CASE("watchdog: with patience a host is away only after it, and is then ser
   Watchdog dog({70us, 1ms, 20ms});
   Watchdog::Step step = dog.begin(5);
   CHECK(step.time == 20ms);
-  step = dog.rested(6);  // it had only waited for a processor
+  step = dog.rested(6);  // the host had only waited for a processor
   REQUIRE(step.action == Action::rest);
   CHECK(step.time == 20ms);
   REQUIRE(dog.rested(6).action == Action::serve);
@@ -220,7 +220,7 @@ TEST_CASE("watchdog: with patience a host is away only after it, and is then ser
   CHECK(step.action == Action::sleep);
   CHECK(dog.woken(42ms, 6).action == Action::serve);
   dog.served(42ms, 6, Outcome::quiet);
-  step = dog.woken(42ms + 10us, 6);  // the delay holds, no more
+  step = dog.woken(42ms + 10us, 6);  // after the delay, not later
   CHECK(step.action == Action::rest);
   CHECK(step.time == 60us);
 }

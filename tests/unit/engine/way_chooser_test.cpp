@@ -1,4 +1,4 @@
-// Whether the faster way is found and kept, against models of what the ways cost.
+// Whether WayChooser finds the faster way and keeps to it, with models of their costs.
 #include "engine/way_chooser.hpp"
 
 #include <algorithm>
@@ -16,19 +16,19 @@ using Way = WayChooser::Way;
 
 constexpr std::size_t kSize = 64 * 1024;
 
-// A sender, its receiver, and what lies in their caches. Times in ns for a message of kSize.
+// A sender, its receiver, and the contents of their caches. Times in ns for a message of kSize.
 class Model {
  public:
-  double copied_again = 3000;  // a single copy of what the receiver's cache still has
+  double copied_again = 3000;  // a single copy, of bytes still in the receiver's cache
   double copied_fresh = 4000;
-  double got_back = 5000;  // what the sender pays when it writes what has been copied
-  double between = 8000;   // the rest of what the program does
+  double got_back = 5000;  // the sender's cost of writing bytes that were copied
+  double between = 8000;   // the rest of the program
   double streamed = 7000;
   double noise = 0;          // standard deviation of the logarithm
   double interrupted = 0;    // share of messages
   double interruption = 0;   // ns
   bool rewrites = false;     // the sender writes its buffer before each message
-  bool same_values = false;  // and it writes what was there
+  bool same_values = false;  // and it writes the same values
   double total = 0;          // ns of all messages
 
   explicit Model(std::uint64_t seed = 1) : random_(seed) {}
@@ -48,13 +48,13 @@ class Model {
     total += clock_ - before - between;
     return choice.way;
   }
-  // What so many messages cost, and how many of them took the way.
+  // Returns the cost of this many messages, and counts them by way.
   double run(WayChooser& chooser, int messages) {
     const double before = total;
     for (int i = 0; i < messages; ++i) ++ways[static_cast<std::size_t>(step(chooser))];
     return total - before;
   }
-  // What each of them costs by the better way, if it is always taken.
+  // The cost of one message if the better way is always taken.
   double best() const {
     return mean() * std::min(streamed, rewrites ? copied_fresh + got_back : copied_again);
   }
@@ -122,15 +122,15 @@ TEST_CASE("way chooser: tries cost at most a hundredth", "[ways]") {
     for (const double noise : {0.0, 0.1, 0.3}) {
       WayChooser chooser;
       Model model(7);
-      model.copied_fresh = model.copied_again;  // the ways differ by `ratio`, whatever was before
+      model.copied_fresh = model.copied_again;  // `ratio` alone separates the ways
       model.streamed = ratio * model.copied_again;
       model.noise = noise;
-      model.run(chooser, 100);  // with the first try
+      model.run(chooser, 100);  // includes the first trial
       const double others = kMessages * model.between;
       const double spent =
           (model.run(chooser, kMessages) + others) / (kMessages * model.best() + others);
       CAPTURE(ratio, noise, model.tries);
-      // Ways that differ by less than 3 % of the time that passes count as equal.
+      // Ways whose times differ by less than 3 % of all time count as equal.
       CHECK(spent < 1 + WayChooser::kPrice + 0.02);
       CHECK(model.tries > 0);
     }
@@ -149,7 +149,7 @@ TEST_CASE("way chooser: a sender that changes its habit every 1,000 messages", "
   }
 }
 
-// Nothing but the time tells then. That a copy has become slow is seen at once; that it has become fast, by a try.
+// Then only times differ. A copy that became slow is detected at once; one that became fast, by a trial.
 TEST_CASE("way chooser: a sender that writes the same values is found out by the time alone",
           "[ways]") {
   WayChooser chooser;
@@ -181,7 +181,7 @@ TEST_CASE("way chooser: a sender that is away does not make its receiver wait ag
   Model model;
   model.streamed = 5e6;  // until it calls MPI
   model.run(chooser, 100'000);
-  CHECK(model.ways[1] <= 8);  // two tries
+  CHECK(model.ways[1] <= 8);  // two trials
 }
 
 TEST_CASE("way chooser: what was disturbed is not believed, and a try without end is given up",

@@ -1,4 +1,4 @@
-// Upcalls from the thread, its end, and who waits for it to leave.
+// Upcalls from the thread, its end, and hosts that wait for it to leave.
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -61,7 +61,7 @@ TEST_CASE("ni thread: it can be ended at any time") {
   }
 }
 
-// Keeps the control program, when the NI's thread runs it, until it is let go.
+// Holds the thread inside the control program until `go` is set.
 struct Slow final : Service {
   Verdict on_frame(PeerId, FrameType, std::span<const std::byte>) override {
     return Verdict::malformed;
@@ -84,10 +84,10 @@ bool await(Condition condition) {
   return condition();
 }
 
-// Components enter through Ni::Access, which is compiled into them, while the thread's half is in the
-// library: as here. What the one does to sleep must be what the other looks for to wake it.
+// Components enter through Ni::Access, which is compiled into them; the thread's half is in the library. The word on
+// which one side sleeps must be the word that the other side checks.
 TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he was compiled into") {
-  // For a rescue: a signal ends any sleep.
+  // If the test fails, a signal ends the sleep.
   struct sigaction nothing {};
   nothing.sa_handler = [](int) {};
   REQUIRE(sigaction(SIGUSR1, &nothing, nullptr) == 0);
@@ -107,7 +107,7 @@ TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he w
     });
     const bool began = await([&] { return slow.inside.load(); });
     slow.inside = true;
-    std::this_thread::sleep_for(20ms);  // by now it sleeps
+    std::this_thread::sleep_for(20ms);  // it sleeps by now
     CHECK_FALSE(entered);
     slow.go = true;
     const bool woken = await([&] { return entered.load(); });

@@ -1,4 +1,4 @@
-// Links that settle: the NI's thread looks again before it sleeps without a timer, and stays announced meanwhile.
+// Links that settle: the NI's thread polls again before it sleeps without a timer, and stays armed meanwhile.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Settles as ShmLink does. What one sender stored comes to light once the link has been armed, and rings no bell.
+// Settles as ShmLink does. A frame of one sender becomes visible only after the link was armed, and rings no bell.
 class SettlingLink final : public FakeLink {
  public:
   SettlingLink() : FakeLink({.name = "settling"}) {}

@@ -1,4 +1,4 @@
-// What the thread does with frames that are batched, and when they leave.
+// How the thread handles batched frames, and when they leave.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace lfc::thread_world {
 
-// Two processes of which one sends messages that carry their number. The first has arrived.
+// Two processes; the origin sends messages that carry their number. The first has arrived.
 struct Streamed {
   explicit Streamed(const std::string& policy, const NiOptions& options = {})
       : target(1, "tcp", "single"), origin(0, "tcp", policy, options), peer(origin.meet(target)) {
@@ -33,7 +33,7 @@ struct Streamed {
     origin.ni->progress();
     target.ni->progress();
   }
-  // The origin's host does nothing else, unless there is no credit.
+  // The origin's host only sends, and makes progress if it has no credit.
   void stream(std::uint32_t count) {
     Deadline deadline(10s);
     for (; count > 0; --count, ++sent) {
@@ -44,7 +44,7 @@ struct Streamed {
       }
     }
   }
-  // Polls the target alone. False: not all have come.
+  // Polls the target alone. False: some messages are missing.
   bool takes() {
     Deadline deadline(10s);
     while (target.received < sent && !deadline.is_over()) target.ni->progress();
@@ -62,7 +62,7 @@ TEST_CASE("ni thread: what is batched of a stream leaves soon though the host ca
   Station& origin = pair.origin;
   steady_clock::duration best = 1h;
   int kept = 0;
-  // The first streams ask the thread to watch; later ones find it watching.
+  // The first streams let the thread watch; later ones find it watching.
   for (Deadline deadline(60s); kept < 20 && !deadline.is_over();) {
     for (int burst = 0; burst < 5; ++burst) {
       pair.stream(20);
@@ -73,15 +73,15 @@ TEST_CASE("ni thread: what is batched of a stream leaves soon though the host ca
     const std::uint64_t before = origin.count(Counter::writes_saved);
     pair.stream(10);
     const auto last = steady_clock::now();
-    // Now the host computes.
+    // From here on the host computes.
     REQUIRE(pair.takes());
-    if (origin.count(Counter::writes_saved) < before + 5) continue;  // nobody was watching
+    if (origin.count(Counter::writes_saved) < before + 5) continue;  // the thread did not watch
     ++kept;
     best = std::min(best, steady_clock::now() - last);
   }
   CHECK(kept == 20);
   CHECK(pair.target.in_order);
-  // A figure and no verdict: a host that is never served shows in takes().
+  // A figure without a check: takes() fails if the thread never sends the batch.
   WARN("the fastest of " << kept << " took "
                          << std::chrono::duration_cast<std::chrono::microseconds>(best).count()
                          << " us");
@@ -154,7 +154,7 @@ TEST_CASE("ni thread: the answers to what one pass finds leave together under ev
     origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
                                reinterpret_cast<std::uintptr_t>(&target.word), target.region,
                                &before[i], &adds[i]);
-  spin(1ms);  // so that one pass finds them all
+  spin(1ms);  // so that one pass finds all of them
   while (target.value() < 1 + kAdds && !deadline.is_over()) target.ni->progress();
   CHECK(target.ni->drained());
   CHECK(target.count(Counter::writes_saved) >= 2);
@@ -181,7 +181,7 @@ TEST_CASE("ni thread: what is sent together has left at its end, in few calls") 
   }
 }
 
-// Sends each message on, three times.
+// Forwards each message three times.
 struct Forwarder {
   static void forward(void* context, const Delivery& delivery) {
     auto& self = *static_cast<Forwarder*>(context);
@@ -197,7 +197,7 @@ struct Forwarder {
 };
 
 TEST_CASE("ni thread: what a callback sends to another peer leaves in the same pass") {
-  Streamed onward("single");  // from the one in the middle
+  Streamed onward("single");  // from the middle process
   Station& middle = onward.origin;
   Station origin(2, "tcp", "single");
   const PeerId peer = origin.meet(middle);
@@ -216,7 +216,7 @@ TEST_CASE("ni thread: what a callback sends to another peer leaves in the same p
   }
   CHECK(forwarder.refused == 0);
   onward.sent += 3;
-  CHECK(onward.takes());  // although nobody polls in the middle
+  CHECK(onward.takes());  // although no thread polls in the middle
   CHECK(middle.count(Counter::writes_saved) > 0);
 }
 

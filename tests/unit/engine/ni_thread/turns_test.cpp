@@ -1,4 +1,4 @@
-// What the thread of an NI does while its host is away, and that both take turns.
+// The work of an NI's thread while its host is away, and how both take turns.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,7 +28,7 @@ TEST_CASE("ni thread: a host that is away is served for, and nothing is lost") {
       while (adds < 500 || (adds < 20'000 && steady_clock::now() < end)) {
         REQUIRE(add_one(origin, peer, target));
         ++adds;
-        // Often just as long as it takes the thread to fall asleep; now and then longer than it lingers.
+        // Often just long enough for the thread to fall asleep; sometimes longer than it lingers.
         spin(std::chrono::nanoseconds(random() % (adds % 32 == 0 ? 100'000 : 16'000)));
       }
       CHECK(target.value() == adds);
@@ -69,7 +69,7 @@ TEST_CASE("ni thread: host and thread take turns at random, and messages stay in
     Deadline deadline(60s);
     while (target.received < kMessages && !deadline.is_over()) {
       for (unsigned i = random() % 100; i > 0; --i) target.ni->progress();
-      // Away, now and then for longer than the thread may rest.
+      // The host is away, sometimes longer than the thread may rest.
       spin(std::chrono::nanoseconds(random() % (random() % 16 == 0 ? 2'000'000 : 200'000)));
     }
     stop = true;
@@ -107,7 +107,7 @@ TEST_CASE(
       }
       return sent;
     };
-    // 256 of them fit, whatever the window; then the window holds what it holds, and it ends.
+    // 256 of them fit into any window. Then the window fills, and the sender stalls.
     const std::uint32_t sent = send_until_stalled(5000, 300ms);
     CHECK(sent >= 256);
     CHECK(sent <= 256 + 2 * 64 + 1);
@@ -158,8 +158,8 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
     target.ni->progress();
     origin.ni->progress();
   }
-  // A machine may put the host aside for long, and then the thread is right to serve: such rounds do not count, nor
-  // do those behind them, in which the thread may end what it has begun.
+  // The machine may suspend the host for long, and then the thread rightly serves. Such rounds do not count. The
+  // rounds after them do not count either, because the thread may finish its work then.
   constexpr int kWanted = 50;  // 10^6 messages
   int counted = 0;
   bool was_away = true;
@@ -219,7 +219,7 @@ TEST_CASE("ni thread: 10^5 masks and unmasks in the midst of traffic lose nothin
       target.ni->turn().unmask();
       ++masks;
       spin(std::chrono::nanoseconds(random() % 8000));
-      // Each unmasking may be the last for a while: then nobody but the thread is left.
+      // The host may pause after any unmasking. Then only the thread serves.
       if (masks % 1000 == 0) std::this_thread::sleep_for(1ms);
     }
   });
@@ -243,7 +243,7 @@ TEST_CASE("ni thread: idle, it costs nothing") {
     Station origin(0, link, "single");
     const PeerId peer = origin.meet(target);
     REQUIRE(add_one(origin, peer, target));
-    // Once it sleeps. A connection that has just been made has timeouts for a moment.
+    // Measured once the thread sleeps. A new connection has timeouts for a short time.
     std::uint64_t ran = 0;
     for (int tries = 0; ran != ni_threads_ran(); ++tries) {
       REQUIRE(tries < 50);
@@ -256,7 +256,7 @@ TEST_CASE("ni thread: idle, it costs nothing") {
 }
 
 TEST_CASE("ni thread: what waits for room goes on without the host") {
-  // The origin posts more than the ring and the window take, and goes away.
+  // The origin posts more than the ring and the window hold, and goes away.
   Station target(1, "shm", "floating", short_delays());
   Station origin(0, "shm", "floating", short_delays());
   const PeerId peer = origin.meet(target);

@@ -1,4 +1,4 @@
-// Stations: NIs of one process, of which some have a thread of their own.
+// Stations: NIs in one process, some of which have their own thread.
 //
 //   Station target(1, "shm", "fixed"), origin(0, "shm", "single");
 //   const PeerId peer = origin.meet(target);
@@ -23,7 +23,7 @@ namespace lfc::thread_world {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-// One process's NI, with a word of memory that others may change.
+// One NI, with a word of memory that others may change.
 struct Station {
   Station(std::uint32_t rank, const std::string& link, const std::string& policy,
           const NiOptions& base = {}) {
@@ -57,7 +57,7 @@ struct Station {
     self.in_order &= number == self.received;
     ++self.received;
   }
-  // What others have added; the NI's thread may be at it.
+  // The sum that others added; the NI's thread may change it.
   std::uint64_t value() { return std::atomic_ref(word).load(); }
   std::uint64_t count(Counter which) const { return ni->counters().get(which); }
 
@@ -65,7 +65,7 @@ struct Station {
   std::vector<std::byte> address;
   alignas(8) std::uint64_t word = 0;
   RegionHandle region;
-  std::atomic<std::uint32_t> received{0};  // upcalls come on the NI's thread
+  std::atomic<std::uint32_t> received{0};  // upcalls run on the NI's thread
   bool in_order = true;
 };
 
@@ -78,7 +78,7 @@ struct Add : Operation {
   int result = -1;
 };
 
-// Adds 1 at the target, whose host does nothing. False: not within ten seconds.
+// Adds 1 at the target, whose host does nothing. False: no result within ten seconds.
 inline bool add_one(Station& origin, PeerId peer, const Station& target) {
   Add add;
   std::uint64_t before = 0;
