@@ -13,7 +13,7 @@
 namespace lfc {
 namespace {
 
-// How much is owed before it is returned in a frame of its own.
+// How many credits are owed before a frame of their own returns them.
 std::uint32_t due(std::uint32_t window) { return ReceiveWindow(window).refresh(); }
 
 struct ModelFrame {
@@ -35,7 +35,7 @@ class Pair {
     const bool refused = refuse_next_;
     refuse_next_ = false;
     const std::uint32_t returned = side.flow.returnable(FrameType::message);
-    if (!refused) {  // else the link had no room
+    if (!refused) {  // otherwise the link had no room
       side.flow.departed(FrameType::message, returned);
       side.out.push_back({true, returned});
       ++sent_;
@@ -138,7 +138,7 @@ TEST_CASE("credits are conserved in random schedules", "[credits][exhaustive]") 
     INFO("window " << initial << ".." << maximum << " seed " << seed);
     Random random(seed);
     Pair pair(initial, maximum, 4096);
-    // One-sided, two-sided and changing: what a side does is drawn anew every 200 events.
+    // One-sided, two-sided and changing loads: each side's rates are drawn anew every 200 events.
     std::array<std::uint64_t, 6> weight{};
     for (int event = 0; event < 4000; ++event) {
       if (event % 200 == 0)
@@ -154,7 +154,7 @@ TEST_CASE("credits are conserved in random schedules", "[credits][exhaustive]") 
     for (int side : {0, 1}) {
       REQUIRE(pair.owed(side) < due(pair.window(side)));
       REQUIRE(pair.credits(1 - side) + pair.owed(side) == pair.window(side));
-      REQUIRE(pair.credits(1 - side) > 0);  // never stuck
+      REQUIRE(pair.credits(1 - side) > 0);  // never stalled
       REQUIRE(pair.window(side) <= std::max(initial, maximum));
     }
   }
@@ -169,7 +169,7 @@ TEST_CASE("a one-way stream is returned one credit frame per half window", "[cre
     settle(pair);
   }
   INFO("window " << window);
-  REQUIRE(due(window) == std::max(1u, window / 2));  // all other tests take it as it is
+  REQUIRE(due(window) == std::max(1u, window / 2));  // all other tests rely on this value
   REQUIRE(pair.explicit_frames() == messages / due(window));
   REQUIRE(pair.growths() == 0);
 }
@@ -213,7 +213,7 @@ TEST_CASE("a busy window doubles until its maximum, and not past the cap", "[cre
     settle(pair);
   }
   REQUIRE(pair.window(1) == limits.expected);
-  REQUIRE(pair.window(0) == 8);  // nothing came that way
+  REQUIRE(pair.window(0) == 8);  // no frame came that way
 }
 
 TEST_CASE("an idle window does not grow", "[credits]") {
@@ -238,7 +238,7 @@ TEST_CASE("a peer that sends without a credit is caught", "[credits]") {
   REQUIRE_FALSE(window.accept());
   REQUIRE(window.held() == 3);
   window.release();
-  REQUIRE_FALSE(window.accept());  // owed is not yet returned
+  REQUIRE_FALSE(window.accept());  // the owed credit is not yet returned
   REQUIRE(window.owed() == 1);
   window.collect(1);
   REQUIRE(window.accept());
@@ -266,10 +266,10 @@ TEST_CASE("a frame takes a credit, and returns what is owed, when it has left an
   }
   flow.departed(FrameType::message, 1);
   REQUIRE_FALSE(flow.may_depart(FrameType::message));
-  REQUIRE(flow.may_depart(FrameType::get_data));  // takes none
+  REQUIRE(flow.may_depart(FrameType::get_data));  // needs no credit
   REQUIRE(flow.returnable(FrameType::message) == 0);
   REQUIRE(flow.arrived(FrameType::put));
-  REQUIRE(flow.returnable(FrameType::put_ack, true) == 1);  // with it the buffer is free
+  REQUIRE(flow.returnable(FrameType::put_ack, true) == 1);  // with the reply the buffer is free
   REQUIRE(flow.window().owed() == 0);
 }
 
@@ -291,17 +291,17 @@ TEST_CASE("the budget covers all peers together", "[credits]") {
   for (int peer = 0; peer < 10; ++peer) budget.admit(8);
   REQUIRE(budget.granted() == 80);
   REQUIRE(budget.growth(8) == 8);
-  REQUIRE(budget.growth(32) == 20);  // what the cap leaves
-  REQUIRE(budget.growth(60) == 4);   // what the maximum leaves
+  REQUIRE(budget.growth(32) == 20);  // the rest below the cap
+  REQUIRE(budget.growth(60) == 4);   // the rest below the maximum
   REQUIRE(budget.growth(64) == 0);
   budget.charge(20);
   REQUIRE(budget.growth(8) == 0);
-  budget.admit(8);  // a new peer talks nevertheless
+  budget.admit(8);  // a new peer is admitted nevertheless
   REQUIRE(budget.granted() == 108);
   REQUIRE(budget.growth(8) == 0);
   budget.dismiss(28);
   REQUIRE(budget.growth(8) == 8);
-  budget.dismiss(1000);  // never below nothing
+  budget.dismiss(1000);  // never below 0
   REQUIRE(budget.granted() == 0);
 }
 

@@ -1,4 +1,4 @@
-// The number of connections for an interface, by the kernel's description of it.
+// The number of connections for an interface, by its description in sysfs.
 #include "link/connections.hpp"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ TEST_CASE("connections: by vendor, by members of a bond whose flows spread, else
   CHECK(connections_for("bond0", root) == 3);
   says("bond0/bonding/slaves", "a b c d e f g h i j");
   CHECK(connections_for("bond0", root) == 8);
-  says("bond0/bonding/xmit_hash_policy", "layer2 0");  // all flows to a host over one member
+  says("bond0/bonding/xmit_hash_policy", "layer2 0");  // one member for each destination
   CHECK(connections_for("bond0", root) == 1);
   says("bond0/bonding/xmit_hash_policy", "layer3+4 1");
   says("bond0/bonding/mode", "active-backup 1");

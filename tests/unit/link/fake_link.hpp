@@ -1,5 +1,5 @@
-// FakeLink: a link that reaches and connects to all, takes each frame, and brings none. Tests derive their links from
-// it, and override the calls that matter to them.
+// FakeLink: a link that reaches and connects to all peers, accepts each frame, and delivers none. Tests derive their
+// links from it, and override the calls that matter to them.
 //
 //   struct Busy final : FakeLink {
 //     Busy() : FakeLink({.name = "busy"}) {}

@@ -15,7 +15,7 @@ Interface make(const char* name, const char* address, unsigned prefix, bool runn
   return {name, ip(address), prefix, 0, running};
 }
 
-// A node as one meets it: two Ethernet devices, a container bridge, one device without a carrier.
+// A typical node: two Ethernet devices, a container bridge, and one device without a carrier.
 const std::vector<Interface>& node() {
   static const std::vector<Interface> all{
       make("lo", "127.0.0.1", 8),
@@ -77,7 +77,7 @@ TEST_CASE("addresses: parse, text, subnets", "[interfaces]") {
 TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
   CHECK(select("").text == "eth0=10.77.0.1 eth1=10.78.0.1");
   CHECK(select("docker0").text == "docker0=172.17.0.1");
-  CHECK(select("^eth0,eth1").text == "docker0=172.17.0.1");  // nothing else is left
+  CHECK(select("^eth0,eth1").text == "docker0=172.17.0.1");  // the only one left
   CHECK(select("eth").text == "eth0=10.77.0.1 eth1=10.78.0.1");
   CHECK(select("doc,eth1").text == "docker0=172.17.0.1 eth1=10.78.0.1");
   CHECK(select("eth1,eth0").text == "eth1=10.78.0.1 eth0=10.77.0.1");
@@ -95,7 +95,7 @@ TEST_CASE("selection by name, address, subnet and exclusion", "[interfaces]") {
 TEST_CASE("a name behind ^ excludes beginnings, as it names them without", "[interfaces]") {
   CHECK(select("^eth").text == "docker0=172.17.0.1");
   CHECK(select("^docker,eth0").text == "eth1=10.78.0.1");
-  CHECK(select("^eth1").text == "eth0=10.77.0.1");  // a device of that name: no beginning
+  CHECK(select("^eth1").text == "eth0=10.77.0.1");  // a device's whole name, so no prefix
   CHECK(select("^eth:6").text == "eth0=10.77.0.1 eth1=10.78.0.1");
   CHECK(select("^eth:4").text == "eth0=fd00::1");
 
@@ -250,7 +250,7 @@ TEST_CASE("this node's own interfaces", "[interfaces]") {
     CHECK(lfc::can_reach(interface, interface.address, here, why));
     CHECK_FALSE(lfc::can_reach(interface, interface.address, elsewhere, why));
     CHECK(why.find("has that address itself") != std::string::npos);
-    // A neighbour: the last bit of the address flipped.
+    // An address nearby: the last bit flipped.
     IpAddress neighbour = interface.address;
     neighbour.bytes[neighbour.size() - 1] ^= 1;
     if (!neighbour.in_subnet(interface.address, interface.prefix)) continue;

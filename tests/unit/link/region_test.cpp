@@ -1,4 +1,4 @@
-// RegionTable: no access that a peer can name reaches outside what was registered.
+// RegionTable: no access with a peer's values reaches outside the registered memory.
 #include "link/region.hpp"
 
 #include <limits>

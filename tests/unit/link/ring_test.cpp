@@ -1,4 +1,4 @@
-// The ring alone: invariants of link/ring.hpp.
+// The ring alone: the invariants of link/ring.hpp.
 #include "link/ring.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct TestRing {
     std::memcpy(reinterpret_cast<std::byte*>(&word(slot)) + sizeof(std::uint64_t), &position,
                 sizeof position);
   }
-  // Where its payload lay, after it has been found to be right; the reader has then seen the ring empty.
+  // Sends and receives one frame and checks it. Returns where its payload was; the ring is empty afterwards.
   const std::byte* pass(std::span<const std::byte> payload) {
     RingFrame frame;
     REQUIRE(send(FrameType::message, payload) == SendStatus::sent);
@@ -104,7 +104,7 @@ TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[r
   std::uint32_t sent = 0, received = 0;
   constexpr std::uint32_t kFrames = 150'000;  // the sequence of 16 bits wraps twice
   while (received < kFrames) {
-    // Bursts of either side, so that the ring runs full and empty.
+    // Bursts of either side, so that the ring fills up and empties.
     for (std::uint32_t burst = random() % (shape.slots * 2); burst != 0 && sent < kFrames;
          --burst) {
       const bool large = random() % 4 == 0;
@@ -114,7 +114,7 @@ TEST_CASE("ring: random traffic arrives in order and whole, over many laps", "[r
       const bool was_empty = expected.empty();
       const SendStatus status = ring.send(type, payload, random() % (size + 1));
       if (status == SendStatus::again) {
-        // Unpublished progress of the reader must never make an empty ring look full.
+        // Progress that the reader has not published yet must never make an empty ring look full.
         if (was_empty) FAIL("refused by an empty ring");
         break;
       }
@@ -161,7 +161,7 @@ TEST_CASE("ring: data leaves the reserve to control frames", "[ring]") {
   while (ring.send(FrameType::credit, payload) == SendStatus::sent) ++control;
   CHECK(control == kControlReserve);
 
-  // A quarter consumed is enough for both sides to go on.
+  // After a quarter is consumed both sides can go on.
   RingFrame frame;
   for (int i = 0; i < 16; ++i) {
     REQUIRE(ring.reader.peek(frame) == RingReader::Peek::frame);
@@ -191,7 +191,8 @@ TEST_CASE("ring: while the reader keeps up the same few lines of bulk are used a
     return far;
   };
   CHECK(farthest() < 4096);
-  // Payloads that pile up use the whole area for at most one more lap; then the writer goes back to its beginning.
+  // While payloads accumulate, the writer uses the whole area for one more lap at most. Then it returns to the
+  // beginning.
   int piled = 0;
   while (ring.send(FrameType::message, payload) == SendStatus::sent) ++piled;
   CHECK(piled >=
@@ -212,7 +213,7 @@ TEST_CASE("ring: positions in the bulk area wrap", "[ring]") {
   const RingShape shape{64, 1 << 26, 64 * 1024};
   TestRing ring(shape);
   for (std::uint32_t i = 0; i < 8400; ++i) (void)ring.pass(pattern(2048, i));
-  // And while something is always under way.
+  // Again, with a frame always under way.
   const auto payload = pattern(5000, 1);
   REQUIRE(ring.send(FrameType::message, payload) == SendStatus::sent);
   RingFrame frame;
@@ -269,7 +270,7 @@ TEST_CASE("ring: random words never lead outside the ring", "[ring]") {
   std::uint64_t slot = 0, frames = 0;
   for (int i = 0; i < 300'000; ++i) {
     std::uint64_t word = random();
-    // Half of them plausible, so that the reader advances.
+    // Half of the words are plausible, so that the reader advances.
     if (i % 2 == 0) word = (word & 0x7ff'ff'ff'0f'0000u) | ((slot + 1) & 0xffff);
     ring.word(slot) = word;
     ring.set_position(slot, static_cast<BulkPosition>(random()));
@@ -286,7 +287,7 @@ TEST_CASE("ring: random words never lead outside the ring", "[ring]") {
 }
 
 TEST_CASE("ring: progress that cannot be true breaks the writer", "[ring]") {
-  // Slots or bulk never sent, and progress that goes backwards by wrapping.
+  // Slots or bulk that were never sent, and progress that wraps backwards.
   const std::uint64_t lie = GENERATE(57ull, 0xffffffffull, 1ull << 32, 0xffffffffull << 32);
   TestRing ring(RingShape{});
   const auto payload = pattern(8, 1);

@@ -1,5 +1,5 @@
-// A peer for which the link verbs has no receive buffers: it is refused, and told so. On devices made of memory: they
-// carry datagrams, and take what is sent over connections without a word.
+// A peer for which the link verbs has no receive buffers is rejected and notified. The devices are simulated in
+// memory. They carry datagrams, and drop data sent over connections.
 #include "catch.hpp"
 
 #if __has_include(<infiniband/verbs.h>)
@@ -20,7 +20,7 @@ namespace lfc::verbs {
 namespace {
 
 struct MemoryDevice {
-  ibv_context context{};  // first: the library's calls name it
+  ibv_context context{};  // first, because the library's calls pass it
   ibv_device device{};
   ibv_pd domain{};
   ibv_cq completions{};
@@ -168,7 +168,7 @@ struct Sink final : FrameSink {
   std::vector<std::string> broken;
 };
 
-// A process with a link over a device of its own.
+// A process with a link over its own device.
 class Process {
  public:
   Process(std::uint16_t lid, int receive_buffers) : identity_{{1, lid}, Key{lid, 7}, 8} {
@@ -221,7 +221,7 @@ class Process {
 };
 
 constexpr int kBuffersForOne = 60;
-constexpr int kPolls = 100;  // without a pause: far less than the patience with who does not answer
+constexpr int kPolls = 100;  // without a pause: far below the timeout for replies
 
 }  // namespace
 

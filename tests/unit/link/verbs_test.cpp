@@ -71,7 +71,7 @@ TEST_CASE("verbs: there are always as many buffers in the queue as peers may sen
     std::uint32_t may_come = 0;
     for (const std::uint32_t count : peers) may_come += count;
     REQUIRE(promises.promised() == may_come);
-    // As many as one batch have been taken and are not yet back.
+    // The buffers of one batch are taken and not returned yet.
     if (!peers.empty()) REQUIRE(promises.exist() >= may_come + Completions::kBatch);
     REQUIRE(promises.exist() <= 4096);
   }
@@ -80,7 +80,7 @@ TEST_CASE("verbs: there are always as many buffers in the queue as peers may sen
 TEST_CASE("verbs: every work request ends exactly once while others follow", "[verbs]") {
   SendQueue queue;
   Random random(6);
-  std::vector<std::uint32_t> signalled;  // numbers that ask for a completion
+  std::vector<std::uint32_t> signalled;  // numbers of requests with a completion
   std::uint32_t pushed = 0;
   std::uint32_t ended = 0;
   std::uint32_t buffers = 0;
@@ -101,7 +101,7 @@ TEST_CASE("verbs: every work request ends exactly once while others follow", "[v
       REQUIRE(ended == signalled.front() + 1);
       signalled.erase(signalled.begin());
     } else {
-      REQUIRE(queue.outstanding() < SendQueue::kEvery);  // or nobody would ever hear of them
+      REQUIRE(queue.outstanding() < SendQueue::kEvery);  // or none of them would complete
     }
   }
   queue.end_all([&](const Work& work) { buffers -= work.what == Work::What::buffer ? 1 : 0; });
@@ -144,7 +144,7 @@ TEST_CASE("verbs: a hello in parts is put together in any order, and only by its
     REQUIRE(whole == nullptr);
     CHECK(other.accept(part) == nullptr);
     whole = inbox.accept(part);
-    if (whole == nullptr) CHECK(inbox.accept(part) == nullptr);  // twice: no harm
+    if (whole == nullptr) CHECK(inbox.accept(part) == nullptr);  // twice: harmless
   }
   REQUIRE(whole != nullptr);
   CHECK(whole->address == address);

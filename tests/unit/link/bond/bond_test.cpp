@@ -1,4 +1,4 @@
-// Bonds over simulated rails: every delay, refusal and death of a rail from one seed.
+// Bonds over simulated rails; each delay, refusal and failure of a rail follows from one seed.
 #include "link/bond/bond_link.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<std::byte> sample(int node, std::size_t number, std::size_t limit) {
   return bytes_of(random.below(bound + 1), random.next());
 }
 
-// Traffic of all kinds both ways while rails die, one by one, but for one of them.
+// Traffic of all kinds both ways while rails fail one by one. One rail survives.
 struct Traffic {
   static constexpr std::size_t kSize = 300 * 1024;
 
@@ -54,7 +54,7 @@ struct Traffic {
     }
   }
 
-  // One operation of each node at a time; its outcome is checked byte by byte.
+  // One operation of each node at a time; its result is checked byte by byte.
   void operate(int node) {
     if (flight[node] != nullptr) {
       if (flight[node]->calls == 0) return;
@@ -72,7 +72,7 @@ struct Traffic {
     from[node] = random.below(kSize - size[node] + 1);
     to[node] = random.below(kSize - size[node] + 1);
     const bool put = random.chance(500);
-    // A put writes what was never there before, so that a late byte of an older one would be seen.
+    // A put writes new bytes each time, so that late bytes of an older put would show.
     if (put) {
       const auto fresh = bytes_of(size[node], random.next());
       std::copy(fresh.begin(), fresh.end(),
@@ -117,7 +117,7 @@ struct Traffic {
   std::size_t operations = 0;
 };
 
-// True when frames went again, so that the caller can tell that the test tests something.
+// True when frames were sent again, so the caller can check that the test covers this.
 bool survive(std::uint64_t seed, bool some_for_chunks_only) {
   INFO("seed " << seed);
   Random random(seed);
@@ -178,7 +178,7 @@ bool survive(std::uint64_t seed, bool some_for_chunks_only) {
 TEST_CASE("nothing is lost or doubled when rails break", "[bond][exhaustive]") {
   int again = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) again += survive(seed, false) ? 1 : 0;
-  REQUIRE(again > 200);  // in that many runs frames went again
+  REQUIRE(again > 200);  // frames were sent again in some of the runs
   for (std::uint64_t seed = 3001; seed <= 3800; ++seed) survive(seed, true);
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("rails for chunks only are connected at the first large transfer, and 
   for (int i = 0; i < 10; ++i) put(memory.there.size());
   REQUIRE(memory.here == memory.there);
   for (std::size_t rail = 0; rail < 4; ++rail) CHECK(carried(rail) >= memory.here.size() / 10);
-  // Their hello, its answer, and nothing since.
+  // The hello, its reply, and no frame since.
   for (std::size_t rail = 1; rail < 4; ++rail) CHECK(world.fabrics[rail]->totals().frames <= 2);
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("a put goes again only when the peer has closed the rail that lost it"
   Flight put;
   memory.put(put);
   world.fabrics[1]->cut(0, 1);
-  // The origin works on alone: what the other rail carries gets done, the rest waits.
+  // Only the origin polls: the chunks of the other rail complete, the rest waits.
   for (int i = 0; i < 5000; ++i) {
     world.tick();
     world.nodes[0].link->poll();
@@ -323,7 +323,7 @@ TEST_CASE("a peer that computes loses no rail; one rail that is silent goes in t
   world.fabrics[1]->silence(1, 0);
   REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::sent);
   for (int i = 0; i < 20'000; ++i) world.step();
-  REQUIRE(world.nodes[0].counters.get(Counter::rails_lost) == 0);  // who could bear witness?
+  REQUIRE(world.nodes[0].counters.get(Counter::rails_lost) == 0);  // no second rail to prove it
 }
 
 TEST_CASE("a silent rail is given up after the time that was set", "[bond]") {
@@ -368,10 +368,10 @@ TEST_CASE("the peer is broken, once, when its last rail is", "[bond]") {
   }
 }
 
-// --- A peer that sends what no bond would ---
+// --- A peer that violates the bond's protocol ---
 
 TEST_CASE("a peer without a bond, and one that breaks the rules of bonds", "[bond]") {
-  // The other end is a bare sim link, which says in its address whether it is a bond.
+  // The other end is a bare sim link. Its address claims to be a bond, or not.
   for (const bool claims : {false, true}) {
     SimFabric fabric(SimOptions{});
     Node a;
@@ -425,7 +425,7 @@ TEST_CASE("a peer without a bond, and one that breaks the rules of bonds", "[bon
         Note note;
       };
       static constexpr Lie kLies[] = {
-          {{1, 77}, {NoteKind::leave, 0, 0, 0}},       // acknowledges what was never sent
+          {{1, 77}, {NoteKind::leave, 0, 0, 0}},       // acknowledges a frame that was never sent
           {{100'000, 0}, {NoteKind::leave, 0, 0, 0}},  // far ahead
           {{1, 0}, {static_cast<NoteKind>(9), 0, 0, 0}},
           {{1, 0}, {NoteKind::leave, 200, 0, 0}},

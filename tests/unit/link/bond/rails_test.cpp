@@ -1,4 +1,4 @@
-// The rails of a bond, with rails_below of the test's own.
+// The rails of a bond, over links of the test.
 #include "link/bond/rails.hpp"
 
 #include <cstddef>
@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(both.polls_of(1, 4096) == 4096);
   CHECK(both.polls_of(1, 1600) == 100);
   CHECK(both.polls_of(0, 1600) == 1600);
-  CHECK(both.rails_below[1]->pushes == 2 * 1500);  // what it batches leaves all the same
+  CHECK(both.rails_below[1]->pushes == 2 * 1500);  // its batched frames are flushed all the same
   both.rails_below[1]->found = 1;
   both.polls_of(1, 16);
   both.rails_below[1]->found = 0;

@@ -1,4 +1,4 @@
-// The sessions of a bond: under which names they are found, and when they are freed.
+// The sessions of a bond: the names that find them, and when they are freed.
 #include "link/bond/sessions.hpp"
 
 #include <cstdint>
@@ -58,7 +58,7 @@ TEST_CASE("a session is freed when it is over, forgotten, at rest and carries no
   session.state = Session::State::over;
   sessions.end(session);
   CHECK(sessions.to_bury());
-  CHECK_FALSE(freed());  // the NI knows it still
+  CHECK_FALSE(freed());  // the NI still uses it
   sessions.stir(session);
   sessions.stir(session);
   session.chunks = 1;
@@ -68,7 +68,7 @@ TEST_CASE("a session is freed when it is over, forgotten, at rest and carries no
   CHECK_FALSE(sessions.restless());
   session.restless = false;
   CHECK_FALSE(freed());
-  CHECK(sessions.to_bury());  // once its chunk has come back
+  CHECK(sessions.to_bury());  // as soon as its chunk returns
   session.chunks = 0;
   CHECK(freed());
   CHECK_FALSE(sessions.to_bury());

@@ -1,4 +1,4 @@
-// The two ends of a numbered stream over several rails: what is kept until it is acknowledged, and what has come early.
+// The two ends of a numbered stream over several rails: frames kept until acknowledged, and frames that came early.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Two processes with a bond each, joined by several simulated fabrics; a tick is a millisecond of virtual time.
+// Two processes with a bond each, joined by several simulated fabrics. A tick is a millisecond of virtual time.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct Node final : FrameSink {
 
 class World {
  public:
-  // Of the rails those behind the first `for_frames` carry chunks only.
+  // Rails behind the first `for_frames` carry chunks only.
   World(std::uint64_t seed, std::size_t rails, SimOptions options = {},
         std::size_t for_frames = 8) {
     options.remote_memory = true;
@@ -125,10 +125,10 @@ inline std::vector<std::byte> bytes_of(std::size_t size, std::uint64_t seed) {
   return bytes;
 }
 
-// Memory that node 1 exposes, and as much of node 0's to put there or to get into.
+// Memory that node 1 exposes, and as much memory of node 0 as source or destination.
 struct Exposed {
   Exposed(World& of, std::size_t size) : Exposed(of, size, size) {}
-  // `permitted`: bytes of it that others may touch.
+  // `permitted`: how many of its bytes others may access.
   Exposed(World& of, std::size_t size, std::size_t permitted)
       : world(of), there(size), here(bytes_of(size, 1)) {
     REQUIRE(world.nodes[1].link->register_memory(there.data(), permitted, region));

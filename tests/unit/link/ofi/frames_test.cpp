@@ -1,4 +1,4 @@
-// Frames over every provider, and connections as they are made and end.
+// Frames over each provider, and connections as they are made and closed.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -56,7 +56,7 @@ TEST_CASE("ofi: a flood to a peer that does not poll is held back, control still
     pair.join();
     const Bytes data = pattern(pair.a.link().max_payload(), 3);
     std::size_t sent = 0;
-    // A socket buffer of 6 MB and the link's own: it ends.
+    // A socket buffer of 6 MB and the link's own memory fill up, so the loop ends.
     Deadline deadline(30s);
     SendStatus status = SendStatus::sent;
     int refused = 0;
@@ -184,7 +184,7 @@ TEST_CASE("ofi: close tells the peer, and a new connection begins afresh", "[ofi
       REQUIRE(send_all(pair.a, pair.a_to_b, last, pair.both()));
       pair.a.link().close(pair.a_to_b);
       CHECK(send_bytes(pair.a, pair.a_to_b, {FrameType::message}, last) == SendStatus::broken);
-      // What was sent before is delivered; then the peer's sends fail.
+      // Frames sent before are delivered; then the peer's sends fail.
       REQUIRE(run(pair.both(), 5s, [&] {
         return pair.b.frames.size() == 1 &&
                send_bytes(pair.b, pair.b_to_a, {FrameType::message}, {}) == SendStatus::broken;
@@ -194,7 +194,7 @@ TEST_CASE("ofi: close tells the peer, and a new connection begins afresh", "[ofi
       pair.b.frames.clear();
       pair.a.frames.clear();
 
-      // Either side may begin again.
+      // Either side may connect again.
       Node& again = round % 2 == 0 ? pair.a : pair.b;
       Node& other = round % 2 == 0 ? pair.b : pair.a;
       const PeerId to = again.connect(other.address());

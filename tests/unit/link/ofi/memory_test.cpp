@@ -1,4 +1,4 @@
-// Remote memory over every provider.
+// Remote memory over each provider.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -49,7 +49,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
            {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{4097}, size - 3}) {
         const std::size_t offset = std::min<std::size_t>(3, size - length);
         for (const LinkRegion& region : {local_region, LinkRegion{}}) {
-          // get: what the peer has.
+          // A get returns the peer's bytes.
           std::fill(local.begin(), local.end(), std::byte{0});
           Flight got;
           REQUIRE(finish(pair, got, [&] {
@@ -59,7 +59,7 @@ TEST_CASE("ofi: put and get reach the peer's memory", "[ofi]") {
           CHECK(std::memcmp(local.data() + offset, target.data() + offset, length) == 0);
           if (offset != 0) CHECK(local[offset - 1] == std::byte{0});
 
-          // put: visible when it is done, without another poll of the peer.
+          // A put is visible when it is complete, without another poll of the peer.
           const Bytes fresh = pattern(length, static_cast<std::uint32_t>(++seed));
           if (length != 0) std::memcpy(local.data() + offset, fresh.data(), length);
           const std::byte guard = target[offset - 1];

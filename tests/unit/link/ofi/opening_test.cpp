@@ -1,4 +1,4 @@
-// Peers that die, and links that cannot be opened.
+// Peers that fail, and links that cannot be opened.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What others send, wrong hellos, and frames that overtake or are lost.
+// Frames of unknown senders, invalid hellos, and frames that are reordered or lost.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -33,7 +33,7 @@ TEST_CASE("ofi: frames of an unknown sender are counted and dropped", "[ofi]") {
     CHECK(send_bytes(pair.a, peer, {FrameType::message}, {}) == SendStatus::again);
     pair.a.link().close(peer);
 
-    // A sink that refuses a peer.
+    // A sink that rejects a peer.
     pair.b.refuse = true;
     const auto before = pair.b.counters().get(Counter::frames_dropped);
     pair.a.connect(pair.b.address());
@@ -44,7 +44,7 @@ TEST_CASE("ofi: frames of an unknown sender are counted and dropped", "[ofi]") {
   });
 }
 
-// Someone on the same network who sends what it likes.
+// Another process on the same network, which sends any bytes.
 class Outsider {
  public:
   Outsider(const char* provider, Pair& pair) : pair_(pair) {
@@ -55,7 +55,7 @@ class Outsider {
     fabric_ = OfiFabric::open(options, why);
     INFO(why);
     REQUIRE(fabric_);
-    // The victim's libfabric address is the tail of its section.
+    // The target's libfabric address is the tail of its section.
     const std::span<const std::byte> section = pair.b.address().section("ofi");
     REQUIRE(fi_av_insert(fabric_->av(), section.data() + section.size() - fabric_->name().size(), 1,
                          &victim_, 0, nullptr) == 1);
@@ -100,12 +100,12 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
     const std::uint64_t count = candidate.slow ? 20 : 400;
     for (std::uint64_t i = 0; i < count; ++i) {
       if (i % 4 == 0) {
-        outsider.send_frame(77, 1);  // right but for the slot
+        outsider.send_frame(77, 1);  // valid but for the slot
         continue;
       }
       alignas(8) std::byte frame[64];
       for (std::byte& byte : frame) byte = static_cast<std::byte>(random());
-      if (i % 4 == 1) {  // a hello whose address is garbage
+      if (i % 4 == 1) {  // a hello with an invalid address
         Header header;
         encode_header(header, pair.b.identity().tag, kNoPeer, 0, {FrameType::hello}, 40);
         std::memcpy(frame, &header, sizeof header);
@@ -125,7 +125,7 @@ TEST_CASE("ofi: garbage from the network is dropped", "[ofi]") {
 
 namespace {
 
-// A frame of a handshake as somebody makes it up who has seen the address of its receiver, but perhaps not his key.
+// A forged frame of a handshake. Its author has the address of the receiver, but perhaps not the key.
 Bytes made_up(const Identity& to, FrameType type, std::uint32_t slot, const HelloHead& head,
               const Bytes& rest) {
   Header header;
@@ -166,7 +166,7 @@ TEST_CASE("ofi: a hello needs the receiver's key, and a recorded hello is reject
     rest.insert(rest.end(), address.begin(), address.end());
 
     Identity guess = target;
-    guess.key.high ^= 1;  // the tag, which anybody may know, is right
+    guess.key.high ^= 1;  // the public tag is right
     const Key nonce{1, 2};
     say(FrameType::hello, kNoPeer, {nonce, hello_proof(guess, "ofi", nonce, rest)}, rest);
     Bytes altered = rest;
@@ -174,7 +174,7 @@ TEST_CASE("ofi: a hello needs the receiver's key, and a recorded hello is reject
     say(FrameType::hello, kNoPeer, {nonce, hello_proof(target, "ofi", nonce, rest)}, altered);
     CHECK(pair.b.connects == 0);
 
-    // b greets somebody who does not answer; nobody else answers for him.
+    // b sends a hello to a peer that does not reply; no other process can reply for it.
     const PeerId silent = pair.b.connect(third.address());
     pair.b.link().poll();
     say(FrameType::hello_ack, 0, {nonce, ack_proof(guess, "ofi", nonce)}, Bytes(8));
@@ -217,13 +217,13 @@ TEST_CASE("ofi: frames that overtake one another are put in order, a lost one is
     CHECK_FALSE(pair.b.misaligned());
     CHECK(pair.b.broken.empty());
 
-    outsider.send_frame(0, 8 + 100'000);  // nothing is that far ahead
+    outsider.send_frame(0, 8 + 100'000);  // too far ahead
     REQUIRE(run(pair.both(), 5s, [&] { return pair.b.broken[pair.b_to_a] == 1; }));
   });
 }
 
 TEST_CASE("ofi: a gap that does not close breaks the connection", "[ofi]") {
-  const char* provider = "tcp;ofi_rxm";  // the only one with this property on every system
+  const char* provider = "tcp;ofi_rxm";  // the only provider with this property on each system
   Pair pair(provider);
   pair.join();
   Outsider outsider(provider, pair);

@@ -36,7 +36,7 @@ struct Received {
   Bytes payload;
 };
 
-// One process's side: a link, and a sink that remembers what it was told.
+// One end: a link, and a sink that records its calls.
 class Node final : public FrameSink {
  public:
   explicit Node(std::uint32_t rank) : identity_{{1, rank}, 0xabc0000u + rank, 8} {}
@@ -104,7 +104,7 @@ class Node final : public FrameSink {
   bool misaligned_ = false;
 };
 
-// Polls the nodes until `done` says so; false, and the nodes' state is told, when time is up.
+// Polls the nodes until `done` returns true. False, after a message with the nodes' state: time is up.
 inline bool run(std::vector<Node*> nodes, Clock::duration limit,
                 const std::function<bool()>& done) {
   Deadline deadline(limit);
@@ -130,14 +130,14 @@ inline Bytes pattern(std::size_t size, std::uint32_t seed) {
 }
 
 inline SendStatus send_bytes(Node& from, PeerId to, Meta meta, const Bytes& bytes) {
-  // In three pieces, one of them empty.
+  // In three slices, one of them empty.
   const std::size_t first = bytes.size() / 3;
   const Slice slices[] = {
       {bytes.data(), first}, {nullptr, 0}, {bytes.data() + first, bytes.size() - first}};
   return from.link().send(to, meta, slices, 3);
 }
 
-// Sends until it is sent; false when the link breaks or time is up.
+// Retries until it is sent. False: the link broke, or time is up.
 inline bool send_all(Node& from, PeerId to, const Bytes& bytes, std::vector<Node*> polled,
                      Clock::duration limit = 10s, std::uint8_t tag = 0) {
   SendStatus status = SendStatus::again;
@@ -150,8 +150,8 @@ inline bool send_all(Node& from, PeerId to, const Bytes& bytes, std::vector<Node
 
 struct Candidate {
   const char* provider;
-  bool slow;      // keep it short
-  bool over_tcp;  // a dead peer is recognised
+  bool slow;      // few rounds only
+  bool over_tcp;  // a failed peer is detected
 };
 inline constexpr Candidate kCandidates[] = {{"net", false, true},
                                             {"tcp", false, true},
@@ -159,7 +159,7 @@ inline constexpr Candidate kCandidates[] = {{"net", false, true},
                                             {"udp;ofi_rxd", true, false},
                                             {"shm", false, false}};
 
-// Runs `body` for each candidate that is present, and says which are not; `sockets` is not judged (ofi_link.hpp).
+// Runs `body` for each provider that is present, and prints the others. `sockets` is not tested (ofi_link.hpp).
 inline void for_each_provider(const std::function<void(const Candidate&)>& body) {
   const std::vector<std::string> present = ofi_providers();
   REQUIRE_FALSE(present.empty());

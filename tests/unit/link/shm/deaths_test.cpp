@@ -1,4 +1,4 @@
-// Peers that are killed or write invalid values, and the places they leave behind.
+// Peers that are killed or write invalid values, and the places that they leave.
 #include <unistd.h>
 
 #include <atomic>
@@ -45,7 +45,7 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
     REQUIRE(a.link->connect(2, board->address(), why));
     REQUIRE(a.send(2, "x") == SendStatus::sent);
   }
-  // One poll: the connection is known, most of the frames are still in the ring.
+  // One poll: the connection is known, and most frames are still in the ring.
   a.link->poll();
   child.kill();
   REQUIRE(a.poll_until([&] { return !a.sink.broken.empty(); }));
@@ -75,7 +75,7 @@ TEST_CASE("shm: places of dead processes come back, whenever they died", "[shm][
     CHECK_FALSE(child.finished());
   }
   SECTION("with a place claimed, before it was ready") {
-    // The claim as RemotePlace makes it, by a process that is killed just then.
+    // The claim as RemotePlace makes it, by a process that is killed at that moment.
     const Child child([&] { return true; });
     const int fd = static_cast<int>(name.memory.fd);
     const std::uint64_t claim =
@@ -134,7 +134,7 @@ TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink",
   std::vector<std::byte> noise(200, std::byte{0x5a});
   const auto garbage = RemotePlace::claim(name_in(b.address()), 0, noise, why);
   const auto empty = RemotePlace::claim(name_in(b.address()), 0, {}, why);
-  // The address of another process: the pid is not the claimant's.
+  // The address of another process: its pid differs from the claimant's.
   SegmentName other = name_in(a.address());
   other.memory.pid = 1;
   const Address stranger = with_name(a.address(), other);
@@ -193,7 +193,7 @@ TEST_CASE("shm: a peer that talks and is talked to costs one descriptor", "[shm]
     REQUIRE(own.send(rank, "y") == SendStatus::sent);
   }
   REQUIRE(own.poll_until([&] { return own.sink.frames.size() == 3; }));
-  // And one to wake them all with, and the next such one.
+  // One more for the socket that wakes all of them, and one for the next such socket.
   CHECK(open_files() == files + 3 + 2);
   for (SharedBoard& board : theirs) board->step = 2;
   for (const auto& child : children) CHECK(child->finished());

@@ -36,7 +36,7 @@ TEST_CASE("shm: frames of all sizes reach a peer, announced once", "[shm]") {
 TEST_CASE("shm: two processes exchange frames both ways under load", "[shm][process]") {
   SharedBoard board;
   constexpr std::uint32_t kFrames = 30'000;
-  // Each process replies to every frame with the next number, and floods as well.
+  // Each process replies to each frame with the next number, and also sends as fast as it can.
   const auto play = [](End& end, PeerId other) {
     std::uint32_t next = 0;
     std::vector<std::uint32_t> words(2048);
@@ -177,7 +177,7 @@ TEST_CASE("shm: when all places are taken connect fails, and works again after a
   CHECK_FALSE(c.connect(receiver, &why));
   CHECK(why == "all 2 ring places of the peer are taken");
 
-  // Frames sent before the close are still delivered, then the place is free and clean.
+  // Frames sent before the close are still delivered; then the place is free and clean.
   for (int round = 0; round < 50; ++round) {
     const auto before = receiver.sink.frames.size();
     for (int i = 0; i < 10; ++i) REQUIRE(a.send(0, std::string(700, 'r')) == SendStatus::sent);
@@ -224,7 +224,7 @@ TEST_CASE("shm: closing ends both directions; the other side learns when it send
   CHECK(b.poll_until([&] { return b.send(1, "?") == SendStatus::broken; }));
   for (int i = 0; i < 10; ++i) a.link->poll();
   CHECK(a.sink.frames.size() == 1);
-  // b sends: only now the loss is reported to it, and once.
+  // b sends: its link reports the loss only now, and once.
   CHECK(b.poll_until([&] { return !b.sink.broken.empty(); }));
   CHECK(b.poll_until([&, n = 0]() mutable { return ++n > 10'000; }));
   REQUIRE(b.sink.broken.size() == 1);

@@ -1,4 +1,4 @@
-// Remote memory of the links shm and loop, and frames to oneself.
+// Remote memory of the links shm and loop, and frames to the same process.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ TEST_CASE("shm: remote memory in one copy", "[shm][process]") {
   constexpr std::size_t kSize = 3 << 20;
   std::vector<char> target(kSize, 'o');
   Child child([&] {
-    // The parent reads and writes this process's copy of `target`.
+    // The parent accesses this process's copy of `target`.
     End b(2);
     board->post(b.blob);
     board->step = 1;
@@ -43,7 +43,7 @@ TEST_CASE("shm: remote memory in one copy", "[shm][process]") {
   std::fill(buffer.begin(), buffer.end(), '?');
   CHECK(a.link->get(2, buffer.data(), local, remote.base, remote, kSize, nullptr) == expected);
   CHECK(buffer == std::vector<char>(kSize, wanted ? 'n' : '?'));
-  // Outside what is mapped there, wholly and in part.
+  // Partly or wholly outside the mapped memory.
   CHECK(a.link->get(2, buffer.data(), local, 16, remote, 8, nullptr) == Link::Start::failed);
   const auto near_end = ~std::uint64_t{0} - 4096;
   CHECK(a.link->put(2, buffer.data(), local, near_end, remote, 64, nullptr) == Link::Start::failed);

@@ -1,4 +1,4 @@
-// The places of a segment that local peers have claimed, from when they are seen until they are free again.
+// The places of a segment that local peers have claimed, from the first poll that finds them until they are free.
 #include "link/shm/incoming_places.hpp"
 
 #include <cstdint>
@@ -24,7 +24,7 @@ OwnSegment segment_with(std::uint32_t places) {
   return std::move(*made);
 }
 
-// Ours, and a local peer that receives in a segment of its own.
+// Our segment, and a local peer that receives in its own segment.
 struct Pair {
   Pair() {
     AddressWriter writer({{1, 2}, {}, 4});
@@ -98,9 +98,9 @@ TEST_CASE("a place is free when its sender has let go and all of it has been del
   pair.places.note_goodbyes();
   CHECK(in->ending);
   CHECK(pair.places.sort_out().empty());
-  CHECK_FALSE(pair.is_free(place));  // something may be left in its ring
+  CHECK_FALSE(pair.is_free(place));  // its ring may still have frames
   in->emptied = true;
-  CHECK(pair.places.sort_out().empty());  // it was no loss
+  CHECK(pair.places.sort_out().empty());  // no loss is reported
   CHECK(pair.is_free(place));
   CHECK(pair.places.active().empty());
 }

@@ -1,4 +1,4 @@
-// Ends of the link shm, several in one process, and processes that are forked off.
+// Ends of the link shm, several in one process, and forked processes.
 //
 //   End a(1), b(2);
 //   REQUIRE(a.connect(b));
@@ -59,7 +59,7 @@ struct Recorder : FrameSink {
   bool refuse = false;
 };
 
-// A process's end: a link, its sink and its address. Several may live in one process.
+// One end: a link, its sink and its address. One process may have several.
 struct End {
   explicit End(std::uint32_t rank, const ShmOptions& options = {}) : identity{{1, rank}, 99, 8} {
     std::string why;
@@ -81,7 +81,7 @@ struct End {
     return link->send(to, {type, 3, 1}, &slice, 1);
   }
   SendStatus send(PeerId to, const std::string& text) { return send(to, text.data(), text.size()); }
-  // Polls until `ready`; false: two minutes have passed.
+  // Polls until `ready` returns true. False: two minutes have passed.
   bool poll_until(const std::function<bool()>& ready) {
     for (Deadline deadline(120s); !ready();) {
       if (link->poll() == 0) std::this_thread::yield();
@@ -100,7 +100,7 @@ inline std::string text_of(const Recorder::Frame& frame) {
   return {reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()};
 }
 
-// Another process, which runs `body` and must return true. It never outlives the test for long.
+// A forked process, which runs `body` and must return true. Its end follows the test's soon.
 class Child {
  public:
   explicit Child(const std::function<bool()>& body) : pid_(fork()) {
@@ -119,7 +119,7 @@ class Child {
   void kill() const {
     if (status_ < 0) ::kill(pid_, SIGKILL);
   }
-  // Waits for the end; true when the body returned true.
+  // Waits for its end. True: the body returned true.
   bool finished() {
     if (status_ < 0) waitpid(pid_, &status_, 0);
     return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
@@ -130,7 +130,7 @@ class Child {
   int status_ = -1;
 };
 
-// Memory that parent and children share, for the handshakes of the tests.
+// Memory that parent and children share, for synchronisation in the tests.
 struct Board {
   std::atomic<int> step;
   std::uint32_t size;

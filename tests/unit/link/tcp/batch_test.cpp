@@ -1,4 +1,4 @@
-// Frames that the link tcp batches, so that they leave together.
+// Frames that the link tcp batches and sends together.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace lfc::tcp_world {
 
-// Two that are connected, of which `a` may batch frames.
+// Two connected nodes; `a` may batch frames.
 struct Keeping {
   explicit Keeping(Batch keep, const TcpOptions& options = loopback())
       : a(0, options), b(1), peer(a.connect(b)) {
@@ -22,14 +22,14 @@ struct Keeping {
     b.frames.clear();
     a.keeping = keep;
   }
-  // Numbered by their first byte.
+  // The first byte is the frame's number.
   void send(int count, std::size_t size = 8) {
     for (int i = 0; i < count; ++i, ++sent) {
       Bytes payload(size, static_cast<std::byte>(sent));
       REQUIRE(a.send(peer, {FrameType::message}, payload) == SendStatus::sent);
     }
   }
-  // Waits until so many frames have left `a`, although `a` does not poll, and looks a while for more.
+  // Waits until this many frames have left `a`, although `a` does not poll, and then briefly for more.
   int arrived(int expected) {
     pump({&b}, [&] { return b.received >= expected; });
     pump_for({&b}, 20ms);
@@ -57,9 +57,9 @@ TEST_CASE("tcp: the first frame since a poll goes at once, the next ones togethe
   CHECK(pair.arrived(20) == 20);
   CHECK(pair.saved() == 18);  // two calls: the first, and the other nineteen
   CHECK(pair.b.counters.get(Counter::reads_saved) >= 18);
-  pair.send(2);  // of the same burst
+  pair.send(2);  // in the same burst
   CHECK(pair.arrived(20) == 20);
-  pair.a.link->poll();  // writes them, and ends it
+  pair.a.link->poll();  // writes them, and ends the burst
   CHECK(pair.arrived(22) == 22);
   pair.send(1);
   CHECK(pair.arrived(23) == 23);
@@ -76,7 +76,7 @@ TEST_CASE("tcp: nothing is batched where no flush is promised", "[tcp]") {
 TEST_CASE("tcp: what is watched leaves with the next frame when it is old, or when that comes late",
           "[tcp]") {
   Keeping pair(Batch::watched);
-  // A pause of this process between two frames ends a burst, and then nothing is kept.
+  // A pause of this process between two frames ends a burst, and then nothing is batched.
   for (Deadline deadline(20s); pair.a.link->batched_since().count() == 0;) {
     REQUIRE_FALSE(deadline.is_over());
     pair.a.link->poll();
@@ -93,7 +93,7 @@ TEST_CASE("tcp: what is watched leaves with the next frame when it is old, or wh
 TEST_CASE("tcp: large frames take along what is kept, and the buffer has an end", "[tcp]") {
   Keeping pair(Batch::turn);
   pair.send(5);
-  pair.send(1, 32 * 1024);  // too large to be kept
+  pair.send(1, 32 * 1024);  // too large to be batched
   CHECK(pair.arrived(6) == 6);
   pair.send(20, 4096);
   const int left = pair.sent - static_cast<int>(limits::kTcpBatch / 4096);

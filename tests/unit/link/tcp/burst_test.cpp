@@ -22,7 +22,7 @@ TEST_CASE("burst: the second frame may wait, later ones if they follow faster th
   CHECK(follow(100us));
   CHECK(follow(101us));
   burst.wrote(101us, 105us);
-  CHECK(follow(108us));        // 3 us after the write, which took 4
+  CHECK(follow(108us));        // 3 us after the write, which took 4 us
   CHECK_FALSE(follow(113us));  // 5 us after the frame before
   CHECK(follow(116us));
 }

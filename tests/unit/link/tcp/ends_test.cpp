@@ -1,4 +1,4 @@
-// How connections of the link tcp end, and many of them at once.
+// How connections of the link tcp end, and many connections at once.
 #include <chrono>
 #include <memory>
 #include <random>
@@ -43,7 +43,7 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
       frame(tcp::kGoodbye, Bytes(8)),
       frame(tcp::kGet, Bytes(31)),
       frame(tcp::kGet, bulk(0)),
-      frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 0, 0})),  // to what?
+      frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 0, 0})),  // acknowledges nothing
       frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 77, 0})),
       frame(tcp::kGetData, bulk(8, 0, 0, 8)),                 // no get was started
       frame(tcp::kPut, bulk(8)),                              // no bytes
@@ -51,7 +51,7 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
   };
   Random random(11);
   for (int i = 0; i < 20; ++i) crimes.push_back(random_bytes(random, 16 + random() % 500));
-  Bytes endless;  // more gets than anyone may have under way, and not reading
+  Bytes endless;  // more gets than permitted, and the sender reads no reply
   for (std::uint32_t i = 0; i <= 2 * limits::kTcpGets; ++i) {
     const Bytes one = frame(tcp::kGet, bulk(memory.size(), region.key, region.base),
                             static_cast<std::uint8_t>(i));
@@ -121,7 +121,7 @@ TEST_CASE("tcp: close delivers what was sent, and a peer can come back", "[tcp]"
       send_all({&a, &b}, a, ab, {FrameType::message}, Bytes(5000));
     a.link->close(ab);
     CHECK(a.send(ab, {FrameType::message}, Bytes(8)) == SendStatus::broken);
-    // At once, while the old connection is still on its way down.
+    // At once, while the old connection still closes.
     if (round % 2 == 0) pump({&a, &b}, [&] { return b.received == expected; });
   }
   pump({&a, &b}, [&] { return b.received == expected; });
@@ -152,8 +152,8 @@ TEST_CASE("tcp: what is still unwritten at the end of the process goes out", "[t
   const PeerId ba = b->connect(a);
   send_all({&a, b.get()}, *b, ba, {FrameType::message}, Bytes(8));
   int sent = 1;
-  // Full sockets, a frame that waits, and polls until the link tries less eagerly. The kernel may
-  // find room late, then again.
+  // Sockets are full and a frame waits. The node polls until the link retries less often. The kernel may find room
+  // late, so this is repeated.
   for (int attempt = 0; attempt < 100 && (attempt == 0 || b->link->drained()); ++attempt) {
     for (int refused = 0; refused < 1000; ++refused) {
       if (b->send(ba, {FrameType::message}, Bytes(1000)) == SendStatus::sent) {
@@ -203,7 +203,7 @@ TEST_CASE("tcp: many peers, few of them talking", "[tcp]") {
       poll_all();
       return hub.received == sent;
     });
-    // And back, to each.
+    // And in reverse, to each.
     for (const auto& other : others)
       REQUIRE(hub.send(hub.id_of(other->address()), {FrameType::message}, Bytes(8)) ==
               SendStatus::sent);

@@ -145,7 +145,7 @@ TEST_CASE("tcp: control frames still go when data has to wait", "[tcp]") {
     REQUIRE(a.send(peer, {FrameType::credit}, Bytes(4)) == SendStatus::sent);
     ++sent;
   }
-  // And yet the reserve ends: when so many bytes wait, the data's among them, which are a backlog and a frame at most.
+  // The reserve also has an end. Its count includes waiting data, which is at most a backlog and a frame.
   std::size_t more = 0;
   const std::size_t reserve = limits::kTcpPlaced + 32 * 1024;
   const std::size_t most = (limits::kTcpBacklog + reserve + 15) / 16 - 100;
@@ -188,7 +188,7 @@ TEST_CASE("tcp: a peer that cannot be reached is broken, once, with its address"
   const Address address = Address::parse(dead).value();
   std::string why;
   REQUIRE(a.link->reach(address, why));
-  // The kernel may refuse at once or a moment later.
+  // The kernel may reject the connection at once or a moment later.
   if (a.link->connect(0, address, why)) {
     pump({&a}, [&] { return !a.broken.empty(); });
     pump_for({&a}, 5ms);
@@ -223,7 +223,7 @@ TEST_CASE("tcp: reach() reads only addresses that make sense", "[tcp]") {
   second.name = "tcp1";
   Node b(1, second);
   CHECK(b.link->name() == "tcp1");
-  CHECK(a.link->reach(b.address(), why));  // they pair by their networks, not by their position
+  CHECK(a.link->reach(b.address(), why));  // rails pair by their networks, not by their position
   CHECK_FALSE(b.address().section("tcp1").empty());
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("tcp: put and get of every size, between frames", "[tcp]") {
     mine = random_bytes(random, mine.size());
     run(true);
     REQUIRE(same());
-    // Nothing beside it was touched.
+    // No byte beside it was changed.
     REQUIRE(std::memcmp(before.data(), theirs.data(), offset) == 0);
     REQUIRE(std::memcmp(before.data() + offset + size, theirs.data() + offset + size,
                         theirs.size() - offset - size) == 0);
@@ -86,7 +86,7 @@ TEST_CASE("tcp: many puts and gets at once in both directions", "[tcp]") {
   struct Side {
     Node& node;
     PeerId peer;
-    Bytes memory;       // reached by the other side
+    Bytes memory;       // accessed by the other side
     Bytes destination;  // of gets
     LinkRegion region{};
     std::vector<Flight> operations{2 * kPieces};
@@ -183,8 +183,7 @@ TEST_CASE("tcp: memory that is not registered is neither read nor written", "[tc
     }
   }
   CHECK(mine == before);
-  // A put that begins inside and ends outside may have written the inside, nothing else; all
-  // of the link still works.
+  // A put that begins inside and ends outside may have written the inside, but nothing else. The link still works.
   Flight good;
   REQUIRE(a.link->put(ab, mine.data(), {}, region.base, region, size, &good) ==
           Link::Start::started);

@@ -40,7 +40,7 @@ Rails node(std::uint64_t tag, const std::vector<std::vector<std::string>>& rails
   return made;
 }
 
-// "0-1 1-0": our rail and theirs, the leading pair first; both sides must agree.
+// "0-1 1-0": our rail and theirs, the leading pair first. Both sides must agree.
 std::string pairs(const Rails& ours, const Rails& theirs) {
   const Pairs here = pair_rails(ours, theirs);
   const Pairs there = pair_rails(theirs, ours);
@@ -73,7 +73,7 @@ std::string why_left_out(const Rails& ours, const Rails& theirs) {
 
 TEST_CASE("tcp: of several addresses of a device those of one subnet pair", "[tcp]") {
   const auto ends = [](const Rails& ours, const Rails& theirs) {
-    CHECK(pairs(ours, theirs) == "0-0");  // from both sides alike
+    CHECK(pairs(ours, theirs) == "0-0");  // both sides agree
     const Pair pair = pair_rails(ours, theirs).pairs.at(0);
     return std::to_string(pair.from) + std::to_string(pair.to);
   };
@@ -81,7 +81,7 @@ TEST_CASE("tcp: of several addresses of a device those of one subnet pair", "[tc
   CHECK(ends(here, node(kThere, {{"192.168.6.1/24 gw", "10.77.1.2/24 gw"}})) == "11");
   CHECK(ends(here, node(kThere, {{"10.78.1.2/24 gw", "192.168.6.1/24 gw", "10.77.1.2/24 gw"}})) ==
         "20");
-  // By gateways the first addresses, which stand for the devices.
+  // Through gateways the first addresses pair, one for each device.
   CHECK(ends(here, node(kThere, {{"192.168.6.1/24 gw", "10.79.1.2/24 gw"}})) == "00");
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("pairs: by subnet whatever the order and the number", "[pairs]") {
   CHECK(pairs(two, node(kThere, {{"172.16.0.1/12"}, {"10.3.0.2/16"}, {"10.2.0.2/16"}})) == "1-2");
   CHECK(pairs(node(kHere, {{"10.1.0.1/16"}}),
               node(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}})) == "0-1");
-  // All in one subnet: by position, each once.
+  // All are in one subnet: they pair by position, each once.
   CHECK(pairs(node(kHere, {{"10.1.0.1/16"}, {"10.1.0.2/16"}}),
               node(kThere, {{"10.1.0.3/16"}, {"10.1.0.4/16"}, {"10.1.0.5/16"}})) == "0-0 1-1");
 }
@@ -136,7 +136,7 @@ TEST_CASE("pairs: never between networks of each node's own", "[pairs]") {
   const Rails there = node(kThere, {{"192.168.122.1/24"}, {"10.1.0.2/16"}});
   CHECK(pairs(here, there) == "1-1");
   CHECK(why_left_out(here, there).find("192.168.122.1") != std::string::npos);
-  // Nor where only one of two such addresses is the same.
+  // The same holds if only one of two such addresses is equal.
   CHECK(pairs(node(kHere, {{"192.168.122.1/24"}, {"192.168.122.7/24"}}),
               node(kThere, {{"192.168.122.1/24"}, {"192.168.122.9/24"}}))
             .empty());
@@ -170,7 +170,7 @@ TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[p
   CHECK(with({0, 0}, {0, 0}) == "0-0 1-1");
   CHECK(why_left_out(node(kHere, here, {1'000, 25'000}), node(kThere, there, {1'000, 25'000}))
             .find("quarter") != std::string::npos);
-  // The default route's leads among equals.
+  // Among equal rails the default route's leads.
   CHECK(pairs(node(kHere, {{"10.2.0.1/16"}, {"10.1.0.1/16 default"}}),
               node(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16 default"}})) == "1-1 0-0");
 }

@@ -29,7 +29,7 @@ struct Broken final : FrameSink {
   std::vector<std::pair<PeerId, std::string>> all;
 };
 
-// Connections of a link that is none, each with the other end of its socket in our hand.
+// Connections without a link. The test holds the other end of each socket.
 struct Table {
   Table() {
     std::string why;
@@ -101,7 +101,7 @@ TEST_CASE("tcp: unauthenticated connections and failed handshakes in a second ar
   limits.left();
   CHECK(limits.is_room());
 
-  // Two are inside, and each of those could still fail.
+  // Two are admitted, and each of them could still fail.
   for (std::size_t i = 0; i + 2 < AdmissionLimits::kFailures; ++i) {
     CHECK(limits.is_room());
     limits.failed(begin + std::chrono::milliseconds(i));
@@ -122,7 +122,7 @@ TEST_CASE("tcp: an active connection is not in the epoll set until it has been i
   REQUIRE(::write(table.others[0], "x", 1) == 1);
   CHECK(table.ready() == 1);
   active.promote(connection);
-  active.promote(connection);  // once is enough
+  active.promote(connection);  // a second call has no effect
   CHECK(table.ready() == 0);
   int served = 0;
   const auto serve = [&](Connection& each) {
@@ -140,7 +140,7 @@ TEST_CASE("tcp: an active connection is not in the epoll set until it has been i
   connection.state = State::dead;
   active.forget_dead();
   CHECK(active.empty());
-  active.promote(connection);  // the dead stay where they are
+  active.promote(connection);  // a dead connection is not promoted
   CHECK(active.empty());
 }
 

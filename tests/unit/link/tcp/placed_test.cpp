@@ -1,4 +1,4 @@
-// Frames of services whose bytes are placed as they come.
+// Frames of services whose bytes are placed as they arrive.
 #include <algorithm>
 #include <random>
 #include <utility>
@@ -14,8 +14,8 @@ namespace lfc::tcp_world {
 
 namespace {
 
-// A receiver that places the bytes of services' frames, refuses a place at once, or moves the place later. The first
-// byte of the head selects which.
+// A receiver that places the bytes of services' frames, refuses the place at once, or moves it later. The first byte
+// of the head selects the behaviour.
 struct Placer {
   explicit Placer(Node& at) : node(at) {
     node.places = [this](const Placing& frame) { return place(frame); };
@@ -34,7 +34,7 @@ struct Placer {
     REQUIRE(frame.head.size() == kPlacedHead);
     if (frame.head.front() == std::byte{1}) return nullptr;
     REQUIRE(frame.landed == landed);
-    if (frame.head.front() == std::byte{2}) {  // elsewhere from now on
+    if (frame.head.front() == std::byte{2}) {  // later bytes go elsewhere
       Bytes other(limits::kTcpPlaced);
       std::copy(memory.begin(), memory.begin() + static_cast<long>(landed), other.begin());
       memory.swap(other);

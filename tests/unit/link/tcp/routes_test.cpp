@@ -9,7 +9,7 @@ Interface interface_of(const char* ip) {
   return {"eth", IpAddress::parse(ip).value(), 24, 0, true};
 }
 
-// A process with one rail of that name and address.
+// The address of a process with one rail of this name and IP address.
 std::vector<std::byte> published(const char* rail, const char* ip, std::uint64_t node,
                                  std::uint32_t rank) {
   Endpoint endpoint;

@@ -1,4 +1,4 @@
-// Decisions of the link tcp about sockets: which peer counts as silent, and on which port it listens.
+// Decisions of the link tcp about sockets: when a peer counts as unresponsive, and the port to listen on.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A connection that is looked at in intervals, with simulated counters of its kernel.
+// A connection that is checked at intervals, with simulated counters of its kernel.
 struct Watched {
   using Time = Silence::Clock::time_point;
   static constexpr std::chrono::milliseconds kTimeout = 8s;
@@ -32,7 +32,7 @@ struct Watched {
     const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - heard);
     return silence.look(now, {probes, retries, since}, kTimeout);
   }
-  // Looks as the timer would; true: lost within that time.
+  // Checks it as the timer would. True: lost within that time.
   bool watch(std::chrono::milliseconds time) {
     for (const Time end = now + time; now < end;) {
       now += Silence::interval(kTimeout);
@@ -50,8 +50,8 @@ struct Watched {
 
 TEST_CASE("tcp: silence is counted from when an answer is due", "[tcp]") {
   Watched idle;
-  CHECK_FALSE(idle.watch(100s));  // nothing is on its way
-  idle.retries = 5;               // the last word came 100 s ago
+  CHECK_FALSE(idle.watch(100s));  // nothing is under way
+  idle.retries = 5;               // the last packet came 100 s ago
   CHECK_FALSE(idle.watch(8s));
   CHECK(idle.watch(2s));
   CHECK(idle.silence.lasts() >= 8s);
@@ -61,9 +61,9 @@ TEST_CASE("tcp: silence is counted from when an answer is due", "[tcp]") {
 TEST_CASE("tcp: a host that answers the probes of its closed window is not silent", "[tcp]") {
   Watched closed;
   for (int i = 0; i < 20; ++i) {
-    CHECK_FALSE(closed.watch(60s));  // so rarely is it probed
+    CHECK_FALSE(closed.watch(60s));  // probes are so rare
     ++closed.probes;
-    CHECK_FALSE(closed.watch(60s));  // and the first is lost
+    CHECK_FALSE(closed.watch(60s));  // and the first probe is lost
     ++closed.probes;
     CHECK_FALSE(closed.look());
     closed.answer();

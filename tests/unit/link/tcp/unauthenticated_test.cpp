@@ -42,7 +42,7 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
   std::vector<Bytes> attacks{
       random_bytes(random, 4000),
       Bytes(24),
-      random_bytes(random, 10),  // and then silence
+      random_bytes(random, 10),  // and nothing after it
       hello(wrong_key, mallory),
       hello(key, mallory, FrameType::message),  // wrong type
       hello(key, random_bytes(random, 100)),    // no address
@@ -71,12 +71,12 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
   pump_for({&a, &b}, 150ms);
   CHECK(a.counters.get(Counter::frames_dropped) == attacks.size());
   CHECK(a.connects == 1);
-  for (const auto& client : clients) {  // each has been hung up on
+  for (const auto& client : clients) {  // the node has closed each of them
     char byte = 0;
     CHECK(::recv(client->fd, &byte, 1, 0) <= 0);
   }
 
-  // A proper hello that the NI does not want.
+  // A valid hello that the NI rejects.
   a.refuse = true;
   RawPeer unwanted(a);
   unwanted.write(hello(key, mallory));
@@ -90,7 +90,7 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
 
 namespace {
 
-// Polls with something to do, of all within that time. A node that spins has something to do in each.
+// Returns how many polls within this time did work. For a node that spins, each poll does.
 int busy_polls(Node& node, std::chrono::milliseconds time) {
   int busy = 0;
   const auto end = std::chrono::steady_clock::now() + time;
@@ -98,7 +98,7 @@ int busy_polls(Node& node, std::chrono::milliseconds time) {
   return busy;
 }
 
-// Whether who sleeps until the node has something to do would not sleep.
+// Whether a thread that sleeps on the link's descriptors would wake up each time.
 bool is_kept_awake(Node& node) {
   std::vector<int> fds;
   node.link->wait_fds(fds);
@@ -165,9 +165,9 @@ TEST_CASE("tcp: a hello that arrived between polls is read before its connection
   Node b(1);
   std::vector<std::unique_ptr<RawPeer>> clients;
   const PeerId peer = b.connect(a);
-  pump_for({&a}, 5ms);  // takes the connection, on which b has not sent a byte
+  pump_for({&a}, 5ms);  // accepts the connection, on which b has not sent a byte
   std::this_thread::sleep_for(150ms);
-  // They are seen first, and not all have a place.
+  // The node accepts these first, and the limit does not admit all of them.
   for (std::size_t i = 0; i < limits::kTcpUnauthenticated + 10; ++i)
     clients.push_back(std::make_unique<RawPeer>(a));
   pump_for({&b}, 20ms);  // b sends its hello
@@ -179,7 +179,7 @@ TEST_CASE("tcp: a hello that arrived between polls is read before its connection
 
 namespace {
 
-// A server on the port of a process that has ended.
+// A server on the port of a process that has exited.
 struct Impostor {
   explicit Impostor(std::uint16_t port) : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
     const int on = 1;
@@ -260,7 +260,7 @@ TEST_CASE("tcp: a recorded hello reveals no key, and no process accepts it again
   is_refused(other, recorded);
   is_refused(rail, recorded);
 
-  Node reborn(1);  // has the name and the key that it was meant for
+  Node reborn(1);  // has the name and the key that the hello was made for
   RawPeer first(reborn);
   first.write(recorded);
   pump({&reborn}, [&] { return reborn.connects == 1; });
@@ -289,7 +289,7 @@ TEST_CASE("tcp: a hello_ack without the key of the target is rejected", "[tcp]")
   Node a(0);
   auto b = std::make_unique<Node>(1);
   const Address target = b->address();
-  const Key earlier = random_key();  // of an earlier hello whose reply the impostor has recorded
+  const Key earlier = random_key();  // of an earlier hello whose reply was recorded
   const Key proof = replays ? ack_proof(b->identity, "tcp", earlier) : random_key();
   const std::uint16_t port = b->port();
   b.reset();

@@ -1,4 +1,4 @@
-// Processes with a link tcp each, in one process and over the loopback interface, and raw sockets that connect to them.
+// Processes with a link tcp each, in one process over the loopback interface, and raw sockets that connect to them.
 //
 //   Node a(0), b(1);
 //   const PeerId peer = a.connect(b);
@@ -60,7 +60,7 @@ inline TcpOptions loopback() {
   return options;
 }
 
-// One process: a link and a sink that remembers everything.
+// One process: a link, and a sink that records its calls.
 struct Node final : FrameSink {
   explicit Node(std::uint32_t rank, const TcpOptions& options = loopback(), Key key = {})
       : identity{{7, rank}, key ? key : Key(0xabc000u + rank, rank), 8} {
@@ -130,16 +130,16 @@ struct Node final : FrameSink {
   std::function<void(PeerId, Meta, const Placing&)> placed;
   int received = 0;
   int connects = 0;
-  int asked = 0;  // whether frames may be kept
+  int asked = 0;  // calls of may_batch()
   int misaligned = 0;
   bool keep = true;
   bool refuse = false;
   Batch keeping = Batch::no;
   Bytes blob;
-  std::unique_ptr<Link> link;  // last: it goes first
+  std::unique_ptr<Link> link;  // last, so it is destroyed first
 };
 
-// Polls all nodes until `done` holds; fails with their state when that takes too long.
+// Polls all nodes until `done` returns true. Fails with their state if that takes too long.
 inline void pump(std::initializer_list<Node*> nodes, const std::function<bool()>& done,
                  std::chrono::milliseconds limit = 20s) {
   Deadline deadline(limit);
@@ -162,7 +162,7 @@ inline void pump_for(std::initializer_list<Node*> nodes, std::chrono::millisecon
   pump(nodes, [&] { return std::chrono::steady_clock::now() >= end; });
 }
 
-// Sends once the link takes it.
+// Retries until the link accepts it.
 inline void send_all(std::initializer_list<Node*> nodes, Node& from, PeerId peer, Meta meta,
                      const Bytes& payload) {
   SendStatus status = SendStatus::again;
@@ -192,7 +192,7 @@ struct RawPeer {
     fd = -1;
   }
   void write(const void* data, std::size_t size) const {
-    // The node may have hung up on us already.
+    // The node may have closed the connection already.
     static_cast<void>(::send(fd, data, size, MSG_NOSIGNAL));
   }
   void write(const Bytes& bytes) const { write(bytes.data(), bytes.size()); }
@@ -215,7 +215,7 @@ inline Bytes with_header(std::uint32_t tag, FrameType type, const Bytes& payload
   return bytes;
 }
 
-// By one who knows the target's key.
+// As sent by a peer with the target's key.
 inline Bytes hello(const Identity& target, const Bytes& address,
                    FrameType type = FrameType::hello) {
   const Key nonce = random_key();
@@ -242,8 +242,8 @@ Bytes bytes_of(const T& value, std::size_t extra = 0) {
   return bytes;
 }
 
-// So small that most writes are partial. (A receive buffer below the loopback's segment size would
-// only test the kernel's silly-window timers.)
+// So small that most writes are partial. (A receive buffer below the loopback's segment size would only test the
+// kernel's silly-window timers.)
 inline TcpOptions tiny_buffers() {
   TcpOptions options = loopback();
   options.send_buffer = 4096;
