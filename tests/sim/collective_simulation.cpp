@@ -168,7 +168,7 @@ void CollectiveSimulation::make_group(std::uint32_t number) {
   for (World::Node rank = 0; rank < options_.ranks; ++rank)
     if (rank == centre || (one_node ? node_[rank] == node_[centre] : random_.chance(share)))
       group.ranks.push_back(rank);
-  if (group.ranks.size() == 1)  // no communicator has one rank
+  if (group.ranks.size() == 1)  // a communicator has two ranks or more
     group.ranks.insert(group.ranks.begin() + (centre == 0 ? 1 : 0), centre == 0 ? 1 : centre - 1);
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;

@@ -1,4 +1,4 @@
-// Records of what is shown, read back from this process's own memory as lfc-look reads another's.
+// Published records, read back from this process's own memory as lfc-look reads those of other processes.
 #include "look/published.hpp"
 
 #include <unistd.h>
@@ -69,7 +69,7 @@ TEST_CASE("look: numbers, texts and lists are found where they are") {
   CHECK(rows[0]["flag"] == 1);
   CHECK(rows[0]["number"] == 7);
   CHECK(rows[0].list("some") == std::vector<std::uint64_t>{4, 5, 6});
-  CHECK_FALSE(rows[0].has("others"));  // there is none
+  CHECK_FALSE(rows[0].has("others"));  // the field does not exist
   CHECK_FALSE(rows[0].has("name"));
 
   Other other;
@@ -125,7 +125,7 @@ TEST_CASE("look: an engine shows its name, its counters, and what it has of each
   CHECK(rows[0]["recoveries"] == 5);
   CHECK(rows[0]["frames_sent"] == 0);
   CHECK(rows[0].has("passes"));
-  CHECK_FALSE(rows[0].has("presence"));  // no thread
+  CHECK_FALSE(rows[0].has("presence"));  // without a thread
 }
 
 TEST_CASE("look: a trace shows the last frames, and changes nothing else") {

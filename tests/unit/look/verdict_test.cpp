@@ -1,4 +1,4 @@
-// The verdict on jobs that are made up: each way to hang, who is named, and for what.
+// Verdicts on invented jobs: for each kind of hang, the ranks that are named and the reason.
 #include "../../../mca/tools/lfc_look/verdict.hpp"
 
 #include <string>
@@ -68,7 +68,7 @@ TEST_CASE("verdict: a stopped rank whose own operation is under way is told firs
   const Rank halted = away(rank(1, {asked}), 1, 'T');
   check({rank(0), halted},
         {stopped, "rank 0 waits inside MPI for a message that no rank has sent"});
-  // Other ranks wait for something else, or have begun something outside MPI.
+  // Other ranks wait for another rank, or have begun something outside MPI.
   const Row elsewhere = peer(3, {{"waiting", 1}});
   CHECK(verdict({rank(0, {elsewhere}), halted, away(rank(3))})[0] == stopped);
   CHECK(verdict({away(rank(0, {elsewhere})), halted, away(rank(3))})[0] == stopped);
@@ -164,7 +164,7 @@ TEST_CASE("verdict: a job that goes on is not said to hang") {
 
 constexpr const char* kAsleep = " has not called MPI for 12 s: it sleeps in do_nanosleep";
 
-// A window of three members, which are ranks 0 to 2, as one of them sees it. Its peers have the ids 10 to 12.
+// A window of three members, ranks 0 to 2, as one of them publishes it. Its peers have the ids 10 to 12.
 std::vector<Row> window(std::uint32_t member, std::vector<Row::Value> values = {}) {
   Row self{"window", {{"id", 70 + member}, {"member", member}}, 500};
   self.values.insert(self.values.end(), values.begin(), values.end());

@@ -1,4 +1,4 @@
-// Bells: many owners that sleep are all woken, by one socket; and what a process may open is raised where it lacks.
+// Bells: one socket wakes many sleeping owners. Also the limit of open files, which is raised if it is too low.
 #include "machine/bell.hpp"
 
 #include <poll.h>
@@ -80,7 +80,7 @@ TEST_CASE("bell: an armed word settles after a time, and goes on until it is wit
   CHECK(armed_for() >= SleepWord::kSettling);
 }
 
-// One socket may have sent some hundreds of bytes that nobody has read.
+// A socket can hold some hundreds of bytes that no process has read.
 TEST_CASE("bell: many sleepers that have not looked yet are all woken", "[machine]") {
   permit_descriptors(1024);
   std::vector<std::unique_ptr<Owner>> owners;

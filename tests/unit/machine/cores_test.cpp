@@ -1,4 +1,4 @@
-// Quotas of control groups: of both versions, nested, and as a container sees them.
+// Quotas of control groups: both versions, nested groups, and the view from a container.
 #include "machine/cores.hpp"
 
 #include <stdlib.h>

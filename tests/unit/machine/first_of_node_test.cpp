@@ -9,7 +9,7 @@ using lfc::first_of_node;
 
 namespace {
 
-// Of another process, which ends then.
+// Calls first_of_node() in another process, which then exits.
 bool other_is_first(std::uint32_t job, std::string_view what) {
   const pid_t other = ::fork();
   if (other == 0) ::_exit(first_of_node(job, what) ? 1 : 0);
@@ -22,7 +22,7 @@ bool other_is_first(std::uint32_t job, std::string_view what) {
 
 TEST_CASE("of the processes of a node one is the first to tell something of a job", "[machine]") {
   const auto job = static_cast<std::uint32_t>(::getpid());
-  CHECK(other_is_first(job, "a rail is lost"));  // and has ended
+  CHECK(other_is_first(job, "a rail is lost"));  // that process has exited
   CHECK(first_of_node(job, "a rail is lost"));
   CHECK_FALSE(first_of_node(job, "a rail is lost"));
   CHECK_FALSE(other_is_first(job, "a rail is lost"));

@@ -1,5 +1,5 @@
-// Memory of a process that does not let others open it: it is handed over to those who may have it, and to nobody else;
-// and that somebody may not be looked at is not taken for its end.
+// Memory of a process that other processes may not open: it is handed over to permitted users only. A process that may
+// not be inspected does not count as ended.
 #include "machine/hand_over.hpp"
 
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ namespace {
 
 enum Answer { no, yes, not_permitted };
 
-// What `body` says in a process of its own.
+// Runs `body` in a child process, and returns its result.
 Answer elsewhere(const std::function<Answer()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -35,7 +35,7 @@ Answer elsewhere(const std::function<Answer()>& body) {
   return WIFEXITED(status) ? static_cast<Answer>(WEXITSTATUS(status)) : no;
 }
 
-// Another process, which has made memory and lives on.
+// Another process, which has created memory and keeps running.
 struct Maker {
   struct Told {
     std::atomic<int> step;
@@ -91,7 +91,7 @@ TEST_CASE("hand over: who may not open it gets it from its maker, if that serves
     if (!enter_user_namespace()) return not_permitted;
     return opens(maker.told->name);
   });
-  if (answer == not_permitted) return;  // the kernel has no user namespaces for us
+  if (answer == not_permitted) return;  // the kernel permits no user namespaces
   CHECK(answer == (serves ? yes : no));
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("hand over: only what is offered, and only to its user", "[machine]") 
   ++cookie[1];
   CHECK_FALSE(hand_over::ask(cookie, why_not).memory.is_open());
   CHECK(why_not == "is not handed over: there is none");
-  ++cookie[0];  // nobody's
+  ++cookie[0];  // no process has this cookie
   CHECK_FALSE(hand_over::ask(cookie, why_not).memory.is_open());
   CHECK(why_not.empty());
   if (::geteuid() != 0) return;
@@ -128,7 +128,7 @@ TEST_CASE("hand over: from another pid namespace only with a pidfd, which tells 
           "[machine]") {
   Maker maker(true);
   SharedMemoryName name = maker.told->name;
-  name.pid = 0x7ffffff0;  // as its maker counts
+  name.pid = 0x7ffffff0;  // a pid of another pid namespace
   std::string why_not;
   CHECK_FALSE(SharedFile::open(name, why_not));
   FileDescriptor process;
@@ -137,7 +137,7 @@ TEST_CASE("hand over: from another pid namespace only with a pidfd, which tells 
   CHECK_FALSE(watch.dead());
   maker.end();
   CHECK(watch.dead());
-  CHECK_FALSE(ProcessWatch(FileDescriptor()).dead());  // nothing is known
+  CHECK_FALSE(ProcessWatch(FileDescriptor()).dead());  // without a descriptor it cannot be known
 }
 
 TEST_CASE("gone: only who has ended, not who cannot be looked at", "[machine]") {
@@ -149,7 +149,7 @@ TEST_CASE("gone: only who has ended, not who cannot be looked at", "[machine]") 
       elsewhere([&] { return enter_user_namespace() ? gone() : not_permitted; });
   CHECK(from_inside != yes);
   if (::geteuid() == 0) {
-    // A user that sees it and may not look at what it has open.
+    // A user that can see the process but not inspect its descriptors.
     CHECK(elsewhere([&] { return ::setuid(65534) == 0 ? gone() : not_permitted; }) == no);
   }
   SharedMemoryName closed = name;

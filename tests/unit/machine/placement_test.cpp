@@ -1,4 +1,4 @@
-// Placement and the choice of `auto`, on machines of the test.
+// Placement and the choice of `auto`, on invented machines.
 #include "machine/placement.hpp"
 
 #include <sched.h>
@@ -47,7 +47,7 @@ TEST_CASE("placement: each process gets an unused core of its own, near if there
     CHECK(place.cpus.front() >= 4);
     CHECK(used.insert(place.cpus.front()).second);
   }
-  // Two processes on cores 0 and 1 of an L3 of four: 2 and 3 are near.
+  // Two processes run on cores 0 and 1 of an L3 of four cores: cores 2 and 3 are near.
   for (unsigned process = 0; process < 2; ++process) {
     const Place place = place_thread(machine, bound_to(machine, process), 2, process);
     INFO(place.reason);
@@ -63,7 +63,7 @@ TEST_CASE("placement: refused where no core is to spare") {
   CHECK_FALSE(place_thread(two, bound_to(two, 0), 1, 0).cpus.empty());
   const Machine none;
   CHECK(place_thread(none, {}, 1, 0).cpus.empty());
-  // The control group's time counts as well.
+  // The quota of the control group counts as well.
   const Machine eight = machine_of(8, 1, 8);
   Cores limited = bound_to(eight, 0);
   limited.quota = 3;
@@ -75,7 +75,7 @@ TEST_CASE("placement: an SMT sibling where all cores compute") {
   const Machine machine = machine_of(4, 2, 4);
   const Place place = place_thread(machine, bound_to(machine, 2), 4, 2);
   CHECK(place.cpus == std::vector<int>{6});
-  CHECK(place_thread(machine, all_of(machine), 4, 2).cpus.empty());  // which core is its own?
+  CHECK(place_thread(machine, all_of(machine), 4, 2).cpus.empty());  // no core of its own
 }
 
 TEST_CASE("placement: a binding to several cores is respected") {

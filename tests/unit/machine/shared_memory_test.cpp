@@ -1,4 +1,4 @@
-// Memory shared with local peers: it works; and whatever is not what its maker made is refused, check by check.
+// Memory shared with local peers. It works, and each check rejects memory that differs from its maker's description.
 #include "machine/shared_memory.hpp"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ SharedMemoryName with(SharedMemoryName name, const FileDescriptor& file) {
   return name;
 }
 
-// The same, and the facts of the kernel are true: as a maker would tell who means to deceive.
+// Like with(), and the inode and device are true, as a malicious maker would publish them.
 SharedMemoryName with_facts(SharedMemoryName name, const FileDescriptor& file) {
   struct stat facts {};
   REQUIRE(fstat(file.get(), &facts) == 0);
@@ -34,7 +34,7 @@ SharedMemoryName with_facts(SharedMemoryName name, const FileDescriptor& file) {
   return with(name, file);
 }
 
-// A file of the same name as that memory has, of `size` bytes.
+// A file of `size` bytes with the same name as that memory.
 FileDescriptor namesake(const SharedMemoryName& name, std::size_t size, int seals) {
   std::string target = target_of(name.pid, static_cast<int>(name.fd));
   REQUIRE(target.starts_with("/memfd:lfc-"));
@@ -114,7 +114,7 @@ TEST_CASE("shared memory: parts of a file that grows", "[machine]") {
   CHECK(own->used() >= 4096);
   REQUIRE(own->discard(4096, 4096));
   CHECK(there.data()[5] == std::byte{0});
-  CHECK_FALSE(own->grow(100));  // sealed: nobody's access can fault
+  CHECK_FALSE(own->grow(100));  // sealed, so no access can fault
   CHECK_FALSE(own->map(8000, SIZE_MAX).is_open());
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("shared memory: none is not opened", "[machine]") {
 
 TEST_CASE("shared memory: no such process or descriptor", "[machine]") {
   std::string why_not;
-  SharedMemoryName name = SharedMemory::create(100, why_not)->name();  // gone already
+  SharedMemoryName name = SharedMemory::create(100, why_not)->name();  // it is closed already
   CHECK(contains(why_not_open(name), "/proc/"));
   name.fd = 9999;
   CHECK(contains(why_not_open(name), "No such file"));
@@ -144,7 +144,7 @@ TEST_CASE("shared memory: a FIFO or a device is looked at and not opened", "[mac
   REQUIRE((fifo.is_open() && device.is_open()));
   CHECK(contains(why_not_open(with_facts(own->name(), fifo)), "not /memfd:lfc-"));
   CHECK(contains(why_not_open(with_facts(own->name(), device)), "not /memfd:lfc-"));
-  // A memfd of somebody else's library likewise.
+  // Nor is a memfd of another library accepted.
   const FileDescriptor foreign(memfd_create("other", MFD_CLOEXEC));
   CHECK(contains(why_not_open(with_facts(own->name(), foreign)), "not /memfd:lfc-"));
   unlink(fifo_path.c_str());

@@ -1,4 +1,4 @@
-// What lies in a window of NEON's, whatever displacement a program gives.
+// Which bytes are inside a NEON window, for any displacement.
 #include "../../../mca/libraries/mpix_neon/extents.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ using namespace lfc::neon;
 
 namespace {
 
-// Rank 0 has 100 bytes in units of 1, rank 1 (this one) 80 in units of 8, rank 2 nothing.
+// Rank 0 has 100 bytes in units of 1, rank 1 (this one) has 80 in units of 8, and rank 2 has none.
 struct Window {
   Window() {
     extents.set_own(memory.data(), memory.size(), false);

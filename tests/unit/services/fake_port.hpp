@@ -1,5 +1,5 @@
-// Ports of the test's own for one service: no engine, no link, no time; the test says who has a credit, what the links
-// can do, and what comes while the service waits.
+// Fake ports for one service: no engine, no link, no time. The test sets which peers have a credit, the abilities of
+// links, and the events while the service waits.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct FakePortParts {
   Counters own_counters;
 };
 
-// Peer i is the process {1, i}. What is sent to those who have a credit arrives at once; the rest waits.
+// Peer i is the process {1, i}. A frame to a peer with a credit arrives at once; others wait.
 struct FakePort final : FakePortParts, ServicePort {
   FakePort() : ServicePort(own_lock, own_identity, own_counters) {}
 
@@ -67,7 +67,7 @@ struct FakePort final : FakePortParts, ServicePort {
     }
     return all;
   }
-  // The first message that waits leaves: its bytes.
+  // Sends the first message that waits, and returns its bytes.
   std::vector<std::byte> leaves(Result result = Result::ok) {
     Message* const first = waiting.front();
     waiting.erase(waiting.begin());
@@ -75,7 +75,7 @@ struct FakePort final : FakePortParts, ServicePort {
     first->done(first, result);
     return bytes;
   }
-  // The host's next progress().
+  // Acts as the host's next progress().
   void call() {
     for (WaitingCall* const item : std::exchange(calls, {})) item->call(item);
   }
@@ -89,10 +89,10 @@ struct FakePort final : FakePortParts, ServicePort {
   std::vector<WaitingCall*> calls;
   bool awake = false;
   std::vector<std::byte> head,
-      frame;  // of the last frame that was sent: its first slice, and all of it
+      frame;  // of the last frame sent: its first slice, and all of it
 };
 
-// Memory of others that is where they say; what is started on it the test ends.
+// Remote memory at the address given; the test ends the operations.
 struct FakeMemory final : MemoryPort {
   struct Started {
     PeerId peer;
@@ -150,7 +150,7 @@ struct FakeHost final : HostPort {
   bool threads = false;
   bool together = false;
   int passes_away = 0, attending = 0;
-  std::function<void()> meanwhile;  // what a pass of the control program brings
+  std::function<void()> meanwhile;  // the events during a pass of the control program
 
  private:
   void attend() noexcept override { ++attending; }

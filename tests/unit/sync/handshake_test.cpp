@@ -1,7 +1,7 @@
-// The two handshakes of the NI thread, in every interleaving of their steps on a machine with store
-// buffers (x86's, TSO): nothing that sleeps is forgotten (SleepWord, Gate), and never two are inside
-// (SendLock). Each is also run without its fences, or without its second look, which must fail: the
-// search finds such errors. The steps are those of sync/sleep_word.hpp, sync/gate.hpp and sync/send_lock.hpp.
+// The two handshakes of the NI thread, in all interleavings of their steps on a machine with store buffers (x86's,
+// TSO). No sleeper is forgotten (SleepWord, Gate), and two threads are never inside (SendLock). Each also runs without
+// its fences, or without its second look. These runs must fail, which shows that the search finds such errors. The
+// steps are those of sync/sleep_word.hpp, sync/gate.hpp and sync/send_lock.hpp.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -22,16 +22,15 @@ constexpr int kThreads = 3;
 constexpr int kWords = 8;
 constexpr int kBuffered = 6;
 
-// Memory, and for each thread what it has stored and others cannot see yet. Bytes only, so that
-// states compare.
+// Memory, and the stores of each thread that others cannot see yet. All members are bytes, so that states compare.
 struct Machine {
   struct Thread {
     std::uint8_t step = 0;
     std::uint8_t value = 0;  // a register
     std::uint8_t round = 0;
     std::uint8_t inside = 0;
-    std::uint8_t fence_due = 0;  // somebody's membarrier wants one
-    std::uint8_t old = 0;  // how many of the buffered stores are older than a sleeper's arming
+    std::uint8_t fence_due = 0;  // a membarrier waits for a fence
+    std::uint8_t old = 0;        // how many buffered stores are older than the arming of a sleeper
     std::uint8_t buffered = 0;
     std::array<std::uint8_t, kBuffered> address{};
     std::array<std::uint8_t, kBuffered> stored{};
@@ -74,7 +73,7 @@ struct Machine {
     word = static_cast<std::uint8_t>(desired);
     return true;
   }
-  // membarrier: begun by one; each other thread passes a fence at some time of its own.
+  // membarrier: one thread begins it, and each other thread passes a fence at any later time.
   void begin_heavy(Thread& self) {
     flush(self);
     for (Thread& other : threads)
@@ -85,7 +84,7 @@ struct Machine {
       if (&other != &self && other.fence_due != 0) return false;
     return true;
   }
-  // A time in which each core writes what its buffer holds now.
+  // A time in which each core writes the present contents of its buffer.
   void begin_settling(const Thread& self) {
     for (Thread& other : threads)
       if (&other != &self) other.old = other.buffered;
@@ -98,13 +97,13 @@ struct Machine {
 };
 static_assert(sizeof(Machine) == kWords + kThreads * (7 + 2 * kBuffered));
 
-// One step of one thread; false: it cannot go on now, or has ended.
+// One step of one thread. False: it cannot go on now, or has ended.
 using Program = bool (*)(Machine&, Machine::Thread&);
 
 struct Search {
   std::vector<Program> programs;
   std::function<void(const Machine&)> check = [](const Machine&) {};  // every state
-  std::function<void(const Machine&)> stuck = [](const Machine&) {};  // where nothing goes on
+  std::function<void(const Machine&)> stuck = [](const Machine&) {};  // states without a next step
   std::set<Machine> seen;
 
   void run(const Machine& first) {
@@ -119,7 +118,7 @@ struct Search {
         any = true;
         if (seen.insert(next).second) open.push_back(next);
       };
-      // One without a program passes fences as well: who waits for them would wait for ever.
+      // Threads without a program also pass fences; otherwise a wait for their fence would never end.
       for (std::size_t i = 0; i < kThreads; ++i) {
         if (now.threads[i].buffered != 0) {
           Machine next = now;
@@ -150,7 +149,7 @@ constexpr int kRounds = 2;
 
 bool looks_twice = true;
 
-// Twice: publishes work when the last has been taken, and wakes the sleeper.
+// Twice: publishes work after the last has been taken, and wakes the sleeper.
 template <int kIndex>
 bool waker(Machine& machine, Machine::Thread& self) {
   switch (self.step) {
@@ -158,7 +157,7 @@ bool waker(Machine& machine, Machine::Thread& self) {
       if (self.round == kRounds || machine.load(self, kWork + kIndex) != 0) return false;
       ++self.round;
       machine.store(self, kWork + kIndex, 1);
-      self.step = 1;  // no fence: nothing but the order of the program
+      self.step = 1;  // no fence, only program order
       return true;
     case 1:
       self.value = static_cast<std::uint8_t>(machine.load(self, kWord));
@@ -234,7 +233,7 @@ int lost_wake_ups(bool with_second_look) {
 constexpr int kDepth = 0;
 constexpr int kClaimed = 1;
 constexpr int kSleepers = 2;
-constexpr int kAsleep = 3;  // the kernel's
+constexpr int kAsleep = 3;  // the kernel's word
 
 bool fenced = true;
 bool opened_in_order = true;
@@ -273,7 +272,7 @@ bool host(Machine& machine, Machine::Thread& self) {
       ++machine.memory[kSleepers];
       self.step = 6;
       return true;
-    case 6:  // the kernel looks, and puts it to sleep, in one step
+    case 6:  // the kernel checks the word and suspends the thread in one step
       machine.flush(self);
       machine.memory[kAsleep] = machine.memory[kClaimed];
       self.step = 7;
@@ -334,7 +333,7 @@ bool thread_of_ni(Machine& machine, Machine::Thread& self) {
 
 struct Found {
   int collisions = 0;
-  int forgotten = 0;  // asleep for good
+  int forgotten = 0;  // asleep without a wake-up
 };
 
 Found search_lock(bool with_fence, bool in_order) {

@@ -1,4 +1,4 @@
-// Address: a blob from a stranger is either whole or refused.
+// Address: a blob of an unknown peer is either accepted whole or rejected.
 #include "wire/address.hpp"
 
 #include <stdexcept>
@@ -67,7 +67,7 @@ TEST_CASE("an address cut at any length is refused or holds whole sections only"
       REQUIRE((section.empty() || section.size() == whole.size()));
     }
   }
-  REQUIRE(accepted == 3);  // exactly at the three section boundaries before the end
+  REQUIRE(accepted == 3);  // exactly the three section boundaries before the end
 }
 
 TEST_CASE("random and damaged addresses are handled", "[address]") {

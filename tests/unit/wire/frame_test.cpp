@@ -1,4 +1,4 @@
-// Frames: what is encoded is decoded, and no damaged header is believed.
+// Frames: decoding returns the encoded values, and rejects each damaged header.
 #include "wire/frame.hpp"
 
 #include <cstring>

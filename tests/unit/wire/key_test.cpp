@@ -1,4 +1,4 @@
-// Keys: the published values of SipHash-2-4-128, and what a key must not show.
+// Keys: the published values of SipHash-2-4-128, and values that a key must not reveal.
 #include "wire/key.hpp"
 
 #include <array>
@@ -29,7 +29,7 @@ const Bytes16 kCounting{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 }  // namespace
 
-// Of the vectors that the authors publish: the message of n bytes counts from 0, as the key does.
+// Vectors of the authors. The message of n bytes counts from 0, as the key does.
 TEST_CASE("siphash has the published values", "[key]") {
   const struct {
     std::size_t size;
@@ -64,7 +64,7 @@ TEST_CASE("siphash has the published values", "[key]") {
     INFO(one.size << " bytes");
     CHECK(siphash(key_of(kCounting), counting(one.size)) == key_of(one.result));
   }
-  // All of them, 0 to 63, in one: the hash of them all.
+  // The 64 results for 0 to 63 bytes, hashed together.
   std::vector<std::byte> all;
   for (std::size_t size = 0; size < 64; ++size) {
     const Key result = siphash(key_of(kCounting), counting(size));

@@ -1,4 +1,5 @@
-// All short courses of messages, starts, receives of others, cancels and probes, against matching as MPI defines it.
+// All short sequences of messages, starts, other receives, cancels and probes, compared with matching as MPI defines
+// it.
 #include "services/channels/protocol/receiver.hpp"
 
 #include <array>
@@ -25,7 +26,7 @@ constexpr std::uint32_t kComm = 3;
 constexpr std::int32_t kSource = 1;
 constexpr std::size_t kHead = 14;
 
-// The requests of the receiver: persistent ones, and receives of others.
+// The requests of the receiver: persistent ones, and other receives.
 enum Who : int { kA, kB, kC, kLong, kOwn };  // A, B and Long are of tag 0, C of tag 1
 
 struct Posted {
@@ -40,7 +41,7 @@ struct Sent {
 // Matching as MPI defines it: receives in the order of posting, messages in the order of arrival.
 class Matching {
  public:
-  // Who gets it.
+  // The request that gets this message.
   std::optional<int> arrive(const Sent& message) {
     for (auto at = posted_.begin(); at != posted_.end(); ++at)
       if (at->tag == kAny || at->tag == message.tag) {
@@ -51,7 +52,7 @@ class Matching {
     unexpected_.push_back(message);
     return std::nullopt;
   }
-  // What it gets.
+  // The message that this receive gets.
   std::optional<Sent> post(const Posted& receive) {
     if (std::optional<Sent> found = take(receive.tag)) return found;
     posted_.push_back(receive);
@@ -142,7 +143,7 @@ class World final : private Below {
     receiver_.reveal(kComm, kAny, kAny);
     if (const auto message = below_.take(kAny)) matched(got, message->number, -2);
   }
-  // One that comes while the next step makes progress, or else after it.
+  // The message arrives while the next step makes progress, or else after it.
   void send_meanwhile(std::int32_t tag) { meanwhile_ = tag; }
   void come() {
     if (meanwhile_ < 0) return;

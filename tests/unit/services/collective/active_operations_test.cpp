@@ -14,7 +14,7 @@ using lfc::ActiveOperations;
 
 struct Item : ActiveOperations::Entry {
   std::atomic<int> visits = 0;
-  std::atomic<int> kept = 0;  // times it was put in, less those it was let go
+  std::atomic<int> kept = 0;  // how often it was added, less how often it was removed
 };
 
 void begin(ActiveOperations& active, Item& item) {

@@ -24,14 +24,14 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
   std::byte* const board = own->make(1, kLanes, kLanes);
   REQUIRE(board != nullptr);
   REQUIRE(own->make(2, kLanes, kLanes) != nullptr);
-  REQUIRE_FALSE(refused(first, 3));  // it may still be made
+  REQUIRE_FALSE(refused(first, 3));  // it may be made later
   REQUIRE(own->make(3, kLanes, kLanes) == nullptr);
   REQUIRE(own->make(4, kLanes, kLanes) == nullptr);
   REQUIRE(own->boards() == 2);
   REQUIRE(refused(first, 4));
   REQUIRE(refused(first, 3));
   REQUIRE(refused(second, 3));
-  // All have seen it: its entry serves the next one; the other is still to be seen.
+  // All ranks have seen the refusal of 3, so its entry is free for 5. Not all have seen the refusal of 4.
   REQUIRE(own->make(5, kLanes, kLanes) == nullptr);
   REQUIRE_FALSE(refused(second, 3));
   REQUIRE(refused(second, 5));
@@ -82,9 +82,9 @@ TEST_CASE("a communicator that comes first gets its board, however late it asks"
   REQUIRE(own != nullptr);
   own->reserve(1);
   own->reserve(2);
-  CHECK(own->make(3, kLanes, kLanes) != nullptr);  // the third one
+  CHECK(own->make(3, kLanes, kLanes) != nullptr);  // the third
   CHECK(own->make(4, kLanes, kLanes) == nullptr);
-  own->reserve(5);  // there is no room for it
+  own->reserve(5);  // there is no memory for it
   CHECK(own->make(1, kLanes, kLanes) != nullptr);
   CHECK(own->make(5, kLanes, kLanes) == nullptr);
   own->cancel(2);
@@ -131,7 +131,7 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
     std::byte* const found = local_peer.find(names_there.next(7), kLanes, refused);
     REQUIRE(found != nullptr);
     REQUIRE(Board(found, kLanes, 1).ready(0, round));
-    board.detach();  // the local peer's thread is busy
+    board.detach();  // the local peer's thread still uses it
   }
 }
 

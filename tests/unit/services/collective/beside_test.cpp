@@ -19,7 +19,7 @@ struct Told {
   std::size_t bytes;
 };
 
-// The same calls at all ranks, each of which makes them when it is told to, without waiting for any.
+// The same calls at all ranks. The test decides when each rank makes a call; a rank waits for none.
 class Beside {
  public:
   Beside(const CollWorld::Shape& shape, std::vector<Told> calls)
@@ -114,7 +114,7 @@ TEST_CASE("an operation that one rank is late for holds up no other", "[coll]") 
   for (const CollWorld::Shape& shape : shapes())
     for (const std::size_t bytes : {8, 700}) {
       INFO(shape.ranks << " ranks, " << shape.per_node << " on a node, " << bytes << " bytes");
-      // The first is over everywhere; for the second the last rank is late.
+      // The first is complete at all ranks. The last rank is late for the second.
       Beside it(shape, {{LFC_COLL_ALLREDUCE, 0, 8},
                         {LFC_COLL_ALLREDUCE, 0, bytes},
                         {LFC_COLL_BCAST, 0, bytes},
@@ -143,7 +143,7 @@ TEST_CASE("the NI's thread takes operations further while all hosts are away", "
                                     {LFC_COLL_REDUCE, 2, bytes + 1},
                                     {LFC_COLL_ALLREDUCE, 0, 8}};
       Beside it(shape, calls);
-      // The first barrier of a communicator of several nodes lets nobody begin.
+      // No rank begins before the first barrier of a communicator of several nodes.
       for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) it.call(rank);
       const auto first_is_over = [&] {
         for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
@@ -162,7 +162,7 @@ TEST_CASE("the NI's thread takes operations further while all hosts are away", "
       };
       for (int ticks = 0; ticks < 20000 && !right(); ++ticks) it.world.step();
       REQUIRE(right());
-      REQUIRE(!it.over(3, 0));  // it is the host that hears of it
+      REQUIRE(!it.over(3, 0));  // only the host reports the completion
       for (int ticks = 0; ticks < 1000; ++ticks) it.world.step();
       for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
         it.world.communicator(rank).advance();
@@ -179,7 +179,7 @@ TEST_CASE("what is over before what is older frees no place on the board", "[col
     it.call_all(0);
     it.call_all(1);
     for (int ticks = 0; ticks < 3000; ++ticks) it.world.step();
-    // Nobody writes what the late one has not read.
+    // A slot is not overwritten before the late rank has read it.
     const std::uint64_t places = bytes <= Board::kInline ? limits::kCollSlots : limits::kCollRooms;
     std::uint64_t over = 0;
     for (std::size_t number = 1; number < calls.size(); ++number)
@@ -194,7 +194,7 @@ TEST_CASE("what is over before what is older frees no place on the board", "[col
 TEST_CASE("what goes on side by side among nodes waits for those who are late", "[coll]") {
   constexpr CollOptions kOptions{.packet = 512, .window = 8192};
   constexpr std::uint32_t kLate = 2;
-  // More of each than may be ahead.
+  // More calls of each kind than a rank may be ahead.
   std::vector<Told> calls;
   for (int i = 0; i < 60; ++i) calls.push_back({LFC_COLL_ALLREDUCE, 0, 512});
   for (int i = 0; i < 60; ++i)
@@ -211,7 +211,7 @@ TEST_CASE("what goes on side by side among nodes waits for those who are late", 
   for (std::size_t number = 1; number < calls.size(); ++number)
     if (calls[number].kind == LFC_COLL_ALLREDUCE) said += it.at(number, 0).written;
   CHECK(said == std::min(limits::kCollAhead, limits::kCollBeside));
-  // It comes, and then makes no progress but now and then.
+  // The late rank makes its calls, and then makes progress only at times.
   it.call_all(kLate);
   for (int turns = 0; turns < 20000 && !it.over(calls.size() - 1, kLate); ++turns) {
     it.world.set_away(kLate, turns % 50 != 0);
@@ -226,7 +226,7 @@ TEST_CASE("what goes on side by side among nodes waits for those who are late", 
 
 TEST_CASE("a large operation is over when all its pieces are", "[coll]") {
   constexpr CollOptions kOptions{.packet = 512, .window = 8192};
-  // Of a little more than one window, two, and three.
+  // Blocks of a little more than one window, two windows, and three.
   for (const std::size_t bytes : {7168, 7176, 7680, 8192, 14336, 15000, 24000}) {
     INFO(bytes);
     Beside it({.ranks = 3, .seed = bytes, .options = kOptions},

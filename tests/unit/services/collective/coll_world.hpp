@@ -1,5 +1,5 @@
-// Some ranks on some nodes with one communicator of coll lfc's between them, in one process: the NIs are
-// those of a World, boards are plain memory, hosts look in at random.
+// Some ranks on some nodes with one communicator of coll lfc, in one process. The NIs are those of a World, boards are
+// plain memory, and hosts make progress at random.
 //
 //   CollWorld world({.ranks = 6, .per_node = 2, .seed = 7});
 //   std::vector<CollOperation> operations(6);       // filled in
@@ -21,7 +21,7 @@
 
 namespace lfc {
 
-// A fabric on which every packet takes its own time.
+// A fabric on which each packet has a different delay.
 inline SimOptions uneven_fabric(std::uint64_t seed) {
   return {.seed = seed, .max_payload = 1024, .maximum_delay = 40};
 }
@@ -68,10 +68,10 @@ class CollWorld {
   World& world() noexcept { return world_; }
   Communicator& communicator(std::uint32_t rank) noexcept { return *communicators_[rank]; }
   Multicast& multicast(std::uint32_t rank) noexcept { return *services_[rank]; }
-  // Its host makes no progress; its NI does.
+  // If `away`, its host makes no progress; its NI always does.
   void set_away(std::uint32_t rank, bool away) noexcept { away_[rank] = away; }
 
-  // What its NI's thread does for it.
+  // Whether the NIs' threads advance operations.
   void set_helped(bool helped) noexcept { helped_ = helped; }
 
   void step() {
@@ -111,7 +111,7 @@ class CollWorld {
     std::byte* board(ProcessName first, std::uint64_t, std::uint32_t lanes, std::uint32_t users,
                      bool&) override {
       if (lanes > 1) return world.boards_[first.rank / world.shape_.per_node]->bytes;
-      auto& made = world.own_boards_[first.rank];  // for its neighbours
+      auto& made = world.own_boards_[first.rank];  // for the neighbours of the rank
       if (made == nullptr && first.rank == rank) made = std::make_unique<Memory>(1, users);
       return made == nullptr ? nullptr : made->bytes;
     }

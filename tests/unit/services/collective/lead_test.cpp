@@ -1,4 +1,4 @@
-// The bound on how far ranks of coll lfc run ahead of one that computes, and on the packets that its NI stores.
+// Bounds: how far ranks of coll lfc run ahead of one that computes, and how many packets its NI stores.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -21,8 +21,8 @@ std::vector<std::byte> content(std::size_t bytes, std::uint64_t seed) {
   return out;
 }
 
-// `count` operations of so many bytes one after the other, while `away` is away as long as the others can do
-// without it.
+// `count` operations of this many bytes, one after the other. Rank `away` makes no progress as long as the others need
+// none.
 void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
   CollWorld world({.ranks = kRanks, .seed = bytes + away, .options = kOptions});
   const std::vector<std::byte> in = content(bytes, bytes);
@@ -43,7 +43,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
     }
   }
   for (int ticks = 0; ticks < 3000; ++ticks) world.step();
-  // Its own first barrier has not come: nobody has gone on.
+  // Rank `away` has not entered the first barrier, so no rank is past it.
   CHECK(world.multicast(away).stats().most_stored <= 2 * MulticastPacket::kCost);
   for (int number = 0; number < count; ++number)
     world.communicator(away).submit(*operations[static_cast<std::size_t>(number) * kRanks + away]);
@@ -51,7 +51,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
     return std::all_of(operations.begin(), operations.end(),
                        [](const auto& operation) { return operation->finished.load(); });
   };
-  // It looks in now and then only, so that the others come to be as far ahead as they may.
+  // It makes progress only at times, so that the others get as far ahead as they may.
   for (int turns = 0; !over() && turns < 20000; ++turns) {
     world.set_away(away, turns % 100 != 0);
     for (int ticks = 0; ticks < 10; ++ticks) world.step();
@@ -62,7 +62,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     REQUIRE(operations[i]->status == LFC_COLL_OK);
     const std::uint32_t rank = i % kRanks;
-    if (rank == 0 && kind == LFC_COLL_BCAST) continue;  // has it
+    if (rank == 0 && kind == LFC_COLL_BCAST) continue;  // the root has it
     if (rank != 0 && kind == LFC_COLL_REDUCE) continue;
     for (std::size_t byte = 0; byte < bytes; ++byte) {
       const int sum = std::to_integer<int>(in[byte]) * (kind == LFC_COLL_REDUCE ? 3 : 1);
@@ -74,7 +74,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
 }  // namespace
 
 TEST_CASE("nobody is more than a window ahead of a rank that is away", "[coll]") {
-  // 7 packets of 512 bytes, with what they cost, are the most that fit into a window.
+  // At most 7 packets of 512 bytes and their overhead fit into a window.
   for (const std::size_t bytes : {1, 511, 3583, 3584, 3585, 7168, 7169, 30000})
     for (const Kind kind : {LFC_COLL_BCAST, LFC_COLL_REDUCE})
       for (const std::uint32_t away : {1u, 2u}) {

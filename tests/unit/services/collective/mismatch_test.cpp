@@ -12,7 +12,7 @@ namespace {
 using Kind = lfc_coll_kind;
 using Status = lfc_coll_status;
 
-// What the ranks call; each in buffers of its own size, with a guard behind.
+// The calls of the ranks. Each has buffers of its own size, with a guard behind them.
 struct Calls {
   explicit Calls(CollWorld& of, std::uint32_t ranks)
       : world(of), operations(ranks), memory(ranks) {}
@@ -73,7 +73,7 @@ TEST_CASE("labels tell sizes, roots, kinds and ends apart", "[coll]") {
 
 TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") {
   constexpr std::uint32_t kRanks = 3;
-  // Fewer, as many and more bytes than inline, a room, and a chunk.
+  // Less than, as much as and more than the inline bytes, a room, and a chunk.
   const std::size_t here = GENERATE(std::size_t{8}, std::size_t{56}, std::size_t{57},
                                     std::size_t{20000}, std::size_t{40000}, std::size_t{200000});
   const std::size_t there = GENERATE(std::size_t{4}, std::size_t{57}, std::size_t{58},
@@ -91,13 +91,13 @@ TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") 
   REQUIRE(calls.guarded());
   const bool root_reads = kind == LFC_COLL_REDUCE || kind == LFC_COLL_GATHER;
   const bool all_read = kind == LFC_COLL_ALLREDUCE || kind == LFC_COLL_ALLGATHER;
-  const bool scans = kind == LFC_COLL_SCAN || kind == LFC_COLL_EXSCAN;  // read from below
+  const bool scans = kind == LFC_COLL_SCAN || kind == LFC_COLL_EXSCAN;  // from lower ranks
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     CAPTURE(rank);
     if (scans ? rank > 0 : all_read || rank == (root_reads ? 0 : 1))
       REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
   }
-  // It goes on where everybody has counted the same steps.
+  // The communicator stays usable if all ranks have counted the same steps.
   const Status after = barrier(world, kRanks, 0);
   REQUIRE((after == LFC_COLL_OK || after == LFC_COLL_MISMATCH));
   const bool direct = here * kRanks <= limits::kCollDirect;
@@ -120,7 +120,7 @@ TEST_CASE("another root or another call on a node is an error for all", "[coll]"
       calls.call(rank, rank == 2 ? LFC_COLL_GATHER : LFC_COLL_ALLGATHER, 100);
   }
   REQUIRE(calls.run());
-  // A rank that only gives in a gather does not detect it.
+  // In a gather only the root reads, so the other ranks do not detect it.
   REQUIRE(calls.operations[another_root ? 2 : 1].status == LFC_COLL_MISMATCH);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     REQUIRE(barrier(world, 3, rank) == LFC_COLL_MISMATCH);
@@ -144,7 +144,7 @@ TEST_CASE("a scan and an exscan on a node are an error for all", "[coll]") {
 TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u);
   const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
-  // Also such that chunks are alike, but not as many.
+  // Some sizes have equal chunks but another number of them.
   const std::size_t there = GENERATE(std::size_t{8}, std::size_t{1020}, std::size_t{1024},
                                      std::size_t{2048}, std::size_t{1536});
   const std::size_t here = 1025 - GENERATE(std::size_t{0}, std::size_t{1});
@@ -155,8 +155,8 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
   Calls calls(world, kRanks);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     calls.call(rank, kind, rank == 2 ? there : here);
-  // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call. That is under way
-  // beside it, so it may be over before anybody notices.
+  // Trees depend on sizes: the root of a reduction may wait until the others go on to the next call. That call runs at
+  // the same time, so it may complete before a rank detects the mismatch.
   Calls barriers(world, kRanks);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     barriers.call(rank, LFC_COLL_ALLREDUCE, 0);
@@ -219,7 +219,7 @@ TEST_CASE("another operation or type of the same size is noticed", "[coll]") {
   else
     calls.operations[2].op = LFC_OP_SUM;
   REQUIRE(calls.run());
-  // Of a reduction on one node only the root reads, of a scan those above.
+  // In a reduction on one node only the root reads; in a scan the higher ranks read.
   REQUIRE(calls.operations[kind == LFC_COLL_SCAN ? 2 : 0].status == LFC_COLL_MISMATCH);
   if (kind == LFC_COLL_ALLREDUCE)
     for (const auto& operation : calls.operations) REQUIRE(operation.status == LFC_COLL_MISMATCH);
@@ -233,7 +233,7 @@ TEST_CASE("ranks that wait for each other in different calls notice it", "[coll]
   constexpr std::uint32_t kRanks = 3;
   CollWorld world({.ranks = kRanks, .per_node = per_node});
   Calls calls(world, kRanks);
-  // Each takes itself, or its neighbour, for the root: nothing ever passes between them.
+  // Each rank takes itself or its neighbour for the root, so no data passes between them.
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     calls.call(rank, rank == 2 ? kind : LFC_COLL_REDUCE, 100,
                rank == 2 ? (kind == LFC_COLL_ALLREDUCE ? 0 : (kind == LFC_COLL_BCAST ? 0 : 2)) : 0);
@@ -246,7 +246,7 @@ TEST_CASE("ranks that wait for each other in different calls notice it", "[coll]
   REQUIRE(world.finish(calls.operations));
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     INFO("rank " << rank);
-    // Who gives only may be done before anybody knows.
+    // A rank that only sends may complete before the mismatch is detected.
     CHECK(calls.operations[rank].status != LFC_COLL_LOST);
     CHECK(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
   }

@@ -1,4 +1,4 @@
-// Collectives among neighbours: the places of parts in any graph, and which rank waits for which.
+// Neighbourhood collectives: the places of parts in any graph, and which rank waits for which.
 #include <array>
 #include <deque>
 #include <memory>
@@ -134,7 +134,7 @@ TEST_CASE("an allgather among neighbours gives all the same", "[coll]") {
   }
 }
 
-// Open MPI returns from a blocking call of no bytes by itself, at that rank alone.
+// From a blocking call without bytes Open MPI returns at once, at that rank alone.
 TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[coll]") {
   Edges edges;
   edges.to = {{}, {2}, {1, 1}};
@@ -150,7 +150,7 @@ TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[
     REQUIRE(world.finish(call.operations));
     REQUIRE(call.is_right());
   }
-  world.set_away(0, false);  // and its next call is not taken for one of them
+  world.set_away(0, false);  // its next call is not taken for one of these
   Call all(world, all_of(8));
   REQUIRE(all.run());
   REQUIRE(all.is_right());
@@ -169,7 +169,7 @@ TEST_CASE("who lends a part to a neighbour stays until it has been read", "[coll
   edges.to = {{1}, {}};
   edges.from = {{}, {0}};
   NeighbourWorld world(edges);
-  const bool first = GENERATE(false, true);  // then readers ask for the list of edges, too
+  const bool first = GENERATE(false, true);  // if so, readers also request the list of edges
   if (!first) REQUIRE(Call(world, all_of(8)).run());
   Call call(world, all_of(size));
   call.open();
@@ -246,7 +246,7 @@ TEST_CASE("a small call among neighbours is done at once if they are there", "[c
     REQUIRE(try_at(call, 0));
     for (const auto& part : call.parts) REQUIRE(part->is_right());
   }
-  Call call(world, all_of(9));  // what differs is not done so
+  Call call(world, all_of(9));  // sizes that differ exclude this path
   call.parts[1] = std::make_unique<NeighbourPart>(edges, 1, all_of(8));
   REQUIRE_FALSE(try_at(call, 0));
   REQUIRE_FALSE(try_at(call, 1));

@@ -1,4 +1,4 @@
-// Processes over the test's own port: members of communicators, payload sizes, and processes out of reach.
+// Processes over a fake port: members of communicators, payload sizes, and processes out of reach.
 #include "services/collective/processes.hpp"
 
 #include <cstdint>

@@ -10,7 +10,7 @@ using namespace lfc;
 
 namespace {
 
-// Six processes on three nodes, dealt in turn; the ranks of MPI run the other way than their names.
+// Six processes on three nodes, assigned in turn. The order of MPI's ranks is the reverse of that of names.
 Ranks seen_by(std::uint32_t self) {
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;
@@ -42,6 +42,6 @@ TEST_CASE("lanes are the members of one node, in the same order for all of them"
     CHECK(ranks.lane() == (self == 1 ? 0 : 1));
     CHECK(ranks.lane_of(1) == 0);
     CHECK(ranks.lane_of(4) == 1);
-    CHECK(ranks.lane_of(2) == 0);  // of another node
+    CHECK(ranks.lane_of(2) == 0);  // on another node
   }
 }

@@ -1,4 +1,4 @@
-// Reductions of coll lfc: the order in which parts are combined.
+// Reductions of coll lfc: the order in which contributions are combined.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -107,7 +107,7 @@ TEST_CASE("reductions of floating-point numbers are the same from call to call",
 }
 
 TEST_CASE("what is done at once has as many steps as what is queued", "[coll]") {
-  // So many that the contributions of all together are not few bytes.
+  // So many ranks that all contributions together exceed the limit of few bytes.
   constexpr std::uint32_t kRanks = 300;
   constexpr std::size_t kBytes = Board::kInline;
   CollWorld world({.ranks = kRanks, .per_node = kRanks});

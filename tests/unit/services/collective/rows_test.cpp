@@ -14,7 +14,7 @@ std::byte mark(std::uint32_t from, std::uint32_t to, std::size_t at) {
   return static_cast<std::byte>(1 + from * 50 + to * 10 + at % 7);
 }
 
-// An alltoall in which from a to b go sizes[a][b] bytes, and b expects expected[a][b].
+// An alltoall: rank a sends sizes[a][b] bytes to rank b, which expects expected[a][b].
 struct Alltoall {
   using Sizes = std::array<std::array<std::size_t, kRanks>, kRanks>;
 

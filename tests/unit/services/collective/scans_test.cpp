@@ -1,4 +1,4 @@
-// Scans: each rank gets what those up to it have, combined in the order of ranks.
+// Scans: each rank gets the contributions up to its own, combined in the order of ranks.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -24,7 +24,7 @@ class Scans {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       for (std::size_t i = 0; i < count; ++i) in_[rank].push_back(delicate(rank, i));
       out_[rank] = in_place ? in_[rank] : std::vector<double>(count, kUntouched);
-      out_[rank].push_back(kUntouched);  // nothing is written behind the buffer
+      out_[rank].push_back(kUntouched);  // no byte behind the buffer is written
       CollOperation& operation = operations_[rank];
       operation.kind = kind;
       operation.in = in_place ? out_[rank].data() : in_[rank].data();
@@ -37,7 +37,7 @@ class Scans {
   void run(std::uint64_t seed) {
     Random random(seed);
     for (std::uint32_t number = 0; number < operations_.size(); ++number) {
-      // From above and from below: some find those below them there already.
+      // In both orders, so that some ranks find the lower contributions already there.
       const auto rank = seed % 2 == 0 ? number : operations_.size() - 1 - number;
       for (std::uint64_t late = random.below(200); late > 0; --late) world_.step();
       CollOperation& operation = operations_[rank];
@@ -75,7 +75,7 @@ TEST_CASE("a scan combines in the order of ranks, whoever comes first", "[coll]"
   const lfc_coll_kind kind = GENERATE(LFC_COLL_SCAN, LFC_COLL_EXSCAN);
   const bool in_place = GENERATE(false, true);
   CollWorld world({.ranks = ranks, .per_node = ranks});
-  // Inline, few bytes, a chunk, and so many that slots are used again.
+  // Inline, few bytes, a chunk, and so many bytes that slots are used again.
   for (const std::size_t count : {1u, 7u, 200u, 2000u, 4096u, 60000u}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       CAPTURE(ranks, static_cast<int>(kind), in_place, count, seed);

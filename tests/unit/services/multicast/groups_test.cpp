@@ -1,4 +1,4 @@
-// The groups of a process, the check of senders in them, and packets that come before they are joined.
+// The groups of a process, the check of senders, and packets that arrive before their group is joined.
 #include "services/multicast/groups.hpp"
 
 #include <cstdint>
@@ -12,7 +12,7 @@ using namespace lfc;
 
 namespace {
 
-// Member 1 of four on nodes of their own.
+// Member 1 of four, each on its own node.
 std::unique_ptr<MulticastGroup> group_with(std::uint64_t key) {
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;
@@ -76,6 +76,6 @@ TEST_CASE("a packet is sound if it comes from its parent in its tree, or else fr
   }
   header.kind = MulticastHeader::Kind::tree;
   header.origin = 0;
-  header.fan = 0;  // no tree
+  header.fan = 0;  // not a tree
   CHECK_FALSE(group->is_sound(port, 0, header));
 }

@@ -96,14 +96,14 @@ struct Chain {
   TreeShape shape = TreeShape::monotone;
 };
 
-// Ticks until the last of `packets` has come to the first and to the last inner node of a chain of depth 6.
+// Ticks until the last of `packets` has arrived at the first and at the last inner node of a chain of depth 6.
 std::pair<double, double> through_chain(int packets, const Multicast::Options& options) {
   Chain chain(
       7, {.initial_window = 64, .maximum_window = 64}, options, true,
       {.seed = 3, .max_payload = 1024, .capacity = 2, .maximum_delay = 4, .stall_permille = 0});
   const auto serve = [&](std::size_t at_least) {
     if (!options.forward_in_host) return;
-    // Whole messages, as a library above would.
+    // Whole messages, as a library on top would take them.
     for (Node node = 1; node < 7; ++node)
       if (chain.services[node]->packets() >= at_least)
         chain.services[node]->serve(*chain.groups[node]);
@@ -131,14 +131,14 @@ std::pair<double, double> through_chain(int packets, const Multicast::Options& o
 
 TEST_CASE("neither forwarding nor a message waits for a host that does not take", "[multicast]") {
   Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {});
-  chain.receivers[1]->ready = false;  // the inner host computes, or waits for something else
+  chain.receivers[1]->ready = false;  // the inner host computes, or waits for another event
   for (std::uint64_t number = 0; number < 100; ++number) chain.send(number);
   REQUIRE(chain.world.settle());
   REQUIRE(chain.arrived(2) == 100);
   REQUIRE(chain.unsent.load() == 0);
   REQUIRE(chain.services[1]->packets() == 100);
   REQUIRE(chain.services[1]->stats().stored == 100 * (chain.bytes.size() + MulticastPacket::kCost));
-  // No credit is kept for them, so a message that its host may wait for arrives.
+  // The packets occupy no credit, so a message for which the host may wait still arrives.
   REQUIRE(chain.world.credit_fault() == "");
   const Slice slices[2] = {{chain.bytes.data(), 4}, {chain.bytes.data(), 4}};
   REQUIRE(chain.world.ni(0).try_send(chain.world.peer(0, 1), 1, slices, 2));
@@ -150,7 +150,7 @@ TEST_CASE("neither forwarding nor a message waits for a host that does not take"
       REQUIRE(chain.receivers[node]->numbers[number] == number);
     REQUIRE(chain.services[node]->packets() == 0);
     REQUIRE(chain.services[node]->stats().stored == 0);
-    REQUIRE(chain.receivers[node]->origins[0] == 0);  // not the last hop
+    REQUIRE(chain.receivers[node]->origins[0] == 0);  // the origin, not the last hop
   }
   REQUIRE(chain.services[1]->stats().most_stored ==
           100 * (chain.bytes.size() + MulticastPacket::kCost));
@@ -163,7 +163,7 @@ TEST_CASE("a group that keeps more than its members may send is given up", "[mul
   chain.receivers[1]->ready = false;
   for (std::uint64_t number = 0; number < 20; ++number) chain.send(number);
   REQUIRE(chain.world.settle());
-  REQUIRE(chain.receivers[1]->losses == 0);  // as much as two members may have sent
+  REQUIRE(chain.receivers[1]->losses == 0);  // as much as two members may send
   for (std::uint64_t number = 20; number < 100; ++number) chain.send(number);
   REQUIRE(chain.world.settle());
   CHECK(chain.receivers[0]->losses == 1);
@@ -204,7 +204,7 @@ TEST_CASE("a packet that everybody takes at once is never copied", "[multicast]"
     REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == number + 1; }));
   }
   REQUIRE(chain.services[2]->stats().copied == 0);
-  // The first one waited for the connection.
+  // The first packet waited for the connection.
   REQUIRE(chain.services[1]->stats().copied <= 1);
   REQUIRE(chain.services[1]->stats().forwarded == 20);
 }
@@ -261,7 +261,7 @@ TEST_CASE("a member out of reach is lost to all, and so is one that gives up", "
     }
     CHECK(chain.receivers[0]->losses == 1);
     CHECK(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
-    // Only the member that gives up sends notices; a member out of reach gets none.
+    // Only the member that gives up sends notices, and not to a member out of reach.
     REQUIRE(chain.world.settle());
     CHECK(chain.receivers[2]->losses == (gives_up ? 1 : 0));
   }
@@ -271,7 +271,7 @@ TEST_CASE("a member that is dead before it is needed is lost", "[multicast]") {
   Chain chain(3, {.initial_window = 4, .maximum_window = 4}, {});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(2) == 1; }));
-  const PeerId dead = chain.world.peer(1, 2);  // 1 has forwarded to it
+  const PeerId dead = chain.world.peer(1, 2);  // node 1 has forwarded to it
   chain.world.fabric().kill(2);
   chain.send(1);
   REQUIRE(chain.world.run_until([&] { return chain.receivers[1]->losses == 1; }));
@@ -303,7 +303,7 @@ TEST_CASE("a recovery ends when a child on the escape is lost", "[multicast][rec
   REQUIRE(chain.world.settle());
   for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
   chain.drive_all_but(4, 2000);
-  // 4 takes no packets, so a packet on an escape buffer has come to 3, and the escape buffers are not free.
+  // Node 4 takes no packets, so a packet on an escape buffer stays at node 3, and the escape buffers are not free.
   REQUIRE(!chain.services[0]->recovered());
   REQUIRE(!chain.services[1]->recovered());
   REQUIRE(chain.arrived(3) >= 3);
@@ -339,7 +339,7 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
   send();
   REQUIRE(chain.world.settle());
   for (std::uint64_t number = 1; number < 8; ++number) chain.send(number);
-  chain.drive_all_but(3, 2000);  // a packet on 0's escape buffer has come to 2, and cannot go on
+  chain.drive_all_but(3, 2000);  // a packet on 0's escape buffer has arrived at 2 and cannot go on
   REQUIRE(!chain.services[0]->recovered());
   chain.world.fabric().kill(1);
   chain.drive_all_but(3, 2000);
@@ -349,7 +349,7 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
   chain.drive_all_but(3, 2000);
   CHECK(!chain.services[0]->recovered());  // the next one
   CHECK(chain.broken_peers(0) == 1);
-  CHECK(chain.broken_peers(2) == 1);  // 1, which is dead
+  CHECK(chain.broken_peers(2) == 1);  // node 1, which is dead
   REQUIRE(chain.world.settle());
   for (std::uint32_t self = 1; self < 3; ++self) {
     CHECK(receivers[self].losses == 0);
@@ -387,7 +387,7 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.recovery = Suspicion::timer});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(1) == 1; }));
-  // It fits into a frame, but not with the name of an escape buffer.
+  // The packet fits into a frame, but not together with the name of an escape buffer.
   MulticastHeader header;
   header.group = 9;
   const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
@@ -410,7 +410,7 @@ TEST_CASE("what waits for credits ends with its service", "[multicast]") {
   chain.services[1]->leave(std::exchange(chain.groups[1], nullptr));
   chain.services[1].reset();
   CHECK(last.waiting.empty());
-  // Its credits come back: nothing is sent that is no more.
+  // Its credits return. No freed packet is sent.
   REQUIRE(chain.world.settle());
   CHECK(last.flow.credits().available() == 2);
   CHECK(chain.arrived(2) < 8);
@@ -418,7 +418,7 @@ TEST_CASE("what waits for credits ends with its service", "[multicast]") {
 
 TEST_CASE("a packet of a tree that does not come from its parent ends the connection it came on",
           "[multicast]") {
-  // The group has 0, 1 and 2; 3 is a peer and no member. 2 is a member, but not above 1.
+  // The group has 0, 1 and 2. Node 3 is a peer but no member. Node 2 is a member, but not above 1.
   for (const Node liar : {2u, 3u}) {
     Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {}, false);
     for (const Node node : {0u, 1u, 2u}) chain.join(node, 3);
@@ -454,7 +454,7 @@ TEST_CASE("a packet that its receivers refuse ends the group and no connection",
 }
 
 TEST_CASE("trees with one leader on each node", "[multicast]") {
-  // Processes 0..8 on three nodes, dealt in turn: node i has i, i + 3, i + 6.
+  // Processes 0..8 on three nodes, assigned in turn: node i has i, i + 3, i + 6.
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> places;
   for (std::uint32_t rank = 0; rank < 9; ++rank) {

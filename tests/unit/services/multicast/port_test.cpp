@@ -1,4 +1,4 @@
-// Multicast behind a port of the test's own: no engine, no link, no time; the test decides which peer has a credit.
+// Multicast behind a fake port: no engine, no link, no time. The test decides which peer has a credit.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Sink : Multicast::Receiver {
   int taken = 0, losses = 0;
 };
 
-// A chain of four on nodes of their own, of which this is an inner one.
+// A chain of four members on separate nodes; this is an inner one.
 struct Inner {
   static constexpr Membership::Shape kShape{TreeShape::monotone, 1};
   explicit Inner(PeerId last_one = 3) {

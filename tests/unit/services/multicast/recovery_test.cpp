@@ -1,4 +1,4 @@
-// The state machine of deadlock recovery, one NI's part. Whole recoveries among many NIs: lfc_sim --multicast.
+// The state machine of deadlock recovery at one NI. lfc_sim --multicast covers recoveries among many NIs.
 #include "services/multicast/protocol/recovery.hpp"
 
 #include <utility>
@@ -32,20 +32,20 @@ TEST_CASE("a recovery of this NI lasts until the child has cleared the path", "[
   REQUIRE(!recovery.recovering());
   recovery.start(3);
   REQUIRE(recovery.recovering());
-  REQUIRE(!recovery.clear(kOwn, 4));  // has nothing on it
+  REQUIRE(!recovery.clear(kOwn, 4));  // child 4 has no packet on it
   REQUIRE(!recovery.clear({8, 0}, 3));
   REQUIRE(recovery.clear(kOwn, 3));
   REQUIRE(!recovery.recovering());
   REQUIRE(recovery.idle());
   REQUIRE(out.all.empty());           // the owner has no parent to notify
-  REQUIRE(!recovery.clear(kOwn, 3));  // once
+  REQUIRE(!recovery.clear(kOwn, 3));  // only once
 }
 
 TEST_CASE("a path is cleared when its buffer is free and all children have cleared it",
           "[recovery]") {
   Cleared out;
   Recovery recovery(kOwn.owner, out);
-  REQUIRE(!recovery.release(kTree));  // a credit goes back
+  REQUIRE(!recovery.release(kTree));  // a credit returns
   REQUIRE(recovery.enter(kOne, kTree, kParent));
   REQUIRE(!recovery.enter(kOne, kTree, kParent));   // the path is held
   REQUIRE(!recovery.enter(kOne, kOther, kParent));  // for all trees
@@ -57,7 +57,7 @@ TEST_CASE("a path is cleared when its buffer is free and all children have clear
   REQUIRE(!recovery.way(kTree, 3));  // one packet for each child
   REQUIRE(recovery.release(kTree));
   REQUIRE(!recovery.release(kTree));
-  REQUIRE(!recovery.way(kTree, 5));  // the path is for packets that occupy buffers
+  REQUIRE(!recovery.way(kTree, 5));  // the path is only for packets that occupy buffers
   REQUIRE(recovery.clear(kOne, 4));
   REQUIRE(out.all.empty());
   REQUIRE(!recovery.clear(kOne, 4));
@@ -77,7 +77,7 @@ TEST_CASE("paths of one tree get buffers, and are used, in the order they came",
   recovery.extend(kOne, 5);
   REQUIRE(recovery.way(kTree, 5) == kTwo);
   REQUIRE(recovery.way(kTree, 6) == kOne);
-  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer: the first path has it
+  REQUIRE(recovery.release(kTree));  // an earlier packet's buffer, which the first path gets
   REQUIRE(recovery.way(kTree, 6) == kTwo);
   REQUIRE(recovery.clear(kOne, 5));
   REQUIRE(recovery.release(kTree));
@@ -116,7 +116,7 @@ TEST_CASE("the next recovery has a path of its own", "[recovery]") {
   REQUIRE(recovery.own() == Recovery::EscapePath{kOwn.owner, 1});
   REQUIRE(!recovery.enter(kOwn, kTree, kParent));
   REQUIRE(!recovery.clear(kOwn, 3));
-  // Paths that other owners have left here are bounded for each owner.
+  // Each owner may leave only a limited number of paths here.
   for (std::uint64_t number = 0; number < Recovery::kEscapesOfOne; ++number)
     REQUIRE(recovery.enter({1, number}, kTree, kParent));
   REQUIRE(!recovery.enter({1, Recovery::kEscapesOfOne}, kTree, kParent));

@@ -1,4 +1,4 @@
-// Trees: every shape spans its group, and monotone trees cannot wait in a circle.
+// Trees: each shape spans its group, and monotone trees cannot wait in a circle.
 #include "services/multicast/protocol/tree.hpp"
 
 #include <algorithm>
@@ -128,12 +128,12 @@ TEST_CASE("overlapping groups: trees that cannot deadlock never wait in a circle
     for (int group = 0; group < 8; ++group) {
       const Members members = random_group(random, processes);
       for (std::uint32_t root = 0; root < members.size(); ++root) {
-        // Different fan-outs mixed, as different message sizes use them.
+        // Mixed fan-outs, because message sizes select them.
         const auto fan = static_cast<std::uint32_t>(random.between(1, 8));
         for (const TreeShape shape : shapes())
           if (!can_deadlock(shape))
             safe.add(members, {shape, fan, 1, root});
-          else if (cycles[shape] == 0)  // until one is found
+          else if (cycles[shape] == 0)  // until a cycle is found
             others[shape].add(members, {shape, fan, 1, root});
       }
     }
@@ -142,7 +142,7 @@ TEST_CASE("overlapping groups: trees that cannot deadlock never wait in a circle
   }
   for (const TreeShape shape : shapes()) {
     INFO(kTreeNames[static_cast<std::size_t>(shape)]);
-    CHECK((cycles[shape] > 0) == can_deadlock(shape));  // the check can find circles
+    CHECK((cycles[shape] > 0) == can_deadlock(shape));  // proves that the check finds circles
   }
 }
 

@@ -1,4 +1,4 @@
-// What goes wrong: buffers that are withdrawn, bytes that lie outside, peers that are lost or break the rules.
+// Faults: withdrawn buffers, bytes outside a buffer, and peers that are lost or violate the protocol.
 #include "catch.hpp"
 #include "neon_world.hpp"
 
@@ -7,7 +7,7 @@ namespace lfc::neon {
 TEST_CASE("what lies outside the announced buffer is never written", "[neon]") {
   World world(2, {.writes = true});
   Buffer buffer(100, {1}, 7);
-  buffer.memory.resize(200000);  // guards behind it
+  buffer.memory.resize(200000);  // with guards behind it
   buffer.address = buffer.memory.data();
   buffer.token = world[0].expose(buffer);
   REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
@@ -28,7 +28,7 @@ TEST_CASE("what lies outside the announced buffer is never written", "[neon]") {
     REQUIRE(op.result == Status::range);
     REQUIRE(buffer.times == 1);
     REQUIRE(buffer.result == Status::range);
-    // Now the origin knows the size before it begins: nothing happens, the generation stays.
+    // Now the origin has the size before it begins: no frame is sent, and the generation stays.
     REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
     REQUIRE(world.run());
     Op known, good;
@@ -54,7 +54,7 @@ TEST_CASE("a withdrawn announcement takes nothing any more, and the tag is free"
   REQUIRE(world.run());
   REQUIRE(old.memory == std::vector<std::byte>(8));
   REQUIRE(world[0].neon.statistics().late == 1);
-  // One that waits for it is told.
+  // A put that waits for it is notified.
   const auto data = pattern(100000, 2);
   REQUIRE(put(world, large, 1, 0, 7, 0, data) == Status::ok);
   REQUIRE(world.run());
@@ -102,7 +102,7 @@ TEST_CASE("who has been told where a buffer is, is told that it is withdrawn", "
   REQUIRE(old.memory == data);
   REQUIRE(world[0].neon.target().withdraw(old));
   REQUIRE(world.run());
-  old.memory.assign(100000, std::byte{9});  // the owner's again
+  old.memory.assign(100000, std::byte{9});  // the memory is the owner's again
   REQUIRE(put(world, late, 1, 0, 7, 0, data) == Status::ok);
   REQUIRE(world.run());
   REQUIRE(late.times == 1);
@@ -132,7 +132,7 @@ TEST_CASE("a withdrawn buffer is its owner's when no origin writes to it any mor
   REQUIRE(world[0].neon.target().announce(next) == Status::busy);
   const World::Write write = world.writes.front();
   world.writes.clear();
-  REQUIRE(world.run());  // both hear of it, and one has something on its way
+  REQUIRE(world.run());  // both receive the notice, and one has a write under way
   REQUIRE(buffer.unheard == 1);
   REQUIRE(put(world, ahead, 1, 0, 7, 0, data, false) == Status::ok);
   REQUIRE(ahead.result == Status::withdrawn);
@@ -141,7 +141,7 @@ TEST_CASE("a withdrawn buffer is its owner's when no origin writes to it any mor
   REQUIRE(world.run());
   REQUIRE(buffer.unheard == 0);
   REQUIRE(world[0].neon.target().announce(next) == Status::ok);
-  // Nobody asked twice.
+  // No notice was sent twice.
   REQUIRE_FALSE(
       world[0].neon.on_frame(1, {.kind = Kind::heard, .tag = 7, .generation = 1}, nullptr, 0));
 }
@@ -236,9 +236,9 @@ TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   CHECK(refused(data, 0));
   data.kind = Kind::data;
   data.generation = 2;
-  CHECK(refused(data, 8));  // early, but nobody has paid for it
+  CHECK(refused(data, 8));  // early, but not charged
   data.generation = 0;
-  CHECK(refused(data, 8));  // of the past
+  CHECK(refused(data, 8));  // of an earlier round
   data.generation = 1;
   data.flags = kFinal;
   data.count = 0;
@@ -250,13 +250,13 @@ TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   other.id = 12345;
   CHECK(refused(other, 0));
   other.kind = Kind::grant;
-  CHECK(refused(other, 0));  // nobody asked
+  CHECK(refused(other, 0));  // no request
   CHECK(refused(other, Token::kRoom + 1));
   other.kind = Kind::refund;
   other.refund = 1;
   CHECK(refused(other, 0));  // nothing was charged
   CHECK(!neon.on_frame(2, Header{}, nullptr, 0));
-  // More early data than the budget.
+  // More early data than the budget allows.
   data = {};
   data.kind = Kind::data;
   data.flags = kCharged;

@@ -1,5 +1,5 @@
-// NEON under random delay, reordering, refusals and direct writes: every byte that an announcement's
-// completion promises is there, nothing of another round is, and memory stays bounded.
+// NEON under random delay, reordering, refusals and direct writes. When an announcement completes, all promised bytes
+// are there and none of another round. Memory stays bounded.
 #include <cstdlib>
 
 #include "catch.hpp"
@@ -8,13 +8,13 @@
 namespace lfc::neon {
 namespace {
 
-// How much more than in a usual run (scripts/test --nightly sets it).
+// The factor to a usual run (scripts/test --nightly sets it).
 std::uint64_t effort() {
   const char* text = std::getenv("LFC_TEST_EFFORT");
   return text == nullptr ? 1 : std::max(1ull, std::strtoull(text, nullptr, 10));
 }
 
-// One (target, tag): its origins each own a part of the buffer and fill it anew each round.
+// One (target, tag). Each origin has its own part of the buffer and fills it anew each round.
 struct Exchange {
   Rank target;
   std::vector<Rank> origins;
@@ -107,7 +107,7 @@ class Program {
       const std::uint64_t left = each.part - offset;
       const std::uint64_t bytes = world_.chance(0.3) ? left : 1 + world_.below(left);
       const bool last = bytes == left;
-      const bool apart = last && world_.chance(0.3);  // the notification goes by itself
+      const bool apart = last && world_.chance(0.3);  // the notification is a call of its own
       auto put = std::make_unique<Put>();
       put->data.assign(data.begin() + static_cast<std::ptrdiff_t>(offset),
                        data.begin() + static_cast<std::ptrdiff_t>(offset + bytes));
@@ -160,8 +160,8 @@ TEST_CASE("random exchanges match exactly under delay and reordering", "[neon][e
 }
 
 TEST_CASE("a notification never overtakes its data", "[neon]") {
-  // Notified puts of one to three frames, out of order; each slot counts puts, and the n-th count
-  // comes only after n puts are whole. 10^7 of them take a nightly run.
+  // Notified puts of one to three frames, out of order. Each slot counts puts, and count n comes only after n puts are
+  // whole. A nightly run makes 10^7 puts.
   const std::uint64_t puts = 100000 * effort();
   Fabric fabric;
   fabric.reorder = true;
@@ -213,7 +213,7 @@ TEST_CASE("a notification never overtakes its data", "[neon]") {
 }
 
 TEST_CASE("re-announcements with random skew match, and parked memory is bounded", "[neon]") {
-  // Eight ranks in a ring; each runs ahead of its neighbours as far as it likes. 10^6 in a nightly run.
+  // Eight ranks in a ring. Each may run ahead of its neighbours without limit. A nightly run makes 10^6 rounds.
   const std::uint64_t rounds = 2500 * std::min<std::uint64_t>(effort(), 50);
   constexpr Rank kRanks = 8;
   Fabric fabric;

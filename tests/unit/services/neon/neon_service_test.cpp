@@ -1,5 +1,5 @@
-// NeonService over simulated links: NEON's frames between NIs, under credits, delays and losses, with nobody at the
-// target but its NI; and what becomes of frames that are for no window.
+// NeonService over simulated links: NEON's frames between NIs, under credits, delays and losses. The target's host
+// makes no progress. Also frames without a window.
 #include "services/neon/neon_service.hpp"
 
 #include <array>
@@ -79,7 +79,7 @@ struct Setting {
     const Ni::Access access(world.ni(1));
     REQUIRE(windows[1]->neon().target().announce(buffer) == Status::ok);
   }
-  // As the host does: with room for direct writes, which are started afterwards.
+  // As the host does: it permits direct writes, and starts them afterwards.
   Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
     Put& made = puts.emplace_back();
     made.bytes = std::move(data);
@@ -128,7 +128,7 @@ TEST_CASE("an announced buffer fills, and its origins are told of, by the NI alo
   at.settle();
   if (at.buffer.origins.empty()) {
     CHECK(at.buffer.ended.calls == 0);
-    at.announce({0, 2, 3});  // what was early is taken out of where it was parked
+    at.announce({0, 2, 3});  // early data leaves the memory where it was parked
     at.settle();
   }
   REQUIRE(at.buffer.ended.calls == 1);
@@ -160,11 +160,11 @@ TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_servi
   Setting at(2, {.seed = 3, .remote_memory = true});
   at.announce({0});
   const auto first = pattern(kBytes, 1);
-  at.put(0, first);  // asks; goes in frames
+  at.put(0, first);  // requests a grant; goes in frames
   at.settle();
   REQUIRE(at.buffer.ended.calls == 1);
   CHECK(at.holds(first));
-  at.announce({0});  // a grant, from now on
+  at.announce({0});  // a grant from now on
   at.settle();
   const std::uint64_t frames = at.count(0, Counter::frames_sent);
   const auto second = pattern(kBytes, 2);
@@ -184,7 +184,7 @@ TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_servi
     at.settle();
     CHECK(at.count(0, Counter::put_native_bytes) == 0);
   }
-  CHECK(at.count(0, Counter::frames_sent) == frames + 1);  // the one that notifies
+  CHECK(at.count(0, Counter::frames_sent) == frames + 1);  // the notification
   CHECK(at.buffer.ended.calls == 2);
   CHECK(at.holds(second));
 }
@@ -211,7 +211,7 @@ TEST_CASE("a grant for memory outside of what is mapped is refused", "[neon_serv
 TEST_CASE("a member that is lost ends what waits for it", "[neon_service]") {
   Setting at(3);
   const auto large = pattern(kBytes, 1);
-  const Put& waiting = at.put(0, large);  // no announcement: it waits for a grant
+  const Put& waiting = at.put(0, large);  // not announced, so it waits for a grant
   at.announce({0, 2});
   at.settle();
   REQUIRE(waiting.ended.calls == 1);
@@ -221,7 +221,7 @@ TEST_CASE("a member that is lost ends what waits for it", "[neon_service]") {
   CHECK((next.ended.calls == 1 && next.ended.status == Status::unreachable));
   CHECK((at.windows[0]->has_lost() && at.windows[1]->has_lost()));
   CHECK_FALSE(at.windows[2]->has_lost());
-  // The announcement had heard of node 0; node 2 still counts.
+  // The announcement had counted node 0; node 2 still counts.
   at.put(2, pattern(8, 3));
   at.settle();
   CHECK(at.buffer.ended.calls == 1);
@@ -234,7 +234,7 @@ TEST_CASE("a window that is freed with frames waiting takes them along", "[neon_
   at.settle();
   for (int i = 0; i < 8; ++i) at.put(0, small);
   REQUIRE_FALSE(at.windows[0]->quiet());
-  const int sent = at.windows[0]->sent()[1];  // and one of them not yet
+  const int sent = at.windows[0]->sent()[1];  // and one of them is not sent yet
   at.windows[0].reset();
   at.settle();
   CHECK(at.windows[1]->received() == sent - 1);
@@ -243,7 +243,7 @@ TEST_CASE("a window that is freed with frames waiting takes them along", "[neon_
 TEST_CASE("a window that is freed with a write under way hears no more of it", "[neon_service]") {
   Setting at(2, {.seed = 3, .remote_memory = true});
   at.announce({0});
-  at.put(0, pattern(kBytes, 1));  // asks for a grant
+  at.put(0, pattern(kBytes, 1));  // requests a grant
   at.settle();
   at.announce({0});
   at.settle();

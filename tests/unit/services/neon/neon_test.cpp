@@ -1,4 +1,4 @@
-// Each rule of the NEON thesis' 5.2, and each decision where it is silent (mca/libraries/mpix_neon/README.md).
+// Each rule of section 5.2 of the NEON thesis, and each decision on a gap in it (mca/libraries/mpix_neon/README.md).
 #include "catch.hpp"
 #include "neon_world.hpp"
 
@@ -32,7 +32,7 @@ TEST_CASE("a final put completes the announcement that names its origin", "[neon
   REQUIRE(buffer.result == Status::ok);
   REQUIRE(buffer.memory == data);
   REQUIRE(buffer.notified == std::vector<Rank>{1});
-  REQUIRE(sent(world[0], Kind::grant) == 0);  // the announcement did not travel
+  REQUIRE(sent(world[0], Kind::grant) == 0);  // the announcement sent no frame
   REQUIRE(world[0].neon.statistics().frames == 0);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a large put waits for its announcement without blocking", "[neon]") {
   REQUIRE(buffer.times == 1);
   REQUIRE(buffer.memory == data);
   REQUIRE(sent(world[1], Kind::data) == (writes ? 1 : (200000 + 4095) / 4096));
-  // From now on the origin hears of each announcement, once, unasked.
+  // From now on the target sends each announcement to the origin, once, without a request.
   for (int round = 1; round <= 5; ++round) {
     REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
     REQUIRE(sent(world[0], Kind::grant) == static_cast<unsigned>(round) + 1);
@@ -110,7 +110,7 @@ TEST_CASE("many NON_FINAL puts are covered by one final", "[neon]") {
     const std::vector<std::byte> piece(data.begin() + static_cast<std::ptrdiff_t>(8 * i),
                                        data.begin() + static_cast<std::ptrdiff_t>(8 * i + 8));
     REQUIRE(put(world, ops[i], 1, 0, 7, 8 * i, piece, i == 999) == Status::ok);
-    if (ops[i].times == 0) REQUIRE(world.run());  // `piece` ends here
+    if (ops[i].times == 0) REQUIRE(world.run());  // `piece` may be reused after that
     REQUIRE(ops[i].times == 1);
   }
   REQUIRE(world.run());
@@ -127,7 +127,7 @@ TEST_CASE("a notification alone, and a final put of nothing, do the same", "[neo
   Op op, last;
   world.blocked = blocked;
   REQUIRE(put(world, op, 1, 0, 7, 0, data, false) == Status::ok);
-  // While the last put waits it becomes the final one; no frame of its own.
+  // While the last put waits it becomes the final one, and no further frame is needed.
   REQUIRE(world[1].neon.origin().merge_notification(0, 7) == blocked);
   if (!blocked) REQUIRE(notify(world, last, 1, 0, 7) == Status::ok);
   world.blocked = false;
@@ -135,7 +135,7 @@ TEST_CASE("a notification alone, and a final put of nothing, do the same", "[neo
   REQUIRE(sent(world[1], Kind::data) == (blocked ? 1 : 2));
   REQUIRE(buffer.times == 1);
   REQUIRE(buffer.memory == data);
-  REQUIRE_FALSE(world[1].neon.origin().merge_notification(0, 7));  // nothing left to merge into
+  REQUIRE_FALSE(world[1].neon.origin().merge_notification(0, 7));  // no put left to merge with
 }
 
 TEST_CASE("the final's completion covers the puts before it", "[neon]") {
@@ -195,7 +195,7 @@ TEST_CASE("all named origins must have notified", "[neon]") {
   REQUIRE(world.run());
   REQUIRE(buffer.times == 1);
   REQUIRE(buffer.notified.back() == 3);
-  // The stranger's put stays pending, touches nothing, and can be told of.
+  // That put stays pending, changes no byte, and can be listed.
   REQUIRE(std::all_of(buffer.memory.begin(), buffer.memory.begin() + 8,
                       [](std::byte b) { return b == std::byte{0}; }));
   const auto early = world[0].neon.target().early();
@@ -329,7 +329,7 @@ TEST_CASE("a get waits for the announcement and is covered by the notification",
   while (!world.frames.empty() || world[0].neon.stalled() || world[1].neon.stalled()) {
     REQUIRE(world.step());
     if (buffer.times == 1 && !changed) {
-      changed = true;  // the target's from here on
+      changed = true;  // the target may read it from now on
       std::fill(buffer.memory.begin(), buffer.memory.end(), std::byte{0});
     }
     world[0].neon.pump();

@@ -1,5 +1,5 @@
-// Some ranks with NEON between them in one process: a carrier that delays, reorders and refuses, one
-// seed for all of it.
+// Some ranks with NEON in one process. The carrier delays, reorders and refuses frames; one seed determines
+// everything.
 //
 //   World world(2, {.seed = 7, .reorder = true, .refuse = 0.2});
 //   world[0].neon.target().announce(buffer);
@@ -99,7 +99,7 @@ class World {
   }
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
-  // One frame or write, if any is under way. False: a peer found the protocol broken.
+  // Delivers one frame or write, if any is under way. False: a peer violated the protocol.
   bool step() {
     const std::size_t all = frames.size() + writes.size();
     if (all == 0) return true;
@@ -124,7 +124,7 @@ class World {
     return nodes_[frame.to]->neon.on_frame(frame.from, frame.header, frame.bytes.data(),
                                            frame.bytes.size());
   }
-  // Until all is quiet. False: as step().
+  // Runs until nothing is under way. False: as step().
   bool run() {
     for (bool more = true; more;) {
       more = false;
@@ -147,7 +147,7 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
-// An operation that remembers how it ended.
+// An operation that records its result.
 struct Op : Operation {
   Op() {
     done = [](Operation* self, Status how) {
@@ -157,10 +157,10 @@ struct Op : Operation {
   }
   Status result = Status::ok;
   int times = 0;
-  std::vector<std::byte> kept;  // what it puts, if that is nobody else's
+  std::vector<std::byte> kept;  // the bytes that it puts, if the caller does not keep them
 };
 
-// An announcement with its memory, likewise.
+// An announcement with its memory, which records its result.
 struct Buffer : Announcement {
   Buffer(std::size_t bytes, std::vector<Rank> from, std::uint32_t name) : memory(bytes) {
     address = memory.data();
@@ -184,7 +184,7 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t key) {
   return bytes;
 }
 
-// Frames of this kind that a node has sent.
+// How many frames of this kind a node has sent.
 inline std::uint64_t sent(World::Node& node, Kind kind) {
   return node.sent[static_cast<std::size_t>(kind)];
 }
@@ -194,7 +194,7 @@ inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, s
   return world[from].neon.origin().put(op, to, tag, offset, data.data(), data.size(), final,
                                        strong);
 }
-// Of bytes that nobody else keeps: an origin reads them until the put is complete.
+// The operation keeps the bytes, because an origin reads them until the put is complete.
 inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, std::uint64_t offset,
                   std::vector<std::byte>&& data, bool final = true, bool strong = false) {
   op.kept = std::move(data);

@@ -1,4 +1,4 @@
-// NEON's window behind a port of the test's own: what leaves, what waits for a credit, and what is taken back.
+// NEON's window behind a fake port: frames that leave, wait for a credit, or are withdrawn.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kTag = 7;
 
-// Rank 0 of two; rank 1 is peer 1, whose window has the name 5.
+// Rank 0 of two. Rank 1 is peer 1, and its window has the name 5.
 struct Origin {
   Origin() {
     window = std::make_unique<NeonWindow>(

@@ -1,5 +1,5 @@
 // Totally ordered broadcast: its state machines, and single cases beside the simulation (lfc_sim --ordered): a lost
-// member, a hostile member.
+// member and a hostile member.
 #include "services/ordered/ordered_broadcast.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<std::byte> bytes_of(std::size_t size, int value) {
 }
 
 struct Members {
-  // `called`: the host of each is called when there is something to deliver.
+  // `called`: each host is called when messages can be delivered.
   explicit Members(Node count, OrderedBroadcast::Options options = {.window = 8, .packet = 64},
                    bool called = false)
       : world(count, {.seed = 5, .max_payload = 256, .stall_permille = 0},
@@ -165,7 +165,7 @@ TEST_CASE("numbers are handed out within a window of the slowest member", "[orde
   REQUIRE(sequencer.request(0, 2));
   REQUIRE(sequencer.request(1, 1));
   REQUIRE(!sequencer.next());
-  REQUIRE(!sequencer.progress(0, 9));  // not out yet
+  REQUIRE(!sequencer.progress(0, 9));  // not sent yet
   REQUIRE(sequencer.progress(0, 8));
   REQUIRE(!sequencer.next());  // member 1 has taken none
   REQUIRE(sequencer.progress(1, 2));
@@ -173,7 +173,7 @@ TEST_CASE("numbers are handed out within a window of the slowest member", "[orde
   const auto ticket = sequencer.next();
   REQUIRE(ticket->member == 0);
   REQUIRE(ticket->first == 8);
-  REQUIRE(!sequencer.next());  // the order of requests, though one more would not fit anyway
+  REQUIRE(!sequencer.next());  // requests keep their order, though one more would not fit anyway
   REQUIRE(sequencer.slowest() == 2);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("packets are held back until it is their turn", "[ordered]") {
   REQUIRE(message.bytes.size() == 11);
   held.take(message);
   REQUIRE(!held.place(1, 5, 0, part));  // its turn is over
-  // Across the end of the ring.
+  // This message spans the end of the ring.
   REQUIRE(held.place(3, 7, 2, full));
   REQUIRE(held.place(5, 7, 0, part));
   REQUIRE(held.front(message) == HoldBack::State::missing);
@@ -210,7 +210,7 @@ TEST_CASE("packets are held back until it is their turn", "[ordered]") {
   REQUIRE(message.bytes[8] == std::byte{9});
   REQUIRE(message.bytes[18] == std::byte{2});
   held.take(message);
-  // Packets of two messages under numbers of one.
+  // Packets of two messages under the number of one.
   REQUIRE(held.place(6, 7, 1, full));
   REQUIRE(held.place(7, 8, 0, full));
   REQUIRE(held.front(message) == HoldBack::State::wrong);
@@ -272,7 +272,7 @@ TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") 
   }));
   members.all[2]->give_up();
   REQUIRE(members.world.run_until([&] { return !members.all[2]->busy(); }));
-  // Messages before the gap have been delivered; the members' orders are beginnings of one order.
+  // Messages before the gap have been delivered. The order of each member is a beginning of the same order.
   for (const Node node : {0u, 2u, 3u}) {
     REQUIRE(members.seen[node].size() >= 2);
     for (std::size_t i = 0; i < members.seen[node].size() && i < members.seen[0].size(); ++i)
@@ -285,7 +285,7 @@ TEST_CASE("a member that lies about numbers ends the order for all, and no conne
   Members members(3);
   const auto bytes = bytes_of(8, 1);
   REQUIRE(members.run(0, bytes));
-  // Member 2 sends under a number that it was not given, as its own service would.
+  // Member 2 sends under a number that it was not given.
   struct Liar final : Multicast::Receiver {
     Answer take(const MulticastHeader&, std::span<const std::byte>) override {
       return Answer::taken;

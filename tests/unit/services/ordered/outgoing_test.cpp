@@ -1,4 +1,4 @@
-// The message that a member is broadcasting, cut into packets.
+// The message that a member broadcasts, cut into packets.
 #include "services/ordered/protocol/outgoing.hpp"
 
 #include <cstddef>

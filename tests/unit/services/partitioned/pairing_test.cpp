@@ -1,5 +1,5 @@
-// Which receive a send is for: in any order of offers, with receives that are freed, and for a program that never uses
-// a tag twice.
+// Which receive belongs to a send: for any order of offers, with receives that are freed, and for programs that never
+// use a tag twice.
 #include "services/partitioned/protocol/pairing.hpp"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST_CASE("pairing: the k-th send of a tag is for its k-th receive, whatever com
         receives.push_back(receive(tag));
         if (const auto offered = pairing.expect(*receives.back())) {
           got[receives.size() - 1] = offered->name;
-        } else if (random.below(4) == 0) {  // freed before its send is known: that has no other
+        } else if (random.below(4) == 0) {  // freed early: its send gets none
           pairing.forget(*receives.back());
           expected.back() = 0;
         }

@@ -15,7 +15,7 @@ namespace {
 
 using partitioned::Status;
 
-// A request of the host's.
+// A request of the host.
 struct Mine {
   std::vector<std::byte> bytes;
   int done = 0;

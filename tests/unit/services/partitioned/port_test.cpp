@@ -1,5 +1,5 @@
-// Partitioned communication behind ports of the test's own: registration of memory, frames that wait for a credit, and
-// notices for the host.
+// Partitioned communication behind fake ports: registration of memory, frames that wait for a credit, and notices for
+// the host.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -84,7 +84,7 @@ TEST_CASE("a send of a peer that is lost ends, and the host is told once, in its
   at.port.service->on_lost(1);
   CHECK(at.port.awake);
   at.port.service->work();
-  CHECK(at.told.done == 0);  // not by the control program
+  CHECK(at.told.done == 0);  // the control program does not report it
   at.port.call();
   REQUIRE(at.service.ready(send, 0, 1));
   CHECK(at.told.done == 1);

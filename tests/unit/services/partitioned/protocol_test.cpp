@@ -13,7 +13,7 @@
 namespace lfc::partitioned {
 namespace {
 
-constexpr std::uint64_t kLater = 1'000'000;  // ns: longer than anything is gathered
+constexpr std::uint64_t kLater = 1'000'000;  // ns, longer than partitions are gathered
 
 std::vector<std::byte> contents(std::size_t size, std::uint64_t epoch) {
   std::vector<std::byte> bytes(size);
@@ -44,8 +44,8 @@ std::size_t for_all(
   }
 }
 
-// The sides of one pair, each a program: make the request, then each epoch: start it, and of the send the partitions
-// one by one in an order of its own; then wait. Which step comes next, a side's or a frame's, is chosen.
+// The two sides of a pair, each with a program. It makes the request; in each epoch it starts the request, marks the
+// send's partitions in any order, and waits. The test chooses the next step of a side or frame.
 struct Pair {
   struct Shape {
     std::uint64_t partitions, each;
@@ -77,7 +77,7 @@ struct Pair {
       ready_ = 0;
       end_sender();
     } else if (ready_ < from_.partitions) {
-      // The last first in odd epochs; gathered, or at once.
+      // In odd epochs the last comes first. Partitions are gathered, or leave at once.
       const std::uint64_t which = sent_ % 2 == 1 ? from_.partitions - 1 - ready_ : ready_;
       clock_ += ready_ % 2 == 0 ? kLater : 1;
       ++ready_;
@@ -102,7 +102,7 @@ struct Pair {
       world.side(1).start(*receive);
     }
   }
-  // Epochs that have ended have the right bytes.
+  // Checks that epochs that have ended have the right bytes.
   void look() {
     for (const ProtocolWorld::Ended& ended : world.ended()) {
       REQUIRE(ended.status == Status::ok);
@@ -117,13 +117,13 @@ struct Pair {
     }
   }
   void look_after_sender() {
-    // end_sender() has counted it already where it ended inside the call.
+    // end_sender() has counted it already if it ended inside the call.
     std::vector<ProtocolWorld::Ended> others;
     for (const ProtocolWorld::Ended& ended : world.ended())
       if (ended.request != send) others.push_back(ended);
     REQUIRE(others.empty());
   }
-  // Partitions for which arrived() is true have come.
+  // Checks the partitions for which arrived() is true.
   void look_at_partitions() {
     if (receive == nullptr || !receive->active || to_.each == 0) return;
     const std::vector<std::byte> right = contents(data.size(), received_ + 1);
@@ -146,7 +146,7 @@ struct Pair {
       if (world.kept() > 0) steps.emplace_back([this] { world.free_data(), look(); });
       if (world.direct() > 0) steps.emplace_back([this] { world.write(), look(); });
       if (world.woken()) steps.emplace_back([this] { world.work(), look(); });
-      REQUIRE(!steps.empty());  // no request waits for ever
+      REQUIRE(!steps.empty());  // no request waits without end
       steps[choose(steps.size())]();
       look_at_partitions();
     }
@@ -175,7 +175,7 @@ TEST_CASE("each epoch's bytes come to their place in every interleaving", "[part
     Pair::Shape from, to;
     std::uint64_t epochs;
     std::size_t room;  // of a frame
-    bool keeps;        // frames wait in the program's memory
+    bool keeps;        // the frames refer to the program's memory
     bool direct;       // the sender can write to the receiver's memory
   };
   const Program program = GENERATE(
@@ -232,7 +232,7 @@ TEST_CASE("a send that is ahead fills what its receiver has room for, and waits"
     CHECK(place == contents(8, epoch));
   }
   CHECK_FALSE(send.active);
-  CHECK(world.side(1).totals().early == sent + 1);  // the last when half of them were taken
+  CHECK(world.side(1).totals().early == sent + 1);  // the last left when half were taken
 }
 
 TEST_CASE("a large send waits for its receive to be started", "[partitioned]") {
@@ -262,7 +262,7 @@ TEST_CASE("small partitions of one moment leave in one frame", "[partitioned]") 
   world.side(1).start(receive);
   for (std::uint64_t i = 0; i < 64; ++i)
     REQUIRE(world.side(0).ready(send, i * 37 % 64, i * 37 % 64, kLater + i));
-  CHECK(world.side(0).totals().frames == 2);  // the first one is alone
+  CHECK(world.side(0).totals().frames == 2);  // the first one leaves alone
   world.deliver_all();
   CHECK(place == data);
   SECTION("but do not wait for ever") {
@@ -357,7 +357,7 @@ TEST_CASE("who is lost ends all epochs, those to come too", "[partitioned]") {
   CHECK(ended[0].status == Status::lost);
   CHECK(ended[1].status == Status::lost);
   CHECK(world.side(0).ready(send, 1, 1,
-                            kLater));  // a caller that has not been notified makes no mistake
+                            kLater));  // permitted for a caller that has not been notified
   world.side(0).start(send);
   world.side(1).start(receive);
   ended = world.ended();
@@ -385,7 +385,7 @@ TEST_CASE("requests that are freed leave nothing behind, and frames for them are
     world.side(0).drop(send);
     world.deliver_all();
   }
-  // The next ones are the second of their key.
+  // The next two are the second of their key.
   Sending& second = world.side(0).offer(ProtocolWorld::key(), nullptr, data.data(), 2, 4);
   Receiving& other = world.side(1).expect(ProtocolWorld::key(), nullptr, place.data(), 2, 4);
   world.deliver_all();
@@ -413,12 +413,12 @@ TEST_CASE("frames that cannot be break the connection", "[partitioned]") {
   CHECK_FALSE(side.on_frame(5, std::vector<std::byte>(8)));
   CHECK_FALSE(side.on_frame(5, frame({.kind = Kind{9}}, 0)));
   CHECK_FALSE(side.on_frame(5, frame({.kind = Kind::offer}, 39)));
-  CHECK_FALSE(side.on_frame(5, frame({.kind = Kind::offer}, 40)));  // its name is 0
+  CHECK_FALSE(side.on_frame(5, frame({.kind = Kind::offer}, 40)));  // its name 0 is invalid
   const std::uint64_t name = receive.name;
   const auto data_frame = [&](std::uint64_t epoch, std::uint64_t offset, std::size_t size) {
     return frame({.kind = Kind::data, .to = name, .epoch = epoch, .offset = offset}, size);
   };
-  CHECK_FALSE(side.on_frame(6, data_frame(1, 0, 4)));  // another's
+  CHECK_FALSE(side.on_frame(6, data_frame(1, 0, 4)));  // of another peer
   CHECK_FALSE(side.on_frame(5, frame({.kind = Kind::data, .to = 12345}, 4)));
   CHECK_FALSE(side.on_frame(5, data_frame(1, 6, 4)));
   CHECK_FALSE(side.on_frame(5, data_frame(1, ~std::uint64_t{0}, 4)));
@@ -426,14 +426,14 @@ TEST_CASE("frames that cannot be break the connection", "[partitioned]") {
   CHECK_FALSE(side.on_frame(5, data_frame(0, 0, 4)));
   CHECK_FALSE(side.on_frame(5, data_frame(2 + kMostAhead, 0, 4)));
   CHECK(side.on_frame(5, data_frame(2, 0, 8)));
-  CHECK_FALSE(side.on_frame(5, data_frame(2, 0, 4)));  // more than the epoch has
+  CHECK_FALSE(side.on_frame(5, data_frame(2, 0, 4)));  // more partitions than the epoch has
   CHECK(side.on_frame(5, data_frame(1, 0, 4)));
   CHECK_FALSE(side.on_frame(5, data_frame(1, 0, 4)));  // twice
   Protocol& sender = world.side(0);
   CHECK_FALSE(sender.on_frame(6, frame({.kind = Kind::open, .to = send.name, .epoch = 3}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::open, .to = 12345}, 0)));
   CHECK_FALSE(sender.on_frame(5, frame({.kind = Kind::accept, .to = send.name}, 16)));
-  // Half a token: a writer to the receive's memory would read beyond its end.
+  // Half a token: a write to the receive's memory would read beyond the token's end.
   ProtocolWorld other;
   Sending& large = other.side(0).offer(ProtocolWorld::key(), nullptr, data.data(), 2, 4);
   const std::size_t whole = sizeof(std::byte*);

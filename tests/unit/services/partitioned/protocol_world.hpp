@@ -1,4 +1,4 @@
-// Two protocols of partitioned communication, and frames between them that wait until they are delivered, in any order.
+// Two protocols of partitioned communication, and the frames between them. The test delivers the frames in any order.
 //
 //   ProtocolWorld world;
 //   Sending& send = world.offer(data, partitions, each);     // side 0 sends, side 1 receives
@@ -29,7 +29,7 @@ class ProtocolWorld {
   Protocol& side(int which) { return ends_[which].protocol; }
   static Key key(std::int32_t tag = 7) { return {.peer = 5, .comm = 99, .tag = tag}; }
 
-  // Frames of data stay in the program's memory until free_data().
+  // If set, data frames refer to the program's memory until free_data().
   void keep_data(bool keep) { keeps_ = keep; }
   std::size_t under_way() const { return frames_.size(); }
   void deliver(std::size_t which) {
@@ -63,7 +63,7 @@ class ProtocolWorld {
       end.protocol.work();
     }
   }
-  // Sends that want to write to the receive's memory, whose token is its address.
+  // Sends that write to the receive's memory directly. Its token is its address.
   std::size_t direct() const { return direct_.size(); }
   void write() {
     Sending& send = *direct_.front();
@@ -72,7 +72,7 @@ class ProtocolWorld {
     if (!side(0).begin_direct(send, piece)) return;
     std::byte* place = nullptr;
     std::memcpy(&place, send.token.data(), sizeof place);
-    const bool ok = ++writes_ % 3 != 0;  // sometimes it cannot
+    const bool ok = ++writes_ % 3 != 0;  // sometimes it fails
     if (ok) std::memcpy(place + piece.offset, send.data + piece.offset, piece.length);
     side(0).end_direct(send, send.epoch, piece, ok);
   }

@@ -1,4 +1,4 @@
-// Push behind ports of the test's own: the peers that it pushes to, the fragments, and the notices for the host.
+// Push behind fake ports: the peers that it pushes to, the fragments, and the notices for the host.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace lfc;
 
 namespace {
 
-// Before the bytes of each fragment, and in a word of its receiver's.
+// Precedes the bytes of each fragment, and is in a word of its receiver.
 struct Head {
   std::uint64_t number;
   std::uint32_t total, asks;

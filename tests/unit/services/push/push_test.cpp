@@ -1,4 +1,4 @@
-// Pushed messages: fetched before, while and after they come; dropped; of a peer that is lost, or lies.
+// Pushed messages: fetched before, while and after they arrive; dropped; and from a lost or hostile peer.
 #include "services/push/push.hpp"
 
 #include <array>
@@ -98,7 +98,7 @@ TEST_CASE("a pushed message is whole, whenever it is fetched", "[push]") {
   }
 }
 
-// Plays the receiver's link, which has bytes of messages placed as they come.
+// Acts as the receiver's link, which places bytes of messages as they arrive.
 struct Landing {
   struct Head {
     std::uint64_t number, total, offset;
@@ -124,7 +124,7 @@ TEST_CASE("a message whose bytes are placed as they come is whole, whenever it i
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    Setting setting(seed, 64);  // more than there are fragments
+    Setting setting(seed, 64);  // more messages than fragments
     Landing landing(setting);
     const std::size_t size = 1 + random.below(std::min<std::size_t>(limits::kPushMessage, 3000));
     const std::vector<std::byte> sent = Setting::message(9, size);
@@ -171,7 +171,7 @@ TEST_CASE("nothing is placed outside of a message", "[push]") {
   CHECK(landing.place(landing.frame({9, 100, ~std::uint64_t{49}}, 0, 50)) == nullptr);
   CHECK(landing.place(landing.frame({9, 100, 50}, 0, 50)) != nullptr);
   CHECK_FALSE(setting.world.ni(1).peers().at(setting.from).is_lost());
-  // Frames that were reported as placed and cannot have been.
+  // Frames that are reported as placed, though their place is outside the message.
   landing.sink.on_placed(setting.from, Landing::kMeta, landing.frame({9, 100, 50}, 51, 0));
   CHECK(setting.world.ni(1).peers().at(setting.from).is_lost());
 }
@@ -197,7 +197,7 @@ TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", 
     while (setting.push(size) != 0) ++more;
     CHECK(more * 2 > numbers.size());
     CHECK(more < numbers.size());
-    // And each is counted once.
+    // Each one is counted once.
     for (const std::uint64_t number : numbers) setting.sender.release(setting.to, number);
     while (setting.push(size) != 0) ++more;
     CHECK(more == numbers.size());
@@ -222,7 +222,7 @@ TEST_CASE("who says of a message what cannot be is not believed", "[push]") {
   Setting setting;
   REQUIRE(setting.push(8) != 0);
   REQUIRE(setting.world.settle());
-  const std::array<std::uint64_t, 2> words{77, 78};  // unknown numbers: they may be released
+  const std::array<std::uint64_t, 2> words{77, 78};  // unknown messages may be released
   const bool whole = GENERATE(true, false);
   {
     const Ni::Access access(setting.world.ni(1));
@@ -244,12 +244,12 @@ TEST_CASE("messages that nobody fetches take a bounded place, and their sender i
     setting.sender.release(setting.to, numbers.back());
     CHECK(setting.receiver.kept(setting.from) <= limits::kPushShare);
   }
-  // The first is not there any more, the last is.
+  // The first has been dropped; the last is still there.
   CHECK_FALSE(setting.fetch(numbers.front(), size));
   CHECK(setting.fetch(numbers.back(), size));
   CHECK(setting.fetched.back().place == setting.sent.back());
   CHECK(setting.world.ni(1).counters().get(Counter::pushes_dropped) == 1);
-  // For a while nothing is pushed.
+  // Then the sender pauses pushing.
   int refused = 0;
   while (setting.sender.offer(setting.to, 100) == 0) ++refused;
   CHECK(refused == 256);
@@ -282,7 +282,7 @@ TEST_CASE("who is lost leaves nobody waiting for what it has announced", "[push]
   setting.world.fabric().kill(0);
   REQUIRE(setting.run_until_fetched());
   CHECK(setting.fetched.back().result == Result::unreachable);
-  CHECK_FALSE(setting.fetch(number + 1, 2000));  // nothing comes any more
+  CHECK_FALSE(setting.fetch(number + 1, 2000));  // no byte arrives any more
 }
 
 TEST_CASE("a sender may end while its fragments wait for credits", "[push]") {
@@ -312,7 +312,7 @@ TEST_CASE("fragments that cannot be are no message", "[push]") {
   const std::uint64_t bytes = 7;
   for (const Head& head : {lie.first, lie.second}) {
     const Slice slices[2] = {{&head, sizeof head}, {&bytes, sizeof bytes}};
-    // The first may have ended the connection.
+    // The first frame may have ended the connection.
     world.run_until(
         [&] {
           const Ni::Access access(world.ni(0));

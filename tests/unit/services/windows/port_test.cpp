@@ -1,5 +1,5 @@
-// Windows behind ports of the test's own: which way an operation takes, what waits for a credit, which buffers are
-// held, and what ends a wait.
+// Windows behind fake ports: the way of an operation, frames that wait for a credit, buffers that are held, and events
+// that end a wait.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -20,9 +20,9 @@ std::vector<std::pair<void*, WindowStatus>> told;
 const WindowHost kHost{
     [] {}, [](void* request, WindowStatus status) { told.emplace_back(request, status); }};
 constexpr std::uint32_t kThere = 77;         // the name of rank 1's window
-constexpr std::uint64_t kAddress = 1 << 20;  // of its memory
+constexpr std::uint64_t kAddress = 1 << 20;  // the address of its memory
 
-// Rank 0 of two; rank 1 is peer 1. Nobody maps anything.
+// Rank 0 of two; rank 1 is peer 1. No memory is mapped.
 struct Member {
   explicit Member(bool threads = false) {
     told.clear();
@@ -40,7 +40,7 @@ struct Member {
     const std::array<bool, 2> local_peers{};
     window->connect(facts, peers, local_peers);
   }
-  // A lock that nobody is asked for.
+  // Takes a lock without a request to the target (MPI_MODE_NOCHECK).
   Member& locks() {
     REQUIRE(window->lock(1, false, true) == WindowStatus::ok);
     return *this;
@@ -51,7 +51,7 @@ struct Member {
     std::memcpy(frame.data(), bytes, size);
     return port.service->on_frame(from, type, frame);
   }
-  // Rank 1 says how many fragments it has dealt with.
+  // Acts as rank 1, which reports how many fragments it has handled.
   void counts(std::uint64_t count) {
     WindowAck ack{};
     ack.kind = static_cast<std::uint8_t>(AckKind::counted);
@@ -79,7 +79,7 @@ struct Member {
 WindowHead head_in(const std::vector<std::byte>& frame) {
   return load_pod<WindowHead>(frame.data());
 }
-// Of a put of one word.
+// The word that a put carries.
 std::uint64_t word_in(const std::vector<std::byte>& frame) {
   return load_pod<std::uint64_t>(frame.data() + frame.size() - sizeof(std::uint64_t));
 }
@@ -129,7 +129,7 @@ TEST_CASE("of a put that has no credit a copy waits, and the next ones behind it
   REQUIRE(at.port.waiting.size() == 1);
   at.port.credit[1] = true;
   CHECK(word_in(at.port.leaves()) == 5);
-  // A put is the caller's until it is flushed.
+  // The caller keeps the memory of a put until the flush.
   REQUIRE(at.port.sent == std::vector<PeerId>{1});
   CHECK(word_in(at.port.frame) == 7);
   at.counts(2);
@@ -189,7 +189,7 @@ TEST_CASE("what cannot be copied within the call after all goes by the link", "[
 TEST_CASE("who asks for memory is answered in frames, and its buffer is free after the last",
           "[windows]") {
   Member at;
-  const std::uint64_t bytes = 2000;  // two frames' worth
+  const std::uint64_t bytes = 2000;  // as much as two frames carry
   const WindowHead head = at.asks(WindowKind::get, bytes);
   REQUIRE(at.arrives(FrameType::service, &head, sizeof head) == Service::Verdict::hold);
   std::uint64_t came = 0;

@@ -1,5 +1,5 @@
-// The protocol of windows without an NI: small programs of a few members in all interleavings of their calls and
-// frames, and larger ones in random ones. Frames overtake each other wherever the protocol does not wait for them.
+// The protocol of windows without an NI. Small programs of a few members run in all interleavings of their calls and
+// frames; larger ones run in random interleavings. Frames overtake each other wherever the protocol does not wait.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace lfc::rma {
 namespace {
 
-// Which of several things happens next: all possibilities, one after the other, or one drawn at random.
+// Chooses the next of several events: all possibilities one after the other, or one at random.
 class Choices {
  public:
   explicit Choices(std::uint64_t seed = 0) : random_(seed), drawn_(seed != 0) {}
@@ -21,7 +21,7 @@ class Choices {
     if (at_ == taken_.size()) taken_.push_back({0, count});
     return taken_[at_++].first;
   }
-  // On to the next possibility. False: that was the last.
+  // Selects the next possibility. False: there is no other.
   bool next() {
     at_ = 0;
     while (!taken_.empty() && ++taken_.back().first == taken_.back().second) taken_.pop_back();
@@ -35,14 +35,14 @@ class Choices {
   bool drawn_;
 };
 
-// A call: what it does, and what it waits for.
+// A call: its action, and the condition that it waits for.
 struct Call {
   std::function<void()> begin;
   std::function<bool()> over = [] { return true; };
 };
 using Program = std::vector<Call>;
 
-// Lets each member run its program, and frames arrive, in some order. Everybody comes to the end.
+// Runs the programs of all members, and delivers frames, in some order. Each member must reach the end.
 template <class Law>
 void run(ProtocolWorld& world, std::vector<Program> programs, Choices& choices, Law law) {
   std::vector<std::size_t> at(programs.size(), 0);
@@ -84,7 +84,7 @@ void lock(ProtocolWorld& world, Rank self, bool exclusive) {
                         WindowStatus::ok);
 }
 
-// As Window::unlock(), step by step.
+// Does the same as Window::unlock(), step by step.
 struct Unlock {
   void begin() {
     Epochs::let_unlock_ride(peer);
@@ -102,7 +102,7 @@ struct Unlock {
   bool begun = false;
 };
 
-// Nobody is beside an exclusive lock.
+// Checks that an exclusive lock has one holder.
 void check_holders(ProtocolWorld& world, Rank members) {
   Rank holders = 0;
   bool exclusive = false;
@@ -114,8 +114,8 @@ void check_holders(ProtocolWorld& world, Rank members) {
   if (exclusive && holders != 1) FAIL("somebody is beside an exclusive lock");
 }
 
-// Members 1, 2, ... change word 0 of member 0, under locks of their own: exclusive ones read, add one and write; shared
-// ones accumulate one to word 1, and unlock at once or when that has left.
+// Members 1, 2, ... change word 0 of member 0 under locks. Exclusive ones read, add one and write. Shared ones
+// accumulate one to word 1, and unlock at once or after it has left.
 void run_locks(const std::vector<bool>& exclusive, int rounds, bool rides, std::size_t credits,
                Choices& choices) {
   const auto members = static_cast<Rank>(exclusive.size() + 1);
@@ -158,11 +158,11 @@ void run_locks(const std::vector<bool>& exclusive, int rounds, bool rides, std::
   REQUIRE(world.word(kTarget, 1) == exclusive.size() * static_cast<std::size_t>(rounds) - writes);
 }
 
-// Each member puts to all others in each of several epochs, which have words of their own.
+// Each member puts to all others in several epochs, each with separate words.
 void run_fences(Rank members, int epochs, Choices& choices) {
   ProtocolWorld world(members, 1);
   std::vector<Program> programs(members);
-  // What the reduce_scatter of a fence tells: how many are on their way to each member.
+  // The result of a fence's reduce_scatter: how many fragments are on their way to each member.
   std::vector<std::vector<std::uint32_t>> due(static_cast<std::size_t>(epochs),
                                               std::vector<std::uint32_t>(members, 0));
   std::vector<Rank> left(static_cast<std::size_t>(epochs), 0);
@@ -204,7 +204,7 @@ void run_fences(Rank members, int epochs, Choices& choices) {
   run(world, programs, choices, [] {});
 }
 
-// Members 1, 2, ... write to member 0 in access epochs; it exposes its memory to them in as many.
+// Members 1, 2, ... write to member 0 in access epochs. It exposes its memory to them as often.
 void run_access(Rank origins, int rounds, int puts, std::size_t credits, Choices& choices) {
   ProtocolWorld world(origins + 1, credits);
   std::vector<Program> programs(origins + 1);
@@ -231,7 +231,7 @@ void run_access(Rank origins, int rounds, int puts, std::size_t credits, Choices
          [&, value] {
            if (!target.epochs.exposure_ended()) return false;
            target.epochs.end_exposure();
-           // All of this epoch is there, and nothing of the next.
+           // All of this epoch has arrived, and nothing of the next.
            for (const Rank self : group)
              REQUIRE(world.word(kTarget, self) == value * static_cast<std::uint64_t>(puts));
            return true;
@@ -240,7 +240,7 @@ void run_access(Rank origins, int rounds, int puts, std::size_t credits, Choices
   run(world, programs, choices, [] {});
 }
 
-// All possibilities of a case, if there are no more than that; returns how many.
+// Runs all possibilities of a case, at most this many; returns how many.
 template <class Case>
 std::size_t all(Case one) {
   constexpr std::size_t kMost = 200000;
@@ -296,7 +296,7 @@ TEST_CASE("access epochs in all interleavings: completes are never early", "[win
   }
 }
 
-// Members 2 and 3 each hold a lock and ask for the other's, before which a writer waits.
+// Members 2 and 3 each hold a lock and request the other's. A writer waits for each lock.
 TEST_CASE("locks of all: a writer that waits holds up nobody who holds another", "[windows]") {
   for (const bool all_at_once : {true, false}) {
     ProtocolWorld world(6);

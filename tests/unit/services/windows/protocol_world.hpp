@@ -1,5 +1,5 @@
-// A window of several members without an NI: their protocols, and carriers that keep each frame until somebody delivers
-// it. Frames of a pair may overtake each other as they may over several rails.
+// A window of several members without an NI: their protocols, and carriers that keep each frame until the test
+// delivers it. Frames of a pair may overtake each other as they may over several rails.
 //
 //   rma::ProtocolWorld world(2);
 //   world.at(0).epochs.begin_lock(1, true, false);
@@ -65,7 +65,7 @@ class ProtocolWorld {
   }
 
   std::size_t on_their_way() const { return frames_.size(); }
-  // Delivers the frame at that place, and what the target answers in that pass. False: there is none.
+  // Delivers the frame at that place, and the replies of that pass. False: there is no such frame.
   bool deliver(std::size_t place) {
     if (place >= frames_.size()) return false;
     const Frame frame = std::move(frames_[place]);

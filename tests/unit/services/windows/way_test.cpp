@@ -1,4 +1,4 @@
-// The way an operation takes, for all that can be known of a target, an operation and the moment.
+// The way of an operation for all states of the target, the operation and the moment.
 #include "services/windows/protocol/way.hpp"
 
 #include "catch.hpp"
@@ -12,7 +12,7 @@ void for_all(Visit visit) {
     const auto bit = [&](unsigned place) { return (bits >> place & 1) != 0; };
     const Reach reach{bit(0), bit(1), bit(2), bit(3), bit(4)};
     const Moment moment{bit(5), bit(6), bit(7), bit(8)};
-    // What cannot be: a lock outside of a passive epoch, a link that writes one-sidedly and does not write.
+    // Impossible: a lock outside a passive epoch, or a one-sided link that cannot write.
     if ((moment.held && !moment.passive) || (reach.one_sided && !reach.remote_memory) ||
         (reach.within_call && !reach.one_sided))
       continue;
@@ -36,11 +36,11 @@ TEST_CASE("every operation takes the way that the table says", "[windows]") {
     CHECK((lasting == Way::stores) == reach.mapped);
     if (lasting == Way::link) {
       REQUIRE(copies);
-      // A small one overtakes nothing that is on its way, and is never done before the target says so.
+      // A small one overtakes no frame, and never completes before the target has acknowledged it.
       REQUIRE((large || (moment.passive && !moment.frames_under_way)));
       REQUIRE((shape.kind == Shape::Kind::get || reach.remote_memory));
     }
-    // What can be left to the link is.
+    // The link gets each operation that it can do.
     if (copies && large && reach.remote_memory) REQUIRE(lasting == Way::link);
     if (copies && moment.passive && !moment.frames_under_way && reach.one_sided)
       REQUIRE(lasting == Way::link);
@@ -52,7 +52,7 @@ TEST_CASE("every operation takes the way that the table says", "[windows]") {
   });
 }
 
-// Nothing else may differ: a link's name, say.
+// No other trait matters, such as a link's name.
 TEST_CASE("a link that copies within the call is asked to, and one that does not is not",
           "[windows]") {
   const Shape word{Shape::Kind::put, true, false, 8};

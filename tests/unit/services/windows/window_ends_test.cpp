@@ -1,4 +1,4 @@
-// How epochs, locks and windows end: beside other windows, other threads' locks, and memory that is detached meanwhile.
+// How epochs, locks and windows end: with other windows, with other threads' locks, and while memory is detached.
 #include "windows_world.hpp"
 
 namespace lfc {
@@ -32,7 +32,7 @@ TEST_CASE("a window is freed while posts of another one wait", "[windows]") {
   CHECK(at.at(0).protocol().origin.peer(1).posts + 2 >= kEpochs);
 }
 
-// As another thread's next lock asks for it.
+// The request is that of another thread's next lock.
 TEST_CASE("a lock that has been asked for is waited for before it is given back", "[windows]") {
   Setting at(3, {.initial_window = 8});
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
@@ -77,7 +77,7 @@ TEST_CASE("locks of all are given back to a writer that holds another lock", "[w
   all.prepare_lock_all(false);
   std::size_t next = 0;
   REQUIRE_FALSE(all.try_lock_all(next));
-  REQUIRE(next == 2);  // the other two are held
+  REQUIRE(next == 2);  // the other two wait
   REQUIRE(alone.begin_lock(1, true, false) == WindowStatus::ok);
   second.beside = true;
   const std::uint32_t ticket = second.control->lock.draw();

@@ -1,5 +1,5 @@
-// Windows over simulated links: what lost members leave, and what hostile ones can do, which is nothing but end their
-// own connection.
+// Windows over simulated links: the state after a loss, and hostile members. A hostile member can end its own
+// connection, and nothing else.
 #include <array>
 #include <cstring>
 #include <deque>
@@ -29,13 +29,13 @@ TEST_CASE("operations that a lost member leaves are given back", "[windows]") {
   REQUIRE(at.at(0).flush(1) == WindowStatus::lost);
   at.services[0]->serve_host();
   REQUIRE(finished.size() >= 5);
-  REQUIRE(at.services[0]->operations().count() <= 1);  // of the other member
+  REQUIRE(at.services[0]->operations().count() <= 1);  // one of the other member
   at.windows[0].reset();
-  REQUIRE(finished.size() == 6);  // no request is left for ever
+  REQUIRE(finished.size() == 6);  // no request stays open
   REQUIRE(at.services[0]->operations().count() == 0);
 }
 
-// As after as many puts in epochs whose fragments nobody acknowledges.
+// The state after this many puts in epochs whose fragments need no acknowledgement.
 TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[windows]") {
   for (const std::uint64_t before : {0x7fffffffull, 0x80000010ull, 0xffffffffull}) {
     CAPTURE(before);
@@ -116,7 +116,7 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
     };
     const std::vector<Case> cases{
         {WindowKind::put, 7, word, 1, 8, 8},                     // no such rank
-        {WindowKind::put, 1, word, 1, 8, 8},                     // another's
+        {WindowKind::put, 1, word, 1, 8, 8},                     // another rank
         {WindowKind::put, 0, word, 1, 16, 16},                   // runs cover less
         {WindowKind::put, 0, word, 1, 8, 4},                     // bytes are missing
         {WindowKind::put, 0, word, 2, 8, 0},                     // runs are missing
@@ -127,7 +127,7 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
         {WindowKind::compare_swap, 0, word, 1, 8, 8},            // half of the operands
         {WindowKind::compare_swap, 0, {{0, 16, 0, 1}}, 1, 16, 32},
         {WindowKind::unlock, 0, {}, 0, 0, 0},   // holds no lock
-        {WindowKind::granted, 0, {}, 0, 0, 0},  // has not asked
+        {WindowKind::granted, 0, {}, 0, 0, 0},  // not requested
         {static_cast<WindowKind>(99), 0, {}, 0, 0, 0},
     };
     for (const Case& one : cases) {
@@ -177,7 +177,7 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
         }
         at.send(0, 1, head, runs, random.chance(800) ? head.bytes : random.below(64));
       }
-      at.settle();  // the canaries are looked at in the end
+      at.settle();  // it checks the canaries at the end
     }
   }
 }

@@ -45,7 +45,7 @@ TEST_CASE("local peers take the locks of created windows without a frame", "[win
   REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
   REQUIRE(sent.get(Counter::frames_sent) == 0);
-  // Who asks in frames waits for them all the same.
+  // A rank that requests the lock in frames waits for these holders as well.
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
   REQUIRE(at.at(2).lock(1, true, false) == WindowStatus::ok);
   const Word from(&late);
@@ -88,7 +88,7 @@ TEST_CASE("a strided put and a fetch of many elements, in many fragments", "[win
   }
 }
 
-// What fits into one frame is sent at once, the rest in fragments: here some 16 words are the limit.
+// Operations that fit into one frame are sent at once, others in fragments. The limit here is about 16 words.
 TEST_CASE("strided operations around the size of a frame", "[windows]") {
   std::array<std::uint64_t, kWords> values;
   for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = i + 1;
@@ -111,7 +111,7 @@ TEST_CASE("strided operations around the size of a frame", "[windows]") {
   }
 }
 
-// Two runs to a fragment and two frames to the reply of each, which take turns.
+// Two runs for each fragment and two frames for each reply, which take turns.
 TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
   const std::vector<Run> runs{{0, 64, 0, 1},   {72, 72, 0, 1},  {152, 64, 0, 1},
                               {224, 72, 0, 1}, {304, 64, 0, 1}, {376, 72, 0, 1}};
@@ -134,7 +134,7 @@ TEST_CASE("replies to several fragments of one get take turns", "[windows]") {
   }
 }
 
-// Whatever the link is called: what counts is that it asks nothing of the target's NI.
+// The link's name does not matter, only that it does not involve the target's NI.
 TEST_CASE("small puts and gets take the link's own way where it is one-sided", "[windows]") {
   Setting at(2, {.initial_window = 4}, Flavor::create, {.seed = 7, .remote_memory = true});
   REQUIRE(at.world.ni(0).link_traits(at.world.peer(0, 1)).one_sided);
@@ -169,7 +169,7 @@ TEST_CASE("who polls mapped memory serves the others", "[windows]") {
     REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
     REQUIRE(at.at(0).flush(0) == WindowStatus::ok);
   };
-  const auto poll_by_request = [&] {  // which has finished when the call returns
+  const auto poll_by_request = [&] {  // it has finished when the call returns
     REQUIRE(at.at(0).get(0, Word(&seen).view, Word(nullptr).view, &request) == WindowStatus::ok);
   };
   const auto until_seen = [&](auto poll) {
@@ -212,7 +212,7 @@ TEST_CASE("posts have left when a window is freed", "[windows]") {
   Setting at(2);
   const std::uint32_t target = 1;
   const std::uint32_t origin = 0;
-  for (std::uint64_t i = 0; i < kEpochs; ++i) {  // ahead of who has not posted yet
+  for (std::uint64_t i = 0; i < kEpochs; ++i) {  // ahead of the target's posts
     REQUIRE(at.at(0).start({&target, 1}, false) == WindowStatus::ok);
     REQUIRE(at.at(0).complete() == WindowStatus::ok);
   }
@@ -222,7 +222,7 @@ TEST_CASE("posts have left when a window is freed", "[windows]") {
     REQUIRE(at.at(1).wait() == WindowStatus::ok);
   }
   REQUIRE(at.at(1).drain() == WindowStatus::ok);
-  // But for those that the credits of the last ones let go.
+  // The credits of the last ones may still release two.
   CHECK(at.at(0).protocol().origin.peer(1).posts + 2 >= kEpochs);
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("complete and unlock ride in the last fragment that waits", "[windows]
     put_all();
     REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
     CHECK_FALSE(at.at(1).protocol().target.peer(0).holds);
-    CHECK(counters.get(Counter::frames_sent) == values.size() + 1);  // asks for the lock
+    CHECK(counters.get(Counter::frames_sent) == values.size() + 1);  // the request for the lock
   }
   SECTION("an unlock rides while others wait for the lock") {
     REQUIRE(at.at(1).lock(1, true, false) == WindowStatus::ok);
@@ -293,7 +293,7 @@ TEST_CASE("an exclusive lock keeps everybody else out, in the order of asking", 
   REQUIRE(at.at(0).lock(2, true, false) == WindowStatus::ok);
   REQUIRE(at.at(0).put(2, Word(&one).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
   REQUIRE(at.at(0).flush(2) == WindowStatus::ok);
-  REQUIRE(at.at(1).lock(2, false, false) == WindowStatus::ok);  // asks with its first operation
+  REQUIRE(at.at(1).lock(2, false, false) == WindowStatus::ok);  // the first operation requests it
   REQUIRE(at.at(1).get(2, Word(&seen).view, Word(nullptr).view, nullptr) == WindowStatus::ok);
   at.settle();
   REQUIRE(seen == 99);
@@ -366,7 +366,7 @@ TEST_CASE("attached regions that touch each other are one", "[windows]") {
       for (std::size_t i = 0; i < values.size(); ++i)
         REQUIRE(std::exchange(values[i], i + 1) == 2 * i + 2);
     }
-    // The end, and what is in the middle no longer.
+    // Rejected: the end of the memory, and the middle after it was detached.
     const auto refused = [&](std::uint64_t* place) {
       const WindowStatus status = at.at(0).put(target, own, there(place), nullptr);
       return (status == WindowStatus::ok ? at.at(0).flush(target) : status) == WindowStatus::range;
@@ -385,9 +385,9 @@ TEST_CASE("an error of before leaves nobody with half a lock", "[windows]") {
   outside.view.offset = reinterpret_cast<std::int64_t>(at.words(1));
   at.at(0).fence_enter(true);
   REQUIRE(at.at(0).put(1, Word(&value).view, outside.view, nullptr) == WindowStatus::ok);
-  at.settle();  // the target has told
+  at.settle();  // the target has reported the error
   at.at(0).fence_enter(false);
-  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);  // by stores: takes the ticket
+  REQUIRE(at.at(0).lock(0, true, false) == WindowStatus::ok);  // by stores, with a ticket
   REQUIRE(at.at(0).unlock(0) == WindowStatus::range);
   REQUIRE(at.at(0).lock_all(false) == WindowStatus::ok);
   REQUIRE(at.at(0).unlock_all() == WindowStatus::ok);
@@ -416,7 +416,7 @@ TEST_CASE("offsets that 64 bits do not hold are outside", "[windows]") {
 
 namespace {
 
-// A page that nobody may read, until somebody has tried: then `touched` is called.
+// A page that cannot be read. The first access makes it readable, and then calls `touched`.
 struct Watched {
   Watched() {
     page = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -446,7 +446,7 @@ struct Watched {
 
 }  // namespace
 
-// What another thread would see while one makes the stores of a put that had to wait for its post.
+// The view of another thread while a put that waited for its post makes its stores.
 TEST_CASE("an operation on mapped memory is not done before its stores are", "[windows]") {
   Setting at(2);
   Watched origin;
@@ -458,7 +458,7 @@ TEST_CASE("an operation on mapped memory is not done before its stores are", "[w
   origin.touched = [&] {
     ++touched;
     waits = at.at(0).peer(0).first != nullptr;
-    at.services[0]->serve_host();  // another thread finds nothing to do
+    at.services[0]->serve_host();  // another thread finds no work
   };
   REQUIRE(at.at(0).start({&self, 1}, false) == WindowStatus::ok);
   REQUIRE(at.at(0).put(0, Word(origin.words()).view, Word(nullptr).view, nullptr) ==

@@ -22,7 +22,7 @@ namespace lfc {
 
 using Node = World::Node;
 
-inline World* world_of_host = nullptr;  // what host.progress() drives
+inline World* world_of_host = nullptr;  // progressed by host.progress()
 inline std::vector<std::pair<void*, WindowStatus>> finished;
 
 inline constexpr std::size_t kWords = 64;
@@ -74,7 +74,7 @@ struct Setting {
   Window& at(Node node) { return *windows[node]; }
   void settle() { REQUIRE(world.settle()); }
 
-  // A frame as a hostile member may send it.
+  // A frame such as a hostile member may send.
   void send(Node from, Node to, const WindowHead& head, const std::vector<Run>& runs,
             std::size_t bytes) {
     struct Held : Message {
@@ -111,7 +111,7 @@ struct Setting {
   std::vector<std::unique_ptr<Window>> windows;
 };
 
-struct Word {  // one word, here or there
+struct Word {  // one word, of either side
   explicit Word(std::uint64_t* base, std::int64_t place = 0)
       : view{reinterpret_cast<std::byte*>(base), place * 8, {&run, 1}, 8, 1, 8} {}
   Run run{0, 8, 0, 1};
