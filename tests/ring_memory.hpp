@@ -1,4 +1,4 @@
-// RingMemory: memory for one ring, zero and aligned as a ring wants it.
+// RingMemory: memory for one ring, zeroed and aligned as a ring requires.
 //
 //   const RingShape shape;
 //   RingMemory memory(shape);

@@ -32,7 +32,7 @@ const std::vector<Kind>& available() {
   return list;
 }
 
-// Runs `body` as a section of its own for each kind.
+// Runs `body` in a separate section for each kind.
 template <class Body>
 void for_each_kind(int ends, Body body) {
   for (const Kind& kind : available()) {

@@ -238,7 +238,7 @@ TEST_CASE(
   REQUIRE_FALSE(poll_until(*end, 1s, [&] { return !end->broken.empty(); }));
   REQUIRE(send(*end, 1));
   REQUIRE(poll_until(*end, 10s,
-                     [&] { return end->link->drained(); }));  // the device has nothing to repeat
+                     [&] { return end->link->drained(); }));  // the device retransmits nothing
   REQUIRE(std::system("ip link set eth0 down") == 0);
   const bool noticed = poll_until(*end, 20s, [&] { return !end->broken.empty(); });
   REQUIRE(std::system("ip link set eth0 up") == 0);

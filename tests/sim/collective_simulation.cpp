@@ -15,7 +15,7 @@
 namespace lfc {
 namespace {
 
-constexpr std::uint64_t kIdleLimit = 20000;  // ticks in which nothing moves at any rank
+constexpr std::uint64_t kIdleLimit = 20000;  // ticks without progress at any rank
 constexpr std::size_t kGuard = 64;
 constexpr std::byte kUntouched{0x5a};
 constexpr std::uint32_t kMostAtOnce = 12;  // nonblocking calls of a rank under way
@@ -426,7 +426,7 @@ void CollectiveSimulation::act(Host& host) {
   while (host.over < host.begun && host.parts[host.over].over) ++host.over;
 }
 
-// Like LossWatch it queries after 1, 2, 4 ... looks: otherwise queries fill all queues and block other packets.
+// Queries after 1, 2, 4 ... calls, as LossWatch does. More queries would fill all queues and block other packets.
 void CollectiveSimulation::look(Host& host, Part& part) {
   Communicator& communicator = host.communicator(part);
   for (const std::uint32_t member : communicator.local())

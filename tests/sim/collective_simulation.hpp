@@ -1,5 +1,5 @@
-// CollectiveSimulation: collectives of random overlapping communicators among many simulated NIs, with the
-// production code: several nodes, several ranks on each, hosts that compute, and members that end.
+// CollectiveSimulation: collectives of random overlapping communicators among many simulated NIs, with the production
+// code. There are several nodes with several ranks each, hosts that compute, and members that fail.
 //
 //   CollectiveSimulation simulation({.seed = 7, .ranks = 64});
 //   std::string fault = simulation.run();             // empty: all held

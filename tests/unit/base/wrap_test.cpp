@@ -1,5 +1,4 @@
-// Counters of 32 bits that start just below their wrap. Those of rings, bonds and NEON have tests beside
-// their own.
+// Counters of 32 bits that start just below their wrap. Counters of rings, bonds and NEON are tested with these parts.
 #include <cstdint>
 #include <cstring>
 

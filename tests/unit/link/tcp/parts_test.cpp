@@ -1,5 +1,5 @@
-// Parts of the link tcp that need no peer: the pace of polls, the limits of admission, the epoll set, the active
-// connections, and the end of a connection.
+// Parts of the link tcp that need no peer: the pace of polls, admission limits, the epoll set, active connections, and
+// a connection's end.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -166,7 +166,7 @@ TEST_CASE("tcp: a connection ends once, and its operations with it", "[tcp]") {
   CHECK_FALSE(connections.setting_up(4));
   CHECK(connections.need_attention());
 
-  // Without a reason nothing is broken.
+  // Without a reason the loss is not reported.
   connections.end(other, {});
   CHECK(others.result == Result::unreachable);
   CHECK(table.sink.all.size() == 1);

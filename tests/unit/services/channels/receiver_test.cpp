@@ -221,7 +221,7 @@ constexpr std::array<Step, 14> kSteps{
     [](World& world) { world.send_meanwhile(0); }, [](World& world) { world.send(2, false); },
 };
 
-// The histories: nothing; channels in use; channels in use, with messages not received.
+// The histories: none; channels in use; channels in use, with messages not received.
 constexpr std::array<std::string_view, 3> kBefore{"", "14051405", "1405140505"};
 
 void run(World& world, std::string_view steps) {

@@ -254,7 +254,7 @@ TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   CHECK(refused(other, Token::kRoom + 1));
   other.kind = Kind::refund;
   other.refund = 1;
-  CHECK(refused(other, 0));  // nothing was charged
+  CHECK(refused(other, 0));  // no byte was charged
   CHECK(!neon.on_frame(2, Header{}, nullptr, 0));
   // More early data than the budget allows.
   data = {};

@@ -1,5 +1,5 @@
-// Partitioned communication between engines over simulated links: credits, delays, losses, and requests that the host
-// frees too early.
+// Partitioned communication between engines over simulated links, with credits, delays and losses. Some hosts free
+// requests too early.
 #include "services/partitioned/partitioned.hpp"
 
 #include <algorithm>

@@ -207,7 +207,7 @@ class ProtocolWorld {
   }
   Issued issue(Rank from, const WindowCall& call) {
     expect(at(from).origin.check(call) == WindowStatus::ok);
-    // They are all plain: every other one goes the short way, if it can.
+    // All calls are plain, so every other one takes the short path if it can.
     plain_ = !plain_;
     const auto there = static_cast<std::uint64_t>(call.there.offset);
     if (plain_ && at(from).origin.issue_plain({call.kind, call.what, call.target, call.origin.base,
