@@ -8,7 +8,8 @@
 //
 // Invariants: work left over while the thread sleeps with armed links wakes it. A sender gets `watched`
 // only while the thread examines what links have batched every kBatchedFor
-// (tests/unit/engine/ni_thread/streams_test.cpp). Threads: under the NI's lock, except is_unused(), note_use(),
+// (tests/unit/engine/ni_thread/streams_test.cpp).
+// Threads: under the NI's lock, except is_unused(), note_use(),
 // attendance, the watch, and set_together().
 #pragma once
 

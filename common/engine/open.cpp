@@ -138,7 +138,7 @@ std::string not_waking(const Ni& ni) {
     if (!link->traits().wakes) names += (names.empty() ? "" : " and ") + std::string(link->name());
   }
   return names.empty() ? names
-                       : " (" + names + " has no event to wake the thread: polled by a timer)";
+                       : " (without events that wake the thread: " + names + "; polled by a timer)";
 }
 
 // The reasons why links are not open: all links, shared memory, and links to other nodes that every node should have.

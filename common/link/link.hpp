@@ -1,4 +1,4 @@
-// Link: a link between engines. It moves frames in order per ordered pair of
+// Link: a connection between engines. It moves frames in order per ordered pair of
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
 // One class per kind (loop, shm, tcp, verbs, bond, ofi, sim), in a folder of its own; the NI owns the links, and is
@@ -24,8 +24,9 @@
 //  - The loss of a peer, or a breach of the protocol by it, calls on_broken() once; after that send() to it
 //    returns `broken`, and its unfinished operations have been completed with `unreachable`.
 //    close() completes them likewise.
-// Threads: a link has no lock. The engine holds its own lock (engine/ni.hpp) for each call except batched_since(),
-// which any thread may call at any time. No thread of a link calls the sink.
+// Threads: a link has no lock. One thread sets a link up and destroys it. In between the engine holds its own lock
+// (engine/ni.hpp) for each call except batched_since(), which any thread may call at any time. No thread of a link
+// calls the sink.
 #pragma once
 
 #include <algorithm>

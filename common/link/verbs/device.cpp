@@ -38,10 +38,11 @@ Handle<ibv_context> open_context(const Api& api, const std::string& name) {
 
 bool Completions::open(const Api& api, ibv_context* context, int entries, std::string& why_not) {
   api_ = &api;
-  connection_ = own(api.create_comp_channel(context), api.destroy_comp_channel);
-  if (!connection_) return refused("a completion connection", why_not);
+  completion_channel_ = own(api.create_comp_channel(context), api.destroy_comp_channel);
+  if (!completion_channel_) return refused("a completion channel", why_not);
   never_wait(fd());
-  queue_ = own(api.create_cq(context, entries, nullptr, connection_.get(), 0), api.destroy_cq);
+  queue_ =
+      own(api.create_cq(context, entries, nullptr, completion_channel_.get(), 0), api.destroy_cq);
   return queue_ ? true : refused("a completion queue", why_not);
 }
 
@@ -74,7 +75,7 @@ void Completions::disarm() noexcept {
   armed_ = false;
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (api_->get_cq_event(connection_.get(), &queue, &context) == 0)
+  while (api_->get_cq_event(completion_channel_.get(), &queue, &context) == 0)
     api_->ack_cq_events(queue, 1);
 }
 

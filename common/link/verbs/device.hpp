@@ -27,7 +27,7 @@ class Completions {
   Completions() : ended_(kBatch) {}
   bool open(const Api& api, ibv_context* context, int entries, std::string& why_not);
   ibv_cq* queue() const noexcept { return queue_.get(); }
-  int fd() const noexcept { return connection_->fd; }
+  int fd() const noexcept { return completion_channel_->fd; }
 
   // Returns the next completion, valid until the next call. Null: there is none.
   const ibv_wc* next() noexcept {
@@ -47,7 +47,7 @@ class Completions {
   bool refill() noexcept;
 
   const Api* api_ = nullptr;
-  Handle<ibv_comp_channel> connection_;
+  Handle<ibv_comp_channel> completion_channel_;
   Handle<ibv_cq> queue_;
   std::vector<ibv_wc> ended_;
   std::size_t at_ = 0;

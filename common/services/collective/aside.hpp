@@ -5,7 +5,8 @@
 //   aside.remove(entry);                    // when none is left
 //
 // The thread calls advance_aside() of each entry in its passes, with the engine's lock held. So a thread that waits for
-// that lock waits for the length of these calls as well. A host that drives the engine itself advances them by itself.
+// that lock waits for the length of these calls as well, and advance_aside() waits for nothing: neither for the lock of
+// a communicator (try_lock_aside()) nor for the host. A host that drives the engine itself advances them by itself.
 // Threads: any; entries are added and removed under the engine's lock.
 #pragma once
 

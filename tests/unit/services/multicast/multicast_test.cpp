@@ -296,7 +296,7 @@ TEST_CASE("packets of a message follow each other through the tree", "[multicast
   }
 }
 
-TEST_CASE("a recovery ends when a child on the escape is lost", "[multicast][recovery]") {
+TEST_CASE("a recovery ends when a child on the escape path is lost", "[multicast][recovery]") {
   Chain chain(5, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate});
   chain.shape = TreeShape::chain;
   chain.send(0);  // sets up the connections
@@ -361,7 +361,7 @@ TEST_CASE("who has survived a loss together recovers together", "[multicast][rec
   for (std::uint32_t self = 0; self < 3; ++self) chain.services[nodes[self]]->leave(groups[self]);
 }
 
-TEST_CASE("packets on a escape may come before their group, too", "[multicast][recovery]") {
+TEST_CASE("packets on an escape path may come before their group, too", "[multicast][recovery]") {
   Chain chain(4, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate},
               false);
   chain.shape = TreeShape::chain;
@@ -387,7 +387,7 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.recovery = Suspicion::timer});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(1) == 1; }));
-  // The packet fits into a frame, but not together with the name of an escape buffer.
+  // The packet fits into a frame, but not together with the name of an escape path.
   MulticastHeader header;
   header.group = 9;
   const std::vector<std::byte> large(chain.services[0]->max_packet() + 1);
