@@ -1,5 +1,5 @@
-// What every MPI test program shares: start and end, options, a watchdog that tells what this rank
-// waits for, and message contents that nobody could have got right by chance.
+// The common parts of all MPI test programs: start and end, options, and a watchdog that prints which operation
+// this rank waits for. Message contents are chosen so that wrong data cannot match by chance.
 //
 //   int main(int argc, char** argv) {
 //     check_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -11,10 +11,9 @@
 //     return check_end();
 //   }
 //
-// Options of all programs: --seed N, --long, --limit SECONDS (the watchdog's patience). Exit: 0 and
-// a last line "ok" from rank 0, or not 0 and one line that begins with FAIL or HANG, or 76 and lines
-// that begin with "late: ".
-// Include it first: it chooses the POSIX version. C++ may include it, too, in one file of a program.
+// Options of all programs: --seed N, --long, --limit SECONDS (the limit of the watchdog). Exit: 0 and a last line
+// "ok" from rank 0, or not 0 and one line that begins with FAIL or HANG, or 76 and lines that begin with "late: ".
+// Include it first, because it chooses the POSIX version. C++ may also include it, in one file of a program.
 #ifndef LFC_TESTS_MPI_CHECK_H
 #define LFC_TESTS_MPI_CHECK_H
 
@@ -64,7 +63,8 @@ static inline void say(const char* text, size_t length) {
   }
 }
 
-// What lfc-look sees, if it has been built: one rank asks for all, while the others wait for their second alarm.
+// Prints the view of lfc-look, if it has been built: one rank queries all ranks while the others wait for their
+// second alarm.
 static char look_program[1024];
 static char look_pid[16];
 
@@ -91,7 +91,7 @@ static inline void on_alarm(int number) {
     say(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
   }
   look();
-  alarm(2);  // let the other ranks tell their state before the launcher ends them
+  alarm(2);  // the other ranks print their state before the launcher ends them
 }
 
 __attribute__((format(printf, 1, 2))) static inline void doing(const char* format, ...) {
@@ -148,7 +148,7 @@ static inline uint64_t scramble(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A key for the contents of one message; the parts are what tells it from all others.
+// A key for the contents of one message; its arguments distinguish the message from all others.
 static inline uint64_t key_of(int from, int to, uint64_t number) {
   return scramble(scramble(seed + number * 0x9e3779b97f4a7c15u) +
                   (uint64_t)(unsigned)from * 65537u + (uint64_t)(unsigned)to);
@@ -231,7 +231,8 @@ static inline bool has_option(int argc, char** argv, const char* name) {
   return false;
 }
 
-// Two thirds of the limit of the row of tests/suite.table, which scripts/test --patience multiplies, if that is more.
+// The larger of the default limit and two thirds of the limit of the row in tests/suite.table, which scripts/test
+// --patience multiplies.
 static inline unsigned watchdog_seconds(void) {
   const char* const limit = getenv("LFC_TEST_LIMIT");
   const unsigned of_row = limit != NULL ? (unsigned)strtoul(limit, NULL, 10) / 3 * 2 : 0;

@@ -1,6 +1,6 @@
-// Collectives of one communicator that go on side by side: while one rank is late for the first, those that do not
-// need it are over, nonblocking and blocking. It is late until the others say so: if they waited for it, all would
-// wait for ever.
+// Collectives of one communicator that run side by side. While one rank is late for the first collective, others
+// that do not need that rank complete, nonblocking and blocking. The rank stays late until the others notify it: if
+// they waited for it, all ranks would wait for ever.
 #include "check.h"
 
 enum { kMost = 4000, kBeside = 3, kTag = 7 };
@@ -21,7 +21,7 @@ static void fill_with(int64_t* values, int r, uint64_t number, size_t n) {
 
 static int64_t *in, *total, *given[kBeside];
 
-// What is late: 0 a barrier, 1 a sum at all, 2 a sum at one rank that is not the late one.
+// The late operation: 0 a barrier, 1 a sum at all ranks, 2 a sum at one rank that is not the late one.
 static void begin_late(int kind, int root, uint64_t number, size_t n, MPI_Comm comm,
                        MPI_Request* request) {
   fill_with(in, me, number, n);

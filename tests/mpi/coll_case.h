@@ -1,4 +1,4 @@
-// One collective of coll_random: what is called, by whom, in which layout, and its memory.
+// One collective of coll_random: its call, root, layout and memory.
 //
 //   Case c = {.call = kScan, .comm = comm, .count = 8, .type = 1};
 //   c.out = memory(bytes_of(&c, c.count * stride(&c)));         // with a guard's room behind

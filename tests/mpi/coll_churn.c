@@ -12,7 +12,7 @@ static MPI_Comm alive[kMaxAlive];
 
 static long resident_kib(void) { return resident_pages() * (sysconf(_SC_PAGESIZE) / 1024); }
 
-// Everybody's, halves, every second rank with its order turned round, or all but one.
+// All ranks, halves, every second rank in reverse order, or all ranks but one.
 static MPI_Comm make(int round) {
   MPI_Comm made = MPI_COMM_NULL;
   switch (round % 4) {
@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
   const long descriptors_now = count_entries("/proc/self/fd");
   printf("churn rank=%d communicators=%d rss_kib=%ld..%ld mappings=%ld..%ld descriptors=%ld..%ld\n",
          me, rounds, kib, kib_now, mappings, mappings_now, descriptors, descriptors_now);
-  // Who has once waited for some milliseconds watches its neighbours' processes, by a descriptor each from then on.
+  // A rank that has once waited for some milliseconds watches the processes of its peers, each by one descriptor,
+  // from then on.
   require(descriptors_now <= descriptors + ranks - 1, "%ld descriptors became %ld", descriptors,
           descriptors_now);
   // The allocator may take an arena more; a leak would grow with the rounds.

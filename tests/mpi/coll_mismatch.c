@@ -1,5 +1,5 @@
-// Ranks that call a collective with different counts: whoever reads gets MPI_ERR_TRUNCATE, nobody waits for ever,
-// nothing is written behind a buffer, and the next call ends for all alike.
+// Ranks that call a collective with different counts: each rank that reads gets MPI_ERR_TRUNCATE, and no rank waits
+// for ever. Nothing is written behind a buffer, and the next call ends alike on all ranks.
 #include "check.h"
 
 enum { kGuard = 64 };
@@ -44,7 +44,7 @@ static int finish(int error, MPI_Request* request) {
   return error != MPI_SUCCESS ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/* `block`: what this rank says; `own`: of its own block in the other buffer. */
+/* `block`: this rank's count; `own`: the count of its own block in the other buffer. */
 static int call(kind what, unsigned char* in, unsigned char* out, int block, int own,
                 MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;

@@ -228,7 +228,7 @@ static void own_orders(int many) {
   for (int i = 0; i < 2 * kSame; ++i) MPI_Request_free(&requests[i]);
 }
 
-// Not freed: MPI_Finalize ends them, and takes nobody that ends before for lost.
+// Not freed: MPI_Finalize ends them, and treats no rank that ends earlier as lost.
 static void unfreed(void) {
   static long in = 1;
   static long out;

@@ -25,7 +25,7 @@ static void note(const void* data, size_t size) {
 
 static bool alike;
 static long cases;
-static MPI_Comm bases[kMaxThreads];  // what each thread makes its communicators from
+static MPI_Comm bases[kMaxThreads];  // the parent of the communicators that each thread makes
 static _Thread_local MPI_Comm base;
 static _Thread_local MPI_Comm comms[kComms];  // MPI_COMM_NULL: none here
 
@@ -170,7 +170,7 @@ static void begin_reduce_scatter(Case* c) {
     MPI_Reduce_scatter_block(in, c->out, c->count, types[c->type], op_of(c->op), c->comm);
 }
 
-// What goes from one rank to another: elements, with gaps between them.
+// The elements that go from one rank to another, with gaps between them.
 static int between(const Case* c, int from, int to) {
   if (c->call == kAlltoall) return c->count;
   return c->count * (int)((c->key + (uint64_t)from * 5 + (uint64_t)to) % 3) / 2;
@@ -331,7 +331,7 @@ static int draw_count(void) {
   }
 }
 
-// Everybody draws the same; only members take part. False: not a member.
+// All ranks draw the same case; only members take part. False: not a member.
 static bool draw_case(Case* c, uint64_t key) {
   const int which = (int)draw(kComms);
   c->key = key;
@@ -408,7 +408,7 @@ static uint64_t run(int thread) {
     begin(&c);
     if (c.nonblocking) {
       pending[waiting++] = c;
-      // In whatever order: here the last one first.
+      // In any order: here the last one first.
       if (waiting == kPending)
         while (waiting > 0) end(&pending[--waiting]);
     } else {

@@ -1,8 +1,8 @@
-// What coll_random draws from: types and operations, and the values that each rank contributes, so small that every
-// operation is exact in every type, whatever the order.
+// Types, operations and values from which coll_random draws. The values that each rank contributes are so small
+// that every operation is exact in every type and every order.
 //
 //   put(buffer, type, i, element(key, rank, i, op));         a contribution
-//   get(result, type, i) == combined(key, ranks, i, op)      what must come of all of them
+//   get(result, type, i) == combined(key, ranks, i, op)      the expected combination of all of them
 #pragma once
 
 #include "check.h"
@@ -19,7 +19,7 @@ static MPI_Op op_of(int op) {
   return ops[op];
 }
 
-// Small enough for every operation to be exact in every type, whatever the order.
+// Small enough for every operation to be exact in every type and every order.
 static int element(uint64_t key, int rank, int index, int op) {
   const uint64_t mixed = (key * 31 + (uint64_t)rank * 977 + (uint64_t)index * 131) ^ (key >> 7);
   if (op == 3) return 1 + (mixed % 11 == 0 && rank < 6);

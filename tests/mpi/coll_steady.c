@@ -1,6 +1,6 @@
-// One collective over and over, small and large, each in its turn: steady work for tests that disturb a
-// job. A call that fails says so and ends the rank: "lost rank=R call=NAME after=N: MPI's own words".
-// Rank 0 says "at work" after the first hundred.
+// Calls one collective after the other, small and large: steady work for tests that disturb a job. If a call fails,
+// the rank prints "lost rank=R call=NAME after=N: MPI's own words" and ends. Rank 0 prints "at work" after the
+// first hundred calls.
 //
 //   coll_steady [--only NAME] [--seconds S]     S (default 0.2) for each; names are in the table below
 #include "check.h"

@@ -1,7 +1,7 @@
-// Reductions of every predefined type with every predefined operation that MPI allows on it, against what
-// MPI_Reduce_local makes of the same elements here: whole numbers, logical values, bytes, characters, addresses,
-// numbers of Fortran, real and complex ones. Elements are small, so that each result is exact in whatever order it is
-// formed.
+// Reductions of every predefined type with every predefined operation that MPI allows on it. The reference is
+// MPI_Reduce_local of the same elements. Types: whole numbers, logical values, bytes, characters, addresses,
+// numbers of Fortran, real and complex ones. Elements are small, so that each result is exact in every order of the
+// operands.
 #include "check.h"
 
 enum { kCount = 37, kMostBytes = 32 };
@@ -74,7 +74,7 @@ static void try_one(const Type* type, const Op* op) {
   for (int i = 0; me == ranks - 1 && i < kCount; i++)
     require(alike(type, size, out + i * size, right + i * size), "reduce, %s of %s: element %d",
             op->name, type->name, i);
-  // Each rank gives the same elements to everybody, of which each gets a block.
+  // Each rank contributes the same elements; each rank gets one block of the result.
   const int each = kCount / ranks;
   MPI_Reduce_scatter_block(in, part, each, type->type, op->op, MPI_COMM_WORLD);
   for (int i = 0; i < each; i++)

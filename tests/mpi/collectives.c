@@ -9,7 +9,7 @@ static int rank, size;   // in `comm`
 static uint64_t number;  // of the collective, the same on all ranks
 static int64_t *in, *out;
 
-// What rank r contributes at index i of the present collective.
+// The contribution of rank r at index i of the present collective.
 static int64_t part(int r, size_t i) {
   return (int64_t)(word_at(key_of(r, 0, number), i) & 0xffffff);
 }
@@ -237,7 +237,7 @@ static void all_to_all(size_t n) {
   free(table);
 }
 
-// Nobody leaves the barrier before the last one has entered it.
+// No rank leaves the barrier before the last one has entered it.
 static void barrier(void) {
   begin("barrier", 0, -1);
   const int late = (int)(number % (uint64_t)size);

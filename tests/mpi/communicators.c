@@ -1,5 +1,6 @@
-// Communicators: messages stay in theirs, whatever tags and ranks they share; dup, split and free
-// in loops; intercommunicators; several with traffic at once; freed while a message is under way.
+// Communicators: a message stays in its communicator even if others use the same tags and ranks. Covers dup, split
+// and free in loops, intercommunicators, several communicators with traffic at once, and a free while a message is
+// under way.
 #include "check.h"
 
 // A ring of one message on a communicator; sizes alternate between eager and rendezvous.
@@ -114,7 +115,7 @@ static void intercommunicator(int rounds) {
     MPI_Comm_remote_size(inter, &others);
     require(others == (odd ? (ranks + 1) / 2 : ranks / 2), "remote size %d", others);
 
-    // Everybody to everybody on the other side.
+    // All ranks send to all ranks of the other group.
     doing("inter round %d: traffic", round);
     MPI_Request* requests = allocate((size_t)others * 2 * sizeof *requests);
     int64_t* in = allocate((size_t)others * sizeof *in);

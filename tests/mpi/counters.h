@@ -6,8 +6,8 @@
 //   compute_until(kThrough, ranks - 1);                           // or sleep_until
 //   count_up(kThrough);                                           // the others
 //
-// The ranks map one file of /tmp: they run on one host, or on those of scripts/lab. A count that never comes is a hang:
-// say before, by doing(), what this rank waits for.
+// The ranks map one file of /tmp, so they must run on one host, or on the hosts of scripts/lab. A count that never
+// comes is a hang: call doing() first, to name the event that this rank waits for.
 #ifndef LFC_TESTS_MPI_COUNTERS_H
 #define LFC_TESTS_MPI_COUNTERS_H
 

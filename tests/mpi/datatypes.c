@@ -1,5 +1,5 @@
-// Derived datatypes: what is sent with a type arrives in the same elements, and the gaps between
-// them stay untouched; typed to contiguous, contiguous to typed, typed to typed, and packed.
+// Derived datatypes: elements sent with a type arrive in the same elements, and the gaps between them stay
+// untouched. Typed to contiguous, contiguous to typed, typed to typed, and packed.
 #include "check.h"
 
 // A layout is the int positions of one item, in type-map order, and the item's extent in ints.

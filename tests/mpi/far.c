@@ -1,9 +1,10 @@
-// Messages around the two eager limits (of peers on this node, and of others), to every other rank, near and far in one
-// job: contiguous ones and such with gaps on either side, in all modes of sending, received when they are expected and
-// when they are not, by probes, and truncated. The first ones come from whom their receiver has never heard of.
+// Messages around the two eager limits (of peers on this node, and of others) to every other rank, near and far in
+// one job. Some are contiguous, others have gaps on either side. They are sent in all modes, received expected and
+// unexpected, probed, and truncated. The first message of each peer comes over a connection that did not exist
+// before.
 //
-// What is announced and then received into gaps its receiver has to ask for: by the module by which it has been
-// announced.
+// A large message that is received into gaps must be requested by its receiver, over the module that carried its
+// RTS.
 #include "check.h"
 
 enum { kMost = 65792 + 64, kModes = 4, kReceives = 4 };
@@ -72,7 +73,7 @@ static void exchange(size_t size, int distance, int mode, int way, bool gaps_out
   if (way == 3) MPI_Barrier(MPI_COMM_WORLD);  // else another exchange's message may be taken
   fill(out, size, key_of(me, to, number));
   if (way == 0 || mode == 3) start_receive(size, gaps_in, from, &receiving);
-  if (mode == 3) meet(from, to);  // told to the one who will send
+  if (mode == 3) meet(from, to);  // notifies the sender
   start_send(size, gaps_out, mode, to, &sending);
   if (way != 0 && mode != 3) {
     MPI_Status status;
@@ -99,7 +100,7 @@ static void exchange(size_t size, int distance, int mode, int way, bool gaps_out
   if (way == 3) MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Rank 0 sends to all, who have not talked to it; then all answer at once.
+// Rank 0 sends to all ranks, which have no connection to it yet; then all reply at once.
 static void strangers(size_t size) {
   MPI_Request request;
   for (int peer = 1; peer < ranks && me == 0; ++peer) {

@@ -1,5 +1,5 @@
-// Many eager messages to a rank that sleeps before its first receive: nothing may be lost, nobody
-// may run out of memory. All other ranks send to rank 0; --messages N is the sum of what they send.
+// Many eager messages to a rank that sleeps before its first receive: no message may be lost, and no rank may run
+// out of memory. All other ranks send to rank 0; --messages N is the sum of all their messages.
 //
 // Prints each sender's time and each rank's peak memory:
 //   flood rank=1 sent=200000 bytes=1024 seconds=5.4

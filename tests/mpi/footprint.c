@@ -1,5 +1,5 @@
-// What a job looks like from outside, after all kinds of traffic: a line per rank with its threads
-// and open files. tests/fault/not_asked.sh compares it with and without the plugin at hand.
+// The footprint of a job after all kinds of traffic: one line per rank with its threads and open files.
+// tests/fault/not_asked.sh compares the lines with and without the plugin at hand.
 #include "check.h"
 
 #include "process.h"

@@ -1,10 +1,10 @@
-// What a rank has loaded of LFC is of the build that this program belongs to, wherever else LFC may be installed.
-// tests/scripts/installed.sh runs it beside an installed copy.
+// Each part of LFC that a rank has loaded belongs to the build of this program, even if LFC is installed elsewhere
+// too. tests/scripts/installed.sh runs this program beside an installed copy.
 #include <libgen.h>
 
 #include "check.h"
 
-// What LFC consists of, by the beginnings of the files' names.
+// The parts of LFC, by the beginnings of the files' names.
 static bool is_ours(const char* name) {
   static const char* const parts[] = {"liblfc.so", "mca_btl_lfc.so", "mca_coll_lfc.so",
                                       "mca_osc_neon.so"};

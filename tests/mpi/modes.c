@@ -20,7 +20,8 @@ static void synchronous(int to, int from) {
       require(!flag, "peer %d: a synchronous send of %d bytes completed without a receive", to,
               sizes[i]);
     }
-    // Tell `from` that we have looked; it waits likewise for us, so nobody receives too early.
+    // Notifies `from` that this rank has probed, and waits for the same notification, so that no rank receives too
+    // early.
     doing("ssend %d bytes: go from %d", sizes[i], to);
     MPI_Sendrecv(&go, 1, MPI_INT, from, kGo, &go, 1, MPI_INT, to, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
@@ -76,7 +77,7 @@ static void probes(int to, int from) {
       MPI_Request send;
       MPI_Status status;
       MPI_Message message = MPI_MESSAGE_NULL;
-      // Of its own, since a neighbour may be some rounds ahead.
+      // Each round has its own tag, because a neighbour may be some rounds ahead.
       const int tag = 20 + i * 4 + way;
       int flag = 0, count = -1;
       doing("probe way %d: %d bytes from %d", way, sizes[i], from);
@@ -122,7 +123,7 @@ static void cancelled(int to, int from) {
     MPI_Wait(&receive, &status);
     MPI_Test_cancelled(&status, &flag);
     require(flag, "a receive that nothing matched was not cancelled");
-    MPI_Barrier(MPI_COMM_WORLD);  // nobody sends before everybody has cancelled
+    MPI_Barrier(MPI_COMM_WORLD);  // no rank sends before all have cancelled
     MPI_Sendrecv(&round, 1, MPI_INT, to, 30, &value, 1, MPI_INT, from, 30, MPI_COMM_WORLD, &status);
     require(value == round, "peer %d: got %d, not %d, after a cancelled receive", from, value,
             round);

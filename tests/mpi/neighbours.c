@@ -1,7 +1,8 @@
-// Collectives among the neighbours of random process topologies: grids with short and periodic dimensions, graphs, and
-// distributed graphs with edges that occur twice, edges to oneself and ranks without any; blocking, nonblocking
-// (several at a time) and persistent; parts of any size, none too, in plain and other layouts, from MPI_BOTTOM. What
-// must come each rank works out from the lists of all ranks' neighbours.
+// Collectives among the neighbours of random process topologies. These are grids with short and periodic
+// dimensions, graphs, and distributed graphs. The latter have edges that occur twice, edges to oneself, and ranks
+// without any edge. Blocking, nonblocking (several at a time) and persistent calls; parts of any size, also empty,
+// in plain and other layouts, from MPI_BOTTOM. Each rank computes the expected contents from the lists of all
+// ranks' neighbours.
 //
 //   neighbours [--cases N] [--most BYTES] [--other]
 //
@@ -102,7 +103,7 @@ static void make_distributed(Topology* t) {
     if (adjacent) {
       if (b == me) from[sources++] = a;
       if (a == me) to[destinations++] = b;
-    } else if (below(ranks) == me) {  // whoever says it
+    } else if (below(ranks) == me) {  // whichever rank contributes the edge
       from[sources] = a;
       degrees[sources] = 1;
       to[sources++] = b;
@@ -403,7 +404,7 @@ static void one_case(int number, bool other) {
   free(t.from), free(t.to), free(t.all), free(t.first);
 }
 
-// A rank whose blocks are empty may leave without a word to the others, who do not wait for it.
+// A rank whose blocks are all empty may return without sending anything, and the others do not wait for it.
 static void isolated(void) {
   if (ranks < 3) return;
   doing("a rank without neighbours");

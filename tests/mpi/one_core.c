@@ -1,5 +1,5 @@
-// Ranks that share a core, which nothing has told them: waiting for each other costs them little time of the
-// processor, not a time slice each time. (Their own time: what else runs on the machine does not count.)
+// Ranks share a core without being informed of it. Waiting for each other costs them little processor time, and not
+// a time slice for each wait. (Only their own time counts, not that of other programs on the machine.)
 #define _GNU_SOURCE
 #include "check.h"
 

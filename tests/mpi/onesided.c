@@ -2,9 +2,9 @@
 // fetch_and_op, compare_and_swap, rput and rget; with fence, post/start/complete/wait, lock,
 // lock_all and flush; on created, allocated and dynamic windows.
 //
-// compare_and_swap at oneself and on allocated windows is asked only with --swap-everywhere: stock
-// osc/rdma (4.1.4) crashes there, since it takes its own mapping's address for the target's.
-// Dynamic windows across hosts are asked only with --dynamic (see below).
+// compare_and_swap at oneself and on allocated windows runs only with --swap-everywhere: stock osc/rdma (4.1.4)
+// crashes there, since it takes its own mapping's address for the target's. Dynamic windows across hosts run only
+// with --dynamic (see below).
 // Stock btl tcp has no window at all with Debian's settings: it needs --mca osc pt2pt.
 #include "check.h"
 
@@ -80,7 +80,7 @@ static void check_words(const char* what, int peer, const int64_t* data, size_t 
 static const size_t lengths[] = {1, 2, 33, 500, 513, 5000, kSlot};
 enum { kLengths = sizeof lengths / sizeof *lengths };
 
-// Everybody puts into its slot at everybody, then reads its neighbours' slots back.
+// Each rank puts into its slot at every rank, then reads its neighbours' slots back.
 static void fenced(void) {
   for (size_t l = 0; l < kLengths; ++l) {
     const size_t n = lengths[l];
@@ -132,7 +132,7 @@ static void strided(void) {
   MPI_Type_free(&third);
 }
 
-// Everybody accumulates at everybody.
+// Each rank accumulates at every rank.
 static void accumulated(void) {
   const size_t first = accumulated_at();
   const MPI_Op op[] = {MPI_SUM, MPI_MAX, MPI_BXOR, MPI_BOR};
@@ -208,7 +208,7 @@ static void scheduled(void) {
   MPI_Group_free(&world);
 }
 
-// Read, add one, write under an exclusive lock, everybody at everybody: nothing is lost.
+// Each rank reads, adds one and writes at every rank, under an exclusive lock: no increment is lost.
 static void exclusive(void) {
   enum { kRounds = 20 };
   for (int round = 0; round < kRounds; ++round)
@@ -255,7 +255,7 @@ static void swaps(void) {
   expect("compare_and_swap", 0, 0, total, (int64_t)kSwaps * (swap_everywhere ? ranks : ranks - 1));
 }
 
-// Passive target under lock_all: put, flush, tell by message; atomics of all at rank 0.
+// Passive target under lock_all: put, flush, notify by a message; atomics of all ranks at rank 0.
 static void passive(void) {
   enum { kTickets = 50 };
   const int right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;

@@ -1,5 +1,5 @@
-// Messages of one sender never overtake each other, whatever their sizes and protocols, also when
-// they are received with any source and any tag and many are outstanding. --messages N: for each pair.
+// Messages of one sender never overtake each other, whatever their sizes and protocols. That also holds if many are
+// outstanding and are received with any source and any tag. --messages N: for each pair.
 #include "check.h"
 
 enum { kPosted = 32, kOutstanding = 64, kLargest = 160 << 10 };
@@ -44,7 +44,7 @@ static void check_message(const unsigned char* data, const MPI_Status* status, i
   ++expected[from];
 }
 
-// Everybody to everybody; receives are wildcards, completed in the order they were posted.
+// All ranks send to all ranks; receives are wildcards and complete in the order in which they were posted.
 static void all_pairs(int per_pair) {
   const int total = per_pair * (ranks - 1);
   unsigned char* in[kPosted];

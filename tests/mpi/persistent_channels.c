@@ -1,6 +1,6 @@
 // Random programs of persistent, ordinary, wildcard, probed, cancelled and freed operations on few tags. Each rank
-// sends to the next one and receives from the one before, so that which receive gets which message follows from the
-// order of both alone: each message says its number, and each receive knows the one it must get.
+// sends to the next one and receives from the one before. So the order of both alone determines which receive gets
+// which message. Each message contains its number, and each receive checks the number.
 #include "check.h"
 
 enum { kTags = 3, kSends = 3, kReceives = 3, kMost = 14, kLongest = 9000 };
@@ -38,7 +38,7 @@ static unsigned pick(uint64_t* state, unsigned below) {
   return (unsigned)((*state >> 20) % below);
 }
 
-// The messages of one round, drawn alike by who sends and who receives them.
+// The messages of one round; sender and receiver draw the same ones.
 static int draw(uint64_t* random, uint64_t* number, struct message* messages) {
   const int count = 1 + (int)pick(random, kMost - 1);
   const bool quiet = pick(random, 3) != 0;  // persistent ones only, of one size and tag
@@ -89,7 +89,7 @@ static void check(const struct receive* receive, const MPI_Status* status) {
   verify(receive->in, (size_t)size, key_of(from, me, receive->expected->number), from);
 }
 
-// Begins the next receive; what must be waited for at once is.
+// Begins the next receive, and completes it if it must not stay pending.
 static void begin_receive(struct message* messages, int count, struct receive* receive, int index,
                           bool may_block, bool (*used)[kReceives]) {
   receive->tag = (int)pick(&own_random, usual) == 0
@@ -180,7 +180,7 @@ static void make_receive(int row, int slot) {
                 comm, &receives[row][slot]);
 }
 
-// Nothing is under way: what is cancelled has got nothing; what is freed is the first to get something.
+// Nothing is under way: a cancelled receive gets nothing, and a freed receive is the first to get a message.
 static void cancel_and_free(void) {
   MPI_Barrier(comm);
   const int slot = (int)pick(&own_random, kReceives);
@@ -262,7 +262,7 @@ static void truncation(void) {
   MPI_Comm_free(&comm);
 }
 
-// Open MPI's ob1 is told of the processes anew; the order of messages, which channels are part of, goes on.
+// Open MPI's ob1 adds the processes a second time; the order of messages, to which channels belong, continues.
 static void intercommunicator(void) {
   MPI_Comm own, inter;
   MPI_Request send_request, receive_request;
@@ -288,7 +288,7 @@ static void intercommunicator(void) {
   MPI_Comm_free(&comm);
 }
 
-// Afterwards the LFC engines know each other, whatever carries messages.
+// Afterwards the LFC engines are connected, whichever component carries messages.
 static void meet_by_window(void) {
   long there = 0, value = me;
   MPI_Win window;
@@ -301,8 +301,8 @@ static void meet_by_window(void) {
   MPI_Win_free(&window);
 }
 
-// Beside other work each exchange may cost a slice of the processor's time, with any transport: then fewer programs are
-// run, but both usual and unusual ones. All ranks go by the clock of one.
+// Beside other work each exchange may cost a slice of the processor's time, with any transport. Then fewer programs
+// run, but both usual and unusual ones. All ranks use the clock of one rank.
 static bool another(uint64_t done, uint64_t programs, double until) {
   int more = done < programs && (done < 4 || MPI_Wtime() < until);
   MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);

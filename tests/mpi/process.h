@@ -1,4 +1,4 @@
-// What this process holds: for tests that it does not grow. Include it after check.h.
+// Resources of this process, for tests that they do not grow. Include it after check.h.
 //
 //   refuse_huge_pages();  // before check_start
 //   const long before = count_entries("/proc/self/fd"), pages = resident_pages();
@@ -13,7 +13,7 @@
 
 #include "check.h"
 
-// Of a directory, without . and ..: descriptors of /proc/self/fd, threads of /proc/self/task.
+// Counts the entries of a directory, without . and ..: descriptors of /proc/self/fd, threads of /proc/self/task.
 static inline long count_entries(const char* path) {
   long count = 0;
   DIR* directory = opendir(path);
@@ -24,7 +24,7 @@ static inline long count_entries(const char* path) {
   return count;
 }
 
-// Of a file: mappings of /proc/self/maps.
+// Counts the lines of a file: mappings of /proc/self/maps.
 static inline long count_lines(const char* path) {
   long count = 0;
   FILE* file = fopen(path, "r");
@@ -34,7 +34,7 @@ static inline long count_lines(const char* path) {
   return count;
 }
 
-// Where the kernel gives huge pages to all who need memory, one page more would be 2 MiB more.
+// If the kernel gives huge pages to all processes, one page more would be 2 MiB more.
 static inline void refuse_huge_pages(void) { (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 static inline long resident_pages(void) {

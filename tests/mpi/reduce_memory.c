@@ -1,9 +1,9 @@
-// A reduction much larger than the window, whose root is late: what the others have contributed does not pile up
-// in anybody's engine. (Between nodes; on one node there is nothing to pile up.)
+// A reduction much larger than the window, whose root is late: the contributions of the others do not pile up in
+// any engine. (Between nodes; on one node there is nothing to pile up.)
 #include "check.h"
 #include "process.h"
 
-// In MiB; of what the process has had at most since the last reset.
+// The peak of the process's resident memory since the last reset, in MiB.
 static long high_water(void) {
   char line[256];
   long kib = 0;

@@ -1,6 +1,6 @@
-// Memory that is sent from and received into again, and memory that was given back to the system
-// and got again at the same address with other pages behind it: a registration that outlives the
-// pages would send, or overwrite, what is no longer there.
+// Memory that is sent from and received into again, and memory that was returned to the system and mapped again at
+// the same address with other pages behind it. A registration that outlives the pages would send or overwrite pages
+// that are gone.
 //
 // Each even rank sends to the next one. Options: --again N (messages from the same memory), --anew N
 // (messages each from new memory at the same address), --kibibytes N, --all-ways (memory gets new pages
@@ -37,7 +37,7 @@ static void renew(unsigned char* memory, size_t size, long way) {
       require(munmap(elsewhere, size) == 0, "munmap failed");
       break;
     }
-    case 3: (void)map(memory, size); break;  // over what is there
+    case 3: (void)map(memory, size); break;  // over the existing mapping
     default: {                               // other pages come from elsewhere
       require(munmap(memory, size) == 0, "munmap failed");
       void* elsewhere = map(NULL, size);

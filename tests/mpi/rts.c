@@ -1,7 +1,7 @@
-// Large messages that their receiver would fetch: of all sizes around the limits of what is pushed behind its
-// announcement, received when they are expected and when they are not, into memory that is not contiguous (which is
-// never fetched), from any source and after a probe; one at a time, so that all are pushed, and many, so that others
-// are not; and in both directions at once.
+// Large messages that their receiver would fetch, of all sizes around the limit up to which data is pushed behind
+// the RTS. Some are expected and some are not. They come into memory that is not contiguous (such messages are
+// never fetched), from any source, and after a probe. First one at a time, so that all are pushed; then many, so
+// that some are not; and in both directions at once.
 #include "check.h"
 
 enum { kLargest = 300 * 1024, kAtOnce = 12 };
@@ -20,7 +20,7 @@ static void send_to(int peer, int round, int i, MPI_Request* request) {
   MPI_Isend(sent[i], (int)size_of(round + i), MPI_BYTE, peer, i, MPI_COMM_WORLD, request);
 }
 
-// Expected: receives are posted before the peer sends. Else they come after what was sent has arrived.
+// Expected: receives are posted before the peer sends. Otherwise they are posted after the messages have arrived.
 static void exchange(int peer, int round, bool expected) {
   MPI_Request requests[2 * kAtOnce];
   doing("round %d: %s messages with %d", round, expected ? "expected" : "unexpected", peer);
@@ -60,7 +60,7 @@ static void one_at_a_time(int peer, int round) {
   verify(received[0], size_of(round), key_of(peer, me, (uint64_t)round), peer);
 }
 
-// Every second byte: such a message is announced, pushed, and yet not fetched.
+// Every second byte: such a message begins with an RTS and is pushed, but not fetched.
 static void with_gaps(int peer, int round) {
   MPI_Datatype gaps;
   const size_t size = size_of(round);

@@ -6,7 +6,7 @@
 
 enum { kChildren = 2, kLargest = 100000 };
 
-// Everybody to everybody on an intracommunicator, two sizes.
+// All ranks of an intracommunicator send to all, two sizes.
 static void all_pairs(MPI_Comm comm, uint64_t number) {
   int rank, size;
   MPI_Comm_rank(comm, &rank);

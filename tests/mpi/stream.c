@@ -1,10 +1,10 @@
-// A stream of checked bytes from each even rank to the next, by every way a message can take: eager,
-// large (ob1 gets it), and not contiguous (in fragments); with --one-sided by MPI_Put and MPI_Get
-// instead. What is in flight has a buffer of its own.
+// A stream of checked bytes from each even rank to the next, by every protocol of messages: eager, large (ob1 gets
+// it), and not contiguous (in fragments); with --one-sided by MPI_Put and MPI_Get instead. Each message in flight
+// has its own buffer.
 //
-// --mebibytes N: how much (default 8; 64 with --long). The receiver says "stream: half" in the
-// middle, for tests that do something to the network then. --until FILE: the stream goes on until that
-// file is there, and for as much as half of it after that.
+// --mebibytes N: how much (default 8; 64 with --long). The receiver prints "stream: half" in the middle, for tests
+// that disturb the network then. --until FILE: the stream goes on until that file is there, and for as much as half
+// of it after that.
 #include "check.h"
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ static void mark(size_t done, size_t all, bool* told) {
   fflush(stdout);
 }
 
-// The sender decides, and tells the receiver.
+// The sender decides, and notifies the receiver.
 static bool goes_on(int peer, bool sender, size_t done, size_t all) {
   static size_t seen_at;
   int more = 0;

@@ -73,7 +73,7 @@ static void* prober(void* argument) {
   return NULL;
 }
 
-// Answers requests from any source until every other rank has said it is done.
+// Replies to requests from any source until every other rank has reported its end.
 static void* server(void* argument) {
   state_slot = *(const int*)argument;
   int open = ranks - 1;
@@ -93,7 +93,7 @@ static void* server(void* argument) {
   return NULL;
 }
 
-// The main thread asks all the servers.
+// The main thread sends requests to all servers.
 static void client(void) {
   for (int round = 0; round < rounds; ++round)
     for (int i = 1; i < ranks; ++i) {

@@ -1,9 +1,8 @@
-// A message longer than its receive: the receive says MPI_ERR_TRUNCATE, what fits has arrived,
-// nothing behind the buffer is written, and the job goes on.
+// A message longer than its receive: the receive returns MPI_ERR_TRUNCATE, the first bytes have arrived, nothing
+// behind the buffer is written, and the job goes on.
 //
-// The last but one is asked only of short messages: Open MPI's ob1 (4.1.4) writes a long one whole,
-// over any transport with put or get, stock ones included. So every buffer here has room for it
-// all.
+// The last but one is checked only for short messages: Open MPI's ob1 (4.1.4) writes a long one whole, over any
+// transport with put or get, stock ones included. So every buffer here has room for the whole message.
 #include "check.h"
 
 enum { kGuard = 256, kShort = 4000 };

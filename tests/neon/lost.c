@@ -1,8 +1,8 @@
-// A rank dies (kill -9 of itself) where another one waits for it, in one of the ways in which one-sided
-// communication waits. What then becomes of the others is for tests/fault/lost_member.sh to see; a rank that comes
-// back from its wait, or waits for more than --limit seconds, says so.
+// A rank kills itself (kill -9) while another one waits for it, in one of the ways in which one-sided communication
+// waits. tests/fault/lost_member.sh checks the state of the others afterwards. A rank that returns from its wait,
+// or waits for more than --limit seconds, prints that.
 //
-//   mpirun -n 3 neon_lost --wait NAME [--allocate]     rank 1 dies; names: see `ways`
+//   mpirun -n 3 neon_lost --wait NAME [--allocate]     rank 1 is killed; names: see `ways`
 #include "check.h"
 #include "mpix_neon.h"
 
@@ -12,7 +12,8 @@ static MPI_Win win;
 static int64_t value, result;
 static MPI_Group others;  // all but this rank
 
-// Said by the rank itself: mpirun, told to go on, loses some of the lines that it gathers.
+// The rank prints this itself, because an mpirun that continues after a loss drops some of the lines that it
+// gathers.
 static void tell(int code) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
@@ -192,7 +193,7 @@ int main(int argc, char** argv) {
     doing("round %d", i);
     round(i);
   }
-  // Whoever did not wait for the victim itself meets it here.
+  // A rank that did not wait for the victim itself detects the loss here.
   doing("barrier after the last round");
   MPI_Barrier(MPI_COMM_WORLD);
   printf("came back\n");

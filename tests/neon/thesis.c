@@ -1,5 +1,5 @@
 // The cellular automaton of the thesis (Listing B.3) with the thesis' own names, against a run of all rows on one
-// rank; then the rest of 5.2: NON_FINAL, STRONG, Get, Test, Unpost, and what goes wrong.
+// rank. Then the rest of 5.2: NON_FINAL, STRONG, Get, Test, Unpost, and errors.
 #include "check.h"
 
 #include <neon.h>
@@ -132,7 +132,7 @@ static void the_rest(void) {
     verify(data, kSize, key_of(1, 0, 1), 0);
     NEON_Wait(NEON_Put(data, 0, 0, 300, 0, 0, own, &status), 0);
     MPI_Recv(NULL, 0, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    // Of the third round: too long for the buffer.
+    // A put of the third round, too long for the buffer.
     neon_handle far = NEON_Put(data, 8, 0, 300, kSize - 4, 0, own, &status);
     if (far != NULL) {
       NEON_Wait(far, 0);
@@ -148,7 +148,8 @@ static void the_rest(void) {
   NEON_Unregister(own);
 }
 
-// Rank 1 is in NEON_Finalize when rank 0 withdraws what rank 1 knows how to write to, and waits until it has heard.
+// Rank 1 is in NEON_Finalize when rank 0 withdraws a buffer whose address rank 1 knows. Rank 0 waits until rank 1
+// has acknowledged that.
 static void unpost_late(void) {
   const size_t size = 100000;
   unsigned char* const bytes = allocate(size);

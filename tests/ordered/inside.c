@@ -1,7 +1,7 @@
-// Messages are handled wherever their rank is inside MPI: a rank that waits in an MPI call holds up nobody, however
-// many are broadcast meanwhile. Rank 0 waits in one call after the other, the others broadcast more than a window holds
-// and let it go on only then. Then the other places where a program may want its handler: only where it polls; and,
-// with
+// Messages are handled at every place where their rank is inside MPI. A rank that waits in an MPI call holds up no
+// other rank, however many messages are broadcast meanwhile. Rank 0 waits in one call after the other; the others
+// broadcast more than a window holds and only then release it. Then the other places where a program may request
+// its handler: only where it polls; and, with
 //   --threads    in MPI calls of several threads (MPI_THREAD_MULTIPLE)
 //   --by-thread  while the rank computes (wants btl_lfc_policy floating, btl_lfc_upcalls 1)
 #include "check.h"
@@ -47,7 +47,7 @@ static void close_order(lfc_ordered* order, long expected) {
   require(handled == expected, "%ld messages of %ld have been handled", (long)handled, expected);
 }
 
-// --- The calls in which rank 0 waits for rank `from`, and what makes it go on ---
+// --- The calls in which rank 0 waits for rank `from`, and the calls that release it ---
 
 static void in_recv(int from, int* value) {
   MPI_Recv(value, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -106,7 +106,7 @@ static void each_call(void) {
   }
 }
 
-// Who wants its messages where it polls gets them nowhere else.
+// An object opened with LFC_ORDERED_IN_CALLS delivers messages only where the program polls.
 static void in_calls_only(void) {
   lfc_ordered* order = open_order(LFC_ORDERED_IN_CALLS);
   int value = 1;

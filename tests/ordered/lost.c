@@ -1,6 +1,6 @@
-// A rank dies amid ordered broadcasts: the others are told so, within seconds, by every call from then on, and what
-// they were handed before are beginnings of one order. Each survivor prints `survivor R: M messages, hash H at N`,
-// unless an MPI call hears of the loss first and ends it.
+// A rank is killed amid ordered broadcasts. Within seconds each other rank gets an error, from every call from then
+// on. The messages delivered before are beginnings of one order. Each survivor prints `survivor R: M messages, hash
+// H at N`, unless an MPI call detects the loss first and ends the rank.
 #include "check.h"
 
 #include <lfc_ordered.h>
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   require(error == LFC_ORDERED_ERR_LOST, "broadcast: %s", lfc_ordered_error(error));
   error = lfc_ordered_bcast(order, bytes, 1, NULL);
   require(error == LFC_ORDERED_ERR_LOST, "broadcast again: %s", lfc_ordered_error(error));
-  // What others had ordered may still be on its way; it is handed out first.
+  // Messages that others had ordered may still be under way; they are delivered first.
   for (int more = 1; (error = lfc_ordered_poll(order, &more)) == LFC_ORDERED_OK;)
     require(more > 0, "poll: neither a message nor the loss");
   require(error == LFC_ORDERED_ERR_LOST, "poll: %s", lfc_ordered_error(error));

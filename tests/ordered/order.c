@@ -1,7 +1,7 @@
-// Totally ordered broadcast under jitter: random sizes from nothing to the largest, random pauses, several objects at
-// the same time on different communicators with different sequencers, mixed with MPI traffic. Every
-// rank hashes what it is handed, in order; the hashes are the same everywhere, each message is whole,
-// and each sender's come in its own order. Small windows make everybody wait for the slowest.
+// Totally ordered broadcast under jitter: random sizes from nothing to the largest, random pauses, mixed with MPI
+// traffic. Several objects run at the same time, on different communicators with different sequencers. Every rank
+// hashes the messages in the order of delivery. The hashes are the same everywhere, each message is whole, and the
+// messages of each sender arrive in the order of sending. Small windows make all ranks wait for the slowest.
 #include "check.h"
 
 #include <lfc_ordered.h>

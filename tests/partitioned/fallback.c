@@ -1,5 +1,5 @@
-// Requests with ranks that have no LFC are Open MPI's own: all ranks to all others, with what `persist` can do. Run
-// with one rank that has been told so, and others that have not: both sides must come to the same.
+// Requests with ranks without LFC are Open MPI's own: all ranks to all others, within the limits of `persist`. The
+// test runs LFC on all ranks but one; both sides must choose the same component.
 #include "check.h"
 
 enum { kParts = 4, kEach = 100, kRounds = 20, kMost = 8 };

@@ -1,6 +1,6 @@
-// Programs of partitioned communication drawn at random: other partitions and other datatypes on the two sides, several
-// requests of one key, requests with oneself, all ways to start, to be ready and to wait. What comes is compared with
-// what was to come, gaps of datatypes included.
+// Programs of partitioned communication drawn at random: different partitions and datatypes on the two sides,
+// several requests of one key, requests with oneself, all ways to start, to be ready and to wait. The received data
+// is compared with the expected data, gaps of datatypes included.
 //
 //   partitioned_random --programs 100 --seed 1
 //
@@ -27,7 +27,7 @@ struct pair {
   struct end out, in;
 };
 
-// What this rank has of a pair.
+// This rank's request of a pair.
 struct request {
   const struct pair* pair;
   bool sends;

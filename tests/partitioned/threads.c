@@ -87,7 +87,7 @@ static void run(size_t size) {
     atomic_store(&finished, 0);
     MPI_Start(&request);
     atomic_store(&round_now, round);
-    // A send is waited for while its partitions become ready; whoever looks at a receive needs it to be active.
+    // A send is waited for while its partitions become ready; a thread that tests a receive needs it to be active.
     if (me != 0)
       while (atomic_load(&finished) < count) sched_yield();
     doing("round %d of %zu bytes: wait", round, size);

@@ -1,6 +1,6 @@
-// Nonblocking collectives go on while all ranks compute: each begins some, makes no MPI call, and sees their results
-// come into its buffers. Nobody calls MPI before it has seen its own: if they came inside MPI calls only, all would
-// look for them for ever.
+// Nonblocking collectives make progress while all ranks compute. Each rank begins some, makes no MPI call, and
+// polls its buffers until the results have arrived. No rank calls MPI before it has its own results. If results
+// came only inside MPI calls, all ranks would poll for ever.
 #include "check.h"
 
 enum { kMost = 2000, kSums = 2 };

@@ -1,6 +1,6 @@
-// A rank that finds all others there waits for nobody, and keeps its processor, though ranks share processors: Open MPI
-// is asked to give way when idle, and counted is how often the processor was given away in the calls of a rank that is
-// late: it calls when each other rank has given its own processor away in that call, or has ended the call.
+// A rank that finds all others present waits for none of them, and keeps its processor even if ranks share
+// processors. Open MPI runs with yield_when_idle. The test counts how often a late rank yields its processor in a
+// call. That rank calls when each other rank has yielded in that call, or has ended the call.
 #define _GNU_SOURCE
 #include "check.h"
 #include "counters.h"

@@ -58,14 +58,14 @@ static void test_note(void) {
     while (!there) MPIX_Win_test_notify(notes, 0, 1, &there);
   }
 }
-// What is done by loads and stores is never waited for; with so little in between, many calls may pass.
+// Operations done by loads and stores never wait; with so little time between them, many calls may pass.
 static void flush_mapped(void) {
   for (int i = 0; me == kLate && i < 64; ++i) {
     MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, mapped);
     MPI_Win_flush(1, mapped);
   }
 }
-// What the kernel copies is over as soon as it has begun, and takes longer than many calls.
+// Copies by the kernel are complete as soon as they have begun, and take longer than many calls.
 static void get_all_frames(void) {
   for (int i = 0; me == kLate && i < 4; ++i) {
     MPI_Get(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, frames);

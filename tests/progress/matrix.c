@@ -1,17 +1,18 @@
-// The law of progress, as a matrix. While one rank is in one call only (a row: it waits or polls in MPI, in one-sided
-// calls, collectives, NEON or ordered broadcast), each kind of traffic to it (a column) is served, and soon.
+// The law of progress, as a matrix. While one rank is in one call only, each kind of traffic to it (a column) is
+// served, and soon. A row is the call: the rank waits or polls in MPI, in one-sided calls, collectives, NEON or
+// ordered broadcast.
 //
-// Rank 1 waits. Rank 0 makes the traffic, and has the third let the first one go only when all of it has been dealt
-// with; the times are rank 0's. Between hosts in a chain (coll_lfc_fan 1) rank 1 also forwards rank 0's broadcasts to
-// rank 2.
+// Rank 1 waits. Rank 0 makes the traffic and measures the times. It lets rank 2 release rank 1 only when all
+// traffic has been dealt with. Between hosts in a chain (coll_lfc_fan 1) rank 1 also forwards rank 0's broadcasts
+// to rank 2.
 //   --row NAME, --column NAME   only those
-//   --cell SECONDS              patience with one cell; then every rank tells where it is [90]
-//   --bound MS                  what the median of a cell's operations may take; 0: any time [0]
+//   --cell SECONDS              limit of one cell; then every rank prints its position [90]
+//   --bound MS                  limit of the median time of a cell's operations; 0: any time [0]
 #include "check.h"
 #include "matrix_rows.h"
 #include "matrix_world.h"
 
-// --- Columns: what the actor does to the waiter, kOps times; what the others do for it ---
+// --- Columns: the operations of the actor on the waiter, kOps times, and the part of the others ---
 
 static MPI_Request pending[kOps];
 static char large[kOps][kLarge];
@@ -27,7 +28,7 @@ static void send_synchronously(void) {
 static void send_large(void) {
   MPI_Send(large[0], kLarge, MPI_BYTE, kWaiter, kTrafficTag, MPI_COMM_WORLD);
 }
-// More than any window lets through; the last one tells that all have come.
+// More than any window lets through; the last message reports that all have come.
 static void send_flood(void) {
   for (int i = 0; i < kFlood; ++i) MPI_Send(&i, 1, MPI_INT, kWaiter, kSeenTag, MPI_COMM_WORLD);
   send_synchronously();

@@ -1,4 +1,5 @@
-// The rows of the matrix: in what the waiter waits, and what the releaser does to let it go. For matrix.c alone.
+// The rows of the matrix: the call in which the waiter waits, and the action of the releaser that ends it. For
+// matrix.c alone.
 #ifndef LFC_TESTS_PROGRESS_MATRIX_ROWS_H
 #define LFC_TESTS_PROGRESS_MATRIX_ROWS_H
 

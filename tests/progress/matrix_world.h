@@ -1,4 +1,4 @@
-// What all ranks of the matrix work on: communicators, windows, notes, an ordered broadcast. For matrix.c alone.
+// The objects of all ranks of the matrix: communicators, windows, notes, an ordered broadcast. For matrix.c alone.
 #ifndef LFC_TESTS_PROGRESS_MATRIX_WORLD_H
 #define LFC_TESTS_PROGRESS_MATRIX_WORLD_H
 

@@ -1,7 +1,8 @@
-// Accumulates of many elements against accumulates of few on the same elements: nothing is lost, whatever way each
-// goes. All ranks work on all ranks' windows at once: fetch_and_op, compare_and_swap, short and long accumulates and
-// get_accumulates, of one type for each part of the window. First single elements alone, so that a later long one finds
-// everybody at them. The sum of what all have added must be there at the end.
+// Accumulates of many elements against accumulates of few on the same elements: no update is lost, whichever path
+// each one takes. All ranks work on all ranks' windows at once: fetch_and_op, compare_and_swap, short and long
+// accumulates and get_accumulates, of one type for each part of the window. They begin with single elements alone,
+// so that a later long one meets all ranks at the same elements. At the end the window must contain the sum of all
+// contributions.
 #include "check.h"
 
 enum { kWords = 1024, kKinds = 4, kFlavors = 2 };

@@ -73,7 +73,7 @@ static void many_at_once(void) {
   }
 }
 
-// A gigabyte that nobody touches costs neither memory nor state.
+// A gigabyte that no rank touches costs neither memory nor state.
 static void gigabyte(void) {
   const size_t size = (size_t)1 << 30;
   void* memory =

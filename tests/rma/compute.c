@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
       MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     }
     memset(memory, 0, (size_t)bytes);
-    // Connections are made before anybody computes.
+    // Connections are made before any rank computes.
     if (me == 0) {
       int64_t zero = 0;
       MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);

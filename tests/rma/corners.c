@@ -1,5 +1,5 @@
-// What MPI leaves to the corners: errors that are told late hold nobody up, places beyond 64 bits
-// are outside, empty parts of shared memory have no address, and nobody is a target of a flush.
+// Corner cases of MPI: errors that are reported late hold up no rank, and places beyond 64 bits are outside the
+// window. Empty parts of shared memory have no address, and a flush with MPI_PROC_NULL has no target.
 #include "check.h"
 
 static int class_of(int code) {
@@ -12,8 +12,8 @@ static void expect(const char* what, int code, int class) {
   require(class_of(code) == class, "%s: error class %d, not %d", what, class_of(code), class);
 }
 
-// A dynamic window, in which rank 0 has put to nothing at rank 1 in a fence epoch that has not ended, and has been
-// told.
+// A dynamic window in a fence epoch that has not ended. Rank 0 has put to memory that is not attached at rank 1,
+// and has received the error.
 static MPI_Win with_error(void) {
   MPI_Win win;
   MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -22,7 +22,7 @@ static MPI_Win with_error(void) {
   const int64_t value = 1;
   if (me == 0)
     expect("put to nothing", MPI_Put(&value, 1, MPI_INT64_T, 1, 4096, 1, MPI_INT64_T, win), 0);
-  // Ranks that find all others in the barrier serve the put, and hear of it, all the same.
+  // Ranks that find all others in the barrier still serve the put and receive its error.
   const struct timespec moment = {0, 50000000};
   for (int i = 0; i < 2; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);

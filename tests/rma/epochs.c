@@ -1,5 +1,5 @@
-// Epochs, one after the other and as MPI allows them: what must not block does not, what is wrong is
-// reported as MPI wants it, to the window's error handler.
+// Epochs, one after the other and as MPI allows them. Calls that must not block do not block, and errors are
+// reported as MPI requires, to the window's error handler.
 #include "check.h"
 
 enum { kWords = 64 };
@@ -37,7 +37,7 @@ static MPI_Group group_of(int rank) {
   return group;
 }
 
-// Rank 0 starts, puts and tells rank 1, which posts only then: start and put must not wait for the post.
+// Rank 0 starts, puts and notifies rank 1, which posts only then: start and put must not wait for the post.
 static void early_start(void) {
   int token = 0;
   if (me > 1) return;
@@ -59,7 +59,7 @@ static void early_start(void) {
                 (long long)memory[i]);
     }
   }
-  // complete() without an operation waits for nobody.
+  // complete() without an operation waits for no rank.
   doing("complete without operations");
   if (me == 0) {
     MPI_Win_start(other, 0, win);
@@ -225,7 +225,7 @@ static void odd_windows(void) {
           found ? text : "not");
   MPI_Info_free(&shown);
   MPI_Info_free(&info);
-  // It is served, and said once.
+  // The lock is served, with one warning.
   expect_error("lock with no_locks", MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, odd), MPI_SUCCESS);
   int64_t there = -1;
   base[0] = 70 + me;
@@ -286,7 +286,7 @@ static void dynamic_windows(void) {
   require(*first == 4711 + left && *second == 4712 + left, "two pieces: %lld %lld came",
           (long long)*first, (long long)*second);
   MPI_Type_free(&both);
-  // What is detached is refused: the target tells, at the latest when the epoch ends.
+  // A put to detached memory is refused: the target reports it, at the latest when the epoch ends.
   MPI_Win_detach(dynamic, second);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, right, 0, dynamic);

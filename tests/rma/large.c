@@ -1,5 +1,5 @@
-// More than 2 GiB: windows, displacements, and one put and get of 2100 MiB. Rank 1's window is virtual
-// but for what is touched; the origin's bytes repeat.
+// More than 2 GiB: windows, displacements, and one put and get of 2100 MiB. Rank 1's window is virtual, except for
+// the pages that are touched; the origin's bytes repeat.
 #include "check.h"
 
 enum { kMiB = 1 << 20, kMost = 2100 };

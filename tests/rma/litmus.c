@@ -1,10 +1,10 @@
-// Litmus tests: two ranks run two steps each at the same time, and each step completes before the next begins. A step
-// writes or reads one of two locations, by every kind of operation, through one window or two, in the memory of a rank.
-// An outcome is right if some order of the completed steps gives it. So no two ranks read what was there before each
-// wrote, for instance, which is what a processor does whose loads overtake stores.
+// Litmus tests: two ranks run two steps each at the same time, and each step completes before the next begins. A
+// step writes or reads one of two locations, by every kind of operation, through one window or two, in the memory
+// of a rank. An outcome is right if some order of the completed steps gives it. For instance, the two ranks must
+// not both read the values from before the two writes. A processor whose loads overtake stores would permit that.
 //   --rounds N   of each combination of window, writing and reading operation (10,000); a tenth where frames carry all
 //   --threads    the second step of a rank is another thread's
-// More than two ranks: the others look on.
+// If there are more than two ranks, the others are idle.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 enum { kSteps = 2, kLine = 64, kRoundBytes = 2 * kLine, kOutcomes = 16 };
 
-// --- The shapes, and what MPI allows of each ---
+// --- The shapes, and the outcomes that MPI allows for each ---
 
 struct step {
   enum { kNothing, kWrite, kRead } what;
@@ -35,7 +35,7 @@ enum { kShapeCount = sizeof kShapes / sizeof kShapes[0] };
 // A bit for each outcome that an order of the steps gives. Bit 2 * side + step of an outcome: that read saw the write.
 static unsigned allowed_outcomes(const struct shape* shape) {
   unsigned allowed = 0;
-  for (unsigned order = 0; order < 16; ++order) {  // whose turn it is, four times
+  for (unsigned order = 0; order < 16; ++order) {  // the rank that takes each of four turns
     int next[2] = {0, 0}, written[2] = {0, 0};
     unsigned outcome = 0;
     for (int turn = 0; turn < 2 * kSteps; ++turn) {

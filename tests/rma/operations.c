@@ -1,6 +1,6 @@
-// Every predefined operation on every predefined type that MPI allows it on, by all ranks at once at
-// one target: accumulate, get_accumulate, fetch_and_op, compare_and_swap. Atomic: nothing is lost, and
-// what the fetches bring are the values between the updates.
+// Every predefined operation on every predefined type that MPI allows it on, by all ranks at once at one target:
+// accumulate, get_accumulate, fetch_and_op, compare_and_swap. They are atomic: no update is lost, and the fetched
+// values are those between the updates.
 #include <complex.h>
 
 #include "check.h"
@@ -10,7 +10,7 @@ enum { kElements = 37, kRounds = 8 };
 typedef struct {
   double value;
   int index;
-} Number;  // what an element means, whatever its type
+} Number;  // the meaning of an element, whatever its type
 
 typedef struct {
   const char* name;
@@ -191,7 +191,7 @@ static void combine(const Type* type, MPI_Op op, const char* op_name) {
   }
 }
 
-// Replace and no_op: what is read is what one rank has written, whole.
+// Replace and no_op: each value read is the whole value that one rank has written.
 static void exchange(const Type* type) {
   char out[32], in[32];
   doing("replace of %s", type->name);

@@ -1,7 +1,8 @@
-// What programs build out of one-sided operations: a rank that polls its own window, locks of their own making, workers
-// that take tasks from counters, a list grown by everybody in a dynamic window, everybody writing to everybody.
+// Patterns that programs build out of one-sided operations: a rank that polls its own window, locks made of
+// atomics, workers that take tasks from counters, a list in a dynamic window to which all ranks append, all ranks
+// writing to all.
 //   --pattern NAME   only that
-//   --threads        with MPI_THREAD_MULTIPLE, of which nothing but LFC's ways depends
+//   --threads        with MPI_THREAD_MULTIPLE, which changes only the paths that LFC takes
 #include "check.h"
 
 enum { kRounds = 10, kTasks = 400, kNodes = 8, kMostRanks = 1024 };
@@ -60,8 +61,8 @@ static void own_window(bool created) {
   close_window(created, memory, &win);
 }
 
-// Two locks at rank 0: of tickets (words 0 and 1), of a word that is swapped (2). What they protect is read and written
-// back, at the last rank, so that two inside at once would lose an increment.
+// Two locks at rank 0: a ticket lock (words 0 and 1), and a word that is swapped (2). The protected value at the
+// last rank is read and written back, so two ranks inside at once would lose an increment.
 static void take_ticket(MPI_Win win) {
   const int64_t mine = fetch(MPI_SUM, 1, 0, 0, win);
   while (load(0, 1, win) != mine) continue;
@@ -194,8 +195,8 @@ static void list(bool created) {
   MPI_Win_free(&win);
 }
 
-// Locks of one target, exclusive, beside those of all, whose targets each rank comes to in an order of its own: who
-// waits to be alone must not hold up who holds other locks already.
+// Exclusive locks of one target beside locks of all targets, which each rank takes in a different order. A rank
+// that waits for an exclusive lock must not hold up a rank that already holds other locks.
 static void locks_of_all(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 2, &win);
@@ -332,7 +333,7 @@ static void several_locks(bool created) {
   close_window(created, memory, &win);
 }
 
-// Everybody to everybody: by messages, by a collective, and by puts.
+// All ranks send to all: by messages, by a collective, and by puts.
 static void all_to_all(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, ranks, &win);

@@ -1,12 +1,13 @@
-// Random programs of one-sided communication against a sequential model: all ranks draw the same
-// program from the seed; each executes its part and then plays the whole program alone, in order, and
-// compares every byte of its window and of what its gets and fetches brought.
+// Random programs of one-sided communication against a sequential model. All ranks draw the same program from the
+// seed. Each rank executes its part and then plays the whole program alone, in order. It compares every byte of its
+// window, and of the results of its gets and fetches.
 //
-// What the standard leaves open is not drawn: each origin has a slice of its own in every window,
-// where a put or get meets no other access until the epoch ends or it is flushed, and accumulates
-// meet only accumulates of the same type; and there is a part where all origins accumulate with the
-// same commutative operation. Options: --seed N (the first), --programs N, --phases N, --flavor N (of all windows: 0
-// create, 1 allocate, 2 allocate_shared, 3 dynamic), --one (window over the memory, not two: what osc sm can do).
+// Cases that the standard leaves open are not drawn. Each origin has a slice in every window, where a put or get
+// meets no other access until the epoch ends or it is flushed. There accumulates meet only accumulates of the same
+// type. In another part all origins accumulate with the same commutative operation.
+//
+// Options: --seed N (the first), --programs N, --phases N, --flavor N (of all windows: 0 create, 1 allocate, 2
+// allocate_shared, 3 dynamic), --one (one window over the memory, not two, as osc sm needs).
 #include "random_data.h"
 
 enum { kSharedBytes = 4096, kMostOps = 12, kMostElements = 80000 };
@@ -23,7 +24,7 @@ typedef struct {
   bool flush_after;  // passive epochs
   size_t offset;     // bytes in the target's window
   Layout here, result, there;
-  uint64_t contents;  // what the origin's buffer is drawn from
+  uint64_t contents;  // the seed of the origin's buffer
 } Operation;
 typedef enum { fence, scheduled, locked, locked_all, kSyncs } Sync;
 static const char* const sync_names[] = {"fence", "post/start", "lock", "lock_all"};
@@ -40,7 +41,7 @@ typedef struct {
 static size_t slice;  // bytes of each origin's part of each window
 static size_t window_bytes;
 static char** model;     // of each rank's window
-static uint16_t** used;  // what the open epoch has done to each byte
+static uint16_t** used;  // the accesses of the open epoch to each byte
 static Phase phase;
 
 static size_t shared_at(void) { return slice * (size_t)ranks; }
@@ -244,7 +245,7 @@ static const char* kind_name(Kind kind) {
   return names[kind];
 }
 
-// Everything that was started has ended: look at what it brought.
+// Compares the results of all operations that were started; all of them have ended.
 static void check_results(int index) {
   for (int i = 0; i < running_count; ++i) {
     Running* r = &running[i];

@@ -1,5 +1,5 @@
-// What random.c draws its programs from: the types of elements, what the operations make of them, and layouts with the
-// datatypes that describe them to MPI.
+// Data of the programs that random.c draws: types of elements, results of the operations on them, and layouts with
+// the datatypes that describe them to MPI.
 //
 //   draw_layout(&layout, total, &state);
 //   MPI_Datatype type = make_type(&layout, element);       ... drop_type(&layout, &type);
@@ -14,7 +14,7 @@ enum { kMostBlocks = 24 };
 
 // --- Elements. Not long double, which has bytes without meaning: tests/rma/operations.c ---
 
-// The formatter does not take the macros below for what they are.
+// The formatter misreads the macros below.
 // clang-format off
 #define INTEGERS(X) \
   X(int8_t, MPI_INT8_T) X(uint8_t, MPI_UINT8_T) X(int16_t, MPI_INT16_T) X(uint16_t, MPI_UINT16_T) \
@@ -75,11 +75,11 @@ static bool allowed(Op op, Element e) {
   if (is_pair(e)) return op >= maxloc;
   if (op >= maxloc) return false;
   if (is_integer(e)) return true;
-  // Products of reals would grow beyond what is exact.
+  // Products of reals would grow beyond the exact range.
   return op == sum || (e != of_complex && (op == max || op == min));
 }
 
-// Copies one element, but not its holes: what a transfer of the type moves.
+// Copies one element, but not its holes, as a transfer of the type does.
 static void copy_element(Element e, void* to, const void* from) {
   switch (e) {
 #define COPY_PAIR(type, mpi)                                                              \

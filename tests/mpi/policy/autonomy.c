@@ -1,12 +1,13 @@
-/* What a rank that computes still does for others: rank 1 computes without MPI calls while rank 0
+/* Operations that a rank serves while it computes. Rank 1 computes without MPI calls. Meanwhile rank 0
  * puts into its window, adds to a counter in it, and sends it more messages than it has credits for.
  *
  *   mpirun -n 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_autonomy [--within N]
  *
  * Rank 1 computes until all operations of a kind have ended: if one waits for the target to call MPI,
- * the job hangs. --within: and the median of each kind is within N wake-up times: of a thread asleep
- * in the kernel that a thread on another processor wakes, as the network interface of the computing
- * rank has to be woken. A rank that has one processor only cannot measure that: --wake-up NS tells it. */
+ * the job hangs. --within also requires the median of each kind to be at most N wake-up times. That is
+ * the time in which a thread that sleeps in the kernel is woken by a thread on another processor, as
+ * the helper thread of the computing rank is. A rank that has only one processor cannot measure that
+ * time and takes it from --wake-up NS. */
 #define _GNU_SOURCE /* processors of threads */
 #include "../check.h"
 #include "../counters.h"
@@ -31,7 +32,7 @@ static double median(double* times, int count) {
   return times[count / 2];
 }
 
-/* --- What a wake-up takes --- */
+/* --- The cost of a wake-up --- */
 
 static int bell;
 static _Atomic double woken_at;

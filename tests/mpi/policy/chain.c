@@ -55,8 +55,8 @@ static void call_back(void) {
   if (me == last) count_up(kBack);
 }
 
-// Broadcasts from rank 0 that carry when they were sent, one every `gap` seconds; what the last rank
-// found their median age and the worst to be (valid there), in seconds.
+// Broadcasts from rank 0 that contain their time of sending, one every `gap` seconds. Returns the median age that
+// the last rank measured, and the worst one (valid there), in seconds.
 static double latency(int size, bool away, double* worst) {
   double ages[kRounds];
   const double gap = 0.01;

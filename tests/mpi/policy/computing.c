@@ -1,12 +1,12 @@
-/* A rank that computes and to which nothing comes: what its NI thread takes from it.
+/* The cost of the helper thread for a rank that computes and receives nothing.
  *
  *   mpirun -n 2 --mca btl lfc mpi_computing --seconds 10    computes so long; what did the thread use?
  *   mpirun -n 2 --mca btl lfc mpi_computing --work 200      computes so many millions of steps; how long?
  *
- * With --seconds each rank looks at its threads in /proc: the one called lfc-ni may use less than
- * 0.1 % of a processor, and be switched to at most once in a second (nobody promises that a kernel
- * never looks at a sleeper). Without such a thread it says so. Results are JSON lines, as
- * mpi_bench's. */
+ * With --seconds each rank reads the times of its threads in /proc. The one called lfc-ni may use less
+ * than 0.1 % of a processor, and be switched to at most once in a second (a kernel may still wake a
+ * sleeping thread now and then). Without such a thread the rank prints that. Results are JSON lines,
+ * as mpi_bench's. */
 #include "../check.h"
 
 #include <dirent.h>

@@ -2,9 +2,9 @@
  *
  *   mpirun -n 2 --bind-to core --mca btl lfc --mca btl_lfc_policy floating mpi_polling [--messages N] [--most M]
  *
- * Counted by LFC's performance variables between two barriers. On a machine where others run, the
- * kernel takes a rank off its processor for longer than the delay now and then: then it is away, and
- * --most says how many wake-ups are forgiven (0). */
+ * Counted by LFC's performance variables between two barriers. On a machine with other load, the
+ * kernel takes a rank off its processor for longer than the delay now and then. LFC then treats the
+ * rank as away, and --most is the number of wake-ups that is tolerated (0). */
 #include "../check.h"
 
 static MPI_T_pvar_session session;

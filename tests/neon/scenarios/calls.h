@@ -3,7 +3,7 @@
 #include "window.h"
 
 static void t26_errors(void) {
-  // What is not attached says so; wrong arguments give errors and nothing else.
+  // Calls on a window that is not attached return an error; wrong arguments give errors and have no other effect.
   int level = -1;
   MPI_Request request;
   const int one = 0;
@@ -59,6 +59,6 @@ static void t27_pending_at_the_end(void) {
     put(data, 100000, 0, kTag, 0, MPIX_NEON_FINAL, &request);
     MPI_Request_free(&request);
   }
-  close_window();  // says on stderr what is lost
+  close_window();  // prints the lost operations on stderr
   free(data);
 }

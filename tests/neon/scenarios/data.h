@@ -1,4 +1,4 @@
-// Scenarios of what is moved: sizes, types of data, ends of buffers, the other direction.
+// Scenarios of the data that is moved: sizes, datatypes, ends of buffers, the other direction.
 #pragma once
 #include <sys/mman.h>
 
@@ -91,7 +91,7 @@ static void t19_sizes(void) {
     } else {
       MPI_Request request;
       MPI_Datatype type;
-      /* Of bytes alone Open MPI 4.1 takes two halves beyond 2 GiB for one block of negative length. */
+      /* For a type of bytes alone, Open MPI 4.1 takes two halves beyond 2 GiB for one block of negative length. */
       MPI_Datatype unit = MPI_BYTE;
       const size_t width = size > (size_t)1 << 30 ? (size_t)1 << 20 : 1;
       const size_t units = width > 1 ? size / width : size / 2;
@@ -124,7 +124,7 @@ static void t28_get(void) {
     pause_seconds(0.05);
     MPI_Start(&ann);
     wait_for(&ann);
-    memset(memory, 0, (size_t)size);  // everybody has read
+    memset(memory, 0, (size_t)size);  // all ranks have read
     MPI_Request_free(&ann);
   } else {
     unsigned char* data = allocate((size_t)size);

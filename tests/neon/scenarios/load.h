@@ -5,8 +5,8 @@
 #include "window.h"
 
 static void t20_never_blocks(void) {
-  // 10 000 puts per origin that nobody has announced; what the target keeps is bounded (unit tests
-  // look at the bytes), and all arrive in the end.
+  // 10 000 puts per origin that were not announced. The memory that the target keeps for them is bounded (unit
+  // tests check the bytes), and all arrive in the end.
   enum { kPuts = 10000 };
   open_window((size_t)ranks * 8);
   if (me > 0) {
@@ -37,7 +37,7 @@ static void t20_never_blocks(void) {
   close_window();
 }
 
-// Of operations that end in order.
+// Counts the complete operations, which end in order.
 static int count_complete(MPI_Request* requests, int count) {
   int complete = 0;
   for (int done = 1; complete < count; complete += done) {

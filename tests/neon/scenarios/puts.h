@@ -1,4 +1,4 @@
-// Scenarios with one origin: what is early, late, notified, complete.
+// Scenarios with one origin: early, late, notified and complete puts.
 #pragma once
 #include "window.h"
 
@@ -28,7 +28,7 @@ static void t01_announce_put_notify(void) {
   close_window();
 }
 
-// `size` tells T02 (early, eager) from T03 (early, large).
+// `size` distinguishes T02 (early, eager) from T03 (early, large).
 static void early_put(int size, bool eager) {
   static unsigned puts;
   ++puts;
@@ -111,7 +111,7 @@ static bool announced_late(int polls, uint64_t key) {
 }
 
 static void t05_immediate(void) {
-  // In how many looks a put has arrived depends on what else the machine does: each round gives it twice as many.
+  // The number of polls until a put has arrived depends on the load of the machine: each round doubles it.
   enum { kRounds = 20 };
   open_window(64);
   int at_once = 0;
@@ -195,7 +195,7 @@ static void t07_never_overtakes(void) {
   if (me == 0) announce_init(0, kMost, 1, &one, kTag, &ann);
   for (int round = 0; round < rounds && me < 2; ++round) {
     doing("T07 round %d", round);
-    // The same at both.
+    // Both ranks draw the same size.
     const uint64_t magnitude = random_below(&random, long_run || round % 50 == 0 ? 21 : 15);
     const size_t size = 1 + random_below(&random, (uint64_t)1 << magnitude);
     const size_t first = random_below(&random, size + 1);
@@ -222,8 +222,8 @@ static void t07_never_overtakes(void) {
 }
 
 static void t09_notify_early_complete_late(void) {
-  // The origin sleeps between its final put and its wait. Where it has progress of its own, which the level says, it
-  // sleeps until the target has all.
+  // The origin sleeps between its final put and its wait. If the level reports progress without calls of MPI, it
+  // sleeps until the target has received everything.
   const int size = 1 << 20;
   open_window((size_t)size);
   int level = 0;
@@ -293,7 +293,7 @@ static void t11_strong(void) {
     announce_init(0, 50000, 1, &one, kTag, &ann);
     dawdle();
     MPI_Start(&ann);
-    // The origin says by a message that its put is done: then it is here, whatever `ann` says.
+    // The origin notifies by a message that its put is done: then the data is here, whatever the state of `ann`.
     for (int i = 0; i < 2; ++i) {
       MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       verify(memory + 25000 * i, i == 0 ? 25000 : 100, key_of(1, 0, (uint64_t)i), 1);

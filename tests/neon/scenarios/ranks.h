@@ -204,8 +204,8 @@ static bool put_or_withdrawn(const void* data, int size, int tag, int flags) {
   return error == MPI_SUCCESS;
 }
 
-// Origins know where the buffer is when it is withdrawn. From then on it is its owner's: in even rounds one that puts
-// afterwards is told so, in odd ones they are putting all the time.
+// The buffer is withdrawn after the origins have received its address. From then on it belongs to its owner. In
+// even rounds an origin that puts afterwards gets an error; in odd rounds origins put all the time.
 static void withdraw_large(size_t size) {
   unsigned char* const data = allocate(size);
   memset(data, 1, size);
@@ -240,7 +240,7 @@ static void withdrawn(void) {
   open_window(200000);
   withdraw_large(200000);
   close_window();
-  memory = allocate(200000);  // mapped by nobody
+  memory = allocate(200000);  // no rank maps it
   MPI_Win_create(memory, 200000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach");

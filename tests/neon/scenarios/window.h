@@ -1,4 +1,5 @@
-// What the scenarios share: a window for each, announcements and puts that must succeed, ranks that dawdle.
+// The common parts of all scenarios: a window for each, announcements and puts that must succeed, ranks that
+// dawdle.
 #pragma once
 #include <mpix_neon.h>
 
