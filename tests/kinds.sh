@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# kinds.sh KIND ARGS...: how the tests of tests/suite.table are run, by scripts/test. A kind is a function that returns 0, or
-# 77 after printing why it cannot run here; its arguments are the columns behind `kind` in the table.
+# kinds.sh KIND ARGS...: how the tests of tests/suite.table are run, by scripts/test. A kind is a function that
+# returns 0, or 77 after printing why it cannot run here. Its arguments are the columns behind `kind` in the table.
 #
-# Where MPI programs run (PLACE): on this host; in the lab (scripts/lab), a rank on each of its four hosts in turn; in a
-# guest with an RDMA device (box), or in turn on two such (boxes; scripts/rdma-box). What they are asked to use (WITH): `-` for
-# nothing, or words joined by `+`: single, floating, fixed, upcalls (under that policy; the last is floating with upcalls),
-# verbs and ofi-verbs (in a box: the link verbs, libfabric's verbs), NAME=VALUE (a parameter of Open MPI). FOLDER and PROGRAM:
-# rma random is tests/rma/random.c.
+# The arguments of kinds that run MPI programs:
+#   PLACE             host: this one; lab: a rank on each of the four hosts of scripts/lab in turn; box: a guest with an RDMA
+#                     device (scripts/rdma-box); boxes: two such guests in turn
+#   WITH              `-` for nothing, or these words, joined by `+`:
+#                     single, floating, fixed, upcalls   the policy; the last is floating with upcalls
+#                     verbs, ofi-verbs                   in a box: the link verbs, libfabric's verbs
+#                     NAME=VALUE                         a parameter of Open MPI
+#   FOLDER, PROGRAM   `rma random` is tests/rma/random.c
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
@@ -64,7 +67,7 @@ check() { # check PROGRAM ARGS...: it looks at the sources
   cd "$tree"
   "$@"
 }
-check_build() { # check_build PROGRAM ARGS...: it looks at what was built, too: the word BUILD in an argument says where
+check_build() { # check_build PROGRAM ARGS...: a check of the build; BUILD in an argument stands for its folder
   build default
   check "${@/#BUILD/"$LFC_BUILD/default"}"
 }
@@ -185,8 +188,8 @@ not_ready() {
   done | awk '{ sum += $1 } END { print sum }'
 }
 
-# says_ok CMD...: exit code 0, and the last line of output is `ok`. A program that tried nothing says `skipped: why` before.
-# Over the link verbs no receiver was found not ready.
+# says_ok CMD...: exit code 0, and the last line of output is `ok`. A program that tried nothing prints `skipped:
+# why` before. Over the link verbs the count of receivers that were not ready must not grow.
 says_ok() {
   local output=$LFC_TEST_STATE/output.$$ before=''
   [[ ! ${over_verbs-} ]] || before=$(not_ready)
@@ -202,7 +205,7 @@ says_ok() {
 # mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...: over btl lfc
 mpi() {
   local launcher arguments=("${@:6}")
-  # Over LFC a rank that does not receive must stall nobody else, which is more than MPI promises.
+  # Over LFC a rank that does not receive must not stall other ranks, which is more than MPI promises.
   [[ $5 != sync_compute ]] || arguments+=(--independent)
   need_place "$1"
   use "$3"
@@ -216,14 +219,14 @@ rma() { # rma PLACE RANKS WITH FOLDER PROGRAM ARGS...: and windows over osc neon
   says_ok "${launcher[@]}" -n "$2" --mca btl lfc --mca osc neon "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
 }
 
-# With the least memory that can be asked for.
+# With the smallest memory that the parameters permit.
 mpi_with_least() { # arguments as of mpi
   use btl_lfc_initial_window=1+btl_lfc_max_window=1+btl_lfc_shm_slots=16+mpi_yield_when_idle=1
   mpi "$@"
 }
 
-# neon PLACE RANKS WITH PROGRAM ARGS...: NEON calls. WITH may also be native (served by osc neon) or emulated (LFC is there,
-# and is not asked).
+# neon PLACE RANKS WITH PROGRAM ARGS...: NEON calls. WITH may also be native (served by osc neon) or emulated (LFC
+# is installed, but not used).
 neon() {
   local launcher options=(--mca pml ob1 --mca btl lfc --mca osc neon)
   need_place "$1"
@@ -231,15 +234,15 @@ neon() {
   case $1-$3 in
     *-native) ;;
     host-emulated) options=(--mca pml ob1 --mca osc '^neon') ;;
-    # Of Debian's own components only this one, which has to be named, serves windows between hosts.
+    # Among Debian's own components only this one serves windows between hosts, and it must be named.
     lab-emulated) options=(--mca pml ob1 --mca osc pt2pt) ;;
     *) use "$3" ;;
   esac
   says_ok "${launcher[@]}" -n "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
 }
 
-# Components and program under the thread sanitizer. Open MPI's libraries are not instrumented: what they do to memory is
-# not looked at, and what its headers do in our code is listed in tests/tsan.supp.
+# Components and program under the thread sanitizer. Open MPI's libraries are not instrumented, so their accesses to
+# memory are not checked. tests/tsan.supp lists the accesses that Open MPI's headers make in our code.
 mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...
   build tsan
   allow_mpirun_as_root
@@ -264,7 +267,7 @@ box_script() { # box_script NODES FILE ARGS...: a test that is a program of its 
   script "${@:2}"
 }
 
-# --- collectives: what their counters say ---------------------------------------------------------------------------
+# --- collectives and their counters -------------------------------------------------------------------------------
 
 # Random collectives have the same results with coll lfc as without it.
 coll_against_stock() { # coll_against_stock RANKS CASES
@@ -285,7 +288,8 @@ coll_churn() { # coll_churn PLACE RANKS ARGS...
   [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
 }
 
-# Collectives that are ahead hold up nothing, and cost at most a window, and what is still to be read, for each communicator.
+# Collectives that run ahead hold up no rank. For each communicator they cost at most a window and the data that is
+# still to be read.
 coll_ahead() { # coll_ahead POLICY WINDOW
   local output=$LFC_TEST_STATE/ahead.$$ stored
   mpi lab 3 "$1+coll_lfc_fan=1+coll_lfc_stats=1+coll_lfc_window=$2" mpi coll_ahead 2>&1 | tee "$output"
@@ -346,9 +350,9 @@ random_programs_against_stock() { # random_programs_against_stock RANKS ARGS...
   [[ $ours == "$stock" && $ours == *ok ]]
 }
 
-# --- what the README promises a stranger ----------------------------------------------------------------------------
+# --- the promises of the README to a new user ---------------------------------------------------------------------
 
-# And what quickstart advises at its end, as printed.
+# Also runs the commands that quickstart prints at its end.
 quickstart() {
   local output=$LFC_TEST_STATE/quickstart.$$ advice
   allow_mpirun_as_root
@@ -359,7 +363,7 @@ quickstart() {
   DESTDIR=$LFC_TEST_STATE/installed bash -c "$advice"
   [[ $(find "$LFC_TEST_STATE/installed" -name 'mca_*.so' | wc -l) == 3 ]]
 }
-# Where nothing but what quickstart needs has been built.
+# Runs quickstart where only its own prerequisites have been built.
 quickstart_fresh() { LFC_BUILD=$LFC_TEST_STATE/fresh quickstart; }
 
 # --- Debian 13 with Open MPI 5.0 --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ export OMPI_MCA_mca_base_component_path=$LFC_COMPONENTS_DIR:SYS_DEFAULT
 
 scratch=$(mktemp -d)
 output=$scratch/output
-# shellcheck disable=SC2034  # for who sources this
+# shellcheck disable=SC2034  # for scripts that source this file
 quick=no
 launcher=(mpirun --map-by slot:OVERSUBSCRIBE --bind-to none)
 stock=(--mca btl 'vader,tcp,self')
@@ -44,7 +44,7 @@ fail() {
   exit 1
 }
 
-# shellcheck disable=SC2034  # for who sources this
+# shellcheck disable=SC2034  # for scripts that source this file
 parse_options() {
   while (($#)); do
     case $1 in
@@ -103,7 +103,7 @@ lfc_is_better() {
     ! grep '^>' "$scratch/difference" | grep -qvE ': (ok|skipped)$'
 }
 
-# compare FUNCTION ARGS...: what FUNCTION prints over stock transports and over LFC must be the same, but that LFC may
+# compare FUNCTION ARGS...: FUNCTION must print the same over stock transports and over LFC, except that LFC may
 # pass where stock fails.
 compare() {
   local what="$*" start

@@ -72,7 +72,7 @@ checks() {
   ' hpccoutf.txt 2>/dev/null || true
 }
 
-# What is asked of LFC even if stock failed alike.
+# Checks that LFC must pass even if stock fails alike.
 passed() {
   local line
   for line in 'exit code: 0' 'Success=1' 'MPIFFT error: small' '^HPL.*: PASSED' '^PTRANS.*: PASSED'; do

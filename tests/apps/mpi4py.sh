@@ -11,7 +11,8 @@
 parse_options "$@"
 /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || needs python3-mpi4py python3-mpi4py
 
-# fetch_source PACKAGE DIR: with this machine's apt sources, asked for source packages; nothing of apt's is changed
+# fetch_source PACKAGE DIR: uses this machine's apt sources, with source packages enabled, and changes no file of
+# apt
 fetch_source() {
   local apt=$scratch/apt file version
   mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial" "$2"
@@ -41,7 +42,7 @@ suite=$LFC_MPI4PY/test
 [[ -f $suite/runtests.py ]] || fail "no test/runtests.py in $LFC_MPI4PY"
 cd "$scratch"
 
-# What one rank runs: its report goes to a file of its own, since several ranks' lines would mix.
+# The script of one rank. Its report goes to a separate file, since the lines of several ranks would mix.
 cat >"$scratch/one-rank" <<'R'
 #!/bin/sh
 exec /usr/bin/python3 "$1/runtests.py" --no-builddir -v -i "^$2\$" 2>"$3/report.$OMPI_COMM_WORLD_RANK"

@@ -232,7 +232,7 @@ static inline bool has_option(int argc, char** argv, const char* name) {
 }
 
 // The larger of the default limit and two thirds of the limit of the row in tests/suite.table, which scripts/test
-// --patience multiplies.
+// can multiply.
 static inline unsigned watchdog_seconds(void) {
   const char* const limit = getenv("LFC_TEST_LIMIT");
   const unsigned of_row = limit != NULL ? (unsigned)strtoul(limit, NULL, 10) / 3 * 2 : 0;

@@ -1,4 +1,4 @@
-// Messages of one sender never overtake each other, whatever their sizes and protocols. That also holds if many are
+// Messages of one sender never overtake each other, in all sizes and protocols. That also holds if many are
 // outstanding and are received with any source and any tag. --messages N: for each pair.
 #include "check.h"
 

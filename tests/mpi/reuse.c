@@ -1,6 +1,6 @@
-// Memory that is sent from and received into again, and memory that was returned to the system and mapped again at
-// the same address with other pages behind it. A registration that outlives the pages would send or overwrite pages
-// that are gone.
+// Memory that is sent from and received into again, and memory that was returned to the system. The latter is
+// mapped again at the same address, with other pages behind it. A registration that outlives the pages would send
+// or overwrite pages that are gone.
 //
 // Each even rank sends to the next one. Options: --again N (messages from the same memory), --anew N
 // (messages each from new memory at the same address), --kibibytes N, --all-ways (memory gets new pages

@@ -1,5 +1,5 @@
 // Messages to the right neighbour only, to no other rank, and no barrier: with --mca btl_lfc_stats 1 each rank must
-// show 2 connections, whatever the number of ranks.
+// show 2 connections, for any number of ranks.
 #include "check.h"
 
 enum { kLargest = 100000 };

@@ -31,7 +31,7 @@ const char* name_of(Call call) {
   return names[static_cast<int>(call)];
 }
 
-// What one of the calls of a row has in hand until it has ended.
+// The buffers of one call of a row until it has ended.
 struct Hand {
   std::vector<char> in, out, should;
   std::vector<int> counts, places, none;
@@ -86,7 +86,7 @@ Collective::Collective(Draw& draw, const Scale& scale) {
   reduction_ = draw_reduction(draw);
   std::size_t bytes = draw.bytes(scale.bytes);
   if (repeat_ > 8) bytes %= 2000;
-  // Small ones by the thousand: what is ahead of a host must not hold up what the host waits for.
+  // Thousands of small ones: collectives that run ahead of a host must not hold up one that the host waits for.
   if (scale.many_hosts && draw.one_in(12)) {
     call_ = draw.pick({Call::kBcast, Call::kBcast, Call::kAllreduce});
     blocking_ = draw.one_in(3);
@@ -251,7 +251,7 @@ void Collective::move(const Circle& circle, int index, Hand& hand, MPI_Request* 
               memory.begin() + static_cast<std::ptrdiff_t>(size_of(element_)) *
                                    hand.places[static_cast<std::size_t>(at)]);
   };
-  // The many sides: what goes out to each, and what each brings.
+  // The sides with many blocks: one that sends a block to each rank, and one that receives a block from each.
   const bool many_out = call_ == Call::kAlltoall || (call_ == Call::kScatter && rank == root);
   const bool many_in = call_ == Call::kAlltoall || call_ == Call::kAllgather ||
                        (call_ == Call::kGather && rank == root);

@@ -76,10 +76,10 @@ class Typed {
 void unpack(const Layout& to, char* memory, const char* packed);
 void pack(const Layout& from, const char* memory, char* packed);
 
-// Packed contents that nobody gets right by chance.
+// Packed contents that wrong data cannot match by chance.
 std::vector<char> contents(std::uint64_t key, std::size_t bytes);
 
-// Memory in a layout; gaps and holes keep a mark that nobody may change.
+// Memory in a layout; gaps and holes keep a mark, and no call may change it.
 inline constexpr char kMark = 0x5a;
 std::vector<char> marked(const Layout& layout);
 std::vector<char> spread(const Layout& layout, const std::vector<char>& packed);

@@ -2,16 +2,16 @@
 // come early and late; each is interpreted by all ranks, which know from the seed what must arrive.
 //
 //   mpirun -n 4 ... programs [--seed N] [--programs N]      "digest ..." (of all results), then "ok"
-//   --list             only say what the programs would do
-//   --skip 0,3         leave out these steps          --without 2   leave out what this rank does
+//   --list             only print the steps of the programs
+//   --skip 0,3         leave out these steps          --without 2   leave out the part of this rank
 //   --prompt           all ranks come to each step at once
 //   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator,
 //                      windows, polling, ordered, neon, threads, shared_window
 //   --threads          MPI_THREAD_MULTIPLE: also steps whose ranks have several threads
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network
-//   --stock            leave out what Open MPI's own components do wrong, to compare with them
-//   --program-limit S  seconds that one program may take; then each rank tells its step and call, and all end
+//   --stock            leave out operations in which Open MPI's own components fail, to compare with them
+//   --program-limit S  seconds that one program may take; then each rank prints its step and call, and all end
 //
 // One failing program is made smaller by tests/programs/minimise.
 #include <cstdio>
@@ -58,7 +58,7 @@ std::vector<bool> numbers(int argc, char** argv, const char* name) {
 std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   Draw draw(seed);
   const int steps = draw.in(2, 8);
-  std::vector<StepPointer> taken;  // what a step leaves behind lives in it
+  std::vector<StepPointer> taken;  // a step owns the objects that it leaves behind
   World world(seed, steps, options.without);
   for (int step = 0; step < steps; ++step) {
     Draw own(mixed(seed, static_cast<std::uint64_t>(step)));

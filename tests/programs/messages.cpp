@@ -1,8 +1,8 @@
 // Messages between all pairs, sent and received in every way that MPI has.
 //
-// A sender starts all its messages at once, or sends them one after the other; a receiver posts its receives first, or
-// comes with blocking ones, with wildcards, or probes. Who receives late does not send blocking: so the first
-// message, in the order of the list, that has not arrived is never held up by its own sender or receiver.
+// A sender starts all its messages at once, or sends them one after the other. A receiver posts its receives first,
+// or uses blocking receives, wildcards or probes. A rank that receives late does not use blocking sends. So the
+// first message of the list that has not arrived is never held up by its own sender or receiver.
 #include <cstring>
 #include <deque>
 #include <map>
@@ -262,7 +262,7 @@ void Messages::post_any(World& world, int step) {
   }
 }
 
-// A receive that nobody serves, taken back.
+// A receive that no message matches; it is cancelled.
 void Messages::post_hopeless(World& world, int step) {
   int word = 0, cancelled = 0;
   MPI_Request request;
@@ -281,7 +281,7 @@ void Messages::receive_next(World& world, int step, Receive how) {
   MPI_Status status;
   MPI_Message handle = MPI_MESSAGE_NULL;
   int flag = 0;
-  // Without a communicator of its own a tag must say which step it is: the tags in turn, then.
+  // Without a separate communicator the tag must identify the step, so the probes use the tags in turn.
   if (how == Receive::kProbe && any_tag) {
     MPI_Probe(MPI_ANY_SOURCE, tag, comm_, &status);
   } else if (how == Receive::kMatch && any_tag) {
@@ -363,7 +363,7 @@ void Messages::end(World& world, int step) {
     MPI_Buffer_detach(&buffer, &size);
   }
   if (lonely_) {
-    // What the others still wait for is not this communicator's when it is freed.
+    // This communicator is freed here, so its sends cannot be left to a later step.
     watch_call("waits for its sends");
     MPI_Waitall(static_cast<int>(sends_.size()), sends_.data(), MPI_STATUSES_IGNORE);
     MPI_Comm_free(&comm_);

@@ -144,7 +144,7 @@ class Neon : public Step {
     for (MPI_Request& buffer : buffers) MPI_Request_free(&buffer);
   }
 
-  // Rounds: data, told, seen, told back; all counters count on.
+  // Rounds: put, notification, check, barrier; all counters continue.
   void notified(World& world) {
     for (int round = 0; round < rounds_; ++round) {
       for (int to = 0; to < roles_; ++to) {

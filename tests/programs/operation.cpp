@@ -148,7 +148,7 @@ std::vector<char> operands(const Operation& op) {
 }
 
 namespace {
-// Of compare_and_swap: what is there, or something else.
+// The operand of compare_and_swap: the present value, or another one.
 void draw_compare(const Operation& op, const char* memory, char* compare) {
   std::memcpy(compare, memory + op.offset, size_of(op.there.element));
   if (op.key % 2 == 0) ++compare[0];
@@ -216,7 +216,7 @@ void issue(Running& r, const Operation& op, char* model, int target, MPI_Aint at
 }
 
 void check(const Running& r) {
-  // What comes back from the shared part depends on who was first.
+  // Results from the shared part depend on the order of the ranks.
   if (r.expected.empty() || r.op->shared) return;
   const std::ptrdiff_t wrong = first_difference(r.result, r.expected);
   if (wrong >= 0) fail("%s: byte %td of the result is wrong", r.op->text().c_str(), wrong);

@@ -1,5 +1,5 @@
-// Totally ordered broadcast: all see all messages, in one order, each sender's in its own; some wait in MPI for those
-// who broadcast more than a window.
+// Totally ordered broadcast: all ranks receive all messages in one order, and each sender's messages in the order
+// of sending. Some ranks wait in MPI for ranks that broadcast more than a window.
 #include <lfc_ordered.h>
 
 #include "layout.hpp"
@@ -16,7 +16,7 @@ class Ordered : public Step {
     options_.window = draw.pick({4u, 8u, 16u, 256u});
     options_.sequencer = draw.in(0, 1 << 20);
     options_.fan = static_cast<unsigned>(draw.in(1, 4));
-    // Around the window, which is what nobody may be behind.
+    // Counts around the window, the largest distance by which a rank may be behind.
     for (int role = 0; role < scale.roles; ++role)
       counts_.push_back(draw.one_in(4)   ? 0
                         : draw.one_in(2) ? draw.in(1, 5)

@@ -1,5 +1,5 @@
-// One-sided communication without an end in sight for the target: a rank polls its own window until others have
-// written, counters, a lock made of compare-and-swap, and more operations at a time than anybody would count.
+// One-sided communication whose end the target cannot foresee. A rank polls its own window until others have
+// written. Also counters, a lock made of compare-and-swap, and more operations at a time than any counter may hold.
 #include <cstring>
 
 #include "step.hpp"
@@ -133,7 +133,7 @@ class Polling : public Step {
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  // Everybody gets numbers, each is given once.
+  // All ranks draw numbers; each number is given once.
   void count(World& world) {
     watch_call("MPI_Fetch_and_op of a counter");
     const std::int64_t one = 1;

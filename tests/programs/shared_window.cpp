@@ -97,7 +97,7 @@ SharedWindow::SharedWindow(Draw& draw, const Scale& scale) : spare_(draw) {
   authors_.resize(static_cast<std::size_t>(scale.roles * threads_));
   const bool many = draw.one_in(2);
   for (int author = 0; author < scale.roles * threads_; ++author) {
-    // Of epochs one thread is the origin, another the target; of locks one gives back.
+    // In epochs one thread is the origin and another the target; with locks one thread releases.
     if ((sync_ == kEpochs && author % threads_ != 1) || (sync_ == kLocks && author % threads_ == 0))
       continue;
     draw_operations(draw, author, many ? draw.count(150) : draw.in(1, 12));

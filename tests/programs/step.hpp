@@ -1,9 +1,9 @@
 // One step of a program. All ranks draw the same steps and take them in the same order, so a program ends if each
 // step ends once all have come to it. A step has three parts:
 //
-//   prepare  what is collective before ranks begin to come late or early
-//   begin    starts what needs nobody else (nonblocking calls); ranks may be let in by others that have begun
-//   end      may wait for everybody
+//   prepare  collective calls before ranks begin to come late or early
+//   begin    starts operations that need no other rank (nonblocking calls); ranks that have begun may let others in
+//   end      may wait for all ranks
 //
 // A step that leaves requests to a later one gives them to World::finish.
 #ifndef LFC_TESTS_PROGRAMS_STEP_HPP
@@ -18,7 +18,7 @@
 
 namespace programs {
 
-// Tags of a step's own messages: 0 to 3 those of draw_messages, and what else there is.
+// Tags of a step's own messages: 0 to 3 those of draw_messages, then those of other kinds.
 enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kStepTags };
 inline int tag_of(int step, int which) { return step * kStepTags + which; }
 
@@ -48,13 +48,13 @@ class Step {
   virtual void end(World&, int /*step*/) {}
 };
 
-// What may be drawn.
+// The limits of the drawn values.
 struct Scale {
   int roles;
   std::size_t bytes;  // of one message, at most
-  int count;          // of what is sent at once, at most
+  int count;          // messages, requests or calls that are started at once, at most
   long flood;         // messages of a flood, at most
-  bool stock;         // only what Open MPI's own components do right
+  bool stock;         // only operations in which Open MPI's own components are right
   bool one_host;      // all ranks can share memory
   bool many_hosts;    // small collectives by the thousand, where they go through the network
   bool threads;       // MPI_THREAD_MULTIPLE: steps whose ranks have several threads

@@ -9,7 +9,7 @@ thread_local std::uint64_t program;
 thread_local int step_number;
 thread_local std::string step_text;
 
-// Whatever MPI refuses is a failure of this step.
+// Every error that MPI returns is a failure of this step.
 void on_error(int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;

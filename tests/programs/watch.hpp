@@ -1,4 +1,4 @@
-// What a program tells when it fails or hangs: its seed, the step, and the call that each rank is in.
+// The report of a program that fails or hangs: its seed, the step, and the call that each rank is in.
 #ifndef LFC_TESTS_PROGRAMS_WATCH_HPP
 #define LFC_TESTS_PROGRAMS_WATCH_HPP
 

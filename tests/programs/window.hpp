@@ -25,7 +25,7 @@ struct Window {
   std::string text(std::size_t slice) const;
   // All its memory is zero. Other ranks may not be there yet.
   void make(World& world, std::size_t bytes);
-  // Of the byte `at` of the target's memory.
+  // The displacement of byte `at` of the target's memory.
   MPI_Aint displacement(int target, std::size_t at) const;
   // Fails unless this process's memory is as it should; `slice` is for the message.
   void check(World& world, const std::vector<char>& should, std::size_t slice) const;

@@ -1,7 +1,8 @@
 // One-sided communication: a window of any flavour, and epochs of all kinds of synchronisation one after the other.
 //
-// What MPI leaves open is not drawn: each origin has a slice of each window, where its operations of an epoch do not
-// overlap unless they are accumulates in a row, and there is a part that all update by one commutative operation.
+// Cases that MPI leaves open are not drawn. Each origin has a slice of each window, where its operations of an
+// epoch do not overlap unless they are accumulates in a row. All origins update another part by one commutative
+// operation.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -162,7 +163,7 @@ void Windows::prepare(World& world, int) {
   for (int role = 0; role < world.roles; ++role)
     models_[static_cast<std::size_t>(role)].assign(
         role == world.me ? bytes() : slice_ + kSharedBytes, 0);
-  // Nobody writes before all memory is clean.
+  // No rank writes before all memory is clean.
   MPI_Barrier(world.all.comm);
 }
 
@@ -261,7 +262,7 @@ void Windows::run(World& world, int step, const Phase& phase) {
   watch_call("waits for requests of operations");
   for (Running& r : running_) MPI_Wait(&r.request, MPI_STATUS_IGNORE);
   close(world, phase);
-  // Passive epochs need nobody else: others may come only when this one is through.
+  // Passive epochs need no other rank: others may come only when this one is through.
   if (phase.sync >= kLock) world.begun(step, phase.entries);
   for (const Running& r : running_) check(r);
   running_.clear();

@@ -26,9 +26,9 @@ int Circle::rank_of(int role) const {
   return -1;
 }
 
-// --- Who comes when ---
+// --- The order in which ranks come ---
 
-// In a drawn order each may wait for one before it; so nobody waits in a circle.
+// In a drawn order each rank may wait for one before it; so no circle of waits arises.
 std::vector<Entry> draw_entries(Draw& draw, int roles) {
   std::vector<Entry> entries(static_cast<std::size_t>(roles));
   if (draw.one_in(3)) return entries;

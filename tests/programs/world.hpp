@@ -1,8 +1,8 @@
-// What the steps of a program share: who takes part, communicators, requests that outlive their step, and
-// the order in which ranks enter a step.
+// The common state of the steps of a program: roles, communicators, requests that outlive their step, and the order
+// in which ranks enter a step.
 //
-// A program is drawn for a number of *roles*. Each process plays one; some may be left out, with all that is
-// theirs, to find a smaller program. A step speaks of roles only; ranks are those of its communicator.
+// A program is drawn for a number of *roles*. Each process plays one; some may be left out with all their
+// operations, to find a smaller program. A step uses roles only; ranks are those of its communicator.
 #ifndef LFC_TESTS_PROGRAMS_WORLD_HPP
 #define LFC_TESTS_PROGRAMS_WORLD_HPP
 
@@ -16,7 +16,7 @@
 
 namespace programs {
 
-// A communicator and who is in it, in the order of ranks; none: nobody, or not this process.
+// A communicator and its members, in the order of ranks. Null: it has no member, or this process is none.
 struct Circle {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<int> members;
@@ -24,7 +24,7 @@ struct Circle {
   int rank_of(int role) const;  // -1: not in it
 };
 
-// Requests that some step began, to be ended at the beginning of a later one, and what must be true then.
+// Requests that some step began, to be completed at the beginning of a later one, and the check of their results.
 struct Pending {
   std::vector<MPI_Request> requests;
   std::function<void()> check;
@@ -71,7 +71,7 @@ class World {
   void enter(int step, const std::vector<Entry>& entries);
   void begun(int step, const std::vector<Entry>& entries);
 
-  // Ends them now or, if the program says so, at the beginning of a later step.
+  // Completes them now or, if the program demands it, at the beginning of a later step.
   void finish(int step, std::vector<MPI_Request> requests, std::function<void()> check);
   void finish_due(int step);
   void finish_all();

@@ -10,7 +10,7 @@ enum { kElements = 37, kRounds = 8 };
 typedef struct {
   double value;
   int index;
-} Number;  // the meaning of an element, whatever its type
+} Number;  // the meaning of an element, for all types
 
 typedef struct {
   const char* name;

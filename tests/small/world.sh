@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# world.sh FAMILY COUNT [random]: a family of tests in small worlds (common/base/small_world.hpp): those of seeds 0, where all limits
-# are the smallest, to COUNT - 1, and one drawn at random if that is asked for. A world that fails is run again with:
-# world.sh FAMILY seed SEED
+# world.sh FAMILY COUNT [random]: a family of tests in small worlds (common/base/small_world.hpp): those of seeds 0,
+# where all limits are the smallest, to COUNT - 1, and on request one drawn at random. A world that fails is run
+# again with: world.sh FAMILY seed SEED
 #   sim      random traffic, remote memory, multicast and ordered broadcast in the simulator, which replays exactly
 #   mpi, coll, rma, neon, ordered    MPI programs of tests/*, under the policy and over the link that the seed draws
-# A world in which no fault fires is none: it fails, too. LFC_BUILD: where the build `small` is.
+#
+# A world in which no fault fires is invalid and also fails. LFC_BUILD: the folder of the build `small`.
 set -euo pipefail
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

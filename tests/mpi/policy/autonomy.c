@@ -4,9 +4,9 @@
  *   mpirun -n 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_autonomy [--within N]
  *
  * Rank 1 computes until all operations of a kind have ended: if one waits for the target to call MPI,
- * the job hangs. --within also requires the median of each kind to be at most N wake-up times. That is
- * the time in which a thread that sleeps in the kernel is woken by a thread on another processor, as
- * the helper thread of the computing rank is. A rank that has only one processor cannot measure that
+ * the job hangs. --within also requires the median of each kind to be at most N wake-up times. In a
+ * wake-up time one thread wakes another, which sleeps in the kernel on another processor. The helper
+ * thread of the computing rank is woken like that. A rank with only one processor cannot measure the
  * time and takes it from --wake-up NS. */
 #define _GNU_SOURCE /* processors of threads */
 #include "../check.h"

@@ -3,9 +3,9 @@
  *   mpirun -n 2 --mca btl lfc mpi_computing --seconds 10    computes so long; what did the thread use?
  *   mpirun -n 2 --mca btl lfc mpi_computing --work 200      computes so many millions of steps; how long?
  *
- * With --seconds each rank reads the times of its threads in /proc. The one called lfc-ni may use less
- * than 0.1 % of a processor, and be switched to at most once in a second (a kernel may still wake a
- * sleeping thread now and then). Without such a thread the rank prints that. Results are JSON lines,
+ * With --seconds each rank reads the times of its threads in /proc. The thread lfc-ni must use less
+ * than 0.1 % of a processor. It may be switched to at most once in a second, because a kernel may wake
+ * a sleeping thread now and then. Without such a thread the rank prints that. Results are JSON lines,
  * as mpi_bench's. */
 #include "../check.h"
 

@@ -293,7 +293,7 @@ static void t11_strong(void) {
     announce_init(0, 50000, 1, &one, kTag, &ann);
     dawdle();
     MPI_Start(&ann);
-    // The origin notifies by a message that its put is done: then the data is here, whatever the state of `ann`.
+    // The origin notifies by a message that its put is done: then the data is here, in any state of `ann`.
     for (int i = 0; i < 2; ++i) {
       MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       verify(memory + 25000 * i, i == 0 ? 25000 : 100, key_of(1, 0, (uint64_t)i), 1);
