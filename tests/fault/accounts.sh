@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The counters tell the truth: what the program sent is in them, on every link and path; what one side has sent, the
-# other has received.
+# The counters are correct: they count every byte that the program sent, on every link and path. The bytes that one
+# side has sent, the other has received.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 # accounted MESSAGES SIZE MPIRUN-ARGS...: rank 1 sends so many messages of this size to rank 0
@@ -16,7 +16,8 @@ accounted() {
   # Headers and control frames come on top, but not as much again.
   ((sent + fetched <= payload + payload / 4 + messages * 256 + 100000)) ||
     fail "$payload bytes were sent, the counters say $sent + $fetched ($*)"
-  # What rank 0 fetched itself (a get that needs no help of rank 1) is in its bytes_received, in nobody's bytes_sent.
+  # Bytes that rank 0 fetched itself (a get that needs no help of rank 1) count as its bytes_received, and in no
+  # bytes_sent.
   ((received >= payload)) || fail "$payload bytes came, the counters know of $received ($*)"
   ((received <= sent + fetched)) || fail "rank 0 received $received bytes, rank 1 sent $sent, $fetched were fetched ($*)"
   (($(stat_of 0 messages_received) <= $(stat_of 1 messages_sent))) || fail "more messages received than sent ($*)"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Parameters that cannot be served: one line for the job says so and names the parameter; with other transports at
-# hand the job runs on those, without them it ends. It never hangs, and never runs on something that was not asked for.
+# Parameters that cannot be served: one line for the job reports that and names the parameter. The job runs on other
+# transports if it has any, and otherwise ends. It never hangs, and never runs on a transport that was not
+# requested.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 # bad PARAMETER VALUE [MORE MPIRUN-ARGS...]
@@ -42,7 +43,7 @@ bad shm_slots 63
 bad shm_bulk 100
 bad peer_fragments 0
 
-# Collectives: they go on without LFC, and one line says why.
+# Collectives: they go on without LFC, and one line gives the reason.
 for wrong in 'fan 17' 'tree nosuch'; do
   run_job 60 2 --mca btl lfc --mca coll_lfc_stats 1 --mca "coll_lfc_${wrong% *}" "${wrong#* }" mpi_ring
   job_is_ok "coll_lfc_$wrong"
@@ -50,7 +51,7 @@ for wrong in 'fan 17' 'tree nosuch'; do
   ! grep -aq '^lfc-coll' "$output" || fail "coll_lfc_$wrong, but LFC took part all the same"
   echo "coll_lfc_$wrong: $(grep -am1 -o 'coll lfc: .*' "$output")"
 done
-# Parameters that do not exist: told once, with what may have been meant; and the job is as if they had not been set.
+# Parameters that do not exist: one line names them, with suggestions, and the job runs as if they had not been set.
 export OMPI_MCA_osc_neon_verbos=1
 run_job 60 4 --mca btl lfc --mca btl_lfc_interface lo --mca coll_lfc_colour red --mca btl_lfc_eager_limit 4096 mpi_ring
 job_is_ok "unknown parameters"
@@ -58,7 +59,7 @@ unset OMPI_MCA_osc_neon_verbos
 told='btl_lfc_interface (did you mean btl_lfc_interfaces?), coll_lfc_colour, osc_neon_verbos (did you mean osc_neon_verbose?)'
 [[ $(grep -ac 'lfc: unknown parameters' "$output") == 1 ]] || fail "not one line tells of unknown parameters"
 grep -aqF "lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters are not named"
-# The same of a parameter file; what stands in both places is named once.
+# Unknown parameters of a parameter file; one that is set in both places is named once.
 parameters=$scratch/parameters
 printf '%s\n' 'btl_lfc_polcy = single' 'btl_lfc_stats = 1' 'btl_lfc_interface = lo' >"$parameters"
 run_job 60 2 --mca btl lfc --mca mca_base_param_files "$parameters" --mca btl_lfc_interface lo mpi_ring
@@ -67,7 +68,8 @@ told='btl_lfc_interface (did you mean btl_lfc_interfaces?), btl_lfc_polcy (did y
 grep -aqFx "btl lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters of a file are not named"
 [[ $(grep -ac '^lfc-stats' "$output") == 2 ]] || fail "the parameter file was not read"
 
-# What all ranks of a node find one of them prints: with one processor no rank can have another for its thread.
+# A condition that all ranks of a node detect and one of them prints: with one processor no rank has a second one
+# for its thread.
 processor=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 mpirun() { taskset -c "$processor" mpirun "$@"; }
 for verbose in 0 1 2; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A cable that claims a speed: a device of that name in each of two network namespaces, and this process between them.
+"""A wire with a given speed: a device of that name in each of two network namespaces, and this process between them.
 
   tests/fault/cable.py DEVICE MBIT/S NETNS ADDRESS/PREFIX NETNS ADDRESS/PREFIX &
 
-Prints `up` when it can be used; it is gone with this process. The kernel believes what it is told of such a device;
-a veth says 10,000 Mbit/s, whatever one wants.
+Prints `up` when it can be used; it is gone with this process. The kernel accepts any speed for such a device, while
+a veth always reports 10,000 Mbit/s.
 """
 import array
 import fcntl
@@ -17,13 +17,13 @@ import sys
 
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 SIOCETHTOOL, ETHTOOL_GSET, ETHTOOL_SSET = 0x8946, 1, 2
-SPEED = 12  # offset of the speed in the kernel's struct ethtool_cmd, and of what is above its 16 bits
+SPEED = 12  # offsets of the speed in the kernel's struct ethtool_cmd: of its lower 16 bits, and of its upper ones
 SPEED_HIGH = 28
 FRAME = 65536
 
 
 def make_device(name):
-    """The device lives as long as what is returned is open, wherever it goes."""
+    """The device exists until the returned descriptor is closed, even if it moves to another namespace."""
     device = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     return device
@@ -42,7 +42,7 @@ def claim_speed(name, megabits):
 
 
 def plug(name, megabits, namespace, address, end):
-    # Made here by a name of its own, as this namespace may be anybody's.
+    # The device gets a unique name here, as other processes may use this namespace.
     here = f"lfc{os.getpid()}{end}"[:15]
     device = make_device(here)
     claim_speed(here, megabits)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A network that limits each flow: a stream of large messages uses all four connections of an interface alike, which is
-# what makes it faster (the factor is printed); small messages use the first one only, and no other is opened before there
-# is something large.
+# A network that limits each flow. A stream of large messages uses all four connections of an interface alike, which
+# makes it faster (the factor is printed). Small messages use the first one only, and no other is opened before the
+# first large message.
 #   connections.sh [MBIT/S OF EACH FLOW]
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 

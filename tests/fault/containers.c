@@ -1,5 +1,5 @@
-// What containers do to a rank: everything that goes between the ranks of a node is used once, whatever of it is
-// permitted. --not-dumpable: nobody may look at this process.
+// The effect of containers on a rank: each mechanism between the ranks of a node is used once, if it is permitted.
+// --not-dumpable: no other process may inspect this one.
 #include "../mpi/check.h"
 
 #include <sys/prctl.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What containers take away from the ranks of a node: each in a user namespace or a pid namespace of its own, not dumpable,
-# or without /proc; all of them or one only. They share memory all the same where it can be handed over; where not, one line
-# says why, and the job goes on over tcp. Nobody is taken for dead because he may not be looked at.
+# Permissions that containers withdraw from the ranks of a node: each in its own user namespace or pid namespace,
+# not dumpable, or without /proc; all of them or one only. They still share memory if it can be handed over;
+# otherwise one line gives the reason, and the job goes on over tcp. No rank counts as dead because others may not
+# inspect it.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 user=(unshare --user --map-root-user)
@@ -23,7 +24,7 @@ wrapper() { # wrapper NAME COMMAND: before the program
 wrapper nothing true
 wrapper no_proc 'mount -t tmpfs none /proc'
 wrapper small 'ulimit -f 16'
-# A /proc of its own that shows nobody whom one may not look at.
+# A separate /proc that hides the processes that the rank may not inspect.
 wrapper hidepid 'mount -t proc -o hidepid=2 none /proc'
 wrapper floating 'export OMPI_MCA_btl_lfc_policy=floating'
 
@@ -49,7 +50,7 @@ try 'user namespaces' shm "${user[*]}" "${user[*]}"
 try 'one outside' shm "$scratch/nothing" "${user[*]}"
 try 'pid namespaces' shm "${pid[*]} $scratch/floating" "${pid[*]} $scratch/floating"
 try 'hidden in /proc' shm 'unshare --pid --fork' 'unshare --pid --fork'
-# Root may look at everybody but for its capabilities.
+# Root may inspect all processes as long as it has its capabilities.
 try 'not dumpable' shm 'setpriv --bounding-set=-all' 'setpriv --bounding-set=-all' --not-dumpable
 hidden="unshare --mount --propagation private $scratch/hidepid setpriv --bounding-set=-all"
 try 'hidepid' shm "$hidden" "$hidden"

@@ -33,7 +33,7 @@ static void alltoall(void) {
   free(out);
 }
 
-// Everybody talks to rank 0, and it to everybody.
+// All ranks exchange messages with rank 0.
 static void star(void) {
   uint64_t value = key_of(me, 0, 2);
   for (int n = 1; me == 0 && n < ranks; ++n) {

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Many ranks on one node: all of them are reached by shared memory, with one descriptor for each peer that talks at most,
-# from a limit of open files that is far too low; start, memory and open files beside Open MPI's own shared memory. And
-# where that limit cannot be raised, the job ends with a text that says so.
+# Many ranks on one node: shared memory reaches all of them, with at most one descriptor for each peer that
+# communicates. They start with a limit of open files that is far too low. Start, memory and open files are printed
+# beside those of Open MPI's own shared memory. If that limit cannot be raised, the job ends with a text that names
+# it.
+#
 #   tests/fault/fat_node.sh [RANKS]
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 program=$LFC_BUILD/default/tests/fault/fault_fat_node
 ranks=${1:-24}
 
-# Its providers look for devices while they are loaded, in every rank: only who uses it pays for that.
+# The providers of libfabric look for devices while they are loaded, in every rank: only jobs that use it must load
+# it.
 ! readelf -d "$LFC_COMPONENTS_DIR/liblfc.so" | grep 'NEEDED.*libfabric' || fail "libfabric is loaded with LFC"
 
-# At its end a process waits 2 s for mpirun to confirm it, whatever it communicates by. With hundreds of them on a few
-# cores mpirun may take longer, and then calls a process that ended well improper: how each ended its exit code says.
+# At its end a process waits 2 s for mpirun to confirm it, over any transport. With hundreds of ranks on a few cores
+# mpirun may take longer, and then reports a good end as improper. Therefore the exit code of each rank decides.
 in_order=(--mca orte_allowed_exit_without_sync 1)
 
 run_job 550 "$ranks" "${in_order[@]}" --mca btl vader,self --mca coll ^lfc --mca osc ^neon "$program"

@@ -1,5 +1,5 @@
-// Jobs that hang on purpose, each in a way of its own, for lfc-look to explain: tests/fault/hung.sh.
-//   fault_hung MODE        rank 0 says `hung` when all is as it will stay; it never ends by itself
+// Jobs that hang on purpose, each in another way, for lfc-look to explain: tests/fault/hung.sh.
+//   fault_hung MODE        rank 0 prints `hung` in the final state; the job never ends by itself
 #include "../mpi/check.h"
 
 #include <lfc_ordered.h>
@@ -15,7 +15,8 @@ static void sleep_on(void) {
 static void compute_on(void) {
   for (volatile uint64_t rounds = 0;; ++rounds) continue;
 }
-// Rank 0 says it before it waits, when the others have left MPI: one that is still in a barrier would serve it.
+// Rank 0 prints it before it waits, when the others have left MPI: a rank that is still in a barrier would serve
+// it.
 static void say_hung(void) {
   pause_seconds(0.3);
   printf("hung\n");
@@ -36,7 +37,7 @@ static void receive(void) {
   wait_for_message(1 - me);
 }
 
-// Small messages until no more go; rank 1 does what it is told.
+// Small messages until no more go; rank 1 calls `rank_one`.
 static void flood(void (*rank_one)(void)) {
   if (me == 1) rank_one();
   if (me == 0) say_hung();
@@ -48,7 +49,7 @@ static void credit(void) { flood(sleep_on); }
 static void ring(void) { flood(compute_on); }
 static void stopped(void) { flood(stop); }
 
-// The cable is cut by the test when it reads `hung`.
+// The test cuts the wire when it reads `hung`.
 static void cable(void) {
   int word = 0;
   if (me == 1) wait_for_message(0);
@@ -99,7 +100,7 @@ static void complete(void) {
   MPI_Win_wait(win);
 }
 
-// A put that LFC in rank 1 has to serve, where nobody does.
+// A put that LFC in rank 1 must serve, but rank 1 has no thread for that and stays outside MPI.
 static void thread(void) {
   static int64_t memory[kWords];
   MPI_Win win;

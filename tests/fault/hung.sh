@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Jobs that hang on purpose, each in a way of its own: lfc-look names the culprit, and what is waited for.
+# Jobs that hang on purpose, each in another way: lfc-look names the culprit and the missing event.
 #   hung.sh [MODE ...]     all, if none is named
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 look=$LFC_BUILD/default/bin/lfc-look
@@ -63,7 +63,7 @@ shm=(--mca btl_lfc_links "loop,shm")
   hangs_buffer() { explains buffer 2 "rank 0 waits for rank 1 to fill the buffer announced to it with tag 7; rank 1 $asleep"; }
   hangs_ordered() { explains ordered 3 "ranks 0 and 1 wait for rank 2 to take ordered broadcasts, of which it has taken [0-9]+; rank 2 $asleep"; }
 }
-# A network of its own, in which all is one node; `lo` is its cable.
+# A separate network in which everything is one node; its `lo` is the wire.
 if [[ $EUID == 0 ]] && unshare --net true 2>/dev/null; then
   mpirun() {
     exec unshare --net bash -c 'ip link set lo up && ip link add lfc0 type veth peer name lfc1 &&

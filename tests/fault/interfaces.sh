@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Nodes whose interfaces differ: in order, in number, by a bridge that each node has for itself, by family; and a firewall
-# between them. Each time the right interfaces find each other, or one line says what to do; and nothing hangs.
+# Nodes whose interfaces differ: in order, in number, by a bridge that each node has for itself, by family; and a
+# firewall between them. Each time the right interfaces connect, or one line gives the cure; and nothing hangs.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
 unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
 export LFC_LAB=interfaces$$
 cables=() # processes
-# eth0 starts the job; what is tested runs over eth1 and eth2.
+# eth0 starts the job; the tested traffic runs over eth1 and eth2.
 "$tree/scripts/lab" up 2 --rails 3 >/dev/null
 trap 'leave; kill "${cables[@]}" 2>/dev/null || true; "$tree/scripts/lab" down >/dev/null' EXIT
 
@@ -67,8 +67,8 @@ well "IPv6 only" eth1:6 eth1:6 'fd77::[12]'
 well "IPv4 on one, both on the other" eth1:4 eth1 '10\.77\.1\.[12]'
 well "IPv6 on one, both on the other" eth1 eth1:6 'fd77::[12]'
 
-# What eth1 and eth2 are (veth) claims 10 Gbit/s.
-speed() { # speed DEVICE MBIT/S SUBNET: a cable that claims it, in 10.77.SUBNET.0/24
+# The devices eth1 and eth2 are of type veth and report 10 Gbit/s.
+speed() { # speed DEVICE MBIT/S SUBNET: makes a device that reports this speed, in 10.77.SUBNET.0/24
   local said line=
   exec {said}< <(exec "$tree/tests/fault/cable.py" "$1" "$2" "lfc-$LFC_LAB-0" "10.77.$3.1/24" "lfc-$LFC_LAB-1" "10.77.$3.2/24" 2>&1)
   cables+=($!)

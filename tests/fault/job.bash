@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What the fault tests share: a job under mpirun whose end is awaited with a limit, and what it leaves behind. Sourced.
+# The common functions of the fault tests: start a job under mpirun, await its end with a limit, and find its
+# remains. Sourced.
 #
 #   start_job 4 --mca btl lfc mpi_ring          # 4 ranks of $LFC_TESTS_BIN/mpi_ring, output to $output
 #   kill -KILL "$(pid_of_rank 2)"
@@ -8,8 +9,8 @@
 #   nothing_left
 #
 # LFC_COMPONENTS_DIR holds mca_btl_lfc.so, LFC_TESTS_BIN the mpi_* programs (default: those of LFC_BUILD, build/).
-# A test prints `ok` last. Where it may, it runs with a /dev/shm of its own, so that what other jobs do there is not
-# taken for its own.
+# A test prints `ok` last. If permitted, it runs with its own /dev/shm, so that files of other jobs are not
+# attributed to it.
 set -euo pipefail
 
 if [[ -z ${LFC_OWN_SHM-} ]] && unshare --mount --propagation private true 2>/dev/null; then
@@ -162,7 +163,7 @@ stat_of() {
   echo "$value"
 }
 
-# In a /dev/shm that is shared with other jobs only our own name tells whose a file is.
+# In a /dev/shm that is shared with other jobs only the name identifies our files.
 shm_names='*lfc*'
 [[ -z ${LFC_OWN_SHM-} ]] || shm_names='*'
 shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -name "$shm_names" -printf '%f\n' | sort; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A rank is killed (kill -9) inside each collective: the job ends with an error, on one node and, as root,
-# across the hosts of a lab. And where mpirun does not end it (--enable-recovery), coll lfc notices by itself: all other
-# ranks end, and say who is lost. Arguments: the collectives; without them, all.
+# A rank is killed (kill -9) inside each collective: the job ends with an error, on one node and, as root, across
+# the hosts of a lab. If mpirun does not end the job (--enable-recovery), coll lfc itself detects the loss: all
+# other ranks end, and name the lost rank. Arguments: the collectives; without them, all.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 cd "$tree"
 
@@ -52,7 +52,7 @@ else
 fi
 nothing_left
 
-# Nobody but the component itself tells those who wait.
+# Here only the component itself reports the loss to the ranks that wait.
 for call in "${calls[@]}"; do
   [[ $call =~ ^(bcast|barrier|reduce|allreduce|ibcast|iallreduce)$ ]] || continue # where every rank waits for every other
   launch "${here[@]}" --enable-recovery -- "$program" --only "$call" --seconds 100

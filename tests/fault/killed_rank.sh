@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rank is killed (kill -9) amid traffic: the job ends with an error; no process and nothing in /dev/shm
-# is left. The same when mpirun is killed, and when the victim is one that all others wait for.
+# A rank is killed (kill -9) amid traffic: the job ends with an error, and no process and nothing in /dev/shm is
+# left. Two more cases: mpirun is killed, and the victim is a rank that all others wait for.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 # victim WHICH RANKS MPIRUN-ARGS... PROGRAM: start, wait until rank 1 is at work, kill, see it end

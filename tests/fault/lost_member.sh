@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A rank dies where another one waits for it in a one-sided call. mpirun is told not to end the job for it, so the
-# others have to find out by themselves: each ends, with a line that says why, and none comes back from its
-# wait as if nothing had happened.
+# A rank is killed while another one waits for it in a one-sided call. mpirun runs with the option not to end the
+# job then, so the others must detect the loss themselves. Each ends with a line that gives the reason, and none
+# returns from its wait as if nothing had happened.
 #
 #   tests/fault/lost_member.sh [--all]      --all: also windows that are not mapped, over shared memory
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
@@ -12,11 +12,11 @@ cases=("loop,shm --allocate" "loop,tcp")
 [[ ${1-} != --all ]] || cases+=("loop,shm")
 reasons='lost process|MPI_ERR_OTHER|MPI_ERR_INTERN'
 
-# mpirun's recovery does not always end when its ranks have: it is not what is tested here.
+# mpirun's recovery does not always end when its ranks have ended; that is not tested here.
 alone() { # alone LINKS WAY OPTIONS...
   local tries
   start_job 3 --enable-recovery --mca btl lfc --mca osc neon --mca btl_lfc_links "$1" neon_lost --wait "$2" "${@:3}"
-  for ((tries = 0; tries < 600; ++tries)); do # it may be over before anybody has seen it
+  for ((tries = 0; tries < 600; ++tries)); do # it may be over before this loop has seen it
     [[ -z $(rank_pids) ]] || break
     kill -0 "$job_pid" 2>/dev/null || break
     ! grep -aqE "$reasons" "$output" || break

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A component and a liblfc of different builds never work together: who does not fit declines with one line, and
-# the job goes on without it.
+# A component and a liblfc of different builds never work together: the component that does not fit declines with
+# one line, and the job goes on without it.
 # LFC_OTHER_COMPONENTS_DIR holds the other build's plugin.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 

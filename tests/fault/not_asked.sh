@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The plugin is installed, but not asked for: a job's output, threads and open files are the same as without it.
+# The plugin is installed but not requested: a job's output, threads and open files are the same as without it.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
-# Open MPI's own components alone, whatever is installed beside them.
+# Open MPI's own components alone, without those that are installed beside them.
 stock=$(ompi_info --parsable --path pkglibdir)
 mkdir "$scratch/stock"
 find "${stock##*:}" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/stock" {} +
@@ -13,7 +13,7 @@ same() {
   OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $1 mpi_footprint
   job_is_ok "without the plugin ($1)"
   sort "$output" >"$scratch/without"
-  # The statistics are asked for, and a parameter is wrong; the transport is not asked for.
+  # The job requests the statistics and sets a wrong parameter, but does not request the transport.
   # shellcheck disable=SC2086
   run_job 60 2 --mca btl_lfc_stats 1 --mca btl_lfc_initial_window 0 $1 mpi_footprint
   job_is_ok "with the plugin at hand ($1)"
@@ -22,7 +22,8 @@ same() {
 }
 
 for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--mca btl ^lfc' ''; do
-  # Two jobs may differ by a line of mpirun or a connection that is still open. What the plugin changes it always changes.
+  # Two jobs may differ by a line of mpirun or a connection that is still open. A difference that the plugin makes
+  # appears each time.
   for ((tries = 0; tries < 5; ++tries)); do
     ! same "$arguments" || break
   done
@@ -31,7 +32,7 @@ for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--
   echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
 done
 
-# Of several that are asked for, the README says which one carries.
+# If several are requested, the README defines which one carries the messages.
 for btl in lfc,vader,self lfc,tcp,self; do
   run_job 60 2 --mca btl "$btl" --mca coll ^lfc --mca btl_lfc_stats 1 mpi_ring
   job_is_ok "$btl"

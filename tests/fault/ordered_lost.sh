@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A rank is killed (kill -9) amid totally ordered broadcasts, under a launcher that lets the others live. Nobody hangs: each
-# of them gets LFC_ORDERED_ERR_LOST, having been handed the same messages in the same order, or is ended by Open MPI,
-# when an MPI call heard of the loss first. Some must have got the error. With shm and tcp.
+# A rank is killed (kill -9) amid totally ordered broadcasts, under a launcher that lets the others continue. None
+# of them hangs. Each gets LFC_ORDERED_ERR_LOST after the same messages in the same order, or Open MPI ends it
+# because an MPI call detected the loss first. Some must have got the error. With shm and tcp.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 program=$LFC_BUILD/default/tests/ordered/ordered_lost

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks of one node with different builds of LFC, whose shared memory is laid out differently, never share any: with another
-# transport the job goes on over that, and without one it ends with a text that says what is wrong.
+# Ranks of one node with different builds of LFC, whose shared memory is laid out differently, never share any. With
+# another transport the job goes on over that; without one it ends with a text that names the cause.
 # LFC_OTHER_COMPONENTS_DIR holds the other build's plugin.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 

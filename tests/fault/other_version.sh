@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A plugin built for another Open MPI than the running one: one line that says so, and the job goes on without it.
+# A plugin built for another Open MPI than the running one: one line reports that, and the job goes on without it.
 # LFC_OTHER_COMPONENTS_DIR holds that plugin.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
@@ -15,7 +15,8 @@ job_is_ok "the other version's plugin at hand, not asked for"
 
 run_job 60 2 --mca btl lfc,vader,self mpi_ring
 if grep -aq 'unable to open mca_btl_lfc' "$output"; then
-  # Built for a newer system too: the dynamic linker refuses it, and Open MPI, asked for it by name, says so and ends.
+  # A plugin built for a newer system: the dynamic linker refuses it. Open MPI, which was to use it by name, prints
+  # that and ends.
   ((code != 0)) || fail "Open MPI could not load the plugin it was asked for, but went on"
   grep -am1 'unable to open mca_btl_lfc' "$output"
   nothing_left

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Persistent requests go through channels when they are asked to, and only where that is permitted: what each rank says
-# of it at its end.
+# Persistent requests go through channels if the parameters request it, and only where that is permitted. The test
+# reads the counters that each rank prints at its end.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
-of_channels() { # of_channels RANK KEY: what it counted; nothing where it has no channels
+of_channels() { # of_channels RANK KEY: prints a counter of this rank; nothing if it has no channels
   sed -n "s/^lfc-channels rank=$1 .*\\b$2=\\([0-9]*\\).*/\\1/p" "$output"
 }
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # One of two network interfaces is cut in the middle of a checked stream: the job goes on over the other, every byte
-# right. Cut at the host itself, and at the switch, where no host is told; point to point and one-sided; and first none
-# at all, for comparison. Also: an interface that is dead from the start is left out; ranks without a network in common.
+# right. It is cut at the host itself, and at the switch, where no host is notified; point to point and one-sided;
+# and first none at all, for comparison. Also: an interface that is dead from the start is left out; ranks without a
+# network in common.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
 unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
 export LFC_LAB=rails$$
-# eth0 starts the job; what is tested runs over eth1 and eth2.
+# eth0 starts the job; the tested traffic runs over eth1 and eth2.
 "$tree/scripts/lab" up 2 --rails 3 --rate 300mbit >/dev/null
 trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
 
@@ -21,7 +22,7 @@ cut_rail() { # cut_rail WHERE RAIL
     switch) host switch ip link set "p1r$2" down ;;
   esac
 }
-# Whether host 0 reaches host 1 over this rail: nobody listens there, and its kernel says so.
+# Whether host 0 reaches host 1 over this rail: no process listens there, and its kernel refuses the connection.
 reaches() {
   [[ $(host 0 timeout 5 bash -c "exec 3<>/dev/tcp/10.77.$1.2/9" 2>&1) == *'Connection refused'* ]]
 }
@@ -75,13 +76,14 @@ faulted "fragments, first rail cut at the switch" switch 1 --mca btl_lfc_flags 1
 faulted "one-sided, first rail cut at the switch" switch 1 "${osc[@]}" mpi_stream --one-sided --mebibytes 64
 faulted "one-sided, second rail cut at the host" host 2 "${osc[@]}" mpi_stream --one-sided --mebibytes 64
 
-host switch ip link set p1r2 nomaster # a cable that leads nowhere
+host switch ip link set p1r2 nomaster # a wire that leads nowhere
 run_job 60 2 "${stream[@]}" mpi_stream
 job_is_ok "a rail that is dead from the start"
 nothing_left
 echo "a rail that is dead from the start: $seconds s"
 
-# Ranks without a network in common: another BTL carries the messages, coll lfc agrees not to serve, and says why.
+# Ranks without a network in common: another BTL carries the messages; coll lfc agrees not to serve, and prints the
+# reason.
 # shellcheck disable=SC2016  # for the rank's shell
 start_job 2 --mca btl lfc,tcp,self --mca btl_tcp_if_include eth0 bash -c \
   'export OMPI_MCA_btl_lfc_interfaces=eth$((OMPI_COMM_WORLD_RANK + 1)); exec "$@"' apart mpi_stream --mebibytes 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# fault/rdma.sh [ROUNDS]: in scripts/rdma-box, two nodes with RDMA devices, and what becomes of a job when the link verbs
-# is used because nobody has said anything: with a device on both nodes, and on one; and then, ROUNDS times (default 1),
-# when the network is away for a moment, when a port is down, and when a process is killed.
+# fault/rdma.sh [ROUNDS]: jobs in scripts/rdma-box, two nodes with RDMA devices, that use the link verbs by default.
+# First with a device on both nodes, and on one. Then, ROUNDS times (default 1), the network is away for a moment, a
+# port is down, and a process is killed.
 set -euo pipefail
 . "$(dirname "$0")/../scripts/expect.bash"
 rounds=${1:-1}
@@ -12,7 +12,7 @@ share=$(box run bash -c 'echo $LFC_RDMA_SHARE')
 programs=$LFC_BUILD/default/tests/mpi
 unset "${!OMPI_MCA_btl_lfc_@}"
 
-# job NAME PATTERN MPIRUN-ARGS...: ends well, and says so
+# job NAME PATTERN MPIRUN-ARGS...: must end well and print `ok`
 job() {
   expect 0 "$2" box mpirun --limit 150 --mca btl lfc --mca btl_lfc_verbose 2 "${@:3}"
   grep -qx ok <<<"$output" || fail "$1: the program did not say ok: $output"
@@ -36,7 +36,7 @@ by_tcp "a device on one node"
 box run --node 1 rdma link add rxe0 type rxe netdev eth0
 
 # --- in the middle of a stream
-# faulted LINKS CMD...: what CMD does in the middle; sets code and output
+# faulted LINKS CMD...: runs CMD in the middle of a stream; sets code and output
 faulted() {
   local links=$1 tries
   shift

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What coll_lfc_persistent record:FILE writes down, what perf/tailor makes of it, and that nothing fails where it cannot.
+# The recording of coll_lfc_persistent record:FILE, the plan that perf/tailor makes from it, and jobs in which
+# nothing can be recorded but nothing fails.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 file=$scratch/messages

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A host that vanishes while data is on its way is noticed in btl_lfc_peer_timeout, and the job ends with a line that names
-# both ends. With --long after 10 s; and before, a rank that is stopped for 90 s with full sockets is not lost. (That it is
-# not lost for longer than the time given, a unit test of the link tcp sees as well.)
+# A host that vanishes while data is on its way is detected within btl_lfc_peer_timeout, and the job ends with a
+# line that names both ends. With --long the timeout is 10 s. Before that, a rank that is stopped for 90 s with full
+# sockets is not lost. (A unit test of the link tcp also checks that a peer is not lost too early.)
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }
@@ -9,14 +9,14 @@ unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || { echo "names
 timeout=1 stopped=0
 [[ ${1-} != --long ]] || timeout=10 stopped=90
 export LFC_LAB=silence$$
-# eth0 starts the job; what is tested runs over eth1.
+# eth0 starts the job; the tested traffic runs over eth1.
 "$tree/scripts/lab" up 2 --rails 2 --rate 1gbit >/dev/null
 trap 'leave; "$tree/scripts/lab" down >/dev/null' EXIT
 
 # For start_job: one rank to a host.
 mpirun() { "$tree/scripts/lab" mpirun "${@/slot:OVERSUBSCRIBE/node:OVERSUBSCRIBE}"; }
 
-# A stream that stands half way until it is told to go on.
+# A stream that stands half way until `go` exists.
 begin_stream() {
   rm -f "$scratch/go"
   start_job 2 --mca btl lfc --mca btl_lfc_interfaces eth1 --mca btl_lfc_peer_timeout "$timeout" \
@@ -39,7 +39,8 @@ if ((stopped > 0)); then
 fi
 
 begin_stream
-# The receiver has nothing on its way, so its kernel's keep-alive would tell it; the sender has nobody but the link.
+# The receiver has nothing in flight, so its kernel's keep-alive would detect the loss; the sender depends on the
+# link alone.
 pid=$(pid_of_rank 1)
 nsenter --net="/run/netns/lfc-$LFC_LAB-switch" ip link set p1r1 down
 kill -STOP "$pid" || fail "there is no rank to stop"
@@ -47,7 +48,7 @@ from=$SECONDS
 # The kernel itself gives up after a quarter of an hour.
 end_job $((timeout + 120))
 ((code != 0)) || fail "the job says that it did well without a cable"
-# A port is known to who connected.
+# Only the side that connected knows a port.
 grep -aEq 'lost process .*10\.77\.1\.[12](:[0-9]+)? of [^ ]+ from 10\.77\.1\.[12]: .*not answered for [0-9.]+ s' "$output" ||
   fail "no line says which host is silent"
 ! grep -aE 'lost process .*: Connection timed out' "$output" || fail "a line says no more than the kernel's error"

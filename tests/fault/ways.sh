@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Large messages on one node come by both ways, each counted once, and by the one that was asked for where one was.
+# Large messages on one node use both paths, and each is counted once. If a parameter requests one path, only that
+# is used.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 counted() { echo $(($(stat_of 0 "$1") + $(stat_of 1 "$1"))); }

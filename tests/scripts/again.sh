@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/test and tests that have failed: each runs again, and what passes then is excused, within limits.
+# scripts/test and failed tests: each runs again, and one that passes then is excused, within limits.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -14,7 +14,7 @@ wobbles() {
 }
 fails_but_again() { [[ \${LFC_TEST_AGAIN-} ]]; }
 leaves() { if [[ ! -e $scratch/left ]]; then touch "$scratch/left"; setsid sleep 1000 & fi; }
-# The first time it stops the runner for longer than what excuses it.
+# The first time it stops the runner for longer than the time that excuses a test.
 stands_still() {
   [[ ! -e $scratch/stood ]] || return 0
   touch "$scratch/stood"
@@ -108,7 +108,7 @@ order_is "$(printf '%s ' {a..k} | sed 's/ $//')"
 has "^FAILED many/k \(FAILED: no answer; log: "
 ends_with '0 passed, 11 failed'
 
-# Never excused: by the reason, by the exit code, by the name, by what is left.
+# Never excused: by the reason, by the exit code, by the name, by remaining processes.
 expect 1 "^FAILED sanitizer \(fails 1 of 3; never excused: a sanitizer's report: " run --only sanitizer
 ends_with '0 passed, 1 failed'
 expect 1 '^FAILED byte \(fails 1 of 3; never excused: a wrong result: FAIL mpi_x ' run --only byte
@@ -116,13 +116,13 @@ expect 1 '^FAILED signal \(fails 1 of 3; never excused: exit code 139: a signal;
 expect 1 '^FAILED fuzz/1 \(fails 1 of 3; never excused: no test of this kind ' run --only fuzz/1
 expect 1 '^FAILED leaves \(fails 1 of 3; never excused: LEFT RUNNING; ' run --only leaves
 
-# The machine stood still, as far as the runner can tell.
+# The machine stood still, as far as the runner can detect.
 expect 0 '^ok stands \(again: the machine stood still for [0-9]+ s\)$' run --only stands
 has '^the machine stood still: [0-9.]+ s \([0-9]+ times, at most [0-9.]+ s\)$'
 lacks unsteady
 ends_with '1 passed, 0 failed'
 
-# What tests/unsteady.table says.
+# The rows of tests/unsteady.table.
 printf '# A remark.\nwobbly  2026-01-02  no answer\nwobbly 2026-02-03 again\n' >"$scratch/unsteady.table"
 expect 0 '^unsteady again wobbly: FAILED: no answer \(in tests/unsteady.table since 2026-01-02; log: ' run --only wobbly
 ends_with '1 passed, 0 failed'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# perf/apps: what the runner makes of the programs' output, that every program notices a wrong result, and one short
-# comparison. That the results are right is tested one by one (kernel/*).
+# perf/apps: the runner reads the programs' output, every program detects a wrong result, and one short comparison
+# runs. Separate tests check that the results are right (kernel/*).
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 apps=${LFC_BUILD:-$tree/build}/default/perf/apps

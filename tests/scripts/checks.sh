@@ -166,7 +166,7 @@ printf 'namespace lfc { void f() {} }\n' | g++ -shared -fPIC -x c++ - -o compone
 printf 'void NEON_Put(void) {}\nvoid stray_call(void) {}\n' | cc -shared -fPIC -x c - -o libmpix_neon.so
 expect 1 '^stray_call$' scripts/checks/exports components libmpix_neon.so
 
-# What the next ones look at is the tree itself: a copy, in which they find nothing until a mistake is made.
+# The next checks read the tree itself: a copy, in which they find nothing until a mistake is made.
 mkdir copy
 tar -C "$tree" --exclude ./build --exclude ./.git -cf - . | tar -C copy -xf -
 cd copy
@@ -186,7 +186,7 @@ mistake layers 'services/ordered/.*includes common/services/windows' common/serv
 mistake layers 'which does not exist' common/wire/frame.cpp '#include "wire/nothing.hpp"'
 mistake layers 'frame.cpp includes ../engine/ni.hpp, which has a part that' common/wire/frame.cpp '#include "../engine/ni.hpp"'
 mistake layers 'common/wire/frame.cpp includes common/engine/ni.hpp' common/wire/frame.cpp '#include"engine/ni.hpp"'
-# What a row permits to one file, and one file to a row, it permits to no other.
+# A permission that a row gives to one file, or that one file has in a row, holds for no other.
 mistake layers 'common/engine/ni.cpp includes common/link/tcp/tcp_link.hpp' common/engine/ni.cpp '#include "link/tcp/tcp_link.hpp"'
 mistake layers 'lfc_look.cpp includes common/lfc/lfc.h: mca/tools/lfc_look/ may not' mca/tools/lfc_look/lfc_look.cpp '#include "lfc/lfc.h"'
 mkdir common/attic

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/chroot13 make, with a debootstrap of ours: a mirror that cannot be reached is told from every other failure, and
-# the tests that need the tree are then skipped, with the reason.
+# scripts/chroot13 make, with a debootstrap of ours: a mirror that cannot be reached is distinguished from every
+# other failure. The tests that need the tree are then skipped, with the reason.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -32,7 +32,7 @@ for answer in 'E: Failed getting release file http://mirror.invalid/debian/dists
   expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' make_tree
 done
 
-# The first test asks the mirror; those behind it know the answer.
+# The first test contacts the mirror; the tests behind it reuse the result.
 : >"$scratch/calls"
 expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_tree
 expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_build

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What the tests of the scripts share. Sourced, and not a test: it has no line that runs anything.
 
-# shellcheck disable=SC2034  # for who sources this
+# shellcheck disable=SC2034  # for scripts that source this file
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

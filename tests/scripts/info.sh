@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lfc-info tells what a job would do: each kind of link with its reason, the interfaces, the policy, by the parameters of
-# the environment and of files; and a wrong word is refused.
+# lfc-info prints what a job would do: each kind of link with its reason, the interfaces, and the policy, by the
+# parameters of the environment and of files. It refuses an unknown word.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 info=$LFC_BUILD/default/bin/lfc-info
@@ -21,7 +21,7 @@ if grep -q '^  tcp  *works' <<<"$output"; then
   ! grep -q pushed <<<"$output" || fail "a push that is switched off is told: $output"
 fi
 
-# What it says of policy `auto` is what a job of so many ranks does.
+# The row of policy `auto` agrees with a job of so many ranks.
 for ranks in 1 4; do
   expect 0 "^  $ranks ranks? +policy (single|floating) \(auto: " "$info" --ranks $ranks
   policy=$(sed -n "s/^  $ranks ranks* *\(policy [a-z]*\) (auto: .*/\1/p" <<<"$output")
@@ -48,7 +48,7 @@ grep -qF "btl lfc: policy single; $told; frames" <<<"$output" || fail "a job doe
 grep -qF 'windows 4..32;' <<<"$output" || fail "a job has other windows: $output"
 grep -q 'coll_lfc_fan: 17 (accepted' <<<"$output" || fail "a job does not decline: $output"
 
-# What a job declines.
+# Parameters that a job declines.
 expect 0 '^  btl_lfc +declines: btl_lfc_ports: ' env OMPI_MCA_btl_lfc_ports=abc "$info"
 expect 0 "^  btl_lfc +declines: btl_lfc_links: there is no link 'nosuch'" env OMPI_MCA_btl_lfc_links=loop,nosuch "$info"
 
@@ -62,7 +62,7 @@ if [[ $EUID == 0 ]] && unshare --net true 2>/dev/null; then
   [[ $(grep -cE '^  nic.*: no rail: a job uses 8 interfaces at most' <<<"$output") == 2 ]] || fail "not two more: $output"
 fi
 
-# Parameters of the environment count, and what is wrong with them is said in a job's words.
+# Parameters of the environment count, and lfc-info reports errors in them in a job's words.
 expect 0 "^  tcp +not here \(by default\): interfaces: .*nonsense" env OMPI_MCA_btl_lfc_interfaces=nonsense "$info"
 expect 2 "lfc-info: '--nonsense'" "$info" --nonsense
 expect 2 "lfc-info: '0'" "$info" --ranks 0

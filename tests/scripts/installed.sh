@@ -8,7 +8,7 @@ build=$LFC_BUILD/default
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset OMPI_MCA_mca_base_component_path
 
-# --- a tree in which nothing has been built, of somebody who may not write Open MPI's folders; by the preset for users ---
+# --- a tree in which nothing has been built, of a user who cannot write Open MPI's folders; preset for users ---
 mkdir "$scratch/nobody"
 stranger=(env -u CMAKE_C_COMPILER_LAUNCHER -u CMAKE_CXX_COMPILER_LAUNCHER HOME="$scratch/nobody")
 if [[ $EUID == 0 ]]; then
@@ -22,7 +22,7 @@ expect 0 'mca_btl_lfc\.so' "${stranger[@]}" ninja -C "$scratch/nobody/build" -t 
 ! grep -qE -- '-Werror|catch|/tests/|/perf/' <<<"$output" || fail "the preset for users builds what is not theirs"
 expect 1 '^  .*liblfc.* has not been built$' "${stranger[@]}" cmake --install "$scratch/nobody/build"
 [[ ! -e $scratch/nobody/.openmpi && ! -e $scratch/nobody/.local ]] || fail "half an installation is left"
-# All its folders are his own.
+# All folders of the installation belong to that user.
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:.*=//p' "$scratch/nobody/build/CMakeCache.txt")
 [[ $prefix == "$scratch/nobody/.local" ]] || fail "headers and libraries would go to $prefix"
 if [[ $EUID == 0 ]]; then
@@ -92,6 +92,6 @@ advised() { # as the README says
 }
 [[ $LFC_BUILD != */build ]] || expect 0 '^ok$' advised
 
-# Whoever starts jobs in a way not tried here puts the build first, too.
+# A script that starts jobs in a way not tried here must also put the build first.
 ! git -C "$tree" grep -n 'SYS_[D]EFAULT:' -- . ':!tests/defects' || fail "Open MPI's own folder stands before a build (see above)"
 echo "installed copies: whole or not at all, and never loaded instead of the build"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/setup and scripts/chroot13: what they say and refuse. (That they install is what every run on a bare machine,
-# and the test `ompi5/tree`, shows.)
+# scripts/setup and scripts/chroot13: their messages and refusals. (Every run on a bare machine, and the test
+# `ompi5/tree`, shows that they install.)
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -29,7 +29,7 @@ expect 0 '^setup: nothing to install \(lab\)$' setup --check lab
 if [[ $EUID == 0 ]]; then
   expect 0 '^setup: installing with apt-get: ninja-build$' setup build test
   grep -q 'installed 1 package' <<<"$output" || fail "$output"
-  # Tried, lists fetched, tried again; and only what is missing.
+  # It installs, fails, fetches lists, and installs again; and only missing packages.
   [[ $(grep -c '^install -y --no-install-recommends ninja-build$' "$scratch/calls") == 2 ]] || fail "$(cat "$scratch/calls")"
   grep -qx update "$scratch/calls" || fail "no update"
   BROKEN=1 expect 1 'apt-get could not install: ninja-build' setup build

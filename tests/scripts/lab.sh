@@ -7,7 +7,7 @@ lab() { "$tree/scripts/lab" "$@"; }
 export LFC_LAB=lt$$
 readonly state=/run/lfc-lab/$LFC_LAB
 
-# --- what needs no root
+# --- without root
 expect 0 'scripts/lab up HOSTS' lab --help
 for command in up mpirun exec run status down; do expect 0 "scripts/lab $command" lab "$command" --help; done
 expect 2 'scripts/lab up HOSTS' lab
@@ -68,7 +68,7 @@ expect 0 '^found 0$' lab exec 1 "$scratch/probe" seek
 expect 0 'lfc-0 up .* processes=1$' lab status
 expect 1 '' lab exec 1 pgrep -f 'probe hold'
 
-# mpirun: one rank per host; more go round robin; what the program returns comes back.
+# mpirun: one rank per host; more go round robin; the exit code of the program comes back.
 expect 0 '^0 lfc-0$' lab mpirun bash -c 'echo $OMPI_COMM_WORLD_RANK $(hostname)'
 for line in '1 lfc-1' '2 lfc-2'; do grep -qx "$line" <<<"$output" || fail "no '$line' in: $output"; done
 expect 0 '^4 lfc-1$' lab mpirun -n 5 bash -c 'echo $OMPI_COMM_WORLD_RANK $(hostname)'
@@ -111,11 +111,11 @@ expect 1 'no such command' lab run 2 -- frobnicate-this
 expect 5 'lfc-1' lab run 2 -- bash -c "'$tree/scripts/lab' exec 1 hostname; exit 5"
 [[ ! -e $state ]] || fail "run left its lab"
 expect 0 '^lfc-1$' lab run 2 -- mpirun hostname
-readonly nap=$((100000 + $$)) # seconds: a sleep that can be told from those of other runs
+readonly nap=$((100000 + $$)) # seconds: a sleep that differs from those of other runs
 cat >"$scratch/interrupt" <<P
 """interrupt SIGNAL SECONDS CMD...: send SIGNAL to CMD after SECONDS, or (0) once its sleep runs; its exit code."""
 import signal, subprocess, sys, time
-# Who starts this in the background ignores INT, and so would CMD.
+# A process started in the background ignores INT, and so would CMD.
 child = subprocess.Popen(sys.argv[3:], start_new_session=True, stdin=subprocess.DEVNULL,
                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 wait = float(sys.argv[2])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# lfc-look sees the ranks of a running job, and says of a rank that is stopped that the others wait for it; refusals are one line.
+# lfc-look sees the ranks of a running job. If a rank is stopped, it reports that the others wait for that rank.
+# Refusals are one line.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 look=$LFC_BUILD/default/bin/lfc-look

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a site installs and keeps: one version everywhere, manual pages that leave nothing out, libraries that programs find;
-# and what to do where Open MPI's developer headers are missing.
+# Packages for administrators: one version everywhere, complete manual pages, libraries that programs find, and the
+# advice that is printed if Open MPI's developer headers are missing.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 export LFC_BUILD=${LFC_BUILD:-$tree/build}
@@ -20,15 +20,15 @@ named=$(sed -nE 's/.*(version\("|^version = .|^Version: +|lfc\/|eb LFC-)([0-9]+\
   "$tree"/scripts/packages/easybuild/*.eb | sort -u)
 [[ $named == "$version" ]] || fail "recipes in scripts/packages name the version(s) ${named//$'\n'/ }, not $version"
 
-# --- what recipes set in the environment of every job is what Open MPI 4.1 takes, too, where it is set for it ---
+# --- recipes may set a variable for every job only if Open MPI 4.1 accepts it as well ---
 set_for_all=$(sed -nE 's/^ *(setenv\("|'"'"')(OMPI_MCA_[a-z_]+).*/\2/p' "$tree/scripts/packages/modulefile/lfc.lua" "$tree"/scripts/packages/easybuild/*-2023a.eb | sort -u)
 [[ $set_for_all == OMPI_MCA_mca_base_component_path ]] || fail "recipes set what not every Open MPI knows: $set_for_all"
 
-# --- texts of errors: each that the components tell is in the catalogue beside them, and no other ---
+# --- texts of errors: each that the components print is in the catalogue beside them, and no other ---
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
 
-# --- what is installed, anywhere ---
+# --- an installation, in any folder ---
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
 prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")
 # The installed programs look for liblfc where it will be, not where this copy is.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every policy: the same programs give the same results, a computing rank is served where a policy promises it, and the
-# user is told which policy it became and why.
+# Every policy: the same programs give the same results, and a computing rank is served if the policy promises it. A
+# line reports which policy was chosen, and why.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
@@ -28,7 +28,8 @@ for idle in spin yield backoff block; do
     fail "loopback under fixed, idle $idle"
 done
 
-# Who computes is served, where a thread is promised. One that has no thread is not: the program can tell.
+# A computing rank is served if a thread is promised. A rank without a thread is not served, and the program detects
+# the difference.
 run -n 2 "${osc[@]}" --mca btl_lfc_policy floating "$programs/mpi_autonomy" | tee /dev/stderr | tail -n 1 | grep -qx ok ||
   fail "a computing rank is not served under floating"
 run -n 2 "${osc[@]}" --mca btl_lfc_policy floating --mca btl_lfc_links loop,tcp "$programs/mpi_autonomy" | tail -n 1 |
@@ -40,11 +41,11 @@ fi
 # Nothing arrives: the thread of a rank that computes is not switched to.
 said=$(run -n 2 --mca btl_lfc_policy floating "$programs/mpi_computing" --seconds 4 2>&1) || fail "an idle NI thread: $said"
 grep -q ni_switches <<<"$said" || fail "no NI thread: $said"
-# Who polls is left alone, unless the machine takes it off its processor.
+# A polling rank is left alone, unless the machine takes it off its processor.
 run -n 2 --mca btl_lfc_policy floating "$programs/mpi_polling" --messages 100000 --most 1000 | tee /dev/stderr | tail -n 1 |
   grep -qx ok || fail "ranks that poll are interfered with"
 
-# What is said.
+# The messages about the policy.
 cores=$(nproc)
 said=$(run -n $((cores + 1)) --mca btl_lfc_verbose 1 "$programs/mpi_ring" 2>&1)
 grep -q "policy single (auto: $((cores + 1)) processes on $cores processor" <<<"$said" || fail "auto, too many ranks: $said"

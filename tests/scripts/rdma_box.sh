@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The guests with RDMA devices: life cycle, what a command sees and gives back, limits, and what is said when something is wrong.
+# The guests with RDMA devices: life cycle, environment and result of a command, limits, and error messages.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
 box() { "$tree/scripts/rdma-box" "$@"; }
 export LFC_RDMA_BOX=bt$$
 
-# --- what needs no guest
+# --- without a guest
 expect 0 'scripts/rdma-box up' box --help
 for command in up run mpirun pair status down; do expect 0 "scripts/rdma-box $command" box "$command" --help; done
 expect 2 'scripts/rdma-box up' box
@@ -20,7 +20,7 @@ expect 1 'needs a number' box run --limit soon true
 expect 1 'is 1 to 20 of' env LFC_RDMA_BOX=../../etc "$tree/scripts/rdma-box" status
 expect 1 'nothing is up' box status
 expect 0 'nothing is up' box down
-# What cannot start says so, with an exit code of its own.
+# A guest that cannot start reports that, with a separate exit code.
 mkdir "$scratch/empty"
 ln -s "$(command -v bash)" "$(command -v dirname)" "$(command -v readlink)" "$(command -v basename)" \
   "$(command -v uname)" "$scratch/empty"
@@ -45,7 +45,7 @@ expect 1 "no node 1" box run --node 1 true
 expect 1 'Read-only' box run bash -c "echo >'$tree/README.md'"
 box run bash -c 'echo >/root/of-the-guest'
 [[ ! -e /root/of-the-guest ]] || fail "a guest has written here"
-# What is built while the guest runs.
+# A program that is built while the guest runs.
 fresh=$LFC_BUILD/rdma_box.$$
 for word in first second; do
   printf '#!/bin/sh\necho %s\n' "$word" >"$fresh.new"
@@ -64,7 +64,7 @@ grep -q 'sleep 1000' <<<"$output" || fail "the processes were not shown: $output
 sleep 3
 kill -KILL $!
 [[ ! $(box run pgrep -fx 'sleep 2000') ]] || fail "a job has outlived its caller"
-# A guest that dies.
+# A guest that is killed.
 "$tree/scripts/rdma-box" run sleep 1000 >"$scratch/dies" 2>&1 &
 sleep 3
 kill -KILL "$(</run/lfc-rdma/"$LFC_RDMA_BOX"/0.pid)"

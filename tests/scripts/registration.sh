@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The registration cache: memory that is used again is registered once; memory that was given back and got again at the
-# same address is registered anew; what is switched off is off; a wrong value is refused.
+# The registration cache: memory that is used again is registered once. Memory that was given back and got again at
+# the same address is registered again. A cache that is switched off is not used, and a wrong value is refused.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 

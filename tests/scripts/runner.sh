@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# scripts/test itself: what passes, fails, hangs, is skipped or leaves something running is told apart and counted; its
-# options choose, repeat and divide tests. What becomes of tests that have failed: again.sh.
+# scripts/test itself: it distinguishes and counts tests that pass, fail, hang, are skipped or leave a process
+# running. Its options choose, repeat and divide tests. For tests that have failed: again.sh.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
-readonly nap=$((200000 + $$)) # seconds: a sleep that can be told from those of other runs
+readonly nap=$((200000 + $$)) # seconds: a sleep that differs from those of other runs
 if [[ $EUID == 0 ]]; then boxes=/run/lfc-rdma; else boxes=${XDG_RUNTIME_DIR:-/tmp}/lfc-rdma-$EUID; fi
 cat >"$scratch/spin.c" <<'C'
 static void wait_for_ever(void) { for (volatile int i = 0;; ++i) {} }
@@ -21,7 +21,7 @@ fails() { echo "what went wrong"; false; echo "not reached"; }
 hangs() { bash -c '"$scratch/spin" & wait'; }
 leaves() { setsid sleep $nap & }
 reads_input() { ! read -r; }
-# Each waits for the other; or finds nobody else.
+# Each waits for the other, or finds no other.
 meets() {
   echo >>"$scratch/met"
   for ((i = 0; i < 80; i++)); do
@@ -90,7 +90,7 @@ expect 0 '^later$' run --list --nightly
 expect 0 '^hangs$' run --list --quick
 lacks part/passes
 
-# What a row says: each combination of its values, one for each file but those that have a row of their own.
+# The tests of a row: each combination of its values, and one for each file, except those that have a separate row.
 expect 1 '^    says: 2 marked two words \*$' run --smoke-ompi5 --only 'said/*' --keep-going --once
 has '^    says: 4 watch two words \*$'
 has '^    says: 2 watch by itself$'
@@ -175,7 +175,7 @@ has "sleep $nap\$"
 has '^FAILED leaves \(fails 3 of 3; never excused: LEFT RUNNING; '
 [[ -z $(pgrep -fx "sleep $nap") && -z $(pgrep -f "$scratch/spin") ]] || fail "something was left running"
 
-# Interrupted: what ran is ended, and the last line still says so.
+# Interrupted: running tests are ended, and the last line still reports the counts.
 LFC_SUITE=$scratch LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup --load 1 --patience 99 --only hangs \
   >"$scratch/interrupted" 2>&1 &
 for ((i = 0; i < 6000; i++)); do

@@ -93,7 +93,7 @@ expect 0 pmix on 0 srun --mpi=list
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=lfc OMPI_MCA_btl_lfc_stats=1
 expect 0 '^ok$' on 0 srun --mpi=pmix --nodes=3 --ntasks=6 "$program"
 over_lfc "$output"
-# One text for each node of what all have to tell.
+# One text for each node, although all its ranks have the same message.
 expect 0 'unknown parameters are set' on 0 env OMPI_MCA_btl_lfc_interface=eth0 srun --mpi=pmix --nodes=3 --ntasks=6 "$program"
 [[ $(grep -c 'unknown parameters are set' <<<"$output") == 3 ]] || fail "not one text for each node: $output"
 echo "Slurm: sbatch with mpirun, and srun --mpi=pmix"

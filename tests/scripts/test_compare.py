@@ -261,7 +261,7 @@ def quiet(*_):
 
 
 class Scripted:
-    """A meter that reads what it is told, one load per run."""
+    """A meter that returns the given loads, one per run."""
 
     def __init__(self, loads):
         self.loads = iter(loads)

@@ -1,4 +1,4 @@
-"""Parts of scripts/suite alone: which failures are never excused, which line tells the reason, stand-stills, parts."""
+"""Parts of scripts/suite alone: which failures are never excused, which line gives the reason, stand-stills, parts."""
 
 import sys
 import tempfile

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of perf/tailor: what it reads, how it judges, what it writes.  python3 tests/scripts/test_tailor.py"""
+"""Tests of perf/tailor: its input, its verdicts, its output.  python3 tests/scripts/test_tailor.py"""
 import subprocess
 import sys
 import tempfile
