@@ -3,8 +3,8 @@
 # returns 0, or 77 after printing why it cannot run here. Its arguments are the columns behind `kind` in the table.
 #
 # The arguments of kinds that run MPI programs:
-#   PLACE             host: this one; lab: a rank on each of the four hosts of scripts/lab in turn; box: a guest with an RDMA
-#                     device (scripts/rdma-box); boxes: two such guests in turn
+#   PLACE             host: this one; lab: a rank on each of the four hosts of scripts/lab in turn; box: a guest with an
+#                     RDMA device (scripts/rdma-box); boxes: two such guests in turn
 #   WITH              `-` for nothing, or these words, joined by `+`:
 #                     single, floating, fixed, upcalls   the policy; the last is floating with upcalls
 #                     verbs, ofi-verbs                   in a box: the link verbs, libfabric's verbs

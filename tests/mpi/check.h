@@ -44,8 +44,8 @@ static unsigned patience = 120;
 // --- The watchdog ---
 
 enum { kStateSlots = 8, kStateLength = 320 };
-// One line per thread, read by the signal handler of whichever thread gets SIGALRM; a torn line is
-// still worth reading.
+// One line per thread. The signal handler reads them in whichever thread gets SIGALRM; a torn line is still worth
+// reading.
 static char state_line[kStateSlots][kStateLength];
 #ifdef __cplusplus
 static thread_local int state_slot;
@@ -124,8 +124,8 @@ __attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const ch
     if (!(condition)) fail(__VA_ARGS__); \
   } while (0)
 
-// A bound of time is missed, which is no failure: the machine may have had other work. The program goes on, and ends
-// with its own exit code.
+// A measured time exceeds its bound, which is no failure: the machine may have had other work. The program goes on,
+// and ends with its own exit code.
 enum { kLateExit = 76 };
 static bool missed_bound;
 

@@ -1,6 +1,6 @@
-// Collectives that are ahead must not hold up what their receivers wait for first: a message, or a collective of
-// another communicator. In each part a rank begins more broadcasts than any buffer on the way was ever meant for, to
-// ranks that join them later, after something else has come.
+// Collectives that run ahead must not hold up a message, or a collective of another communicator, that their
+// receivers wait for first. In each part a rank begins more broadcasts than any buffer on the path can hold. The
+// other ranks join them later, after the awaited event.
 #include "check.h"
 
 enum { kMost = 3000, kSize = 1024, kGroups = 4, kLarge = 9 * 1024 * 1024 };
@@ -22,7 +22,7 @@ static void check(int root, int count) {
   for (int i = 0; i < count; ++i) verify(buffer(i), kSize, key_of(root, root, (uint64_t)i), root);
 }
 
-// Until they are as far as they can come without the others.
+// Until they are as far as they can come without the other ranks.
 static void test_all(int count) {
   const double end = MPI_Wtime() + 0.5;
   int done = 0;
@@ -35,7 +35,7 @@ static void tell(int to, int from) {
   if (me == to) MPI_Recv(&word, 1, MPI_INT, from, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// Nonblocking ones of the sender of the message.
+// Nonblocking broadcasts by the sender of the message.
 static void message_of_the_root(int count) {
   prepare(0, count);
   if (me != 0) {
@@ -55,7 +55,7 @@ static void message_of_the_root(int count) {
   check(0, count);
 }
 
-// Blocking ones that pass the sender of the message while it computes.
+// Blocking broadcasts that pass the sender of the message while it computes.
 static void message_of_an_inner_node(int count) {
   prepare(0, count);
   if (me == 1) pause_seconds(0.5);
@@ -68,7 +68,7 @@ static void message_of_an_inner_node(int count) {
   check(0, count);
 }
 
-// Those of several communicators, to ranks that want the last one first.
+// Broadcasts of several communicators, to ranks that wait for the last one first.
 static void several_communicators(int count) {
   MPI_Comm all[kGroups];
   const int each = count / kGroups;
@@ -92,7 +92,7 @@ static void several_communicators(int count) {
   for (int i = 0; i < kGroups; ++i) MPI_Comm_free(&all[i]);
 }
 
-// One that is larger than any lead.
+// A broadcast that is larger than any lead.
 static void one_large(void) {
   unsigned char* large = allocate(kLarge);
   if (me == 0) fill(large, kLarge, 9);

@@ -30,7 +30,7 @@ typedef struct Case {
   MPI_Comm comm;
   int rank, size, root, count, type, op;
   bool in_place, nonblocking;
-  int layout;  // of this rank's buffer: 0 plain, 1 every other element, 2 bytes
+  int layout;  // layout of this rank's buffer: 0 plain, 1 every other element, 2 bytes
   void *in, *out;
   MPI_Datatype made;
   MPI_Request request;
@@ -49,7 +49,7 @@ static inline size_t bytes_of(const Case* c, int count) {
   return (size_t)count * (size_t)sizes[c->type];
 }
 
-// Elements between two of the buffer.
+// Elements between the beginnings of two neighbouring elements of the buffer.
 static inline int stride(const Case* c) { return c->layout == 1 ? 2 : 1; }
 
 // The type of an element in this rank's layout.

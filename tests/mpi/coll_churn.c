@@ -1,5 +1,5 @@
-// Communicators are made, used by collectives, and freed again and again, a number of them alive at any
-// time and overlapping: memory, mappings and descriptors of the process stay what they were.
+// Communicators are made, used by collectives, and freed again and again. A number of them exist at any time, and
+// they overlap. Memory, mappings and descriptors of the process must not grow.
 //
 //   coll_churn [--rounds N] [--alive N]     prints "churn rank=R communicators=N rss_kib=A..B ..." before "ok"
 #include "check.h"

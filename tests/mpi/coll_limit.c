@@ -1,5 +1,5 @@
 // More communicators and persistent requests at a time than a node has boards for. All can be used, and all ranks
-// decide alike which of them LFC serves.
+// agree on those that LFC serves.
 //
 //   coll_limit [--communicators N] [--requests N]     N communicators (50), then N persistent requests (50)
 #include "check.h"

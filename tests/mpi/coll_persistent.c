@@ -1,6 +1,6 @@
-// Persistent collectives: started again and again, with other bytes each time, several at a time, in plain and other
-// layouts, in place, with no bytes at all, in orders of each rank's own; each result against what this rank works out
-// for itself.
+// Persistent collectives: started again and again, with other bytes each time, several at a time, in place, and
+// with no bytes at all. Layouts are plain and others; each rank has a different order. Each rank compares its
+// results with locally computed ones.
 #include "check.h"
 
 #if OMPI_MAJOR_VERSION < 5
@@ -164,7 +164,7 @@ static void rounds(int elements, int many) {
   }
 }
 
-// Requests keep their communicator, although another one has been made since, and memory is used for something else.
+// Requests keep their communicator, although another one has been made since and its memory is reused.
 static void freed_communicator(void) {
   long in = 0, out = 0;
   MPI_Comm freed, other;
@@ -192,8 +192,8 @@ static void freed_communicator(void) {
   MPI_Comm_free(&other);
 }
 
-// Each rank starts its requests in an order of its own, with other collectives between them: MPI only asks that they
-// are made in one order.
+// Each rank starts its requests in a different order, with other collectives between them: MPI requires only that
+// they are made in one order.
 static void own_orders(int many) {
   enum { kSame = 4 };
   long in[2 * kSame] = {0};

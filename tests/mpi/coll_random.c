@@ -1,11 +1,11 @@
-// Collectives drawn at random on communicators drawn at random, with many alive at a time; blocking
-// and nonblocking, several under way at once, with delays, in place, with types whose layout differs
-// from rank to rank. Every element of every result is checked against what each rank works out for
-// itself, and all results enter a digest that two runs with different components must agree on.
+// Collectives drawn at random on communicators drawn at random, with many communicators at a time. They are
+// blocking and nonblocking, several under way at once, with delays, in place, with types whose layout differs from
+// rank to rank. Each rank compares every element of every result with a locally computed one. All results enter a
+// digest, on which two runs with different components must agree.
 //
 //   coll_random [--cases N] [--threads N] [--alike]     prints "digest N cases X" before "ok"
 //
-// --threads: so many threads of each rank do this at the same time, each on communicators of its own.
+// --threads: so many threads of each rank do this at the same time, each on separate communicators.
 // --alike: the same layout at all ranks. Open MPI's own broadcasts hang or crash without it.
 #include "coll_case.h"
 
@@ -185,7 +185,7 @@ static void begin_alltoall(Case* c) {
   require(sends != NULL, "no memory");
   int* const to = sends + c->size;
   for (int rank = 0; rank < c->size; ++rank) {
-    // In place both ways are alike.
+    // In place both layouts are the same.
     sends[rank] = c->in_place ? between(c, 0, 0) : between(c, c->rank, rank);
     c->counts[rank] = c->in_place ? between(c, 0, 0) : between(c, rank, c->rank);
     to[rank] = rank * slot;

@@ -1,5 +1,5 @@
-// All ranks broadcast at once, each on a communicator of its own: on trees that can deadlock, with little room, they
-// do. Prints what a round takes: "together rounds=N round_ms=X" before "ok".
+// All ranks broadcast at once, each on a separate communicator. On trees that can deadlock, with little room, they
+// do deadlock. Prints the time of a round: "together rounds=N round_ms=X" before "ok".
 //
 //   coll_together [--rounds N] [--bytes N]
 #include "check.h"

@@ -1,5 +1,5 @@
-// While a rank waits long for its neighbours in collectives it watches whether they live: by as many descriptors
-// as there are neighbours, however many communicators it waits on.
+// While a rank waits long for its peers in collectives, it watches their processes. It uses one descriptor for each
+// peer, for any number of communicators on which it waits.
 #define _DEFAULT_SOURCE  // syscall
 #include "check.h"
 #include "process.h"
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   const long before = count_entries("/proc/self/fd");
   for (int i = 0; i < kCommunicators; ++i) wait_long(comms[i], false);
   const long after = count_entries("/proc/self/fd");
-  // Where not all ranks are on one host, some may not have waited for long yet.
+  // If not all ranks are on one host, some may not have waited for long yet.
   require(after < before + ranks, "%ld descriptors, and %ld after %d communicators", before, after,
           kCommunicators);
   for (int i = 0; i < kCommunicators; ++i) MPI_Comm_free(&comms[i]);

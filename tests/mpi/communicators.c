@@ -83,7 +83,7 @@ static void many_at_once(void) {
   for (int i = 0; i < kComms; ++i) MPI_Comm_free(&comms[i]);
 }
 
-// Freed by the user while messages on it are not yet received: they still arrive.
+// The user frees them while messages on them are not yet received: they still arrive.
 static void freed_early(void) {
   enum { kSize = 50000 };
   const int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;

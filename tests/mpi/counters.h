@@ -1,5 +1,5 @@
-// Shared counters: words that all ranks of a job see without a call of MPI. A rank that has to be away from MPI until
-// something has happened waits for a count, never for a time. Include it after check.h.
+// Shared counters: words that all ranks of a job see without a call of MPI. A rank that must stay away from MPI
+// until some event waits for a count, never for a time. Include it after check.h.
 //
 //   enum { kThrough };
 //   require(open_counters(), "needs ranks that share a kernel");  // all ranks, after check_start
@@ -27,7 +27,8 @@ static inline void map_counters(int file) {
   if (mapped != MAP_FAILED) counters = (_Atomic unsigned*)mapped;
 }
 
-// Maps the counters, all zero. All ranks; false in all if some rank does not see what the others count.
+// Maps the counters, all zero. Called by all ranks; false on all if some rank does not see the counts of the
+// others.
 static inline bool open_counters(void) {
   char path[] = "/tmp/lfc-counters-XXXXXX";
   int file = -1;

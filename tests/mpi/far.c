@@ -55,7 +55,7 @@ static void check_received(size_t size, bool gaps, uint64_t key, int from) {
   verify(in, size, key, from);
 }
 
-// Past it the rank `from` has come here, too, for which this one is `to`.
+// After it the rank `from`, for which this one is `to`, has come here as well.
 static void meet(int to, int from) {
   MPI_Request requests[2];
   MPI_Irecv(NULL, 0, MPI_BYTE, from, 2, MPI_COMM_WORLD, &requests[0]);

@@ -1,7 +1,7 @@
-// More messages begun to one rank than ob1 has numbers for (16 bits), while that rank is away and then
-// slow: later ones must not overtake those that ob1 keeps for want of room, or one is taken for another. With more than
-// two ranks, some to the last one in between: it may be a neighbour, and the other far away. With several threads each
-// begins its share of the messages at the same time, with a tag of its own.
+// More messages begun to one rank than ob1 has numbers for (16 bits), while that rank is away and then slow. Later
+// messages must not overtake those that ob1 keeps for want of room, or one is matched as another. With more than
+// two ranks, some messages go to the last one in between: it may be a local peer, and the other far away. With
+// several threads each begins its share of the messages at the same time, with a separate tag.
 //
 // Options: --messages N, --threads N (1: MPI_THREAD_SINGLE).
 #include "check.h"

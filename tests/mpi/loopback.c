@@ -1,5 +1,5 @@
-// Messages to oneself: every size class, all send modes, persistent, probe, any source; also on
-// MPI_COMM_SELF, and while the same is going on with a neighbour.
+// Messages to oneself: every size class, all send modes, persistent, probe, any source; also on MPI_COMM_SELF, and
+// beside the same exchange with a neighbour.
 #include "check.h"
 
 enum { kLargest = 16 << 20 };
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   static const size_t sizes[] = {0, 8, 4096, 65536, 1 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) persistent(sizes[i]);
   many(long_run ? 100000 : 3000);
-  // A neighbour that is ahead would answer the probes above, which take any source and any tag.
+  // Messages of a neighbour that is ahead would match the probes above, which take any source and any tag.
   MPI_Barrier(MPI_COMM_WORLD);
   self_and_neighbour();
   free(in);

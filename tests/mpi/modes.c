@@ -26,7 +26,7 @@ static void synchronous(int to, int from) {
     MPI_Sendrecv(&go, 1, MPI_INT, from, kGo, &go, 1, MPI_INT, to, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     doing("ssend %d bytes: to %d, from %d", sizes[i], to, from);
-    // The peer's look is over only when its go has come too.
+    // The peer's probe is over only when its notification has come as well.
     MPI_Sendrecv(&go, 1, MPI_INT, to, kGo, &go, 1, MPI_INT, from, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     MPI_Irecv(in, sizes[i], MPI_BYTE, from, i, MPI_COMM_WORLD, &receive);

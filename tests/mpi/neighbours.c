@@ -21,7 +21,7 @@ enum { kCalls = 5, kMostDims = 3, kGuard = 3 };
 static const char* const names[kCalls] = {"allgather", "allgatherv", "alltoall", "alltoallv",
                                           "alltoallw"};
 static int* volatile unweighted =
-    MPI_UNWEIGHTED;  // the compiler takes it for a list of no elements
+    MPI_UNWEIGHTED;  // the compiler treats it as a list of no elements
 static uint64_t random_state;
 static int most = 6000;  // elements
 
@@ -170,7 +170,7 @@ static void make_topology(Topology* t) {
   free(counts);
 }
 
-// Which of its source's edges comes in by this one.
+// The index of this edge among those of its source.
 static int edge_of(const Topology* t, int i) {
   if (t->grid) return i ^ 1;
   int own;
@@ -223,7 +223,7 @@ static void fill_in(const Topology* t, Call* call, int round) {
         call->out[(call->out_places[i] + at) * call->stride_out + k] = -7;
 }
 
-// Places: of the calls without lists one after the other, else with gaps, and the last first.
+// Places: in calls without lists one after the other, else with gaps, and the last first.
 static int place_all(int* places, const int* counts, int count, bool packed) {
   int end = 0;
   for (int j = 0; j < count; ++j) {
@@ -459,7 +459,7 @@ static void truncated(void) {
 }
 
 int main(int argc, char** argv) {
-  // Open MPI 4.1's topo treematch, which it would prefer, now and then numbers a new communicator for ever.
+  // Open MPI 4.1 would prefer its topo treematch, which now and then numbers a new communicator for ever.
   setenv("OMPI_MCA_topo", "basic", 0);
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   const int cases = (int)option(argc, argv, "--cases", long_run ? 5000 : 60);

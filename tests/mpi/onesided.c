@@ -161,7 +161,7 @@ static void accumulated(void) {
       expect("accumulate", -1, i, memory[first + i], expected);
     }
   }
-  // get_accumulate: the old values, taken together, are those before each of the additions.
+  // get_accumulate: the old values together are the values before each of the additions.
   doing("%s window: get_accumulate", kind_names[kind]);
   MPI_Win_fence(0, win);
   memset(memory + first, 0, kAccumulated * sizeof *memory);

@@ -1,9 +1,9 @@
 // Persistent requests of all modes, started again and again, in changing order, with changing
 // contents.
 //
-// Buffered ones are short here, and there is a barrier between their rounds: once Open MPI (4.1.4)
-// has had to put one into the attached buffer, it sends those old bytes whenever it is started
-// again, over every transport. So each must find its way free.
+// Buffered ones are short here, and there is a barrier between their rounds. Once Open MPI (4.1.4) has put a
+// message into the attached buffer, it sends those old bytes whenever the request is started again, over every
+// transport. So each message must go out without the buffer.
 #include "check.h"
 
 enum { kRequests = 6, kShort = 3, kLargest = 100000, kRounds = 60 };

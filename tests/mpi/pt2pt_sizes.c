@@ -12,8 +12,8 @@ static int by_value(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// All sizes, ascending, no duplicates: small ones, powers of two and their neighbours, and the
-// region below each usual protocol limit where a header may or may not still fit.
+// All sizes, ascending, no duplicates: small ones, powers of two and sizes beside them, and the region below each
+// usual protocol limit, where a header may or may not still fit.
 static size_t make_sizes(size_t* sizes) {
   size_t n = 0;
   for (size_t size = 0; size <= 66; ++size) sizes[n++] = size;

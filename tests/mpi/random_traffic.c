@@ -1,8 +1,8 @@
-// A random programme of messages among all pairs, drawn from the seed alike on all ranks: sizes
-// over all protocols, all send modes, posted or late or wildcard receives, few or many outstanding.
-// --seed N replays one. No deadlock: events have one order that all ranks follow, and each waits
-// only for the oldest of its own, so the oldest of all always has both sides posted.
-// --until FILE: it ends when rank 0 has seen that file. Rank 0 prints "at work" after the first thousand events.
+// A random programme of messages among all pairs. All ranks draw the same one from the seed: sizes over all
+// protocols, all send modes, posted or late or wildcard receives, few or many outstanding. --seed N replays one. No
+// deadlock is possible: events have one order that all ranks follow, and each rank waits only for its oldest event.
+// So the oldest event of all always has both sides posted. --until FILE: it ends when rank 0 has seen that file.
+// Rank 0 prints "at work" after the first thousand events.
 #include <sys/stat.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// Calls of MPI from a thread with a small stack, as runtimes with light threads give: 64 KiB.
+// Calls of MPI from a thread with a small stack of 64 KiB, as runtimes with light threads provide.
 #include "check.h"
 
 #include <pthread.h>

@@ -1,7 +1,6 @@
-// Dynamic processes: spawn children, talk to them over the intercommunicator and merged; then two
-// halves of the children's world meet through a port. Skipped, with the reason, where Open MPI
-// itself does not manage to spawn. (Open MPI's vader reaches no process of another job: it needs
-// tcp beside it.)
+// Dynamic processes: spawn children, exchange messages with them over the intercommunicator and merged. Then two
+// halves of the children's world meet through a port. Skipped, with the reason, if Open MPI itself does not manage
+// to spawn. (Open MPI's vader reaches no process of another job: it needs tcp beside it.)
 #include "check.h"
 
 enum { kChildren = 2, kLargest = 100000 };
@@ -48,7 +47,7 @@ static void with_the_others(MPI_Comm inter, bool high) {
   MPI_Comm_free(&merged);
 }
 
-// The lower half accepts, the upper half connects; both know each other already, but through a new
+// The lower half accepts, and the upper half connects; both have communicated before, but now use a new
 // communicator.
 static void meet_through_a_port(void) {
   char port[MPI_MAX_PORT_NAME] = "";

@@ -96,7 +96,7 @@ static void scattered(int peer, bool sender, size_t all) {
   free(packed);
 }
 
-// The even rank puts and gets back; the other one sees what was put after each round.
+// The even rank puts and gets back; the other one checks the put data after each round.
 static void one_sided(int peer, bool origin, size_t all) {
   unsigned char* exposed = allocate(kLargest);
   unsigned char* mine = allocate(kLargest);
@@ -127,7 +127,7 @@ static void one_sided(int peer, bool origin, size_t all) {
       MPI_Win_unlock(me, window);
       mark(done, all, &told);
     }
-    // The next put comes after the target has looked.
+    // The next put comes after the target has checked the data.
     MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, 4, NULL, 0, MPI_BYTE, peer, 4, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
   }

@@ -1,9 +1,9 @@
-// One rank computes without calling MPI; the others go on meanwhile, although each has sent it more
-// than it can take. Afterwards it finds everything, in order.
+// One rank computes without calling MPI. The others go on meanwhile, although each has sent it more messages than
+// it can take. Afterwards it receives all of them, in order.
 //
-// With --independent the busy rank computes until the others are through: a rank that does not
-// receive stalls only the sends to it, or the job hangs. (Open MPI's vader does not hold that: the
-// fragments for the busy rank are then missing for the others.)
+// With --independent the busy rank computes until the others are through: a rank that does not receive stalls only
+// the sends to it, or the job hangs. (Open MPI's vader does not guarantee that: the fragments for the busy rank are
+// then missing for the others.)
 #include "check.h"
 #include "counters.h"
 

@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: in each rank several threads send, receive, probe and take from any source
-// at the same time, each kind checked; some of them on the same communicator.
+// MPI_THREAD_MULTIPLE: in each rank several threads send, receive, probe and receive from any source at the same
+// time, each kind checked. Some of them use the same communicator.
 #include "check.h"
 
 #include <pthread.h>

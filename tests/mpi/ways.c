@@ -1,5 +1,5 @@
-// Large messages, whose receivers find out by which way they come faster: from buffers that are written before each
-// message, not written, written with the same values, and several in turn; one at a time and many at a time.
+// Large messages whose receivers measure which path is faster. Buffers are written before each message, not
+// written, written with the same values, or several in turn; one message at a time and many at a time.
 #include "check.h"
 
 enum { kLargest = 1 << 20, kAtOnce = 16 };
@@ -12,7 +12,7 @@ static unsigned char *out, *in;
 
 static size_t room_of(size_t size) { return size * 2 <= kLargest ? 2 : 1; }
 
-// Which contents message i has.
+// The number of the contents of message i.
 static uint64_t contents(enum Habit habit, int i) {
   return habit == kAlways ? (uint64_t)i : habit == kInTurn ? (uint64_t)(i % 2) : 0;
 }
@@ -40,7 +40,7 @@ static void one_by_one(int peer, enum Habit habit, size_t size, int messages) {
   }
 }
 
-// All of one buffer, into one each.
+// All messages from one buffer, each into a separate one.
 static void together(int peer, size_t size, int rounds) {
   MPI_Request requests[2 * kAtOnce];
   for (int round = 0; round < rounds; ++round) {

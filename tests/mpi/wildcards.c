@@ -1,5 +1,5 @@
-// Any source, any tag, both, and MPI_PROC_NULL: each receive gets a message it may get, each
-// message is got once. Nothing is expected to be buffered: the last may be received first.
+// Any source, any tag, both, and MPI_PROC_NULL. Each receive gets a message that it may get, and each message
+// arrives once. No message relies on buffering: the last one may be received first.
 #include "check.h"
 
 enum { kTags = 5, kSize = 1500 };

@@ -17,8 +17,8 @@ static void open_window(size_t size) {
   require(MPIX_Win_get_num_notify(win, &count) == MPI_SUCCESS && count == kCounters, "%d", count);
 }
 
-// Each rank puts into its right neighbour, and waits for its left one; no other synchronisation
-// than the counters of both directions.
+// Each rank puts into its right neighbour and waits for its left one. The only synchronisation is by the counters
+// of both directions.
 static void ring(size_t size, int rounds) {
   const int right = (me + 1) % ranks;
   const int left = (me + ranks - 1) % ranks;
@@ -27,7 +27,7 @@ static void ring(size_t size, int rounds) {
   for (int round = 1; round <= rounds; ++round) {
     doing("ring of %zu bytes, round %d", size, round);
     fill(data, size, key_of(me, right, (uint64_t)round));
-    // The neighbour has read the last one.
+    // The neighbour has read the last put.
     if (round > 1) MPIX_Win_wait_notify(win, 1, (uint64_t)(round - 1));
     require(MPIX_Put_notify(data, (int)size, MPI_BYTE, right, 0, (int)size, MPI_BYTE, 0, win) ==
                 MPI_SUCCESS,
@@ -62,7 +62,7 @@ static void counters(void) {
     require(value == 1000 * (uint64_t)(ranks - 1), "reset: %d", (int)value);
     MPIX_Win_get_notify_value(win, 2, &value);
     require(value == 0, "after reset: %d", (int)value);
-    // One of a range.
+    // Waits for any counter of a range.
     int seen[kCounters] = {0};
     for (int i = 1; i < ranks; ++i) {
       int idx = -1;
@@ -101,7 +101,7 @@ static void gets_and_types(void) {
               MPI_SUCCESS,
           "get_notify");
   verify(words, sizeof words, key_of(right, right, 1), right);
-  // Our neighbour has read: the memory may change.
+  // The neighbour has read: the memory may change.
   MPIX_Win_wait_notify(win, 0, 1);
   memset(memory, 0, kWords * 8);
   MPI_Barrier(MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
-// The acceptance scenarios of the NEON calls, T01 to T28: README.md lists them. Needs 2 ranks; with 4 or more
-// those that need several origins run too. Rank 0 is the target, the others are origins.
+// The acceptance scenarios of the NEON calls, T01 to T28: README.md lists them. Needs 2 ranks; with 4 or more ranks
+// the scenarios with several origins also run. Rank 0 is the target, the others are origins.
 //
 //   neon_scenarios [--only T07] [--delay MICROSECONDS] [--seed N] [--expect LEVEL]
 //

@@ -3,7 +3,7 @@
 // broadcast more than a window holds and only then release it. Then the other places where a program may request
 // its handler: only where it polls; and, with
 //   --threads    in MPI calls of several threads (MPI_THREAD_MULTIPLE)
-//   --by-thread  while the rank computes (wants btl_lfc_policy floating, btl_lfc_upcalls 1)
+//   --by-thread  while the rank computes (needs btl_lfc_policy floating, btl_lfc_upcalls 1)
 #include "check.h"
 
 #include <lfc_ordered.h>
@@ -17,7 +17,8 @@ static atomic_long handled, inside;
 static void handle(void* context, int sender, uint64_t number, const void* data, size_t size) {
   (void)context, (void)sender, (void)number, (void)data, (void)size;
   require(atomic_fetch_add(&inside, 1) == 0, "the handler is called while it runs");
-  // It may call MPI as long as it does not wait: this progresses, and must not bring the next message.
+  // The handler may call MPI as long as it does not wait: this call makes progress, but must not deliver the next
+  // message.
   int there = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, kTag + 1, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
   atomic_fetch_sub(&inside, 1);

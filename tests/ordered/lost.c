@@ -6,7 +6,7 @@
 #include <lfc_ordered.h>
 #include <signal.h>
 
-// The dead rank has handled kDeath messages, so the others have been handed all but the last window of them.
+// The dead rank has handled kDeath messages, so all but the last window of them have been delivered to the others.
 enum { kWindow = 16, kDeath = 100, kAt = kDeath - kWindow };
 
 static uint64_t handled;

@@ -98,7 +98,7 @@ static void rounds(MPI_Comm comm, int which, const struct lfc_ordered_options* o
     if (i % 20 == 0) {
       doing("MPI beside it, after broadcast %d", i);
       int sum = 1;
-      // Nonblocking: another rank may be waiting for our taking.
+      // Nonblocking, because another rank may be waiting for this rank to receive.
       MPI_Request request;
       int done = 0;
       MPI_Iallreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, comm, &request);

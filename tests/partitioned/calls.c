@@ -1,5 +1,6 @@
-// Calls of partitioned communication that random programs do not make: MPI_Startall of many, MPI_PROC_NULL, requests
-// without partitions or bytes, requests that are freed early, wrong arguments. With --large: counts beyond 2^31.
+// Calls of partitioned communication that random programs do not make: MPI_Startall of many, MPI_PROC_NULL,
+// requests without partitions or bytes, requests that are freed early, and wrong arguments. With --large: counts
+// beyond 2^31.
 #include "check.h"
 
 enum { kMany = 64 };
@@ -70,7 +71,7 @@ static void with_nothing(void) {
   }
 }
 
-// A send is freed when its partitions are ready, a receive before they have come; both are done all the same.
+// A send is freed when its partitions are ready, a receive before they have come; both still complete.
 static void freed_early(void) {
   enum { kBytes = 300000 };
   static unsigned char out[kBytes], in[kBytes];
@@ -148,7 +149,7 @@ static void wrong_arguments(void) {
   MPI_Request_free(&send);
   MPI_Request_free(&receive);
 
-  // One that is too short.
+  // A receive that is too short.
   MPI_Psend_init(memory, 2, 2, MPI_INT, peer, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
   int small[2] = {0};
   MPI_Precv_init(small, 1, 1, MPI_INT, peer, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);

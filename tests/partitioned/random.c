@@ -9,7 +9,7 @@
 
 enum { kMostPairs = 8, kMostEpochs = 6, kGap = -1 };
 
-// Where the numbers of a type lie: one in so many, and how far from the beginning.
+// Positions of the numbers of a type: one in so many, and the distance from the beginning.
 static const struct { int extent, offset; } layouts[] = {{1, 0}, {2, 0}, {3, 1}, {1, 0}};
 enum { kTypes = 4, kBytes = 3 };
 static MPI_Datatype types[kTypes];
@@ -126,7 +126,7 @@ static void look_at_gaps(const struct request* request) {
   }
 }
 
-// All partitions of a send, in an order and by calls that are drawn.
+// Makes all partitions of a send ready, in a drawn order and by drawn calls.
 static void be_ready(struct request* request, uint64_t* state) {
   int order[8];
   const int count = request->end->partitions;

@@ -1,6 +1,6 @@
-// MPI_THREAD_MULTIPLE: eight threads make the partitions of each epoch ready, each its own, in an order of its own,
-// while the rank's first thread waits; the receiver looks at its partitions with two threads. Each epoch has other
-// contents.
+// MPI_THREAD_MULTIPLE: eight threads make the partitions of each epoch ready, each thread its own ones, in
+// different orders. Meanwhile the rank's first thread waits, and the receiver tests its partitions with two
+// threads. Each epoch has other contents.
 //
 //   partitioned_threads --rounds 5000
 #include "check.h"

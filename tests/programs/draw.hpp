@@ -1,5 +1,5 @@
-// Where everything random in a program comes from: a sequence that the seed determines, and numbers
-// around the limits at which the implementation changes its way.
+// The source of all random choices of a program: a sequence that the seed determines, and numbers around the limits
+// at which the implementation changes its path.
 //
 //   Draw draw(seed);
 //   size_t bytes = draw.near(draw.pick({kFrame, kEager}));    // mostly limit - 1, limit, limit + 1
@@ -76,7 +76,7 @@ class Draw {
     return drawn > most ? drawn % (most + 1) : drawn;
   }
 
-  // A number of something that is sent at once: few, or around a window, a list, a pool, up to `most`.
+  // A number of items that are sent at once: few, or around a window, a list, a pool, up to `most`.
   int count(int most) {
     const int drawn =
         one_in(2) ? in(1, 6)

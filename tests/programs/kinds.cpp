@@ -1,4 +1,4 @@
-// The kinds of steps, how often each is drawn, and how any of them is taken.
+// The kinds of steps, how often each is drawn, and how each is taken.
 #include "step.hpp"
 #include "watch.hpp"
 

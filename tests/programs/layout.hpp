@@ -1,5 +1,5 @@
-// Elements, and how they lie in memory: contiguous, strided, irregular, in structs; as MPI datatypes, and as the
-// model sees them. Data between two layouts is *packed* here: element after element, without gaps and holes.
+// Elements and their layouts in memory: contiguous, strided, irregular, in structs; as MPI datatypes, and as the
+// model uses them. Data between two layouts is *packed* here: element after element, without gaps and holes.
 //
 //   Layout l = draw_layout(draw, Element::kDouble, 7799);
 //   Typed t(l);                                                // commits, frees at the end

@@ -1,5 +1,5 @@
 // Whole MPI programs drawn at random, with sizes and counts around the limits of the implementation and ranks that
-// come early and late; each is interpreted by all ranks, which know from the seed what must arrive.
+// come early and late. All ranks interpret each program, and the seed determines the expected data.
 //
 //   mpirun -n 4 ... programs [--seed N] [--programs N]      "digest ..." (of all results), then "ok"
 //   --list             only print the steps of the programs
@@ -13,7 +13,7 @@
 //   --stock            leave out operations in which Open MPI's own components fail, to compare with them
 //   --program-limit S  seconds that one program may take; then each rank prints its step and call, and all end
 //
-// One failing program is made smaller by tests/programs/minimise.
+// tests/programs/minimise makes a failing program smaller.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -54,7 +54,7 @@ std::vector<bool> numbers(int argc, char** argv, const char* name) {
   return chosen;
 }
 
-// Each step is drawn from a seed of its own, so that leaving out some changes nothing in the others.
+// Each step is drawn from a separate seed, so that leaving out some changes nothing in the others.
 std::uint64_t run_program(std::uint64_t seed, const Options& options) {
   Draw draw(seed);
   const int steps = draw.in(2, 8);

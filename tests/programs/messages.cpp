@@ -15,8 +15,8 @@ namespace programs {
 namespace {
 
 enum class Send { kPlain, kSynchronous, kBuffered };
-// Posted: as named, any source, any tag of a named source, any of both (on a communicator of its own). Late: in the
-// order of the list, then those that take what comes.
+// Posted: as named, any source, any tag of a named source, or both (on a separate communicator). Late: in the order
+// of the list, then receives that take any message.
 enum class Receive { kNamed, kAnySource, kAnyTag, kAny, kLate, kProbe, kPoll, kMatch, kMatchPoll };
 constexpr int kReceives = 9;
 

@@ -1,5 +1,5 @@
-// NEON: buffers announced late or early, puts in pieces, notifications, several rounds under one tag; and counters that
-// puts and gets increment.
+// NEON: buffers announced late or early, puts in pieces, notifications, several rounds under one tag, and counters
+// that puts and gets increment.
 #include <mpix_neon.h>
 
 #include <deque>
@@ -11,14 +11,14 @@
 namespace programs {
 namespace {
 
-// Each role has one buffer for each origin that writes to it, under a tag of its own or all under one.
+// Each role has one buffer for each origin that writes to it, under separate tags or all under one.
 class Neon : public Step {
  public:
   Neon(Draw& draw, const Scale& scale) : roles_(scale.roles) {
     allocated_ = draw.one_in(2);
     counters_ = draw.one_in(3);
     rounds_ = draw.one_in(6) ? draw.in(5, 40) : draw.in(1, 4);
-    // Parked at the target or kept here; with and without direct writes.
+    // Parked at the target or kept at the origin; with and without direct writes.
     const std::size_t most = rounds_ > 4 ? 20000 : 200000;
     size_ = draw.one_in(2)
                 ? draw.bytes(most)

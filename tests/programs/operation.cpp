@@ -69,7 +69,7 @@ std::string Operation::text() const {
 }
 
 namespace {
-// Often what a frame takes, with and without the runs that describe it.
+// Often the size of a frame, with and without the runs that describe it.
 std::size_t draw_bytes(Draw& draw, std::size_t room) {
   if (draw.one_in(4) && room > 2 * kFramePayload) {
     const std::size_t frame = draw.pick({kFramePayload, kFramePayload, kRing - 72});

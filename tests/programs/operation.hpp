@@ -1,4 +1,4 @@
-// One-sided operations: as drawn, as the model plays them, as MPI gets them.
+// One-sided operations: as drawn, as played by the model, and as given to MPI.
 #ifndef LFC_TESTS_PROGRAMS_OPERATION_HPP
 #define LFC_TESTS_PROGRAMS_OPERATION_HPP
 
@@ -30,9 +30,10 @@ struct Operation {
 
 // Whether MPI and the model (no rounding) allow it.
 bool allowed(Operation::Op op, Element element);
-// Kind, operation and layouts of one that needs at most `room` bytes of the window.
+// Draws kind, operation and layouts; needs at most `room` bytes of the window.
 Operation draw_operation(Draw& draw, Element element, std::size_t room);
-// One for the part of the window that all origins update, by which the model gives the same in any order.
+// Draws an operation for the part of the window that all origins update. The model gives the same result in any
+// order.
 constexpr std::size_t kSharedBytes = 4096;
 Operation::Op draw_common(Draw& draw, Element element);
 // Makes the drawn operation, of kSharedBytes at most, an update of that part.
@@ -42,17 +43,17 @@ Operation draw_irregular_get(Draw& draw, Element element, std::size_t room);
 
 // Packed operands.
 std::vector<char> operands(const Operation& op);
-// memory: where the operation's slice begins, in a model. Returns what a fetch brings, packed.
+// memory: the begin of the operation's slice in a model. Returns the packed result of a fetch.
 std::vector<char> play(const Operation& op, char* memory);
 
-// One that has been issued; it must not be moved until it has ended.
+// An operation that has been issued; it must not be moved until it has ended.
 struct Running {
   const Operation* op;
   std::vector<char> origin, result, expected;
   char compare[8];
   MPI_Request request = MPI_REQUEST_NULL;
 };
-// `model`: the origin's own of the slice; it is played there as well.
+// `model`: the origin's own model of the slice; the operation is played there as well.
 void issue(Running& running, const Operation& op, char* model, int target_rank,
            MPI_Aint displacement, bool with_request, MPI_Win win);
 void check(const Running& running);

@@ -21,7 +21,7 @@ class Polling : public Step {
     poll_ = static_cast<Poll>(draw.below(kPolls));
     owner_ = draw.in(0, scale.roles - 1);
     sends_ = draw.one_in(3);
-    // Beyond 2^20 names of operations might come again.
+    // Beyond 2^20 the names of operations may repeat.
     count_ = mode_ == kMany ? 1060000 : mode_ == kMutex ? draw.in(1, 6) : draw.count(200);
   }
 

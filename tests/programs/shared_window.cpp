@@ -1,10 +1,10 @@
-// One window that several threads of each rank use at a time: under one lock_all, with a flush for each thread; with
-// locks, of which the first thread gives back some that others have taken; or in access epochs of one thread while
+// One window that several threads of each rank use at a time. They use it under one lock_all, with a flush for each
+// thread; with locks, some of which the first thread releases for others; or in access epochs of one thread while
 // another exposes.
 //
-// Each thread of each rank is an *author*: it has a slice of every rank's memory, where its operations do not overlap
-// unless a flush or the end of an epoch lies between. There is a part that all update by one commutative operation. The
-// first thread attaches and detaches other memory of a dynamic window meanwhile.
+// Each thread of each rank is an *author*. It has a slice of every rank's memory, where its operations do not
+// overlap unless a flush or the end of an epoch lies between. All authors update another part by one commutative
+// operation. Meanwhile the first thread attaches and detaches other memory of a dynamic window.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -77,7 +77,7 @@ class SharedWindow : public Step {
   Window window_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::deque<std::atomic<bool>> busy_;  // targets: a process locks each once at a time
-  // The target whose lock the first thread is to give back. One at a time, or ranks wait in a circle.
+  // The target whose lock the first thread must release. One at a time, or ranks wait in a circle.
   std::atomic<int> handed_over_{kNone};
   std::atomic<int> operating_{0};  // threads that have not issued all their operations
 };
@@ -196,7 +196,7 @@ void SharedWindow::take_lock(int target) {
   MPI_Win_lock(exclusive_ ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, window_.win);
 }
 
-// Nothing has needed the lock, so the next lock of this thread requests it while another thread gives it back.
+// No operation has needed the lock, so the next lock of this thread requests it while another thread releases it.
 void SharedWindow::hand_over_lock(int target) {
   take_turn(target);
   for (int none = kNone; !handed_over_.compare_exchange_weak(none, kReserved); none = kNone)

@@ -1,5 +1,6 @@
-// Memory that one thread attaches to a dynamic window and detaches while others use memory that stays attached: small
-// pieces that no rank uses, among them a word that another thread uses, and memory lent to a neighbour for one put.
+// Memory that one thread attaches to a dynamic window and detaches while others use memory that stays attached. It
+// consists of small pieces that no rank uses, a word that another thread uses, and memory lent to a neighbour for
+// one put.
 #ifndef LFC_TESTS_PROGRAMS_SPARE_MEMORY_HPP
 #define LFC_TESTS_PROGRAMS_SPARE_MEMORY_HPP
 

@@ -30,7 +30,7 @@ struct Cuts {
     return static_cast<std::size_t>(step) < steps.size() && steps[static_cast<std::size_t>(step)];
   }
 };
-// The number of a step that one thread of a step takes: it can be left out, and it has tags of its own.
+// The number of a step of one thread within a step: it can be left out, and it has separate tags.
 inline int number_of(int step, int thread, int index) {
   return 100 * (step + 1) + 10 * thread + index;
 }
@@ -41,7 +41,7 @@ class Step {
   virtual std::string text() const = 0;
   // Leaves out parts of the step; before text().
   virtual void cut(const Cuts&, int /*step*/) {}
-  // May change who comes when, where the step aims at an order that chance would hardly bring.
+  // May change the order in which ranks come, if the step aims at an order that chance would hardly bring.
   virtual void arrange(Draw&, std::vector<Entry>&) const {}
   virtual void prepare(World&, int /*step*/) {}
   virtual void begin(World&, int /*step*/) {}

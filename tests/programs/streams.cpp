@@ -16,7 +16,7 @@ class Flood : public Step {
     to_ = order[0];
     const int senders = scale.roles > 2 ? draw.in(1, std::min(3, scale.roles - 1)) : 1;
     senders_.assign(order.begin() + 1, order.begin() + 1 + senders);
-    // Beyond 65,536 ob1's numbers begin anew.
+    // Beyond 65,536 ob1's numbers repeat.
     count_ = scale.flood > 65536 && draw.one_in(12)
                  ? draw.pick({65535l, 65537l, 67000l, 90000l, 131073l})
                  : draw.count(2200);

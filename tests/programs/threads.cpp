@@ -1,5 +1,5 @@
-// Several threads of each rank, each with a program of its own. Its collectives and windows are on communicators of its
-// own. Its messages are, too, or have tags of their own on a communicator that all threads share.
+// Several threads of each rank, each with a separate program. Its collectives and windows are on separate
+// communicators. Its messages are as well, or have separate tags on a communicator that all threads share.
 #include <deque>
 #include <thread>
 

@@ -39,7 +39,7 @@ class Windows : public Step {
   std::size_t place(const Operation& op) const {
     return op.shared ? slice_ * models_.size() : slice_of(op.origin);
   }
-  // In the model: the whole of this process's own window, of others its own slice and the shared part.
+  // The model contains the whole of this process's own window; of other windows, its slice and the shared part.
   char* model(const World& world, const Operation& op) {
     std::vector<char>& of = models_[static_cast<std::size_t>(op.target)];
     return of.data() + (op.target == world.me ? place(op) : op.shared ? slice_ : 0);

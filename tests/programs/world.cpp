@@ -38,7 +38,7 @@ std::vector<Entry> draw_entries(Draw& draw, int roles) {
     Entry& e = entries[static_cast<std::size_t>(order[i])];
     if (draw.one_in(2)) {
       e.how = draw.pick({Entry::kSleep, Entry::kSleep, Entry::kCompute, Entry::kPoll});
-      // Mostly shorter than the time after which the NI's thread looks for an absent host, sometimes longer.
+      // Mostly shorter than the time after which the helper thread checks for an absent rank, sometimes longer.
       e.milliseconds = draw.one_in(25) ? draw.in(6, 25) : draw.in(1, 15) / 10.0;
     }
     if (tokens && i > 0 && draw.one_in(2)) e.waits_for = order[draw.below(i)];

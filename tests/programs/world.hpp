@@ -31,7 +31,7 @@ struct Pending {
   int due = 0;
 };
 
-// How a rank comes to a step: at once, late, or when another one lets it.
+// The way in which a rank comes to a step: at once, late, or when another one lets it.
 struct Entry {
   enum How { kAtOnce, kSleep, kCompute, kPoll } how = kAtOnce;
   double milliseconds = 0;
@@ -45,8 +45,8 @@ class World {
  public:
   // Collective over MPI_COMM_WORLD.
   World(std::uint64_t seed, int step_limit, const std::vector<bool>& left_out);
-  // One thread's part of a world. Takes over a duplicate of `whole.all.comm`, over which it is collective. The messages
-  // of its steps go there, or through the communicator that all threads of `whole` share.
+  // One thread's part of a world. Takes over a duplicate of `whole.all.comm`, over which it is collective. The
+  // messages of its steps go there, or through the communicator that all threads of `whole` share.
   World(const World& whole, int thread, MPI_Comm own_comm, bool shares_messages, int step_limit);
   ~World();
   World(const World&) = delete;
@@ -59,7 +59,7 @@ class World {
   bool active(int role) const { return all.rank_of(role) >= 0; }
 
   Circle all;                         // all roles that take part; for the steps' own traffic
-  MPI_Comm messages = MPI_COMM_NULL;  // likewise, for messages with the tags of a step
+  MPI_Comm messages = MPI_COMM_NULL;  // the same, for messages with the tags of a step
   static constexpr int kCircles = 4;
   Circle circles[kCircles];  // 0: all, always there; the others come and go
 

@@ -15,7 +15,7 @@ static int64_t sum(int round, size_t i) {
   return value;
 }
 
-// Whether it holds what it has to, looked at without MPI.
+// Whether a buffer contains the expected result; without a call of MPI.
 static bool is_sum(const volatile int64_t* values, int round, size_t n) {
   for (size_t i = 0; i < n; ++i)
     if (values[i] != sum(round, i)) return false;

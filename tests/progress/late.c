@@ -1,9 +1,9 @@
-// A rank that is always the last finds all others there, and all that it waits for: its calls need not wait, and serve
-// the others all the same, each of them or nearly so, however long the rank computes in between.
+// A rank that is always the last finds all others present, and all events that it waits for: its calls need not
+// wait. Still, all or nearly all of them must serve the others, however long the rank computes in between.
 //
-// Rank 1 calls again and again, each time when rank 0 has begun an operation on memory of rank 1 that only rank 1's
-// engine can change, and nothing has changed it yet. Rank 2 does its part of those calls in time. Counted is how often
-// rank 0 was served meanwhile.
+// Rank 1 calls again and again. Before each call rank 0 has begun an operation on memory of rank 1 that only rank
+// 1's engine can change, and nothing has changed it yet. Rank 2 does its part of those calls in time. The test
+// counts how often rank 0 was served meanwhile.
 //   --row NAME   only that
 #include "check.h"
 #include "counters.h"

@@ -1,5 +1,5 @@
-// Windows are made and freed again and again, of all flavours, used in between: descriptors, mappings
-// and memory of the process stay what they were. And many windows at once.
+// Windows of all flavours are made, used and freed again and again: descriptors, mappings and memory of the process
+// must not grow. And many windows at once.
 #define _DEFAULT_SOURCE  // MAP_ANONYMOUS
 #include "check.h"
 
@@ -52,7 +52,7 @@ static void many_at_once(void) {
     MPI_Win_lock_all(0, wins[i]);
   }
   const long each = (allocated() - before) / kAtOnce;
-  // The communicator of its own that Open MPI makes for a window is most of it.
+  // Most of it is the separate communicator that Open MPI makes for a window.
   require(each < 16384 + 1024L * ranks, "a window of %d ranks takes %ld bytes", ranks, each);
   if (me == 0) printf("a window of %d ranks: %ld bytes of state\n", ranks, each);
   int64_t values[kAtOnce];

@@ -1,6 +1,6 @@
-// Operations at a target that computes: it makes no MPI call for a while, in which the origin puts,
-// gets, accumulates, fetches and locks. They must be right in any case. With --independent the target
-// computes until all of them have ended: if one waits for the target to call MPI, the job hangs.
+// Operations at a target that computes. It makes no MPI call for a while, in which the origin puts, gets,
+// accumulates, fetches and locks. They must be right in any case. With --independent the target computes until all
+// of them have ended: if one waits for the target to call MPI, the job hangs.
 #include "check.h"
 #include "counters.h"
 

@@ -154,7 +154,7 @@ static struct {
   bool threads;
 } now;
 
-// The rank whose memory the location lies in: its reader's in store buffering, its writer's, or one for both.
+// The rank whose memory contains the location: its reader's in store buffering, its writer's, or one for both.
 static int owner(long round, int location) {
   switch (round / 16 % 3) {
     case 0: return 1 - location;
@@ -194,7 +194,7 @@ static bool take_step(long round, int number) {
   return false;
 }
 
-// The second steps, where another thread takes them: it is handed the round's number, and hands it back.
+// The second steps, if another thread takes them: it receives the round's number, and returns it.
 static atomic_long handed = -1, returned = -1;
 static atomic_bool second_saw;
 

@@ -58,7 +58,7 @@ typedef struct {
     memcpy(&value, from, sizeof value);                             \
     return (Number){(double)creall((long double complex)value), 0}; \
   }
-// clang-format off: it takes a list of macros for a declaration
+// clang-format off: it treats a list of macros as a declaration
 ACCESS(schar, signed char)
 ACCESS(uchar, unsigned char)
 ACCESS(short, short)

@@ -46,7 +46,7 @@ static void close_window(bool created, int64_t* memory, MPI_Win* win) {
   if (created) free(memory);
 }
 
-// Rank 0 looks at its own memory by operations, until all others have added to it.
+// Rank 0 polls its own memory by operations, until all others have added to it.
 static void own_window(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 1, &win);
@@ -101,8 +101,8 @@ static void own_locks(bool created) {
   close_window(created, memory, &win);
 }
 
-// Word 0 of rank 0 is the next task, word 1 how many are done, word 2 the sum of the results; then who has done each.
-// Rank 0 only looks on.
+// Word 0 of rank 0 is the next task, word 1 the number of finished ones, word 2 the sum of the results; then the
+// rank of each task. Rank 0 takes no task.
 static void workers(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 3 + kTasks, &win);
@@ -239,7 +239,7 @@ static bool on_one_host(void) {
   return here == ranks;
 }
 
-// All ranks look at a word of rank 0 in epochs of lock_all until it is set. Rank 0 sets it under an exclusive lock.
+// All ranks poll a word of rank 0 in epochs of lock_all until it is set. Rank 0 sets it under an exclusive lock.
 static void writer_beside_pollers(bool created) {
   if (!on_one_host()) return;
   MPI_Win win;
@@ -264,8 +264,8 @@ static void writer_beside_pollers(bool created) {
   close_window(created, memory, &win);
 }
 
-// Rank 0 holds two exclusive locks at a time, which it takes in either order. The others lock all, in an order that no
-// program knows.
+// Rank 0 holds two exclusive locks at a time, which it takes in either order. The others lock all, in an order that
+// no program can know.
 static void locks_in_any_order(bool created) {
   if (!on_one_host() || ranks < 3) return;
   MPI_Win win;
@@ -297,7 +297,8 @@ static void locks_in_any_order(bool created) {
   close_window(created, memory, &win);
 }
 
-// Several locks at a time, which all take in one order, and some of them shared. The operations come in another one.
+// Several locks at a time, which all ranks take in one order, and some of them shared. The operations come in
+// another one.
 static void several_locks(bool created) {
   MPI_Win win;
   int64_t* memory = open_window(created, 2, &win);

@@ -114,14 +114,14 @@ static void draw_phase(uint64_t* state) {
       if (op->kind == kKinds) continue;
       ++phase.count;
       const bool passive = phase.sync == locked || phase.sync == locked_all;
-      // Under lock each operation is its own epoch; else a flush gives the bytes free again.
+      // Under lock each operation is its own epoch; otherwise a flush makes the bytes free again.
       if (passive && (op->flush_after || phase.sync == locked))
         memset(used[target] + slice * (size_t)origin, 0, slice * sizeof **used);
     }
   }
 }
 
-// --- Playing it alone ---
+// --- The model ---
 
 static char* fill_origin(const Operation* op, const Layout* l) {
   const size_t size = element_size(op->element);
@@ -139,7 +139,7 @@ static void draw_compare(const Operation* op, const char* there, char* compare) 
   if (op->contents % 2 == 0) compare[0] = (char)(compare[0] + 1);
 }
 
-// Applies the operation to the model; `result` gets what a get or fetch brings, or is null.
+// Applies the operation to the model; `result` receives the result of a get or fetch, or is null.
 static void play(const Operation* op, char* result) {
   const size_t size = element_size(op->element);
   char* memory = model[op->target] + op->offset;

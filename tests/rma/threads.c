@@ -1,6 +1,6 @@
-// MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush,
-// accumulate, fetch_and_op and requests under lock_all; and each on a window of its own with fences. Before that each
-// makes and frees windows (with --churn nothing more). Then each locks a target of its own in a common window; and one
+// MPI_THREAD_MULTIPLE: threads of each rank work on the same windows at the same time: put, get, flush, accumulate,
+// fetch_and_op and requests under lock_all. Each also uses a separate window with fences. Before that each makes
+// and frees windows (with --churn nothing more). Then each locks a different target in a common window, and one
 // thread has access epochs in a window that another exposes. At last one attaches and detaches memory of a dynamic
 // window beside one that uses other memory of it.
 #include <pthread.h>
@@ -19,7 +19,7 @@ static MPI_Aint part_of(int rank, int thread) {
   return 8 + ((MPI_Aint)rank * kThreads + thread) * 4;
 }
 
-// Each makes, uses and frees windows while the others do; the first of the process among them.
+// Each makes, uses and frees windows while the others do; the first thread of the process is among them.
 static void* churn(void* argument) {
   const int thread = (int)(intptr_t)argument;
   state_slot = thread + 1;
@@ -80,7 +80,7 @@ static void* work(void* argument) {
   return NULL;
 }
 
-// --- Locks of several threads in one window: when all are given free, a fence is permitted ---
+// --- Locks of several threads in one window: when all are released, a fence is permitted ---
 
 enum { kLocks = 20000 };
 

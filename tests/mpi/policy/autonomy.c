@@ -133,7 +133,7 @@ static void origin(double wake_up, double within) {
   worst_of("fetch-and-add", times, kAdds, wake_up, within);
   MPI_Barrier(MPI_COMM_WORLD);
 
-  /* More than any window: without a NI that takes them the sender waits for the computation. */
+  /* More than any window: unless a helper thread takes them, the sender waits for the computation. */
   compute(0.005);
   static char bytes[kMessageBytes];
   doing("messages beyond the credits");

@@ -1,16 +1,17 @@
-// Broadcasts along a chain of hosts, seen from its end, while the ranks in between are away from MPI:
-// who forwards? For one rank on each of at least 3 hosts that share a kernel (scripts/lab), and
-// `--mca coll_lfc_fan 1`.
+// Broadcasts along a chain of hosts, measured at its end, while the ranks in between are away from MPI: who
+// forwards? For one rank on each of at least 3 hosts that share a kernel (scripts/lab), and `--mca coll_lfc_fan 1`.
 //
 //   chain [--sleep] [--stream N]
 //
-// The inner ranks are away until the last one has received all, so that the job hangs if a broadcast
-// waits for them. Times and ratios are printed.
-// latency:  64 B and 64 KiB to the last rank, inner ranks in MPI_Bcast, and away.
-// stream:   N broadcasts of 64 B in a row to the last rank, inner ranks away; of 64 KiB how many come
-//           through within a second: there back-pressure begins.
-// pipeline: 64 packets: completion at the last rank by completion at the first inner one.
-// Away is computing, or with --sleep sleeping, which leaves the core to others.
+// The inner ranks are away until the last one has received everything. So the job hangs if a broadcast waits for
+// them. Times and ratios are printed.
+//
+//   latency:  64 B and 64 KiB to the last rank, inner ranks in MPI_Bcast, and away.
+//   stream:   N broadcasts of 64 B in a row to the last rank, inner ranks away. Of 64 KiB: the number that arrives
+//             within a second, at which back-pressure begins.
+//   pipeline: 64 packets: completion at the last rank by completion at the first inner one.
+//
+// Away ranks compute, or with --sleep sleep, which leaves the core to others.
 #include "../check.h"
 #include "../counters.h"
 

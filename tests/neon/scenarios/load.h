@@ -1,4 +1,4 @@
-// Scenarios with much at a time: floods, several waits, several threads, a buffer that is written all the time.
+// Scenarios under load: floods, several waits, several threads, a buffer that is written all the time.
 #pragma once
 #include <pthread.h>
 
@@ -48,8 +48,8 @@ static int count_complete(MPI_Request* requests, int count) {
   return complete;
 }
 
-// Origins put to an announced buffer of a rank that is not inside MPI. Emulated, no more than kKept bytes of each
-// origin are kept for it. (Over tcp, MPI itself keeps small messages without bound.)
+// Origins put to an announced buffer of a rank that is not inside MPI. Emulated, the target keeps at most kKept
+// bytes of each origin for it. (Over tcp, MPI itself keeps small messages without bound.)
 static void flood_of_announced(void) {
   enum { kPuts = 200, kSize = 100000, kKept = 1 << 20, kLooks = 100 };
   if (!shares_counters) {
@@ -180,7 +180,7 @@ static void* exchange(void* number) {
   return NULL;
 }
 
-// Where the calls are native each also makes windows, attaches and frees them while the others do.
+// If the calls are native, each thread also makes windows, attaches and frees them at the same time.
 static MPI_Comm comms[4];
 static void* attach(void* number) {
   const int tag = (int)(intptr_t)number;
@@ -230,7 +230,7 @@ static void t25_threads(void) {
 }
 
 static void persistent(void) {
-  // A word that all others overwrite, never in halves, while the owner looks without any call of NEON.
+  // All others overwrite a word, never in halves, while its owner polls it without any call of NEON.
   open_window((size_t)ranks * 8);
   if (me == 0) {
     MPI_Request ann;

@@ -68,7 +68,7 @@ static void t02_early_eager(void) { early_put(8000, true); }
 static void t03_early_large(void) { early_put(4 << 20, false); }
 
 static void t04_announce_meanwhile(void) {
-  // Puts of up to the eager limit in flight while the target announces: all, part or nothing is there.
+  // Puts of up to the eager limit in flight while the target announces: all, some or no data is there.
   enum { kRounds = 200 };
   open_window(kEager);
   unsigned char* data = allocate(kEager);
@@ -165,7 +165,7 @@ static void many_puts(bool notify) {
 static void t06_many_non_final(void) { many_puts(false); }
 static void t08_notify_alone(void) {
   many_puts(true);
-  // A final put of nothing does the same, also with nothing before it.
+  // A final put of no bytes has the same effect, also without a put before it.
   open_window(8);
   if (me == 0) {
     MPI_Request ann;

@@ -9,7 +9,7 @@ static void t12_several_origins(void) {
     announce_init(0, ranks * 8, ranks - 1, others, kTag, &ann);
     for (int round = 0; round < 20; ++round) {
       MPI_Start(&ann);
-      // All but rank 1 first; it waits for the message.
+      // All origins but rank 1 put first; rank 1 waits for the message.
       int count = 0;
       int who[64];
       while (count < ranks - 2)
@@ -60,7 +60,7 @@ static void t13_stranger(void) {
     verify(memory + 8, 8, key_of(1, 0, 13), 1);
     for (int i = 0; i < 8; ++i) require(memory[i] == 0, "a stranger's put was written");
     MPI_Request_free(&ann);
-    // It has only been early.
+    // That put was only early.
     announce_init(0, 16, 1, &two, kTag, &ann);
     MPI_Start(&ann);
     wait_for(&ann);
@@ -98,7 +98,7 @@ static void t14_rounds(void) {
 }
 
 static void t15_double_buffering(void) {
-  // Even and odd rounds have a tag each; both directions at once; each other rank of a pair.
+  // Even and odd rounds have different tags. Both directions of each pair of ranks run at once.
   const int peer = me ^ 1;
   open_window(2048);
   MPI_Request ann[2];
@@ -195,7 +195,7 @@ static void t17_unpost(void) {
   close_window();
 }
 
-// A put that has an error of its own: its announcement is withdrawn. Its request ends with it either way.
+// A put that fails by itself, and whose announcement is withdrawn. Its request ends in either case.
 static bool put_or_withdrawn(const void* data, int size, int tag, int flags) {
   MPI_Request request;
   int error = MPIX_Neon_put(data, size, MPI_BYTE, 0, tag, 0, size, MPI_BYTE, flags, win, &request);
