@@ -22,13 +22,13 @@ skip() {
 
 # --- builds -----------------------------------------------------------------------------------------------------
 
-# build PRESET [TARGET]: once per run of scripts/test; afterwards the answer is known. Only a test that runs again
-# (LFC_TEST_AGAIN) tries a failed build once more.
+# build PRESET [TARGET]: builds once per run of scripts/test; later calls reuse the result. Only a test that runs
+# again (LFC_TEST_AGAIN) tries a failed build once more.
 build() {
   local stamp=$LFC_TEST_STATE/built.$1${2+.$2} lock
   [[ ! -e $stamp ]] || return 0
   exec {lock}>"$stamp.lock"
-  flock "$lock" # one builds, tests beside it wait
+  flock "$lock" # one test builds, tests beside it wait
   if [[ ! -e $stamp ]]; then
     [[ ! -e $stamp.failed || ${LFC_TEST_AGAIN-} ]] || { echo "the build '$1' has failed before"; return 1; }
     touch "$stamp.failed"
@@ -47,7 +47,7 @@ build() {
 program() {
   build "$1"
   build "$1" "$2" # if it is not among the usual ones
-  # Nothing is forgiven, and a report ends the program.
+  # No fault is suppressed, and a report ends the program.
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
   "$LFC_BUILD/$1/tests/$2" "${@:3}"
@@ -63,7 +63,7 @@ catch() { # catch PRESET NAME [WHICH]: a Catch2 program, or those of its cases; 
 
 catch_long() { LFC_TEST_EFFORT=$1 catch default lfc_unit "$2"; } # catch_long TIMES-AS-MUCH WHICH
 
-check() { # check PROGRAM ARGS...: it looks at the sources
+check() { # check PROGRAM ARGS...: a check of the sources
   cd "$tree"
   "$@"
 }
@@ -90,8 +90,8 @@ small_worlds() { # small_worlds FAMILY COUNT [random]
   "$tree/tests/small/world.sh" "$@"
 }
 
-# More communicators and persistent requests than a node has boards for, where it has 256 for either. Each rank prints
-# once that later communicators are not served.
+# More communicators and persistent requests than a node has boards for, with at most 256 of either. Each rank
+# prints once that later communicators are not served.
 small_coll_limit() { # small_coll_limit PLACE RANKS COMMUNICATORS
   local launcher output=$LFC_TEST_STATE/coll_limit.$$
   need_place "$1"
@@ -108,7 +108,8 @@ small_coll_limit() { # small_coll_limit PLACE RANKS COMMUNICATORS
 # The plugin out of the build tree, without installing it.
 use_plugin() { export OMPI_MCA_mca_base_component_path=$1/default/components:SYS_DEFAULT; }
 
-# How many peers libfabric makes queues for: soft-RoCE has none for the 256 that it takes for granted.
+# The number of peers for which libfabric makes queues: its default is 256, and soft-RoCE has too few queues for
+# that.
 few_peers=FI_UNIVERSE_SIZE=16
 
 use() { # use WITH
@@ -130,7 +131,8 @@ use() { # use WITH
   done
 }
 
-# One lab of four hosts for the whole run; scripts/test takes it down. It is not of the test that happens to need it first.
+# One lab of four hosts for the whole run; scripts/test takes it down. It does not belong to the test that needs it
+# first.
 need_lab() {
   [[ $EUID == 0 ]] || skip "the lab needs root"
   unshare --mount --net --uts --ipc --pid --fork true 2>/dev/null || skip "namespaces are not permitted here"
@@ -152,7 +154,7 @@ need_box() { # need_box NODES
   return $status
 }
 
-# As long as the test has, less what it takes to show the state of its processes.
+# The time of the test, less the time for showing the state of its processes.
 in_box() { echo --limit $((LFC_TEST_LIMIT * 3 / 4)); }
 
 need_place() { # need_place PLACE: sets `launcher`
@@ -180,7 +182,7 @@ executable() { # executable BUILD FOLDER PROGRAM
   esac
 }
 
-# How often a receiver was not ready, as the devices of all nodes of the box count.
+# How often a receiver was not ready, as counted by the devices of all nodes of the box.
 not_ready() {
   local node
   for ((node = 0; node < box_nodes; node++)); do
@@ -262,7 +264,7 @@ box_program() { # box_program NODES NAME ARGS...: a test program of ours without
   "$tree/scripts/rdma-box" run $(in_box) env "$few_peers" "$LFC_BUILD/default/tests/$2" "${@:3}"
 }
 
-box_script() { # box_script NODES FILE ARGS...: a test that is a program of its own, and finds so many nodes up
+box_script() { # box_script NODES FILE ARGS...: a test that is a separate program, and finds so many nodes up
   need_box "$1"
   script "${@:2}"
 }
@@ -281,7 +283,7 @@ coll_against_stock() { # coll_against_stock RANKS CASES
   [[ -n ${digests[0]} && ${digests[0]} == "${digests[1]}" ]]
 }
 
-# Communicators made and freed leave nothing behind in the component either.
+# Communicators that are made and freed leave nothing behind in the component.
 coll_churn() { # coll_churn PLACE RANKS ARGS...
   local output=$LFC_TEST_STATE/churn.$$
   mpi "$1" "$2" coll_lfc_stats=1 mpi coll_churn "${@:3}" 2>&1 | tee "$output"
@@ -299,9 +301,9 @@ coll_ahead() { # coll_ahead POLICY WINDOW
   [[ $(grep -c ' stored=0 most_stored=.* packets=0' "$output") == 3 ]] || { echo "packets are left"; return 1; }
 }
 
-# Trees that deadlock, and recover: with the default delay a round takes less than a third of the time that it takes with a
-# delay of 10 ms. Both times are timers': some 30 recoveries of a round, one behind the other. Where 15 other programs want
-# the processors, waiting for them is most of both, and the test ends as late.
+# Trees that deadlock and recover. With the default delay a round takes less than a third of the time that it takes
+# with a delay of 10 ms. Both times consist of timers: some 30 recoveries of a round, one behind the other. If 15
+# other programs compete for the processors, waiting for them is most of both times, and the test ends as late.
 recovery_factor() {
   local output=$LFC_TEST_STATE/together.$$ delay took=()
   for delay in '' +coll_lfc_recovery_delay=10000; do
@@ -318,7 +320,7 @@ recovery_factor() {
   }'
 }
 
-# A rank that LFC does not reach: all agree to leave the collectives to Open MPI.
+# A rank that LFC does not reach: all ranks agree to leave the collectives to Open MPI.
 coll_fallback() {
   local launcher output=$LFC_TEST_STATE/fallback.$$ random
   need_place lab
@@ -337,8 +339,9 @@ random_programs() { # random_programs ARGS...: on 2 to 6 ranks, under both polic
   done
 }
 
-# The same programs over Open MPI's own components must bring the same. Not those of windows: osc rdma cannot compare and
-# swap at oneself, and osc pt2pt ends in a double free in post, start, complete, wait with derived types.
+# The same programs over Open MPI's own components must give the same results. Windows are left out: osc rdma cannot
+# compare and swap at oneself, and osc pt2pt ends in a double free in post, start, complete, wait with derived
+# types.
 random_programs_against_stock() { # random_programs_against_stock RANKS ARGS...
   local ours stock launcher random
   need_place host
@@ -385,7 +388,8 @@ ompi5_tree() {
 
 in5() { (cd "$tree" && "$tree/scripts/chroot13" run "$@"); }
 
-# ompi5_build TARGET...: the plugin, and these. Without Catch2, which takes longest to compile and does not depend on Open MPI.
+# ompi5_build TARGET...: builds the plugin and these targets. Without Catch2, which takes longest to compile and
+# does not depend on Open MPI.
 ompi5_build() {
   local configured=$LFC_TEST_STATE/configured5 target missing=()
   ompi5_tree
@@ -427,7 +431,7 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
-# A rank that is to use Open MPI's own partitioned communication: those that have to do with it find the same.
+# A rank that must use Open MPI's own partitioned communication: its partners choose the same component.
 ompi5_partitioned_fallback() {
   local output=$LFC_TEST_STATE/partitioned_fallback.$$ program
   ompi5_build partitioned_fallback
@@ -441,7 +445,7 @@ ompi5_partitioned_fallback() {
   [[ $(grep -c 'left to persist: one of the two has no part lfc' "$output") == 4 && $(grep -c ': served' "$output") == 4 ]]
 }
 
-# The plugin built for Open MPI 5.0, in the hands of the one here.
+# The plugin built for Open MPI 5.0, loaded by the one here.
 ompi5_other_version() {
   ompi5_build
   LFC_OTHER_COMPONENTS_DIR=$(root_build "$(lfc_root)")/default/components script tests/fault/other_version.sh

@@ -1,14 +1,15 @@
 # shellcheck shell=bash
-# What the application tests share: the same unmodified program over Open MPI's own transports and over LFC, and the
-# difference between the two lists of results. Sourced by tests/apps/NAME.sh:
+# The common functions of the application tests: the same unmodified program over Open MPI's own transports and over
+# LFC, and the difference between the two lists of results. Sourced by tests/apps/NAME.sh:
 #
 #   parse_options "$@"                     # --lab: across the hosts of scripts/lab; --quick: a short version
 #   results() { app 60 2 program ...; sed -n 's/...//p' "$output"; }     # prints a line for each check: NAME: verdict
 #   compare results                        # once over stock, once over lfc; they must agree, and not be empty
 #   finish
 #
-# The results of a run are sorted before they are compared. A run that does not end in its time is a failure, over LFC
-# even if stock hangs too; the state of its processes is printed. LFC_COMPONENTS_DIR holds mca_btl_lfc.so (default: that of LFC_BUILD, build/).
+# The results of a run are sorted before they are compared. A run that does not end in its time is a failure, over
+# LFC even if stock hangs too; the state of its processes is printed. LFC_COMPONENTS_DIR holds mca_btl_lfc.so
+# (default: that of LFC_BUILD, build/).
 set -euo pipefail
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# HPC Challenge (Debian's hpcc) on four ranks over LFC and over stock transports: each check that it makes of its own
-# results (HPL, PTRANS, DGEMM, RandomAccess, FFT), with all of HPL's six ways to broadcast.
+# HPC Challenge (Debian's hpcc) on four ranks over LFC and over stock transports. It checks its own results (HPL,
+# PTRANS, DGEMM, RandomAccess, FFT), with all six algorithms of HPL's broadcast.
 . "$(dirname "${BASH_SOURCE[0]}")/compare.bash"
 parse_options "$@"
 needs hpcc hpcc

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# mpi4py's own test suite, of the version that Debian packages, on 2 and 4 ranks over LFC and over stock transports, and
-# its one-sided part once more with osc neon and with osc/rdma on btl lfc. A test module is a run of its own, so that one that crashes or
-# hangs (stock Open MPI has some) hides no other.
+# mpi4py's own test suite, of the version that Debian packages, on 2 and 4 ranks over LFC and over stock transports.
+# Its one-sided part runs once more with osc neon, and with osc/rdma on btl lfc. Each test module is a separate run,
+# so that one that crashes or hangs (stock Open MPI has some) hides no other.
 #
 #   tests/apps/mpi4py.sh [--lab] [--quick]      --quick: point to point, collectives, one-sided; two ranks
 #
@@ -62,7 +62,7 @@ module() {
         verdict = substr($0, RSTART); sub(/ .*/, "", verdict); print rank " " test ": " verdict; test = ""
       }' "$scratch/report.$rank"
   done
-  # A crash has many exit codes, by whichever rank is seen first.
+  # The exit code after a crash depends on the rank whose end is detected first.
   local end=crash
   if ((code == 0)); then
     end=ok
@@ -92,7 +92,7 @@ two_sided=("${lfc[@]}")
 lfc=("${two_sided[@]}" --mca osc neon)
 compare modules 2 '^test_(rma|rma_nb|win)$'
 [[ $quick == yes ]] || compare modules 4 '^test_(rma|rma_nb|win)$'
-# 4.1 looks for btl lfc by this parameter; 5.0 knows it too.
+# Open MPI 4.1 finds btl lfc by this parameter; 5.0 accepts it too.
 lfc=("${two_sided[@]}" --mca osc rdma --mca osc_rdma_btls lfc)
 compare modules 2 '^test_(rma|rma_nb|win)$'
 [[ $quick == yes ]] || compare modules 4 '^test_(rma|rma_nb|win)$'

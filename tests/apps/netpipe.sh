@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# NetPIPE (Debian's netpipe-openmpi) over LFC and over stock transports: its integrity check of every size, in several
-# ways of sending, and one measurement.
+# NetPIPE (Debian's netpipe-openmpi) over LFC and over stock transports: its integrity check of every size, in
+# several modes of sending, and one measurement.
 . "$(dirname "${BASH_SOURCE[0]}")/compare.bash"
 parse_options "$@"
 needs netpipe-openmpi NPopenmpi
@@ -17,7 +17,7 @@ integrity() {
   echo "exit code: $code"
 }
 
-# Performance figures differ; that each size was measured must not.
+# Performance figures differ; the list of measured sizes must not.
 measured() {
   local code=0
   app 120 2 NPopenmpi -n 10 -u "$largest" -o "$scratch/np.out" || code=$?

@@ -1,4 +1,4 @@
-// The library with MPI: a message, a collective and a window, so that each component has to be there.
+// The library with MPI: a message, a collective and a window, so that each component must be there.
 #include "check.h"
 
 __attribute__((visibility("default"))) int embedded_run(int argc, char** argv);

@@ -1,4 +1,4 @@
-// Given: a variable of an example whose type is of no interest: a number, a buffer, a function of the reader.
+// Given: a variable of an example whose type does not matter: a number, a buffer, a function of the reader.
 //
 // It converts to any type and can be called with any arguments. So the compiler still checks the functions that an
 // example calls: their names, the number of their arguments and their results.

@@ -30,7 +30,7 @@ for links in loop,shm loop,tcp loop,ofi; do
   accounted 20000 1000 --mca btl_lfc_links "$links"
   accounted 200 1000000 --mca btl_lfc_links "$links"
 done
-# The ways of a large message on one node, whichever of them was measured to be the best.
+# The paths of a large message on one node, whichever of them was measured to be the best.
 accounted 200 1000000 --mca btl_lfc_cma 0
 accounted 200 1000000 --mca btl_lfc_single_copy_from 2000000
 (($(stat_of 0 get_native_bytes) == 0)) || fail "a message below btl_lfc_single_copy_from was fetched"

@@ -34,7 +34,7 @@ for rail in 0 1 2 3; do
 done
 ((all > 16 << 20)) || fail "only $all bytes were carried"
 for rail in 0 1 2 3; do
-  # A quarter each, and less for one that the processor left waiting.
+  # A quarter each, and less for a connection that waited for the processor.
   ((carried[rail] >= all / 16)) || fail "connection $rail carried ${carried[rail]} of $all bytes"
 done
 

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   if (has_option(argc, argv, "--not-dumpable")) prctl(PR_SET_DUMPABLE, 0);
   patience = 60;
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  // Longer than it takes to notice a death.
+  // Longer than the time in which a dead rank is detected.
   for (int round = 0; round < 2; ++round) {
     messages();
     collectives();

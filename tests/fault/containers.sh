@@ -16,7 +16,7 @@ for kind in user pid; do
   }
 done
 
-# By these a rank is run; a word each, for mpirun.
+# Scripts that start a rank; each is one word for mpirun.
 wrapper() { # wrapper NAME COMMAND: before the program
   printf '#!/usr/bin/env bash\n%s && exec "$@"\n' "$2" >"$scratch/$1"
   chmod +x "$scratch/$1"
@@ -28,7 +28,7 @@ wrapper small 'ulimit -f 16'
 wrapper hidepid 'mount -t proc -o hidepid=2 none /proc'
 wrapper floating 'export OMPI_MCA_btl_lfc_policy=floating'
 
-# try NAME LINK ONE OTHERS [ARGS...]: rank 0 is run by the words of ONE, three others by OTHERS'; all use LINK.
+# try NAME LINK ONE OTHERS [ARGS...]: the words of ONE start rank 0, those of OTHERS start three more; all use LINK.
 try() {
   local name=$1 link=$2 one others told ranks=()
   read -ra one <<<"$3"

@@ -1,4 +1,4 @@
-// Very many ranks on one node: each starts, meets the others, answers one, and ends. Prints what that took: seconds,
+// Very many ranks on one node: each starts, meets the others, replies to one, and ends. Prints the cost: seconds,
 // memory (of shared pages its part) and open files. tests/fault/fat_node.sh compares it with Open MPI's own shared
 // memory.
 #include "../mpi/check.h"

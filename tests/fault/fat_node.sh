@@ -21,7 +21,7 @@ run_job 550 "$ranks" "${in_order[@]}" --mca btl vader,self --mca coll ^lfc --mca
 job_is_ok "Open MPI's own"
 grep '^fat node' "$output" | sed 's/^/vader: /'
 
-# mpirun raises its own limit, and its ranks' with it: the shell between lowers that again.
+# mpirun raises its own limit and that of its ranks; the shell between lowers the latter again.
 limited() { # limited ULIMIT-OPTIONS POLICY
   run_job 550 "$ranks" "${in_order[@]}" --mca btl lfc --mca btl_lfc_links loop,shm --mca btl_lfc_policy "$2" \
     bash -c "ulimit $1 && exec $program"

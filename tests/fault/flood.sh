@@ -15,7 +15,7 @@ for ranks in 2 8; do
     read -r cap window frame ring <<<"$bound"
     [[ -n ${ring-} ]] || fail "btl_lfc_verbose printed no memory bound"
     ((cap >= (ranks - 1) * window)) || cap=$(((ranks - 1) * window))
-    # Resident memory also holds what Open MPI itself keeps: half of the payload is its share, and far from all of it.
+    # Resident memory also contains Open MPI's own buffers: they may take half of the payload, far from all of it.
     bound_kib=$(((cap * frame + (ranks - 1) * ring) / 1024))
     for ((rank = 0; rank < ranks; ++rank)); do
       grown=$(awk -v r="rank=$rank" '$1 == "flood" && $2 == r && /rss_kib_peak/ {

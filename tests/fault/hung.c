@@ -8,7 +8,7 @@
 
 enum { kWords = 1024, kTag = 7, kOtherTag = 8 };
 
-// Outside MPI, for as long as the test likes.
+// Outside MPI, until the test ends the job.
 static void sleep_on(void) {
   for (;;) pause_seconds(1);
 }

@@ -12,7 +12,7 @@ explains() {
   start_job "$ranks" --mca btl lfc --mca osc neon "$@" "$hung" "$mode"
   await_line hung || fail "$mode: the job has not begun to hang"
   [[ $mode != cable ]] || nsenter -t "$job_pid" -n ip link set lo down
-  for ((tries = 0; tries < 200; ++tries)); do # until all of them wait as they will for ever
+  for ((tries = 0; tries < 200; ++tries)); do # until all of them are in their final wait
     sleep 0.1
     kill -0 "$job_pid" 2>/dev/null || fail "$mode: the job has ended"
     "$look" "$(pid_of_rank 0)" --wait 0.2 >"$scratch/seen" 2>&1 || true

@@ -24,7 +24,7 @@ job() {
   end_job 60
   echo "$1: $seconds s"
 }
-well() { # well NAME INTERFACES INTERFACES ADDRESS...: it does well, and all these are talked to, and no others
+well() { # well NAME INTERFACES INTERFACES ADDRESS...: the job must end well, and use these addresses and no others
   local address
   job "$1" "$2" "$3" --mca btl_lfc_connect_timeout 5 "${more[@]}"
   job_is_ok "$1"

@@ -83,8 +83,8 @@ start_job() {
   job_pid=$!
 }
 
-# end_job LIMIT: waits at most LIMIT seconds from now; sets code, and seconds since the start. The limit ends a hang and
-# measures nothing: it counts looks, so that a machine that stands still for a while fails no test.
+# end_job LIMIT: waits at most LIMIT seconds from now; sets code, and seconds since the start. The limit ends a hang
+# and measures nothing: it counts polls, so that a machine that stands still for a while fails no test.
 end_job() {
   local looks=$(($1 * 10))
   while kill -0 "$job_pid" 2>/dev/null; do
@@ -124,7 +124,7 @@ pid_of_rank() { # waits until it has begun; a busy machine takes its time
   fail "rank $1 has not begun within 60 s" >&2
 }
 
-# await_line LINE: until the job has printed it; false: it does not, within a minute, or has ended
+# await_line LINE: waits until the job has printed it. False: it does not within a minute, or has ended.
 await_line() {
   local tries
   for ((tries = 0; tries < 600; ++tries)); do
@@ -135,7 +135,8 @@ await_line() {
   return 1
 }
 
-# counter_of PID NAME: a counter of a running rank, as lfc-look shows it; 0: it has not counted yet, or may not be seen
+# counter_of PID NAME: a counter of a running rank, as lfc-look shows it. 0: the rank has not counted yet, or may
+# not be inspected.
 counter_of() {
   local shown
   shown=$("$LFC_BUILD/default/bin/lfc-look" "$1" --wait 0.01 2>/dev/null) || true
@@ -169,7 +170,7 @@ shm_names='*lfc*'
 shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -name "$shm_names" -printf '%f\n' | sort; }
 shm_before=$(shm_files)
 
-# No process of the job, nothing new in /dev/shm.
+# Fails if a process of the job, or a new file in /dev/shm, is left.
 nothing_left() {
   local tries
   for ((tries = 0; tries < 600; ++tries)); do

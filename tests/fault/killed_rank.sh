@@ -17,7 +17,7 @@ victim() {
   job_start=$EPOCHREALTIME
   end_job 60
   ((code != 0)) || fail "a process was killed, but the job ended without an error: $*"
-  # Open MPI's own osc/rdma leaves the file of a window that it was making; that is not LFC's.
+  # Open MPI's own osc/rdma leaves the file of an unfinished window; that file is not LFC's.
   [[ " $* " != *' --mca osc rdma '* || -z ${LFC_OWN_SHM-} ]] || rm -f /dev/shm/osc_rdma.*
   nothing_left
   echo "killed $which of: $* -> exit code $code after $seconds s"

@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 ways=(fence post complete test lock unlock flush fetch rget announcement large-put notification)
-# Memory that is mapped, where no frame may ever have gone to the victim; and frames.
+# Mapped memory, where no frame may ever have gone to the victim; and frames.
 cases=("loop,shm --allocate" "loop,tcp")
 [[ ${1-} != --all ]] || cases+=("loop,shm")
 reasons='lost process|MPI_ERR_OTHER|MPI_ERR_INTERN'
@@ -43,7 +43,7 @@ for case in "${cases[@]}"; do
   read -ra words <<<"$case"
   for way in "${ways[@]}"; do alone "${words[0]}" "$way" "${words[@]:1}"; done
 done
-# And as jobs are run: mpirun ends what is left.
+# The normal case: mpirun ends the remaining ranks.
 start_job 3 --mca btl lfc --mca osc neon neon_lost --wait lock --allocate
 end_job 60
 ((code != 0)) || fail "a rank died, but the job ended without an error"

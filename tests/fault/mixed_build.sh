@@ -8,13 +8,13 @@ other=${LFC_OTHER_COMPONENTS_DIR-}
 [[ -f $other/mca_btl_lfc.so ]] || fail "no plugin in LFC_OTHER_COMPONENTS_DIR=$other"
 mixed=$scratch/mixed
 
-with_other() { # with_other COMPONENT: a job with that one of the other build
+with_other() { # with_other COMPONENT: a job that takes this component from the other build
   rm -rf "$mixed"; mkdir "$mixed"
   cp -a "$LFC_COMPONENTS_DIR"/. "$mixed"
   cp "$other/mca_$1.so" "$mixed"
   run_job 60 2 --mca mca_base_component_path "$mixed:SYS_DEFAULT" --mca btl lfc,vader,self --mca osc neon,rdma,sm,pt2pt \
     "$LFC_TESTS_BIN/mpi_ring"
-  # By that one, or by the others, if it came first and brought its own liblfc.
+  # This component prints it, or the others do, if it came first and brought its own liblfc.
   grep -aq "the liblfc that was found beside it is of another build" "$output" || fail "nothing is said of $1"
   job_is_ok "$1 of another build"
 }

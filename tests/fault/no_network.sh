@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A node that has no interface but loopback (a laptop without a network, a container with --network none): its ranks
-# reach each other by shared memory, and LFC prints nothing. A list that excludes interfaces changes nothing; one that
-# names an interface is wrong there.
+# A node that has no interface but loopback (a laptop without a network, a container with --network none). Its ranks
+# reach each other by shared memory, and LFC prints nothing. A list that excludes interfaces changes nothing; a list
+# that names an interface is an error there.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 unshare --net true 2>/dev/null || { echo "network namespaces are not permitted here"; exit 77; }

@@ -7,7 +7,7 @@ stock=$(ompi_info --parsable --path pkglibdir)
 mkdir "$scratch/stock"
 find "${stock##*:}" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/stock" {} +
 
-# same ARGS: whether a job with the plugin at hand looks like one without it
+# same ARGS: whether a job with the plugin at hand has the same footprint as one without it
 same() {
   # shellcheck disable=SC2086  # several words
   OMPI_MCA_mca_base_component_path=$scratch/stock run_job 60 2 $1 mpi_footprint

@@ -26,8 +26,8 @@ cut_rail() { # cut_rail WHERE RAIL
 reaches() {
   [[ $(host 0 timeout 5 bash -c "exec 3<>/dev/tcp/10.77.$1.2/9" 2>&1) == *'Connection refused'* ]]
 }
-# Until both rails carry packets again: a host holds a neighbour for unreachable for a while after a cut (ARP), and LFC
-# leaves out a rail over which it cannot connect at the start.
+# Waits until both rails carry packets again. After a cut a host treats the other one as unreachable for a while
+# (ARP), and LFC leaves out a rail over which it cannot connect at the start.
 mend_rails() {
   local rail tries
   for rail in 1 2; do

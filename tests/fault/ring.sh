@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Connections are made on first use, and memory follows them: in a ring of 64 ranks each has two, and the NI holds no more
-# than in a ring of 8, but for a few words about ranks. Without coll lfc, whose agreement at start talks to some more.
+# Connections are made on first use, and memory follows them. In a ring of 64 ranks each rank has two connections,
+# and its engine holds no more memory than in a ring of 8, except for a few words about ranks. Without coll lfc,
+# whose agreement at start needs some more connections.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 small=8
 large=${LFC_RING_RANKS:-64}
 
-# ring_of RANKS LINKS: `memory` is then the most that a rank's NI held
+# ring_of RANKS LINKS: sets `memory` to the most that the engine of a rank held
 ring_of() {
   local ranks=$1 links=$2 rank connections held
   run_job 120 "$ranks" --mca btl lfc --mca coll ^lfc --mca btl_lfc_links "$links" --mca btl_lfc_stats 1 mpi_ring --rounds 11

@@ -14,7 +14,7 @@ ways() { # MPIRUN-ARGS...
 }
 
 ways
-if ((native == 0)); then # the kernel does not permit single copies here: nothing is open then
+if ((native == 0)); then # the kernel does not permit single copies here, so there is no choice
   ((copied + streamed + tried == 0)) || fail "ways were counted where there is one only"
 else
   ((copied > 0 && streamed > 0)) || fail "one of the ways was never taken"

@@ -82,13 +82,13 @@ expect 1 '^FAILED wobbly [0-9.]+s \(log: .*/wobbly.log\)$' run --once --only wob
 lacks 'again'
 [[ ! -e $logs/wobbly.first.log ]] || fail "the log of an earlier run is left"
 
-# Fails again: one time of two is enough.
+# Fails again: one failure of two runs is enough.
 expect 1 '^FAILED always \(fails 3 of 3; FAILED: no answer; log: ' run --keep-going --only always twice
 has '^FAILED twice \(fails 2 of 3; FAILED: no answer; log: '
 lacks '^unsteady'
 ends_with '0 passed, 2 failed'
 
-# Builds that have failed are tried once more only by tests that run again.
+# A failed build is tried once more only by a test that runs again.
 expect 0 '^unsteady fails_but: ' run --only fails_but
 
 # Not many of them: two, and three more that were late.

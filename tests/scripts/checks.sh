@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks of the sources find what they are for: each is given a tree with one mistake in it.
+# The checks of the sources find their faults: each is given a tree with one mistake in it.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -103,7 +103,7 @@ if command -v clang-tidy >/dev/null; then
   commands common/good.cpp
 fi
 
-# Which files are new git knows, and not their times. In a folder of its own: below a clone others would take themselves for
+# git determines which files are new, not their times. In a separate folder: below a clone the copies would count as
 # part of it.
 mkdir history
 cp -r scripts common build .clang-tidy history
@@ -208,7 +208,7 @@ mistake pages 'has no such_function' README.md '`btl_lfc/send.c:such_function`'
 mistake pages 'there is no tests/unit/nothing_test.cpp' common/wire/frame.cpp '// Held by tests/unit/nothing_test.cpp.'
 mistake pages 'no file is named nothing_test.cpp' common/wire/frame.cpp '// Held by nothing_test.cpp.'
 mistake pages 'cites what is not in the tree' common/wire/frame.cpp '// Source: anchors 4.4.'
-program=tests/rma/p$RANDOM.c # a name that stands nowhere, not even here
+program=tests/rma/p$RANDOM.c # a name that occurs nowhere, not even here
 echo 'int main(void) { return 0; }' >$program
 expect 1 "$program: no test runs rma_" scripts/checks/pages
 mistake pages "$program: no test runs rma_" tests/fault/flood.sh "# Like $(basename $program .c)."
@@ -221,7 +221,7 @@ echo true >btl_lfc/dead_test.sh
 expect 1 'btl_lfc/dead_test.sh is named as a test' scripts/checks/pages
 rm btl_lfc/dead_test.sh
 
-# With the flags of the real build, where there is one.
+# With the flags of the real build, if there is one.
 if [[ -f $tree/build/default/compile_commands.json ]]; then
   wrong_example() { # wrong_example PATTERN SETTING FILE FROM TO
     cp "$3" before
@@ -238,7 +238,7 @@ if [[ -f $tree/build/default/compile_commands.json ]]; then
   rm common/base/new.hpp
 fi
 
-# With the components of the real build, where they are.
+# With the components of the real build, if they exist.
 components=$tree/build/default/components
 if [[ -f $components/mca_btl_lfc.so ]]; then
   expect 0 '^btl lfc: [0-9]+ parameters' scripts/checks/parameters "$components"

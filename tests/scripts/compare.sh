@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# perf/: the parts of compare and profile, every benchmark on two and on four ranks, that mpi_bench notices wrong contents
-# and a hang, and one short comparison. Times are not looked at: the machine may be busy.
+# perf/: the parts of compare and profile, every benchmark on two and on four ranks, and one short comparison.
+# mpi_bench must detect wrong contents and a hang. Times are not checked, because the machine may be busy.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 perf=${LFC_BUILD:-$tree/build}/default/perf

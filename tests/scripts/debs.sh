@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# tests/scripts/debs.sh SUITE: Debian packages of LFC for that suite (bookworm, trixie): built in a clean root, without a complaint
-# of lintian; installed in another one with nothing but a compiler, where programs run by them, and nothing is left when they
-# have been removed. Roots are copied from one that is kept in ${LFC_PACKAGES:-/var/cache/lfc/packages}.
+# tests/scripts/debs.sh SUITE: Debian packages of LFC for that suite (bookworm, trixie). They are built in a clean
+# root, without a complaint of lintian. They are installed in another root that has only a compiler; programs run
+# with them there, and nothing is left when they have been removed. Roots are copied from one that is kept in
+# ${LFC_PACKAGES:-/var/cache/lfc/packages}.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 suite=$1

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tests of the scripts share. Sourced, and not a test: it has no line that runs anything.
+# The common functions of the tests of scripts. Sourced, and not a test: it has no line that runs anything.
 
 # shellcheck disable=SC2034  # for scripts that source this file
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An installation is whole or nothing, and where one is, tests and measurements still use the build they belong to.
-# (That quickstart's last advice works: the test `quickstart`.)
+# An installation is complete or absent. If one exists, tests and measurements still use the build they belong to.
+# (The test `quickstart` checks quickstart's last advice.)
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 export LFC_BUILD=${LFC_BUILD:-$tree/build}
@@ -50,7 +50,7 @@ expect 0 "Components are installed into $scratch/user/.openmpi" "${user[@]}" -DL
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:.*=//p' "$scratch/user/build/CMakeCache.txt")
 [[ $prefix == "$scratch/user/.local" ]] || fail "headers and libraries of one user would go to $prefix"
 
-# --- into a folder of one's own, which is not there yet ---
+# --- into a new folder of the user ---
 own=$scratch/user/own
 expect 0 "Components are installed into $own/lib/openmpi" "${user[@]}" -DLFC_INSTALL= -DCMAKE_INSTALL_PREFIX="$own" \
   -DLFC_OMPI_COMPONENTS="$own/lib/openmpi"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The cluster-in-a-box: hosts are hosts, isolation is isolation, and nothing of it is left or seen outside.
+# The cluster-in-a-box: its hosts act as separate hosts, are isolated, and leave nothing behind or visible outside.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 
@@ -44,11 +44,11 @@ expect 7 '' lab exec 1 bash -c 'exit 7'
 expect 1 "no host '3'" lab exec 3 true
 expect 1 "no host 'x'" lab exec x true
 
-# No way out: no route but to the rails themselves.
+# No connection to the outside: no route but to the rails themselves.
 expect 0 '^10.77.0.0/24' lab exec 0 ip -4 route
 if lab exec 0 ip route get 192.0.2.1 >/dev/null 2>&1; then fail "a host has a way out"; fi
 
-# Isolation, each with the same host as the control that shows that the probe can succeed.
+# Isolation: each probe also runs within one host, as a control that it can succeed.
 cc -O1 -o "$scratch/probe" "$tree/tests/scripts/cma_probe.c"
 chmod 755 "$scratch"
 lab exec 0 bash -c 'echo secret >/dev/shm/lfc-lab-test'
@@ -78,7 +78,7 @@ expect 1 'the lab chooses the hosts' lab mpirun --host here true
 expect 1 'mpirun what' lab mpirun
 expect 0 'processes=1$' lab status # still only the one that holds
 
-# down ends what runs in there.
+# down ends the processes in the lab.
 expect 0 down lab down
 wait
 [[ ! -e $state ]] || fail "$state is still there"
@@ -93,7 +93,7 @@ expect 0 '200mbit' lab up 2 --rate 200mbit
 expect 0 '^ok$' timeout 600 "$tree/scripts/lab" mpirun --mca btl tcp,self "$scratch/pingpong" 0.1
 rate=$(sed -n 's/^bandwidth.*MBps=\([0-9]*\).*/\1/p' <<<"$output")
 ((rate > 0 && rate <= 27)) || fail "200 Mbit/s let $rate MB/s pass"
-# Losing packets does, and does not break what repairs it.
+# A loss rate holds as well: about 2 % of the packets sent are lost.
 expect 0 '2% loss' lab up 2 --loss 2%
 expect 0 'packets lost so far: 0$' lab status
 expect 0 '^[0-9]+$' timeout 600 "$tree/scripts/lab" exec 0 bash -c '
@@ -105,7 +105,7 @@ lost=${output##*: }
 lab down
 echo "rate and loss: as ordered"
 
-# run: takes the lab down after the command, passes its exit code, also when interrupted, and even half-way up.
+# run: takes the lab down after the command, passes its exit code, also if it is interrupted, and even half-way up.
 expect 1 'run what' lab run 2
 expect 1 'no such command' lab run 2 -- frobnicate-this
 expect 5 'lfc-1' lab run 2 -- bash -c "'$tree/scripts/lab' exec 1 hostname; exit 5"

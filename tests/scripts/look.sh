@@ -27,7 +27,8 @@ for ((tries = 0; tries < 600 && ${#ranks[@]} < 2; ++tries)); do
   mapfile -t ranks < <(pgrep -P "$job" mpi_random_tra)
 done
 ((${#ranks[@]} == 2)) || fail "the job has not begun: $(cat "$scratch/output")"
-# A rank that got no turn while it was watched moved nothing: the job is looked at until one look shows all of it.
+# A rank that got no processor while it was watched moved nothing: lfc-look is called until one call shows the whole
+# job.
 missing='a look that succeeds'
 shows() {
   missing="rank [01], process ${ranks[0]} \(mpi_random_traf\): "

@@ -31,7 +31,7 @@ diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='
 # --- an installation, in any folder ---
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
 prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")
-# The installed programs look for liblfc where it will be, not where this copy is.
+# The installed programs look for liblfc in its final folder, not in this copy.
 LD_LIBRARY_PATH=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")
 export LD_LIBRARY_PATH
 
@@ -102,7 +102,7 @@ running=$(ompi_info --version | sed -n '1s/^Open MPI v//p')
 mkdir "$scratch/empty"
 expect 1 "scripts/ompi-headers $running " "${configure[@]}" -B "$scratch/bare" -DLFC_OMPI_INCLUDE="$scratch/empty"
 
-# A source tree that has been built, of those that are installed here.
+# A source tree of the version installed here that has been built.
 read -ra folders < <(mpicc --showme:incdirs)
 headers=$(dirname "$(find "${folders[@]}" -name opal_config.h | sed -n 1p)")
 for project in opal orte ompi; do

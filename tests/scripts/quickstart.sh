@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/quickstart: the proof is a proof, and bad options are refused. (That it runs at all: the test `quickstart`.)
+# scripts/quickstart: its proof really proves that LFC carried the messages, and bad options are refused. (The test
+# `quickstart` checks that it runs at all.)
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 

@@ -59,7 +59,7 @@ expect 3 '' box mpirun -n 2 bash -c 'exit 3'
 expect 0 '^1000 iters in' box pair --limit 60 ibv_rc_pingpong -d rxe0 -g 1 -e
 expect 124 'time is up: not ended after 2 s' box run --limit 2 bash -c 'sleep 1000; true'
 grep -q 'sleep 1000' <<<"$output" || fail "the processes were not shown: $output"
-# Jobs do not outlive who wanted them.
+# A job does not outlive its caller.
 "$tree/scripts/rdma-box" run sleep 2000 &
 sleep 3
 kill -KILL $!

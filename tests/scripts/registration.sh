@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-# registrations RANK CACHE ARGS...: how often that rank registered memory, and `ok` in between
+# registrations RANK CACHE ARGS...: the number of registrations by that rank; the job must print `ok`
 registrations() {
   local rank=$1 cache=$2 output
   shift 2
@@ -29,7 +29,7 @@ for links in loop,shm loop,tcp; do
   default=$(registrations 0 auto --mca btl_lfc_links $links)
   echo "$links: $((again + anew)) messages, $anew of them from new memory: registered by the sender $sender times," \
     "by the receiver $receiver; without the cache $without; with mpi_leave_pinned 0 $unpinned; by default $default"
-  # Less than `anew` would mean that old pages were used; the receiver registers because the cache is there.
+  # A number below `anew` would mean that old pages were used; the receiver registers because the cache is there.
   ((sender >= anew + 1 && sender <= anew + 5)) || fail "sender: $sender registrations"
   ((receiver >= anew + 1 && receiver <= anew + 5)) || fail "receiver: $receiver registrations"
   ((without >= again + anew)) || fail "without the cache: $without registrations"

@@ -36,7 +36,7 @@ flickers() {
   ((\$(grep -c flickers "$scratch/order") % 3)) || { echo "the third time"; return 1; }
 }
 notes() { echo notes >>"$scratch/order"; }
-# Beside so many busy loops, that compute.
+# Runs beside so many busy loops.
 is_loaded() {
   local pids pid
   mapfile -t pids < <(pgrep -f "getppid\(\) == \$PPID:")
@@ -114,7 +114,7 @@ expect 0 '^2 passed, 0 failed, 1 skipped$' run --only '*passes' --only skips
 has '^skipped skips \(no such thing here\)$'
 has '^seconds by part: passes [0-9.]+, '
 
-# Guests go down behind the last test that needs one.
+# Guests are taken down behind the last test that needs one.
 expect 0 '^3 passed, 0 failed$' run --nightly --only 'rdma/*' behind
 
 # Many times in turn.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# LFC under Slurm: a controller and a slurmd on each host of the lab, and jobs by sbatch with mpirun, and by srun --mpi=pmix.
-# Slurm comes from Debian's packages, unpacked into ${LFC_SLURM:-/var/cache/lfc/slurm}: nothing is installed, no service runs.
+# LFC under Slurm: a controller and a slurmd on each host of the lab, and jobs by sbatch with mpirun, and by srun
+# --mpi=pmix. Slurm comes from Debian's packages, unpacked into ${LFC_SLURM:-/var/cache/lfc/slurm}: nothing is
+# installed, and no service runs.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 slurm=${LFC_SLURM:-/var/cache/lfc/slurm}

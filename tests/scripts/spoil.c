@@ -1,6 +1,6 @@
-// Loaded before MPI, spoils what a program receives, so that a test can see whether it notices.
-// SPOIL=flip: one wrong byte now and then; SPOIL=stall: one receive that never ends. SPOIL=MPI_Bcast and other
-// names of calls below: that call delivers, or sends, a wrong byte now and then.
+// Loaded before MPI, corrupts the data that a program receives, so that a test can check whether the program
+// detects it. SPOIL=flip: one wrong byte now and then; SPOIL=stall: one receive that never ends. SPOIL=MPI_Bcast
+// and other names of calls below: that call delivers, or sends, a wrong byte now and then.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +17,14 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_
   return result;
 }
 
-// Whether this call is to be spoiled.
+// Whether this call is to be corrupted.
 static int is_time(const char* name) {
   static int calls;
   const char* how = getenv("SPOIL");
   return how != NULL && strcmp(how, name) == 0 && ++calls % 5 == 0;
 }
 
-// The last byte of the element in the middle: edges may be of no account.
+// The last byte of the element in the middle, because elements at the edges may be unused.
 static void flip(void* data, int count, MPI_Datatype type) {
   int size = 0;
   PMPI_Type_size(type, &size);
@@ -67,7 +67,7 @@ int MPI_Put(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at,
   return PMPI_Put(data, count, type, to, at, there, their_type, window);
 }
 
-// A message that gets lost; not one of the few bytes with which ranks agree on something.
+// A message that gets lost; not one of the short messages by which ranks agree.
 int MPI_Send(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
   static int spoiled;
   if (!spoiled && count > 8 && is_time("MPI_Send")) return spoiled = 1, MPI_SUCCESS;

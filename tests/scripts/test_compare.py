@@ -25,7 +25,7 @@ class Statistics(unittest.TestCase):
             statistics.quantile([], 0.5)
 
     def test_ratio_is_paired(self):
-        # The machine became three times slower in the middle: pairs do not notice.
+        # The machine became three times slower in the middle: figures of pairs do not change.
         ratio = statistics.paired_ratio([1, 1, 3, 3], [2, 2, 6, 6])
         self.assertEqual((ratio.median, ratio.p25, ratio.p75, ratio.count), (0.5, 0.5, 0.5, 4))
         with self.assertRaises(ValueError):
@@ -226,7 +226,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(job.run(["/no/such/program"], 20).code, 127)
 
     def test_nothing_outlives_its_time(self):
-        # The grandchild ignores the polite signal and is in a process group of its own, as ranks are.
+        # The grandchild ignores the polite signal and is in a separate process group, as ranks are.
         stubborn = "import os,signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.setpgid(0,0); print(os.getpid(), flush=True); time.sleep(600)"
         for limit in (1.5, 6, 24, 96):  # a busy machine takes long to start it
             done = job.run(["sh", "-c", f'{sys.executable} -c "{stubborn}" & wait'], limit)
@@ -452,7 +452,7 @@ class CommandLine(unittest.TestCase):
                 self.assertIn(f"usage: {name}", told.stdout + told.stderr)
 
     def test_refuses_a_busy_machine(self):
-        # Less than nothing is allowed, so any machine is too busy.
+        # A load below zero is required, so any machine is too busy.
         command = [PERF / "compare", "--program", "true", "--max-load", "-1", "--patience", "0", "vader"]
         refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(refused.returncode, 3)

@@ -1,5 +1,5 @@
-// Sessions one after the other, and then MPI_Init: each time Open MPI closes all components and opens them again. In
-// each, messages, a collective and partitioned communication.
+// Sessions one after the other, and then MPI_Init: each time Open MPI closes all components and opens them again.
+// Each one runs messages, a collective and partitioned communication.
 #include "session.h"
 
 enum { kPartitions = 4, kEach = 1000 };

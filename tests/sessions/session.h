@@ -1,4 +1,4 @@
-// A communicator of all ranks out of a session of its own, for programs that have not called MPI_Init.
+// A communicator of all ranks out of a separate session, for programs that have not called MPI_Init.
 //
 //   watch(argv);
 //   struct session session = open_session("turn 0");
@@ -14,7 +14,7 @@ struct session {
   MPI_Comm comm;
 };
 
-// The watchdog, which check_start() sets where MPI_Init is called.
+// The watchdog, which check_start() sets in programs that call MPI_Init.
 static inline void watch(char** argv) {
   const char* slash = strrchr(argv[0], '/');
   snprintf(program_name, sizeof program_name, "%s", slash != NULL ? slash + 1 : argv[0]);

@@ -1,9 +1,9 @@
-/* pace.so: each TCP connection of a program sends at most PACE_BYTES bytes a second, as where a network limits each
- * flow.
+/* pace.so: limits each TCP connection of a program to PACE_BYTES bytes a second, as a network that limits
+ * each flow does.
  *
  *   LD_PRELOAD=.../libpace.so PACE_BYTES=125000000 ./app
  *
- * Sockets that are accepted inherit it from the one that listens. */
+ * Accepted sockets inherit the limit from the listening one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
