@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A wire with a given speed: a device of that name in each of two network namespaces, and this process between them.
 
-  tests/fault/cable.py DEVICE MBIT/S NETNS ADDRESS/PREFIX NETNS ADDRESS/PREFIX &
+  `tests/fault/cable.py DEVICE MBIT/S NETNS ADDRESS/PREFIX NETNS ADDRESS/PREFIX &`
 
 Prints `up` when it can be used; it is gone with this process. The kernel accepts any speed for such a device, while
 a veth always reports 10,000 Mbit/s.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A host that vanishes while data is on its way is detected within btl_lfc_peer_timeout, and the job ends with a
 # line that names both ends. With --long the timeout is 10 s. Before that, a rank that is stopped for 90 s with full
-# sockets is not lost. (A unit test of the link tcp also checks that a peer is not lost too early.)
+# sockets is not lost. (A unit test of the link tcp also checks a stop beyond the timeout.)
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 [[ $EUID == 0 ]] || { echo "the lab needs root"; exit 77; }

@@ -1,5 +1,5 @@
 // One-sided communication whose end the target cannot foresee. A rank polls its own window until others have
-// written. Also counters, a lock made of compare-and-swap, and more operations at a time than any counter may hold.
+// written. Also counters, a lock made of compare-and-swap, and more operations at a time than any table has room for.
 #include <cstring>
 
 #include "step.hpp"

@@ -16,7 +16,7 @@
 
 namespace programs {
 
-// A communicator and its members, in the order of ranks. Null: it has no member, or this process is none.
+// A communicator and its members, in the order of ranks. Null: no members, or this process is none of them.
 struct Circle {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<int> members;

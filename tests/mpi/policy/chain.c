@@ -7,8 +7,8 @@
 // them. Times and ratios are printed.
 //
 //   latency:  64 B and 64 KiB to the last rank, inner ranks in MPI_Bcast, and away.
-//   stream:   N broadcasts of 64 B in a row to the last rank, inner ranks away. Of 64 KiB: the number that arrives
-//             within a second, at which back-pressure begins.
+//   stream:   N broadcasts of 64 B in a row to the last rank, inner ranks away. And the number of broadcasts of
+//             64 KiB that arrive within a second, at which back-pressure begins.
 //   pipeline: 64 packets: completion at the last rank by completion at the first inner one.
 //
 // Away ranks compute, or with --sleep sleep, which leaves the core to others.

@@ -195,7 +195,7 @@ static void t17_unpost(void) {
   close_window();
 }
 
-// A put that fails by itself, and whose announcement is withdrawn. Its request ends in either case.
+// A put that may fail because its announcement has been withdrawn. Its request ends in either case. False: it failed.
 static bool put_or_withdrawn(const void* data, int size, int tag, int flags) {
   MPI_Request request;
   int error = MPIX_Neon_put(data, size, MPI_BYTE, 0, tag, 0, size, MPI_BYTE, flags, win, &request);
