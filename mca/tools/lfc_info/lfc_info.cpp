@@ -269,7 +269,8 @@ void show_kernel() {
   heading("kernel");
   row("single copy", "%s", single_copy().c_str());
   row("shared memory", "%s",
-      can_make_shared_memory() ? "memfd works" : "memfd is refused: ranks of a node talk over tcp");
+      can_make_shared_memory() ? "memfd works"
+                               : "memfd is refused: ranks of a node communicate over tcp");
   row("membarrier", "%s",
       lfc::AsymmetricFence().is_asymmetric()
           ? "works: a send pays no fence for the engine's thread"
