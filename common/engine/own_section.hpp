@@ -1,4 +1,5 @@
-// Own section: the engine's part of the address of its process, beside those of its links: the largest frame it takes.
+// Own section: the part of a process's published address that the engine fills itself. It has the largest payload that
+// the engine accepts.
 //
 //   write_own_section(writer, peers.max_payload());
 //   std::size_t largest = max_payload_of(address);           // of another process

@@ -65,7 +65,7 @@ class Service {
   }
   // The peer is lost; messages posted to it have been completed with `unreachable`.
   virtual void on_lost(PeerId peer) = 0;
-  // Called once in the next pass after ServicePort::wake(). True: again in the pass after that.
+  // Called once in the next pass after ServicePort::wake(). Returns true to be called again in the next pass.
   virtual bool work() { return false; }
 };
 

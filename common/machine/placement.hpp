@@ -1,5 +1,5 @@
-// Placement: a processor for the thread of policy `fixed`, which never yields it. Only
-// if one is spare: a thread that spins on a core on which a rank computes costs more than it
+// Placement: a processor for the helper thread of policy `fixed`, which the rank never uses.
+// Only if one is spare: a thread that spins on a core on which a rank computes costs more than it
 // can gain.
 //
 //   Machine machine = read_machine(cores.allowed);              // hwloc

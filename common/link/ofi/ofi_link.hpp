@@ -57,9 +57,9 @@ struct OfiOptions {
 std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& identity,
                                     FrameSink& sink, Counters& counters, std::string& why_not);
 
-// True: libfabric has deprecated this provider. It takes nothing from a connection before a whole header of 24 bytes is
-// there. So a receive buffer that fills in the middle of a header stays full, and both ends wait for ever. No test
-// judges the link over it, and a user who names it is warned.
+// True: libfabric has deprecated this provider. The provider reads nothing from a connection until 24 bytes of header
+// have arrived. So a receive buffer that fills in the middle of a header stays full, and both ends wait for ever. No
+// test judges the link over it, and a user who names it is warned.
 inline constexpr std::string_view kHangingOfiProvider = "sockets";
 
 // Returns the names of the present providers with reliable datagrams, in libfabric's order.

@@ -54,7 +54,7 @@ class Transfers {
     std::size_t size;
   };
   Link::Start start(const Request& request, Operation* operation);
-  // The last work request of its chunk has ended.
+  // Ends or continues the transfer whose chunk's last work request has completed.
   void ended(Transfer& transfer, Result result);
   // Ends the transfers that wait for room on this connection.
   void cancel_waiting(const Connection& connection);

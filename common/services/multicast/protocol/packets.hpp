@@ -27,7 +27,7 @@
 
 namespace lfc {
 
-// MulticastStore: the account of packets of one group that keep no credit, however long they stay.
+// MulticastStore: the bytes of one group's stored packets that occupy no receive buffer, with their limit.
 struct MulticastStore {
   explicit MulticastStore(std::size_t limit_) noexcept : limit(limit_) {}
   bool full() const noexcept { return bytes > limit; }

@@ -396,7 +396,7 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
   return true;
 }
 
-// Replies to a recall when no direct write is under way: none to the withdrawn buffer begins any more.
+// Acknowledges that the target has withdrawn a buffer, once no direct write to it is under way. No later write begins.
 void Origin::answer_recall(Stream& to) {
   if (to.recalled == 0 || to.writing > 0) return;
   Header header;
