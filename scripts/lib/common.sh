@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What every script here shares: where the tree is, how to speak, how to fail.
+# Functions of all scripts: find the tree, print messages, fail.
 # Sourced, never run:   . "$(dirname "$(readlink -f "$0")")/lib/common.sh"
 
 lfc_tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,26 +13,27 @@ die() {
   exit 1
 }
 
-# The comment block at the top of a script is its help: written once, true for reader and user.
+# Prints the comment block at the top of the script, which is its help.
 print_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//;t show;b;:show p}' "$0"; }
 
-# first_is_help ARGS...: is the first argument a request for help?
+# first_is_help ARGS...: succeeds if the first argument requests help
 first_is_help() { [[ ${1-} == --help || ${1-} == -h || ${1-} == help ]]; }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Where ccache is installed, what is compiled a second time as it was (another run, another clone, a patch put back) comes
-# from its cache: what CMake is told then, into `compiler_cache`.
-# shellcheck disable=SC2034 # whoever calls this uses it
+# Sets `compiler_cache` to the options that make CMake use ccache; empty if ccache is not installed. A file that has
+# been compiled before, by another run or in another clone, comes from the cache.
+# shellcheck disable=SC2034 # the callers use it
 use_compiler_cache() {
   compiler_cache=()
   have ccache || return 0
-  # Clones in different folders share it, and headers that are precompiled do not switch it off.
+  # Clones in different folders share the cache, and precompiled headers do not switch it off.
   export CCACHE_BASEDIR=$lfc_tree CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
   compiler_cache=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 }
 
-# Open MPI refuses to start as root unless told twice; here root is the usual case (containers, namespaces).
+# Open MPI refuses to start as root unless two variables permit it. Here root is the usual case (containers,
+# namespaces).
 allow_mpirun_as_root() {
   if [[ $EUID == 0 ]]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -40,13 +41,13 @@ allow_mpirun_as_root() {
   fi
 }
 
-# The major version of the Open MPI that mpirun belongs to.
+# Prints the major version of the Open MPI that mpirun belongs to.
 ompi_major() { mpirun --version 2>/dev/null | sed -n '1s/.* \([0-9]*\)\..*/\1/p'; }
 
-# Microseconds since the epoch, without a fork.
+# Prints microseconds since the epoch, without a fork.
 now_us() { printf '%s' "${EPOCHREALTIME/[.,]/}"; }
 
-# The Debian 13 tree (scripts/chroot13), and where builds made inside it are, seen from outside. Two source trees may share
-# one root, but not one build.
+# Print the folder of the Debian 13 tree (scripts/chroot13), and the folder outside of it that has the builds made
+# inside. Two source trees may share one root, but not one build.
 lfc_root() { readlink -m "${LFC_CHROOT:-/var/cache/lfc/trixie}"; }
 root_build() { printf '%s-build/%s' "$1" "$(cksum <<<"$lfc_tree" | cut -d' ' -f1)"; } # root_build ROOT

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# A process is marked by LFC_TEST_MARK=MARK in the environment it was started with. The mark reaches whatever it starts,
-# wherever that runs: other hosts of the lab, the Debian 13 tree, Open MPI's daemons. So a hang can be explained before
-# it is ended, nothing is left running, and nobody else's process is ever touched.
+# A process is marked by LFC_TEST_MARK=MARK in the environment it was started with. Each process that it starts has the
+# same mark, also on other hosts of the lab, in the Debian 13 tree and below Open MPI's daemons. So a hang can be
+# explained before it is ended, no process is left running, and processes without the mark are never touched.
 
-marked_pids() { # marked_pids MARK: those alive, one per line
+marked_pids() { # marked_pids MARK: prints those that run, one on each line
   local environment pid stat
   { grep -lzxF "LFC_TEST_MARK=$1" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r environment; do
     pid=${environment#/proc/} pid=${pid%/environ}
@@ -12,13 +12,13 @@ marked_pids() { # marked_pids MARK: those alive, one per line
   done
 }
 
-marked_list() { # marked_list MARK: one line of `ps` for each, nothing if there is none
+marked_list() { # marked_list MARK: prints one line of `ps` for each, nothing if there is none
   local pids
   pids=$(marked_pids "$1")
   [[ -z $pids ]] || ps -o pid,ppid,stat,nlwp,time,wchan:24,args -p "${pids//$'\n'/,}" | cut -c1-200
 }
 
-marked_kill() { # marked_kill MARK: until none is left that could start another
+marked_kill() { # marked_kill MARK: kills them until none is left that could start another
   local pids tries
   for ((tries = 0; tries < 50; tries++)); do
     pids=$(marked_pids "$1")
@@ -29,7 +29,7 @@ marked_kill() { # marked_kill MARK: until none is left that could start another
   done
 }
 
-# What LFC in those that have loaded it waits for.
+# For each process that has loaded LFC, prints the operations that LFC waits for.
 marked_look() { # marked_look MARK
   local look=${LFC_BUILD-}/default/bin/lfc-look pids
   mapfile -t pids < <(marked_pids "$1")
@@ -38,7 +38,7 @@ marked_look() { # marked_look MARK
   timeout -s KILL 30 "$look" "${pids[@]}" 2>/dev/null | cut -c1-400 || true
 }
 
-marked_show() { # marked_show MARK: the state and the stacks of all
+marked_show() { # marked_show MARK: prints the state and the stacks of all
   local pid name shown=0
   echo "--- state of its processes"
   marked_list "$1"

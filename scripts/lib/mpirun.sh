@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What scripts/lab and scripts/rdma-box must know of the arguments of mpirun. Sourced, behind common.sh.
-# shellcheck disable=SC2034,SC2154  # variables of who sources this, and of common.sh
+# Reads the arguments of mpirun for scripts/lab and scripts/rdma-box, which source it behind common.sh.
+# shellcheck disable=SC2034,SC2154  # variables of the sourcing script, and of common.sh
 
-# The options of mpirun that take values, as far as they may stand before the program.
+# Prints how many values an option of mpirun takes that may stand before the program.
 values_of() {
   case $1 in
     --mca | -mca | --gmca | -gmca | --prtemca | --pmixmca | --omca) echo 2 ;;
@@ -15,8 +15,11 @@ values_of() {
   esac
 }
 
-# read_mpirun HOSTS ARGS...: sets `ranks` (one on each of HOSTS hosts, unless ARGS say it), `extra` (what says so), `slots`
-# (of each host), and `bind` and `map` (empty where ARGS have their own).
+# read_mpirun HOSTS ARGS...: sets these variables:
+#   ranks      the number in ARGS, or one on each of HOSTS hosts
+#   extra      options with that number, if ARGS have none
+#   slots      slots of each host
+#   bind, map  options for binding and mapping; empty where ARGS have their own
 read_mpirun() {
   local hosts=$1 argument='' words i
   shift

@@ -1,4 +1,4 @@
-"""What scripts/test runs; its options are described there."""
+"""The program behind scripts/test, which describes the options."""
 
 import argparse
 import os
@@ -61,7 +61,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.Test]:
-    """Those of the levels, of the names and of the part that are asked for."""
+    """Returns the tests of the requested levels, names and part."""
     levels = {"quick": ("quick",), "full": ("quick", "full"), "nightly": ("quick", "full", "nightly")}[options.level]
     if options.with_ompi5:
         levels += ("ompi5", "ompi5-all")
@@ -84,7 +84,7 @@ def on_signal(number: int, _frame: object) -> None:
 
 def run(tests: list[table.Test], kinds: Path, known: dict[str, str], options: argparse.Namespace) -> bool:
     build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
-    # What one run shares: which builds are done. And its own lab and boxes, beside those of other runs.
+    # The tests of one run share this folder, which records finished builds. The run has a lab and boxes of its own.
     state = tempfile.mkdtemp(prefix="lfc-test.")
     lab = f"test{os.getpid()}"
     os.environ |= {"LFC_TEST_STATE": state, "LFC_LAB": lab}

@@ -1,7 +1,7 @@
-"""Again: runs tests, and those that fail again. Each runs alone, twice, when all others are through.
+"""Again: runs tests, and repeats each failed one twice, alone, when all others have ended.
 
-A test that passes both times is unsteady. A few of these do not fail a run, so that an old fault keeps nobody from
-landing a change. They are printed, and tests/unsteady.table keeps them until they are mended.
+A test that passes both times is unsteady. A few unsteady tests do not fail a run, so that an old fault does not block a
+change. They are printed, and tests/unsteady.table keeps them until they are fixed.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from table import Test
 
 # How many unsteady tests a run may have, and how many together with those that were only late.
 MOST_UNSTEADY, MOST_WITH_LATE = 2, 5
-# If more have failed, it was not chance, and each costs up to three times its limit.
+# If more have failed, it was not chance, and no test runs again: each would take up to three times its limit.
 MOST_AGAIN = 10
 
 
@@ -30,7 +30,7 @@ class Again:
         self._unsteady: list[Run] = []  # their first runs
 
     def run(self, tests: list[Test], keep_going: bool, once: bool) -> None:
-        """Runs all, or until one fails that is not excused. `once`: none runs again, and none is excused."""
+        """Runs all, or until one fails without excuse. `once`: none runs again, and none is excused."""
         when = "" if once else "when all others are through" if keep_going else "now"
 
         def ended(run: Run) -> None:
@@ -48,7 +48,7 @@ class Again:
                 break
 
     def summary(self) -> list[str]:
-        """Which tests were unsteady, and what to add to tests/unsteady.table."""
+        """Returns lines with the unsteady tests and the rows to add to tests/unsteady.table."""
         names = ", ".join(first.test.name for first in self._unsteady)
         if not names:
             return []
@@ -56,19 +56,19 @@ class Again:
         return [f"unsteady: {len(rows)} ({names})", "for tests/unsteady.table:", *rows]
 
     def _forget_logs(self, tests: list[Test]) -> None:
-        """Removes the logs of an earlier run whose names tell that a test has run again."""
+        """Removes the logs that an earlier run has written of tests that ran again."""
         for test, which in itertools.product(tests, ("first", "second", "third")):
             self._runner.log_of(test, which).unlink(missing_ok=True)
 
     def _judge(self, red: list[Run]) -> None:
-        """Runs each again; those that are excused no longer count as failed."""
+        """Runs each failed test again; an excused one no longer counts as failed."""
         if len(red) > MOST_AGAIN:
             say(f"{len(red)} tests have failed, more than {MOST_AGAIN}: none runs again")
             say(*(f"FAILED {first.test.name} ({first.reason()}; log: {first.log})" for first in red))
             return
         if red:
             self._guests.down()
-        # Those that need a guest last, so that it is up beside no other.
+        # Tests that need a guest run last, so that no other test runs while a guest is up.
         in_turn = map(self._keep_log, sorted(red, key=lambda run: needs_guest(run.test)))
         batch = [first for first in in_turn if self._is_unsteady(first)]
         self._unsteady += batch
@@ -83,7 +83,7 @@ class Again:
         return dataclasses.replace(first, log=first.log.rename(self._runner.log_of(first.test, "first")))
 
     def _is_unsteady(self, first: Run) -> bool:
-        """Runs a test again, and prints what came of it."""
+        """Runs a test again, and prints the result; returns whether it is unsteady."""
         name, runs = first.test.name, [first]
         for which in ("second", "third"):
             if len(runs) == 2 and all(run.end.timed_out for run in runs):

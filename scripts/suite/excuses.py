@@ -5,35 +5,36 @@ from fnmatch import fnmatchcase
 
 from outcome import Run
 
-# Tests that read no clock, or whose program checks each access to memory.
+# These tests read no clock, or their program checks each access to memory.
 NEVER_BY_NAME = ["build", "*/build", "asan/*", "tsan/*", "fuzz/*", "sim/*", "small/*", "coll/stock.*", "programs/stock"]
 
 # These read no clock either, but a slow machine may not get through them in their time.
 NEVER_BUT_FOR_TIME = ["check/*"]
 
-# Lines of a log, with what they stand for. The first that matches is named.
+# Each entry is a reason and a pattern for lines of a log. The first line that matches is printed.
 NEVER_BY_REASON = [
     ("a sanitizer's report", r"(ERROR|WARNING|SUMMARY): \w*Sanitizer|LeakSanitizer|: runtime error: "),
     ("a build", r"ninja: build stopped|^the build '.*' has failed before|^building '.*' has failed before"),
     # mpirun, Open MPI's handler, Catch2, bash.
     ("a signal", r"exited on signal \d|\*\*\* Process received signal \*\*\*|due to a fatal error condition"),
     ("a signal", r"(^|: +\d+ +)(Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted)\b"),
-    # tests/conformance, tests/unit/link: what a link has delivered.
+    # tests/conformance, tests/unit/link: wrong data that a link has delivered.
     ("wrong data", r"\b(byte|element|row|frame|message) \d+( of \d+)? (is wrong|differs)|\bwrong (frame|contents)\b"),
-    # tests/mpi/check.h and perf/apps/app.hpp: all complaints of a program are about a result, but those of _MEASURED.
+    # tests/mpi/check.h and perf/apps/app.hpp: all complaints are about a result, except those of _MEASURED.
     ("a wrong result", r"^FAIL \S+ rank \d+ of \d+ \(seed \d+\): "),
 ]
 
-# Complaints of such programs about how long or how often: "put blocked for 0.2 s", "served 14 times in 120 calls".
+# Complaints of such programs about a duration or a number of times, such as "put blocked for 0.2 s" or "served 14 times
+# in 120 calls".
 _MEASURED = re.compile(r"\d (s|ms|us)\b|\d %|\btimes in |\bwhile ranks compute\b")
 
-# Tests of these kill ranks themselves.
+# These tests kill ranks themselves.
 _KILLS = ["fault/*"]
 _KILLED = re.compile(r"exited on signal 9 \(Killed\)")
 
 
 def never_excused(run: Run) -> str:
-    """Why the failure is never excused; empty if it may be."""
+    """Returns why the failure is never excused; empty if it may be."""
     name = run.test.name
     if any(fnmatchcase(name, pattern) for pattern in NEVER_BY_NAME):
         return "no test of this kind depends on load"
@@ -51,7 +52,7 @@ def never_excused(run: Run) -> str:
 
 
 def _own_lines(run: Run) -> list[str]:
-    """What the test itself has printed: nothing of the stacks that follow when its time is up."""
+    """Returns the lines that the test itself has printed, without the stacks that follow when its time is up."""
     lines = run.lines()
     ends = [number for number, line in enumerate(lines) if line.startswith("TIME IS UP: ")]
     return lines[: ends[0]] if run.end.timed_out and ends else lines

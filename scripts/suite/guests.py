@@ -1,4 +1,4 @@
-"""Guests: the RDMA guests (scripts/rdma-box) of one run. Even an idle one takes the processor from other tests."""
+"""Guests: the RDMA guests (scripts/rdma-box) of one run. Even an idle guest takes processor time from other tests."""
 
 import os
 import subprocess

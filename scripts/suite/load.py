@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-# Ends by itself when the process that started it is gone, however that ended.
+# The loop ends by itself when the process that started it has ended, for whatever reason.
 _LOOP = """
 import os
 while os.getppid() == {parent}:

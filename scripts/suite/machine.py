@@ -1,4 +1,4 @@
-"""What a reader of a log has to know about the machine, in two lines."""
+"""Two lines that describe the machine to the reader of a log."""
 
 import os
 import platform

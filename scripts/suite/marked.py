@@ -1,4 +1,4 @@
-"""The processes that a test has started, by their mark: scripts/lib/marked.sh, which explains it, for Python."""
+"""Finds the processes that a test has started by their mark, through scripts/lib/marked.sh, which explains the mark."""
 
 import subprocess
 from pathlib import Path
@@ -12,15 +12,15 @@ def _call(function: str, mark: str) -> str:
 
 
 def listed(mark: str) -> str:
-    """A line of `ps` for each, nothing if there is none."""
+    """Returns a line of `ps` for each process, nothing if there is none."""
     return _call("marked_list", mark)
 
 
 def state(mark: str) -> str:
-    """The state and the stacks of all."""
+    """Returns the state and the stacks of all."""
     return _call("marked_show", mark)
 
 
 def kill(mark: str) -> None:
-    """Ends all, until none is left that could start another."""
+    """Kills them until none is left that could start another."""
     _call("marked_kill", mark)

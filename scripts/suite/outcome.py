@@ -7,7 +7,7 @@ from pathlib import Path
 from table import Test
 from watch import LATE, SKIPPED, End
 
-# The line of a log that says best why the test has failed, the best first.
+# Patterns of log lines that explain a failure, the best explanation first.
 _TELLING = [
     r"TIME IS UP: ",
     r"LEFT RUNNING ",
@@ -52,7 +52,7 @@ class Run:
         return self.log.read_text(errors="replace").splitlines()
 
     def reason(self) -> str:
-        """One line of the log that says why it has failed, or the last one."""
+        """Returns the line of the log that explains the failure best, or the last line."""
         lines = [line.strip() for line in self.lines() if line.strip()]
         for pattern in _TELLING:
             for line in lines:

@@ -8,7 +8,7 @@ from table import Test
 
 
 def part(tests: list[Test], number: int, parts: int) -> list[Test]:
-    """The part of this number, from 1; in the order of the table."""
+    """Returns the part of this number, from 1, in the order of the table."""
     everywhere = [test for test in tests if test.name == "build"]
     groups: dict[str, list[Test]] = {}
     names = {test.name for test in tests}
@@ -17,7 +17,7 @@ def part(tests: list[Test], number: int, parts: int) -> list[Test]:
         if test not in everywhere:
             groups.setdefault(first if f"{first}/build" in names else test.name, []).append(test)
     chosen: list[list[Test]] = [[] for _ in range(parts)]
-    # The longest first, each to the part that has least so far.
+    # The longest test comes first; each goes to the part with the smallest sum so far.
     for group in sorted(groups.values(), key=_seconds, reverse=True):
         min(chosen, key=_seconds).extend(group)
     mine = set(everywhere) | set(chosen[number - 1])

@@ -10,7 +10,7 @@ from table import Test
 
 
 def repeat(tests: list[Test], times: int, runner: Runner, report: Report, guests: Guests) -> None:
-    """Runs each alone, so many times; the log of each run that has failed is kept as NAME.K.log."""
+    """Runs each test alone, `times` times; keeps the log of each failed run as NAME.K.log."""
     ends: dict[str, Counter[str]] = {test.name: Counter() for test in tests}
     for number in range(1, times + 1):
         for test in tests:
@@ -26,5 +26,5 @@ def repeat(tests: list[Test], times: int, runner: Runner, report: Report, guests
 
 
 def _facts(run: Run) -> list[str]:
-    """Those of an end that are counted; who is late has failed as well."""
+    """Returns the properties of a run that are counted; a late run has also failed."""
     return [fact for fact, holds in (("failed", run.red), ("late", run.late), ("skipped", run.skipped)) if holds]

@@ -1,4 +1,4 @@
-"""Report: a line for each test that has ended, and the counts of all."""
+"""Report: prints a line for each test that has ended, and the counts of all."""
 
 import time
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ _SHOWN = 60  # lines of the log of a failed test
 
 
 def say(*lines: str) -> None:
-    """Prints at once, for whoever reads a pipe."""
+    """Prints without a buffer, so that the reader of a pipe sees it at once."""
     for line in lines:
         print(line, flush=True)
 
@@ -26,7 +26,7 @@ class Report:
         return self._count["failed"]
 
     def ended(self, run: Run, again: str) -> None:
-        """Counts the test, and shows the end of its log if it has failed. `again`: when it runs again; empty: never."""
+        """Counts the test; if it failed, prints the end of its log. `again`: when it runs again; empty: never."""
         name = run.test.name
         self._add(run)
         if run.passed:
@@ -51,13 +51,13 @@ class Report:
             say(f"{'ok' if run.passed else 'skipped'} {which}")
 
     def excuse(self, tests: list[Test]) -> None:
-        """Counts these as passed, and no longer as failed."""
+        """Counts these tests as passed, and no longer as failed."""
         self._failed -= {test.name for test in tests}
         self._count["failed"] -= len(tests)
         self._count["passed"] += len(tests)
 
     def interrupted(self, names: list[str]) -> None:
-        """Counts these as failed; one that has failed before, and ran again, counts once."""
+        """Counts these tests as failed; a test that failed, ran again and failed counts once."""
         self._count["failed"] += len(set(names) - self._failed)
         say(*(f"INTERRUPTED {name}" for name in names))
 
@@ -66,7 +66,7 @@ class Report:
         self._seconds[run.test.name.partition("/")[0]] += run.seconds
 
     def summary(self) -> str:
-        """The last lines of a run."""
+        """Returns the last lines of a run."""
         lines = []
         if len(self._seconds) > 1:
             parts = " ".join(f"{part} {seconds:.1f}," for part, seconds in self._seconds.items())

@@ -1,4 +1,4 @@
-"""Runs tests, those that are content with one processor side by side."""
+"""Runner: runs tests; those that need only one processor run side by side."""
 
 import os
 import queue
@@ -15,7 +15,7 @@ from watch import End, watch
 
 
 class Runner:
-    """Runs the kind of each test, given by the program `kinds`."""
+    """Runs each test by the program `kinds`, which implements the kinds of tests."""
 
     def __init__(self, kinds: Path, logs: Path, patience: int):
         self._kinds, self._logs, self._patience = kinds, logs, patience
@@ -46,16 +46,16 @@ class Runner:
         return red, left
 
     def run_alone(self, test: Test, log: Path, environment: dict[str, str]) -> Run:
-        """Runs one, while no other runs."""
+        """Runs one test, while no other runs."""
         self._start_one(test, log, environment)
         return self._next_end()
 
     def log_of(self, test: Test, which: str = "") -> Path:
-        """`which`: one of several logs of this test, such as "first"."""
+        """Returns the path of a log of this test. `which`: one of several, such as "first"."""
         return self._logs / (test.name.replace("/", ".") + (which and f".{which}") + ".log")
 
     def interrupt(self) -> list[str]:
-        """Ends what runs, and returns the names."""
+        """Kills the tests that run, and returns their names."""
         names = list(self._running)
         for _, mark in self._running.values():
             marked.kill(mark)
@@ -63,7 +63,7 @@ class Runner:
         return names
 
     def _may_start(self, test: Test) -> bool:
-        """Nothing else runs, or it and all that run are content with one processor each, and there is one."""
+        """Returns whether no test runs; or this and all running tests need one processor each, and one is free."""
         if not self._running:
             return True
         if len(self._running) >= len(os.sched_getaffinity(0)):

@@ -1,12 +1,12 @@
-"""Stillness: times in which no process of this machine got a turn, as a virtual machine may have them.
+"""Stillness: times in which no process of this machine ran, as they occur in a virtual machine.
 
     stillness = Stillness()
     stillness.start()
     ...
-    stillness.during(run.start, run.stop)   # 7.2: for so long it stood still while the test ran
+    stillness.during(run.start, run.stop)   # 7.2: seconds for which the machine stood still while the test ran
 
-A thread sleeps for a tenth of a second at a time, and records each time that it wakes up too late. To it, a runner that
-was stopped (Ctrl-Z) looks the same.
+A thread sleeps for a tenth of a second at a time, and records each time that it wakes up too late. It cannot
+distinguish a runner that was stopped (Ctrl-Z).
 """
 
 import threading
@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 _STEP = 0.1  # seconds
-_SHORTEST = 1.0  # seconds: what is shorter is load
-# Seconds. The shortest limit inside a test is about this long; a shorter stillness explains no failure.
+_SHORTEST = 1.0  # seconds: a shorter gap is load
+# Seconds. The shortest limit inside a test is about this long, so a shorter gap explains no failure.
 EXCUSES = 5.0
 
 
@@ -26,7 +26,7 @@ class Stillness:
         self._gaps: list[tuple[float, float]] = []  # begin and end
 
     def start(self) -> None:
-        """Watches until the program ends."""
+        """Starts the thread, which records gaps until the program ends."""
         threading.Thread(target=self._watch, daemon=True).start()
 
     def look(self) -> None:
@@ -38,7 +38,7 @@ class Stillness:
         self._last = now
 
     def during(self, start: float, stop: float) -> float:
-        """Seconds of the longest gap that lies, at least partly, between these times; 0 if it explains no failure."""
+        """Returns the seconds of the longest gap that overlaps these times; 0 if it explains no failure."""
         gaps = [end - begin for begin, end in list(self._gaps) if begin < stop and end > start]
         longest = max(gaps, default=0.0)
         return longest if longest >= EXCUSES else 0.0

@@ -1,4 +1,4 @@
-"""The tests of tests/suite.table, as rows. What the table says and means stands at its top.
+"""The tests of tests/suite.table, as rows. The top of the table explains its columns.
 
     for test in table.read(tree / "tests/suite.table", tree):
         print(test.name, test.level, test.command)
@@ -13,7 +13,7 @@ LEVELS = ("quick", "full", "nightly", "ompi5", "ompi5-all")
 
 
 class Wrong(Exception):
-    """The table cannot be read; says where."""
+    """The table cannot be read; the text has the place."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Test:
 
 
 def read(path: Path, tree: Path) -> list[Test]:
-    """All tests of a table, in its order. File patterns in it are looked up below `tree`."""
+    """Returns all tests of a table, in its order. File patterns in it are relative to `tree`."""
     rows = list(_rows(path))
     named = {test.name for _, row in rows if not _has_pattern(row) for test in _tests_of(row, tree)}
     tests: dict[str, Test] = {}
@@ -48,7 +48,7 @@ def read(path: Path, tree: Path) -> list[Test]:
 
 
 def _rows(path: Path):
-    """Each row with the place where it stands; columns in order."""
+    """Yields each row with its place in the table; columns in order."""
     columns: list[str] = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split()
@@ -68,7 +68,7 @@ def _rows(path: Path):
 
 
 def _chosen(row: dict[str, str]) -> dict[str, str]:
-    """The columns whose values are combined: those between `kind` and `arguments`."""
+    """Returns the columns whose values are combined: those between `kind` and `arguments`."""
     columns = list(row)
     return {column: row[column] for column in columns[columns.index("kind") + 1 :] if column != "arguments"}
 

@@ -1,4 +1,4 @@
-"""The rows of tests/unsteady.table, at whose top its meaning stands."""
+"""The rows of tests/unsteady.table. The top of the table explains its meaning."""
 
 import datetime
 from pathlib import Path
@@ -7,7 +7,7 @@ from table import Wrong
 
 
 def read(path: Path, names: set[str]) -> dict[str, str]:
-    """The date of the first row of each test; each must be one of `names`."""
+    """Returns the date of the first row of each test; each test must be one of `names`."""
     dates: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         if not line.strip() or line.startswith("#"):
@@ -26,5 +26,5 @@ def read(path: Path, names: set[str]) -> dict[str, str]:
 
 
 def row(name: str, reason: str) -> str:
-    """A row to paste, with the date of today."""
+    """Returns a row to paste, with today's date."""
     return f"{name}  {datetime.date.today().isoformat()}  {reason}"

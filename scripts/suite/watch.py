@@ -1,4 +1,4 @@
-"""Runs one test: in its time, with its output in a log, and with nothing left running at its end."""
+"""Runs one test within its time limit, with its output in a log, and leaves no process of it running."""
 
 import os
 import subprocess
@@ -24,13 +24,13 @@ class End:
 def watch(command: list[str], name: str, limit: int, environment: dict[str, str], log: Path) -> End:
     """Waits for the command, for at most `limit` seconds; `environment` has the mark of its processes.
 
-    The log also says what did not end.
+    The log also has the processes that did not end.
     """
     log.unlink(missing_ok=True)
     mark = environment["LFC_TEST_MARK"]
-    with log.open("ab") as output:  # what is written here and by the test must not overwrite each other
+    with log.open("ab") as output:  # appends: this program and the test write to the same file
         process = subprocess.Popen(
-            # A background job ignores INT and QUIT, one of nohup HUP as well, and so would all that a test starts.
+            # A background job ignores INT and QUIT, and one of nohup also HUP. Processes of a test would inherit that.
             ["env", "--default-signal=HUP,INT,QUIT", *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -54,7 +54,7 @@ def watch(command: list[str], name: str, limit: int, environment: dict[str, str]
 
 
 def _left_running(mark: str) -> str:
-    """What still runs; daemons may need a moment to notice the end of their job."""
+    """Returns the processes that still run; daemons may need a moment to detect the end of their job."""
     for _ in range(20):
         left = marked.listed(mark)
         if not left:

@@ -1,8 +1,8 @@
 """agent.py SHARE NODE: runs jobs in a guest of scripts/rdma-box.
 
-A job is a folder below SHARE/jobs with a file `command`; bash runs it, and `output`, `error` and at the end `status` appear
-beside it. The folder's name comes as a line: from the host by a port of virtio, from another node by TCP (scripts/lib/rdma/rsh),
-which gets the status back.
+A job is a folder below SHARE/jobs with a file `command`. bash runs it, and `output`, `error` and at the end `status`
+appear beside it. The agent receives the folder's name as a line: from the host by a port of virtio, from another node
+by TCP (scripts/lib/rdma/rsh). Over TCP it returns the status.
 """
 
 import os

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# The kernel of scripts/rdma-box: Debian's own, unpacked and not installed, and the few of its modules that the guests need.
-# Sourced, behind common.sh.
+# Provides the kernel of scripts/rdma-box: Debian's own, unpacked and not installed, and the few of its modules that the
+# guests need. Scripts source it behind common.sh.
 # shellcheck disable=SC2154  # its variables
 
 rdma_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_console virtio_net dummy veth sch_netem crc32_generic
   rdma_rxe ib_uverbs rdma_ucm ib_umad)
 
-# Where unpacked kernels stay: each a folder with vmlinuz, modules/*.ko and modules/order.
+# Prints the folder of unpacked kernels. Each is a folder with vmlinuz, modules/*.ko and modules/order.
 rdma_cache() { printf '%s' "${LFC_RDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lfc/rdma}"; }
 
 cached_kernel() { # prints the folder of the newest; fails if there is none
@@ -15,11 +15,11 @@ cached_kernel() { # prints the folder of the newest; fails if there is none
   [[ -n $found ]] && dirname "$found"
 }
 
-kernel_package() { # the newest that Debian has
+kernel_package() { # prints the newest package of Debian
   apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | sed -n 1p
 }
 
-download_kernel() { # download_kernel FOLDER: its package into the folder; prints the version
+download_kernel() { # download_kernel FOLDER: downloads its package into the folder; prints the version
   local package
   package=$(kernel_package)
   if [[ -z $package ]] || ! (cd "$1" && apt-get download "$package" >"$1/log" 2>&1); then
@@ -54,13 +54,13 @@ unpack_kernel() { # unpack_kernel FOLDER VERSION: leaves vmlinuz, modules/*.ko a
   rm -rf "$folder"/{whole,list,depends,log} "$folder"/*.deb
 }
 
-need_kernel() { # sets `kernel`; fails after saying why
+need_kernel() { # sets `kernel`; if it fails, it has printed the reason
   local folder status=0
   if kernel=$(cached_kernel); then return; fi
   say "fetching and unpacking Debian's kernel, once (70 MB)"
   mkdir -p "$(rdma_cache)"
   folder=$(mktemp -d "$(rdma_cache)/new.XXXXXX")
-  # A function that is asked whether it succeeds does not stop at what fails: a shell of its own does.
+  # `set -e` has no effect in a function whose status is tested, so these commands run in a shell of their own.
   bash -euo pipefail -c '
     . "$1/scripts/lib/rdma/kernel.sh"
     version=$(download_kernel "$2")
@@ -72,10 +72,10 @@ need_kernel() { # sets `kernel`; fails after saying why
     return 1
   fi
   kernel=$(rdma_cache)/$(<"$folder/complete")
-  mv -T "$folder" "$kernel" 2>/dev/null || rm -rf "$folder" # somebody else was faster
+  mv -T "$folder" "$kernel" 2>/dev/null || rm -rf "$folder" # another run was faster
 }
 
-make_initramfs() { # make_initramfs KERNEL OUTPUT: some 15 MB in a tenth of a second, so it is not kept
+make_initramfs() { # make_initramfs KERNEL OUTPUT: makes some 15 MB in a tenth of a second, so it is not kept
   local folder
   folder=$(mktemp -d)
   mkdir "$folder"/{bin,dev,proc,sys,host,memory,root}
