@@ -1,7 +1,7 @@
-# cmake -P digest.cmake: a number of all that components compile in of liblfc.
-#   FOLDER   of the headers
-#   FLAVOUR  what else decides what they mean
-#   OUTPUT   the header that is written, where its text changes
+# cmake -P digest.cmake: makes a number from all headers of liblfc that components compile in.
+#   FOLDER   folder of the headers
+#   FLAVOUR  options that change the meaning of the headers
+#   OUTPUT   the header with the number; it is written only if its text changes
 file(GLOB_RECURSE headers ${FOLDER}/*.h ${FOLDER}/*.hpp ${FOLDER}/*.def)
 list(SORT headers)
 set(text "${FLAVOUR}")

@@ -1,5 +1,5 @@
-# Runs at the end of `cmake --install`: adds the files that it has written to LIST, from which the target `uninstall` works. So
-# an installation with another prefix does not forget the files of the one before.
+# Runs at the end of `cmake --install`: adds the files that it has written to LIST, which the target `uninstall` reads.
+# So the files of an earlier installation with another prefix stay in the list.
 set(files "")
 if(EXISTS ${LIST})
   file(STRINGS ${LIST} before)

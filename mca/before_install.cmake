@@ -1,5 +1,6 @@
-# Runs before `cmake --install` copies anything, so that it copies all or nothing: is everything built that is installed (FILES),
-# and may all folders it goes to be written (FOLDERS, the components' first; relative ones are below the prefix)?
+# Runs before `cmake --install` copies files, so that it copies all or none. It checks that all files to install are
+# built (FILES), and that their folders are writable (FOLDERS, the components' first; relative ones are below the
+# prefix).
 list(GET FOLDERS 0 components)
 message(STATUS "Components go to ${components} (-DLFC_OMPI_COMPONENTS), all else below ${CMAKE_INSTALL_PREFIX}")
 foreach(file ${FILES})

@@ -17,7 +17,7 @@ if(kept)
   file(WRITE ${LIST} "${lines}\n")
   message(FATAL_ERROR "could not be removed (as another user?):\n${lines}")
 endif()
-# Folders of our own, which nobody else fills.
+# These folders contain files of LFC only.
 foreach(file ${files})
   cmake_path(GET file PARENT_PATH folder)
   if(folder MATCHES "/(lfc|MpixNeon|LfcOrdered)$")

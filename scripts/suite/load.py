@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-# The loop ends by itself when the process that started it has ended, for whatever reason.
+# The loop ends by itself when the process that started it has ended.
 _LOOP = """
 import os
 while os.getppid() == {parent}:

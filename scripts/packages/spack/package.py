@@ -1,9 +1,9 @@
-# A Spack package of LFC. Put this folder into a repository of yours (spack repo create mine; then to mine/packages/lfc), and:
+# A Spack package of LFC. Create a repository (spack repo create mine), copy this folder to mine/packages/lfc, and run:
 #
-#   spack install lfc ^openmpi@4.1       # Spack builds Open MPI without its developer headers, and LFC takes them from its source
+#   spack install lfc ^openmpi@4.1       # Spack's Open MPI lacks the developer headers; LFC takes them from its source
 #   spack load lfc && mpirun --mca btl lfc ./app
 #
-# There is no archive to fetch: it is built from a tree (spack dev-build lfc@0.1.0, in the tree's folder).
+# There is no archive to fetch. Build it from a tree by `spack dev-build lfc@0.1.0` in the tree's folder.
 from spack.package import *
 
 
@@ -28,7 +28,7 @@ class Lfc(CMakePackage):
 
     generator("ninja")
 
-    # Open MPI's source, of which scripts/ompi-headers takes the headers.
+    # This is Open MPI's source, from which scripts/ompi-headers takes the headers.
     @run_before("cmake")
     def take_headers(self):
         openmpi = self.spec["openmpi"]
@@ -52,8 +52,8 @@ class Lfc(CMakePackage):
             arguments.append(self.define("LFC_OMPI_HEADERS", headers))
         return arguments
 
-    # Components lie in a folder of LFC's own, and Open MPI has to be told of it.
+    # The components are in a folder of LFC's own, so Open MPI needs its path.
     def setup_run_environment(self, env):
         env.set("OMPI_MCA_mca_base_component_path", self.prefix.lib.openmpi + ":SYS_DEFAULT")
-        if self.spec.satisfies("^openmpi@5:"):  # 4.1 knows no such list, and tells of all
+        if self.spec.satisfies("^openmpi@5:"):  # 4.1 has no such list, and reports all errors
             env.set("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc,part")

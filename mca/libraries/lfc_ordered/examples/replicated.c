@@ -1,8 +1,10 @@
-/* Replicated objects in the way of Orca: every rank has a copy of a counter and of a log; reading is local, and a
- * writing operation is an ordered broadcast that all ranks apply in the same order. The copies never
- * differ, though nobody ever asks anybody for them: each rank checks at the end that its log is the
- * same as everybody's, that its own entries are in it in order, and that every operation saw the state
- * that the log says it must have seen.
+/* Replicated objects as in Orca: every rank has a copy of a counter and of a log. Reading is local.
+ * A writing operation is an ordered broadcast, which all ranks apply in the same order. So the
+ * copies never differ, although no rank requests another one's copy. At the end each rank checks:
+ *
+ *   - Its log is the same as that of all other ranks.
+ *   - Its own entries are in the log in order.
+ *   - Each operation was applied to the state that the log requires.
  *
  *   mpirun -n 4 --mca btl lfc ordered_replicated [--operations N]
  *
@@ -16,7 +18,7 @@
 
 enum { kNoteBytes = 24 };
 
-/* What is broadcast: operations, not states. */
+/* The ranks broadcast operations, not states. */
 struct operation {
   enum { ADD, DOUBLE_IF_EVEN, APPEND } kind;
   int number; /* of its rank's operations */
@@ -79,7 +81,7 @@ static void stop(int rank, const char* what, int error) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The next operation of this rank, at random. */
+/* Returns the next operation of this rank, at random. */
 static struct operation drawn(int number, int rank) {
   struct operation operation = {.number = number};
   switch (rand() % 3) {
@@ -114,7 +116,7 @@ int main(int argc, char** argv) {
     const struct operation operation = drawn(i, rank);
     uint64_t number;
     error = lfc_ordered_bcast(order, &operation, sizeof operation, &number);
-    /* Reading after writing: the operation has been applied here. */
+    /* A read must see the own writes: wait until the operation has been applied here. */
     if (error == LFC_ORDERED_OK && i % 8 == 0) error = lfc_ordered_wait(order, number);
     if (error != LFC_ORDERED_OK) stop(rank, "a write", error);
     if (i % 8 == 0 && own.seen[rank] != i + 1) stop(rank, "a write was not applied", 0);
@@ -125,7 +127,7 @@ int main(int argc, char** argv) {
 
   if (own.wrong) stop(rank, "an operation came damaged or out of its rank's order", 0);
   if (own.applied != operations * ranks) stop(rank, "operations are missing", 0);
-  /* The replicas are the same. */
+  /* Compare the replicas of all ranks. */
   long counter = own.counter;
   int entries = own.entries;
   MPI_Bcast(&counter, 1, MPI_LONG, 0, MPI_COMM_WORLD);
