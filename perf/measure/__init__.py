@@ -1,1 +1,1 @@
-"""What perf/compare and perf/profile are made of. Standard library only."""
+"""The parts of perf/compare and the other programs of perf/. They use the standard library only."""

@@ -1,4 +1,4 @@
-"""The application kernels of perf/apps: which there are, how to read them, and tables of them.
+"""The application kernels of perf/apps: their names, a parser of their output, and tables of their figures.
 
     program, against = application("ca", path, ["--percent", "20"])
     points = program.parse(output)        # [Point(bench="ca_isend", size=4104, ...), ...]; fills `against` on the way
@@ -15,13 +15,13 @@ NAMES = ("asp", "qr", "leq", "sor", "em3d", "tomcatv", "gauss", "matmult", "nbod
 
 
 def chosen(word):
-    """The kernels that "asp,qr" or "all" names; None if it names something else."""
+    """Returns the kernels that a text such as "asp,qr" or "all" names; None if one of them does not exist."""
     names = list(NAMES) if word == "all" else word.split(",")
     return names if all(name in NAMES for name in names) else None
 
 
 def parse(name, text, against):
-    """The points that a kernel has printed. `against` learns {(bench, size): [benches measured in the same rounds]}."""
+    """Returns the points that a kernel has printed. Adds {(bench, size): [benches of the same rounds]} to `against`."""
     lines = [line for line in text.splitlines() if line.startswith('{"bench"')]
     if "ok" not in text.splitlines():
         raise Unreadable(f"{name} has not said that its result is right")
@@ -44,13 +44,16 @@ def application(name, path, options):
 
 
 def points_text(ours, theirs):
-    """Shares that may be zero are subtracted and not divided."""
+    """Returns the comparison of two figures; shares may be zero, so they are subtracted and not divided."""
     s = spread([a - b for a, b in zip(ours, theirs)])
     return f"{s.median:+.0f} [{s.p25:+.0f}..{s.p75:+.0f}] points"
 
 
 def table(values, units, names):
-    """A line for each bench and size: the transports' medians, and the first one's figure by the others' (shares: less theirs)."""
+    """Returns a line for each bench and size: the transports' medians, and the first one's figure by the others'.
+
+    Shares are subtracted and not divided.
+    """
     others = names[1:]
     rows = [["", "size", "unit", *names, *(f"{names[0]}/{other}" for other in others)]]
     for bench, keys in report.benches_of(values).items():
@@ -70,7 +73,7 @@ def table(values, units, names):
 
 
 def ways(values, against, names):
-    """A line for each pair of benches of one program: the first one's figure by the other's, over each transport."""
+    """Returns a line for each pair of benches of a program: the first figure by the other, over each transport."""
     rows = [["", "size", *names]]
     for (bench, size), others in against.items():
         for other in others:

@@ -1,4 +1,6 @@
-"""What every comparison of transports does: its arguments, the lab, starting ranks, proving the path, writing the results.
+"""The common steps of all comparisons of transports.
+
+They read arguments, bring up the lab, start ranks, prove the path, and write the results.
 
     comparison.add_arguments(parser, rounds=9, timeout=300)
     with comparison.lab(options):
@@ -18,7 +20,7 @@ from . import build, job, programs, report, transports
 
 
 def add_arguments(parser, rounds, timeout):
-    """What one measures with, and where; the defaults are the caller's."""
+    """Adds the arguments for rounds, lab, results and limits; the caller gives the defaults."""
     add = parser.add_argument
     add("--pairs", type=int, default=rounds, metavar="N", help=f"rounds ({rounds})")
     add("--lab", action="store_true", help="between nodes of scripts/lab, not on this node")
@@ -35,7 +37,7 @@ def add_arguments(parser, rounds, timeout):
 
 @contextlib.contextmanager
 def lab(options):
-    """The lab is up inside; one that was not up before is taken down again."""
+    """A context in which the lab is up; a lab that was not up before is taken down at the end."""
     script = str(build.TREE / "scripts" / "lab")
     if not options.lab:
         yield
@@ -45,7 +47,7 @@ def lab(options):
         return
     os.environ.setdefault("LFC_LAB", f"perf{os.getpid()}")
     extra = ["--rate", options.rate] if options.rate else []
-    # Hosts with processors of their own, where there are enough: nobody takes another host's for idle.
+    # If there are enough processors, each host has its own. Otherwise a host would take a busy processor for idle.
     if options.hosts <= len(os.sched_getaffinity(0)):
         extra.append("--cores")
     up = [script, "up", str(options.hosts), "--rails", str(options.rails), *extra]
@@ -58,7 +60,7 @@ def lab(options):
 
 
 def mpirun(options):
-    """The command that starts the ranks, one per core as far as there are cores."""
+    """Returns the command that starts the ranks, one per core as far as there are cores."""
     if options.lab:
         return [str(build.TREE / "scripts" / "lab"), "mpirun", "-n", str(options.ranks)]
     if options.ranks <= len(os.sched_getaffinity(0)):
@@ -68,7 +70,7 @@ def mpirun(options):
 
 
 def probe_program(bench_path):
-    """What probe() runs."""
+    """The program that probe() runs."""
     return programs.mpi_bench(bench_path, ["latency:8"], 0.005, 3)
 
 
@@ -114,7 +116,7 @@ def mpi_version():
 
 
 def busy_note(sitting, options):
-    """What every table of a machine that others have used must say, or nothing."""
+    """Returns the remark for every table of a machine that other processes have used, or an empty text."""
     _, highest = sitting.load_summary()
     if highest <= options.max_load:
         return ""
@@ -126,7 +128,7 @@ def default_out(options):
 
 
 def write(name, sitting, names, options, proof, blocks):
-    """Prints the blocks below what was proved, and writes them and every value to NAME.txt and NAME.jsonl."""
+    """Prints the proofs and the blocks, and writes them and every value to NAME.txt and NAME.jsonl."""
     median, highest = sitting.load_summary()
     note = busy_note(sitting, options)
     if note:

@@ -3,11 +3,12 @@
     done = run(["mpirun", "-n", "2", "./prog"], timeout=60)
     done.code, done.out, done.err, done.timed_out
 
-The job is a session of its own. Where the kernel schedules by session (autogroup) it is given the highest weight, so
-that other sessions disturb it less; `quiet_session_works()` tells whether that is permitted here.
+The job is a session of its own. If the kernel schedules by session (autogroup), the job gets the highest weight, so
+that other sessions disturb it less. `quiet_session_works()` returns whether that is permitted here.
 
-What the job leaves behind (mpirun does not wait for its remote daemons) becomes a child of this process and is waited
-for: then its CPU time counts as ours. So a process that uses run() must have no children of its own meanwhile.
+Processes that the job leaves behind become children of this process, because mpirun does not wait for its remote
+daemons. This process waits for them, and their CPU time counts as its own. So a process that uses run() must have no
+other children meanwhile.
 """
 import ctypes
 import os
@@ -26,7 +27,7 @@ class Done:
     timed_out: bool
 
     def last_words(self):
-        """The line of its output that best tells what went wrong."""
+        """Returns the line of its output that explains the failure best."""
         if self.timed_out:
             return "timed out"
         text = self.err + "\n" + self.out
@@ -44,17 +45,17 @@ def _raise_session():
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:
             file.write("-20")
     except OSError:
-        pass  # as any other session, then; the report says so
+        pass  # then it is scheduled as any other session; the report says so
 
 
 def quiet_session_works():
-    """Whether a session's weight can be raised here."""
+    """Returns whether a session's weight can be raised here."""
     probe = "echo -20 >/proc/self/autogroup"
     return subprocess.run(["sh", "-c", probe], start_new_session=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def session_members(session):
-    """Pids of the processes of a session."""
+    """Returns the pids of a session's processes."""
     members = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -78,7 +79,7 @@ def _kill(pids):
 
 
 def _end_session(process):
-    """Ends the job: asks mpirun, which cleans up after itself, and then makes sure."""
+    """Ends the job: sends mpirun a signal, so that it can clean up, and then kills the rest."""
     process.terminate()
     try:
         process.wait(5)
@@ -96,7 +97,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def _reap_orphans(session):
-    """Waits for what the job has left behind, and ends it if it does not go."""
+    """Waits for processes that the job has left behind, and kills those that do not end."""
     deadline = time.monotonic() + 3
     while True:
         try:

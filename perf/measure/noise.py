@@ -1,13 +1,13 @@
-"""How much of the machine others use while we measure.
+"""The load that other programs cause during a measurement.
 
     meter = Meter()
     ... run and wait for the processes that measure ...
     load = meter.read()           # Load(foreign=0.03, steal=0.0, seconds=2.1): cores, on average
     if load.total > limit: ...
 
-CPU time that /proc/stat counts as busy, less what this process and the children it has waited for used, is foreign.
-Interrupts are left out: the network's part of a measurement is accounted there. `steal` is what the hypervisor gave
-to others.
+Foreign CPU time is the time that /proc/stat counts as busy, without that of this process and the children it has waited
+for. Interrupts are left out, because they contain the network's part of a measurement. `steal` is the time that the
+hypervisor gave to other guests.
 """
 import os
 import resource
@@ -30,7 +30,7 @@ class Load:
 
 
 def parse_stat(text):
-    """(busy, steal) seconds since boot, all cores, from the text of /proc/stat."""
+    """Returns (busy, steal) seconds since boot, of all cores, from the text of /proc/stat."""
     fields = [int(word) for word in text.splitlines()[0].split()[1:]]
     tick = os.sysconf("SC_CLK_TCK")
     user, nice, system = fields[0], fields[1], fields[2]
@@ -44,7 +44,7 @@ def read_stat():
 
 
 def own_cpu():
-    """CPU seconds of this process and of all descendants that have been waited for."""
+    """Returns the CPU seconds of this process and of all descendants that have been waited for."""
     total = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)
@@ -53,7 +53,7 @@ def own_cpu():
 
 
 class Meter:
-    """Measures from its making to read(). The sources can be replaced in tests."""
+    """Measures from its construction to read(). Tests can replace the sources."""
 
     def __init__(self, stat=read_stat, own=own_cpu, clock=time.monotonic):
         self._sources = (stat, own, clock)

@@ -11,7 +11,7 @@ from .report import figure, size_text
 
 WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 70, 130, 40, 50
-# Told apart also by those who do not see all colours (Okabe and Ito).
+# People with impaired colour vision can also distinguish these colours (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
@@ -20,7 +20,7 @@ def _log(value):
 
 
 def _ticks(low, high, log):
-    """Values at which the y axis is marked, within low..high."""
+    """Returns the values at which the y axis is marked, within low..high."""
     if log:
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         ticks = [m * 10.0**p for p in powers for m in (1, 2, 5)]

@@ -1,9 +1,9 @@
-"""The benchmark programs that can be run, and how to read what they print.
+"""The benchmark programs, and parsers of their output.
 
     program = mpi_bench(path, ["latency:8"], seconds=0.1)
     points = program.parse(output)     # [Point(bench="latency", size=8, depth=1, value=0.15, unit="us"), ...]
 
-mpi_bench is ours. OSU, IMB and NetPIPE are run where the user has them.
+mpi_bench belongs to this tree. OSU, IMB and NetPIPE are run if the user has them.
 """
 import json
 import os
@@ -34,7 +34,7 @@ class Program:
 
 
 class Unreadable(ValueError):
-    """A program's output that does not hold what it should."""
+    """The output of a program lacks an expected value."""
 
 
 # --- mpi_bench ---
@@ -61,12 +61,12 @@ def mpi_bench(path, benches, seconds, repeats, options=()):
 
 
 def layers(path):
-    """perf/layers prints the same lines as mpi_bench, but starts its processes itself."""
+    """Returns perf/layers, which prints the same lines as mpi_bench but starts its processes itself."""
     return Program("layers", [path], parse_mpi_bench, under_mpi=False)
 
 
 def points_in(spec):
-    """How many points NAME[:SIZES][@DEPTHS] has; without SIZES, a guess."""
+    """Returns how many points NAME[:SIZES][@DEPTHS] has; without SIZES, a guess."""
     head, _, depths = spec.partition("@")
     _, colon, sizes = head.partition(":")
     return (_entries(sizes) if colon else 7) * (_entries(depths) if depths else 1)
@@ -116,13 +116,13 @@ def parse_osu(name, text):
 
 
 def osu(directory, largest):
-    """Every OSU program known here that lies somewhere below `directory`."""
+    """Returns every known OSU program below `directory`."""
     found = []
     for folder, _, files in sorted(os.walk(directory)):
         for name in sorted(set(files) & _OSU.keys()):
             path = os.path.join(folder, name)
             if os.access(path, os.X_OK):
-                single = name == "osu_fop_latency"  # has one size
+                single = name == "osu_fop_latency"  # it has one size
                 sizes = [] if single else ["-m", f"1:{largest}" if name != "osu_allreduce" else f"4:{largest}"]
                 command = [path, *_OSU[name][2], *sizes]
                 found.append(Program(name, command, lambda text, name=name: parse_osu(name, text)))
@@ -153,7 +153,7 @@ def parse_imb(text):
                     points.append(Point(f"imb_{name}", size, 1, float(row[column]), unit))
     if not points:
         raise Unreadable("IMB printed no measurement")
-    # A benchmark gives time and rate: two benches here.
+    # A benchmark prints time and rate, which are two benches here.
     return [p if p.unit == "us" else Point(p.bench + "_bw", p.size, p.depth, p.value, p.unit) for p in points]
 
 
@@ -178,7 +178,7 @@ def parse_netpipe(text):
 
 
 def netpipe(binary, largest):
-    # Without perturbation: powers of two and nothing between. Its result file is of no use to us.
+    # Without perturbation it has powers of two only. Its result file is not used.
     return Program("netpipe", [binary, "-p", "0", "-o", "/dev/null", "-u", str(largest)], parse_netpipe)
 
 

@@ -2,8 +2,8 @@
 
     print(table(values, units, ["lfc", "vader", "ucx"]))
 
-Every ratio is the first transport's figure divided by another's, measured in the same round; median [p25..p75] over
-the rounds. Against the best of the others it is marked with *.
+Every ratio is the first transport's figure divided by another's, measured in the same round. A table has the median
+[p25..p75] over the rounds. The ratio against the best of the others is marked with *.
 """
 import json
 
@@ -18,7 +18,7 @@ def size_text(size):
 
 
 def figure(value):
-    """Three significant digits, no exponent."""
+    """Returns a number with three significant digits, without exponent."""
     if value != value or value in (float("inf"), float("-inf")):
         return "-"
     digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
@@ -30,7 +30,7 @@ def ratio_text(ratio):
 
 
 def columns(rows):
-    """Rows of text, aligned: first column to the left, the others to the right."""
+    """Returns rows of text, aligned: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -40,14 +40,14 @@ def columns(rows):
 
 
 def ratios(of_point, unit, names):
-    """{other: Spread} of the first transport against the others at one point, and the name of the best other."""
+    """Returns {other: Spread} of the first transport against each other one at a point, and the best other's name."""
     first, others = names[0], [name for name in names[1:] if name in of_point]
     if first not in of_point or not others:
         return {}, None
     found = {}
     for other in others:
         pairs = [(ours, theirs) for ours, theirs in zip(of_point[first], of_point[other]) if theirs]
-        if pairs:  # by nothing but zeros there is no ratio
+        if pairs:  # zeros have no ratio
             found[other] = paired_ratio(*zip(*pairs))
     best = others[0]
     for other in others[1:]:
@@ -57,7 +57,7 @@ def ratios(of_point, unit, names):
 
 
 def benches_of(values):
-    """The benches in the order of measurement, each with its keys by size and depth."""
+    """Returns the benches in the order of measurement, each with its keys by size and depth."""
     grouped = {}
     for key in values:
         grouped.setdefault(key[0], []).append(key)
@@ -87,7 +87,7 @@ def table(values, units, names):
 
 
 def loggp_of(values, name):
-    """{parameter: (Spread, unit)} of a transport, or {} if not everything it needs has been measured."""
+    """Returns {parameter: (Spread, unit)} of a transport, or {} if one of the needed figures is missing."""
     keys = {"o_s": ("o_s", 16), "o_r": ("o_r", 16), "half": ("latency", 16)}
     keys |= {"small": ("gap", 16), "middle": ("gap", 256 << 10), "large": ("gap", 1 << 20)}
     series = {}
@@ -114,7 +114,7 @@ def loggp_table(values, names):
 
 
 def layer_table(values, units, layers):
-    """Latency layer by layer: `layers` is [(name shown, bench, transport)] from the bottom to the top."""
+    """Returns the latency layer by layer. `layers` is [(name shown, bench, transport)] from the bottom to the top."""
 
     def latency(bench, transport, size):
         found = [p[transport] for key, p in values.items() if key[:2] == (bench, size) and transport in p]

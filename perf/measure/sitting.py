@@ -1,11 +1,11 @@
-"""One sitting: programs over transports, in turn, as often as there are pairs, on a machine that is watched.
+"""One sitting: runs programs over transports, in turn and in rounds, and watches the load of the machine.
 
     sitting = Sitting(start=lambda transport, program: job.run(...), limit=0.1)
     sitting.run(programs, transports, pairs=9)
     sitting.values[("latency", 8, 1)]["lfc"]        # one value per round, in order
 
-A round runs each program once over each transport, one right after the other. A round in which others used the machine
-is thrown away and repeated; if that does not help, TooBusy says so, unless the sitting is forced.
+A round runs each program once over each transport, one right after the other. If other processes used the machine in a
+round, it is discarded and repeated. After too many such rounds TooBusy is raised, unless the sitting is forced.
 """
 from dataclasses import dataclass, field
 from typing import Callable
@@ -20,7 +20,7 @@ from .statistics import quantile
 class Sitting:
     start: Callable  # (transport, program) -> job.Done
     ranks: int
-    limit: float  # cores that others may use
+    limit: float  # cores that other processes may use
     patience: float = 60.0  # seconds to wait for quiet
     forced: bool = False
     meter: Callable = Meter
@@ -29,7 +29,7 @@ class Sitting:
     values: dict = field(default_factory=dict)  # key -> {transport: [value per round]}
     units: dict = field(default_factory=dict)  # bench -> unit
     loads: list = field(default_factory=list)  # of all runs that count
-    disturbed: int = 0  # rounds thrown away
+    disturbed: int = 0  # rounds discarded
     failures: dict = field(default_factory=dict)  # (transport, program) -> why
     counters: dict = field(default_factory=dict)  # transport -> LFC's counters of the last run
 
@@ -42,7 +42,7 @@ class Sitting:
                     break
                 quiet, measured, loads = self._round(program, alive)
                 if measured is None:
-                    continue  # a transport has failed: without it, then
+                    continue  # a transport has failed: repeat the round without it
                 if not quiet and not self.forced:
                     self.disturbed += 1
                     spare -= 1
@@ -91,6 +91,6 @@ class Sitting:
                 self.values.setdefault(point.key, {}).setdefault(name, []).append(point.value)
 
     def load_summary(self):
-        """(median, highest) load in cores during the runs that count."""
+        """Returns the (median, highest) load in cores during the runs that count."""
         totals = [load.total for load in self.loads]
         return (quantile(totals, 0.5), max(totals)) if totals else (0.0, 0.0)

@@ -4,7 +4,7 @@
 """
 from dataclasses import dataclass
 
-# Units of which more is better; of all others (us) less is.
+# More is better for these units; less is better for all others (us).
 RATES = ("MB/s", "M/s", "%")
 
 
@@ -19,7 +19,7 @@ class Spread:
 
 
 def quantile(values, q):
-    """The q-quantile (0..1) by linear interpolation; values in any order, at least one."""
+    """Returns the q-quantile (0..1) by linear interpolation; values in any order, at least one."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")
@@ -34,24 +34,24 @@ def spread(values):
 
 
 def paired_ratio(ours, theirs):
-    """Spread of ours[i] / theirs[i]: each measured right after the other, so that what disturbs both cancels out."""
+    """Returns the Spread of ours[i] / theirs[i]. Both were measured in one round, so common disturbances cancel out."""
     if len(ours) != len(theirs):
         raise ValueError("pairs need as many values on both sides")
     return spread([a / b for a, b in zip(ours, theirs)])
 
 
 def better(unit, a, b):
-    """Whether a beats b."""
+    """Returns whether a is better than b."""
     return a > b if unit in RATES else a < b
 
 
 def loggp(o_s, o_r, half_round_trip, gap_small, gap_middle, gap_large, bytes_middle, bytes_large):
-    """The LogGP parameters of one sitting: {name: (value, unit)}. All arguments in us but the last two."""
+    """Returns the LogGP parameters of one sitting: {name: (value, unit)}. Times are in us."""
     per_byte = (gap_large - gap_middle) / (bytes_large - bytes_middle)
     return {
         "o_s": (o_s, "us"),
         "o_r": (o_r, "us"),
-        # What is neither sender's nor receiver's work: the wire, and work on others' time.
+        # L has neither sender's nor receiver's work: it is the wire, and work of other processors.
         "L": (half_round_trip - o_s - o_r, "us"),
         "g": (gap_small, "us"),
         "G": (1 / per_byte if per_byte > 0 else float("inf"), "MB/s"),

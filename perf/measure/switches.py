@@ -1,6 +1,6 @@
-"""Where a transport changes its protocol, and what the step costs.
+"""Finds the sizes at which a transport changes its protocol, and the ratio of the step.
 
-    size = last_eager(frames_of, 32768, 65536)     # bytes of the largest message that goes without asking
+    size = last_eager(frames_of, 32768, 65536)     # bytes of the largest eager message
     print(table(values, [("eager", size)], "lfc"))
 
 A switch at S is measured at S - 1, S and S + 1 bytes; its step is the figure at S + 1 divided by the one at S - 1 of
@@ -11,7 +11,7 @@ from .statistics import RATES, paired_ratio, spread
 
 
 def last_eager(frames_of, low, high):
-    """The largest size for which a message takes as few frames as one of `low` bytes; None if one of `high` does.
+    """Returns the largest size of a message that takes as few frames as one of `low` bytes; None if one of `high` does.
 
     `frames_of(size)` is the number of frames for a fixed number of messages, which grows at the switch.
     """
@@ -37,12 +37,12 @@ def benches(sizes):
 
 
 def _values_at(values, bench, size, name):
-    """Of whatever depth: a bench has one here."""
+    """Returns the values of a bench and size at any depth, because these benches have only one."""
     return next((of_point[name] for key, of_point in values.items() if key[:2] == (bench, size) and name in of_point), None)
 
 
 def table(values, units, switches, name):
-    """`switches` is [(what it is called, size)]."""
+    """Returns the table of steps. `switches` is [(name, size)]."""
     rows = [["switch", "bench", "-1", "exact", "+1", "step"]]
     for what, size in switches:
         for bench in ("latency", "bw"):

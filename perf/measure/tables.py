@@ -1,4 +1,4 @@
-"""Named tables: which benchmarks over which transports perf/compare is to run.
+"""Named tables: benchmarks and transports for perf/compare.
 
     TABLES = {"here": Table(["put:8"], ["lfc", "vader"]), "lab": Table(["put:8"], ["lfc", "tcp"], ["--lab"])}
     sys.exit(tables.main(TABLES, __doc__, sys.argv[1:]))
@@ -13,11 +13,11 @@ from . import build
 class Table:
     benches: list
     transports: list
-    options: list = field(default_factory=list)  # of perf/compare
+    options: list = field(default_factory=list)  # for perf/compare
 
 
 def main(named, usage, words):
-    """Runs the table that the first word names; what follows goes to perf/compare. Returns an exit code."""
+    """Runs the table that the first word names; passes the other words to perf/compare. Returns an exit code."""
     if not words or words[0] not in named:
         print(usage)
         return 0 if words[:1] == ["--help"] else 2

@@ -1,11 +1,12 @@
-"""What perf/tailor knows: reads a recording, pairs what was sent with who expected it, and judges each key.
+"""The analysis of perf/tailor: reads a recording, pairs the sent messages with the receives, and judges each key.
 
     recording = parse(text)                       # of coll_lfc_persistent record:FILE
     keys = judge(recording, costs)                # [Key(..., reason="", gain=12.5), ...]; reason: why it is refused
     plan(recording, keys)                         # the text of a plan
 
-A key is all messages of one communicator, sender, receiver and tag. Costs are those of `perf/tailor --measure`: of n
-bytes T = a + b n by matching and by channel, as in Felten's model (1993, 7.2): T_pc = min(T_native, T_channel).
+A key is all messages of one communicator, sender, receiver and tag. Costs come from `perf/tailor --measure`: a message
+of n bytes takes T = a + b n, with one a and b for matching and one for a channel. The model is Felten's (1993, 7.2):
+T_pc = min(T_native, T_channel).
 """
 import re
 from collections import defaultdict
@@ -17,7 +18,7 @@ NOTES = 3  # messages that open a channel: offer, wish, open
 
 
 class Unreadable(ValueError):
-    """A file that is no recording."""
+    """The file is no recording."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Call:
     mode: str
     persistent: bool
     messages: int
-    pieces: int  # of those, not in one piece
+    pieces: int  # messages of these that are not in one piece
     sizes: tuple  # of (bytes, messages)
 
     def can_match(self, sender, tag):
@@ -45,7 +46,7 @@ class Process:
     node: int
     calls: list = field(default_factory=list)
     order: list = field(default_factory=list)
-    notes: list = field(default_factory=list)  # what it could not keep
+    notes: list = field(default_factory=list)  # calls that the recorder could not keep
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Costs:
-    """us of one message of n bytes: (a, b) of a + b n."""
+    """The us of one message of n bytes, as (a, b) of a + b n."""
 
     native: tuple
     channel: tuple
@@ -151,14 +152,14 @@ def parse(text):
 
 
 def _served(call):
-    """(bytes, messages) of the messages that a channel may carry."""
+    """Returns (bytes, messages) of the messages that a channel may carry."""
     if call.mode not in ("standard", "ready") or not call.persistent or call.pieces:
         return []
     return [(size, count) for size, count in call.sizes if size <= LONGEST]
 
 
 def _reason(key, sends, receiver, same_node):
-    """Why no channel may carry it, apart from what it costs."""
+    """Returns why no channel may carry the key, apart from its costs."""
     if key.sender == key.receiver:
         return "a process sends to itself"
     if not same_node:
@@ -207,13 +208,16 @@ def judge(recording, costs=None):
 
 
 def predicted(recording, keys, costs):
-    """(us that all messages take by matching, us that the plan saves)."""
+    """Returns (us of all messages by matching, us that the plan saves)."""
     native = sum(costs.native[0] * key.messages + costs.native[1] * key.bytes for key in keys)
     return native, sum(key.gain for key in keys)
 
 
 def period(order):
-    """(first, length) of what the calls repeat up to the end, at least twice and over half of them; None: nothing."""
+    """Returns (first, length) of the sequence that the calls repeat to their end, or None.
+
+    It is repeated at least twice, and the repetitions are at least half of the calls.
+    """
     back = order[::-1]
     fail = [0] * (len(back) + 1)
     best = None
@@ -239,7 +243,7 @@ def plan(recording, keys):
 
 
 def line(points):
-    """(a, b) of the straight line a + b n nearest to {n: us} by least squares, each relative to its value; neither below 0."""
+    """Returns (a, b) of the line a + b n nearest to {n: us}, by least squares of relative errors; a, b >= 0."""
     weights = {size: 1 / us**2 for size, us in points.items()}
     total = sum(weights.values())
     mean_size = sum(weights[size] * size for size in points) / total

@@ -1,4 +1,4 @@
-"""What a message costs, counted and not timed: instructions by callgrind, system calls by strace.
+"""The cost of a message, counted and not timed: instructions by callgrind, system calls by strace.
 
 Both are differences between a run with few and one with many messages, so that start and end cancel out.
 """
@@ -14,7 +14,7 @@ class Untraceable(Exception):
 
 
 def parse_callgrind(text):
-    """Instructions collected, from a callgrind.out file."""
+    """Returns the instructions collected, from a callgrind.out file."""
     found = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
     if not found:
         raise Untraceable("callgrind counted nothing")
@@ -22,7 +22,7 @@ def parse_callgrind(text):
 
 
 def parse_strace(text):
-    """{system call: number of calls}, from the table of strace -c."""
+    """Returns {system call: number of calls}, from the table of strace -c."""
     calls = {}
     for line in text.splitlines():
         words = line.split()
@@ -38,7 +38,8 @@ def _checked(done):
         raise Untraceable(done.last_words())
 
 
-# What one operation calls, on the rank that is traced, and the benchmark that does it and nothing else of these names.
+# Each operation has a benchmark, and the MPI calls that it makes on the traced rank. The benchmark makes no other calls
+# of these names.
 OPERATIONS = {
     "put, flush": ("put:8", ("MPI_Put", "MPI_Win_flush")),
     "get, flush": ("get:8", ("MPI_Get", "MPI_Win_flush")),
@@ -49,7 +50,7 @@ OPERATIONS = {
 
 
 def _count(run, arguments, program, functions, rank):
-    """Instructions that one of the two ranks of `program` spends inside the functions."""
+    """Returns the instructions that one of the two ranks of `program` spends inside the functions."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "callgrind.out"
         toggles = [f"--toggle-collect=*{function}" for function in functions]
@@ -60,13 +61,13 @@ def _count(run, arguments, program, functions, rank):
 
 
 def _each(count, units, looks):
-    """Instructions for each of so many things in a unit; with several looks, those of the least disturbed."""
+    """Returns the instructions of one operation; a unit has `units` of them. Takes the least count of all looks."""
     most, least = (min(count(number) for _ in range(looks)) for number in (MANY, FEW))
     return (most - least) / ((MANY - FEW) * units)
 
 
 def instructions(run, arguments, bench_path, size):
-    """(send, receive): instructions inside MPI_Send and MPI_Recv per message that can be sent, that is there.
+    """Returns (send, receive): instructions inside MPI_Send and MPI_Recv per message.
 
     `run(mpirun arguments)` starts a job of two ranks. One of them runs under valgrind: the sender for MPI_Send, the
     receiver for MPI_Recv. Waiting is not counted: the sender has room, and the messages have arrived.
@@ -79,12 +80,12 @@ def instructions(run, arguments, bench_path, size):
 
         return _each(count, BURST, looks)
 
-    # A message may be late, on a busy machine, and then the receiver's count has some waiting in it.
+    # On a busy machine a message may be late. Then the receiver's count contains some waiting.
     return per_message("MPI_Send", 0, 1), per_message("MPI_Recv", 1, 3)
 
 
 def started(run, arguments, bench_path, size):
-    """(send, receive): instructions inside MPI_Start and MPI_Wait per message of persistent requests, one at a time."""
+    """Returns (send, receive): instructions inside MPI_Start and MPI_Wait per message of persistent requests."""
 
     def per_message(bench, rank):
         def count(units):
@@ -97,19 +98,19 @@ def started(run, arguments, bench_path, size):
 
 
 def operation(run, arguments, bench_path, name):
-    """Instructions that one of OPERATIONS takes at the rank that calls it, of 8 B, on an allocated window."""
+    """Returns the instructions of one of OPERATIONS at the calling rank, with 8 B on an allocated window."""
     bench, functions = OPERATIONS[name]
 
     def count(units):
         program = [bench_path, "--allocate", "--units", str(units), "--bench", bench]
         return _count(run, arguments, program, functions, 0)
 
-    # A broadcast may have to wait for who is behind.
+    # A broadcast may have to wait for a rank that is behind.
     return _each(count, 1, 3)
 
 
 def system_calls(run, arguments, bench_path, size):
-    """{system call: calls per message}, sender's and receiver's together, in a ping-pong that spins."""
+    """Returns {system call: calls per message}, of sender and receiver together, in a ping-pong that spins."""
 
     def count(units):
         with tempfile.TemporaryDirectory() as directory:
@@ -122,7 +123,7 @@ def system_calls(run, arguments, bench_path, size):
                     totals[name] = totals.get(name, 0) + calls
             return totals
 
-    # The calls of start and end vary a little from run to run: more messages here.
+    # The calls of start and end vary a little from run to run, so these runs have more messages.
     few, many = count(10 * FEW), count(10 * MANY)
     messages = 2 * 10 * (MANY - FEW)
     return {name: max(calls - few.get(name, 0), 0) / messages for name, calls in many.items()}

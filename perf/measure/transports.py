@@ -1,15 +1,15 @@
-"""The transports that can be compared: how to ask mpirun for each, and how to see that it was taken.
+"""The transports that can be compared: mpirun's arguments for each, and the evidence that it was used.
 
     transport = named("tcp", lab=False)
     mpirun + transport.arguments + program
     evidence = taken(done.err + done.out)      # {"pml": {"ob1"}, "btl": {"tcp"}}
-    transport.problem(evidence)                # None, or what is wrong
+    transport.problem(evidence)                # None, or a description of the problem
 """
 import re
 import shlex
 from dataclasses import dataclass, field
 
-# What makes Open MPI and UCX say which components they take. Only for a run that is not timed.
+# With these arguments Open MPI and UCX print the components that they use. They are only for runs that are not timed.
 SHOW_SELECTION = (
     "--mca", "pml_base_verbose", "10",
     "--mca", "btl_base_verbose", "100",
@@ -18,7 +18,7 @@ SHOW_SELECTION = (
 )  # fmt: skip
 
 _OB1 = ("--mca", "pml", "ob1")
-# Debian's configuration switches osc/pt2pt off, without which there is nothing one-sided between hosts.
+# Debian's configuration switches osc/pt2pt off. Without it there is no one-sided communication between hosts.
 _OSC = ("--mca", "osc", "^ucx")
 _UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "osc", "^pt2pt")
 
@@ -27,12 +27,12 @@ _UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_
 class Transport:
     name: str
     arguments: tuple
-    # What must be seen: for each kind (pml, btl, mtl, ucx) the names of which one must have been taken.
+    # The evidence must have at least one of these names for each kind (pml, btl, mtl, ucx).
     expected: dict = field(default_factory=dict)
     lfc: bool = False  # must print counters
 
     def problem(self, evidence):
-        """None if the evidence shows that this transport was taken, else what is missing."""
+        """Returns None if the evidence shows that this transport was used, else the difference."""
         for kind, names in self.expected.items():
             seen = evidence.get(kind, set())
             if not seen & names:
@@ -44,8 +44,8 @@ class Transport:
 
 
 def _table(lab, major):
-    # Open MPI 5 finds no path between two ranks of one node on some machines, unless told, and has no OFI provider
-    # for plain networks unless asked for it.
+    # On some machines Open MPI 5 finds no path between two ranks of one node without the interface's name. For plain
+    # networks its mtl ofi needs the provider's name.
     tcp = ("--mca", "btl", "tcp,self") + (() if lab else ("--mca", "btl_tcp_if_include", "lo"))
     ofi = ("--mca", "pml", "cm", "--mca", "mtl", "ofi")
     provider = ("--mca", "mtl_ofi_provider_include", "tcp") if major >= 5 else ()
@@ -55,7 +55,7 @@ def _table(lab, major):
     shared_memory = {"pml": {"ob1"}, "btl": {"vader", "sm"}}
     return [
         Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
-        # Loaded, and not taken: vader has the higher exclusivity.
+        # LFC is loaded but not used, because vader has the higher exclusivity.
         Transport("vader+lfc", _OB1 + ("--mca", "btl", "vader,lfc,self", "--mca", "coll", "^lfc"), shared_memory),
         Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
         Transport("tcp", _OB1 + _OSC + tcp, {"pml": {"ob1"}, "btl": {"tcp"}}),
@@ -74,7 +74,10 @@ def names():
 
 
 def named(word, lab, component_directory=None, major=4):
-    """The transport called `word`, or one made from NAME="MPIRUN ARGUMENTS". `major`: of Open MPI. Raises ValueError."""
+    """Returns the transport called `word`, or one made from NAME="MPIRUN ARGUMENTS". Raises ValueError.
+
+    `major` is the major version of Open MPI.
+    """
     name, equals, arguments = word.partition("=")
     if equals:
         words = tuple(shlex.split(arguments))
@@ -86,7 +89,7 @@ def named(word, lab, component_directory=None, major=4):
         if name not in by_name:
             raise ValueError(f"no transport '{name}'; there are {', '.join(by_name)} and NAME=\"MPIRUN ARGUMENTS\"")
         found = by_name[name]
-    # Open MPI finds the component of this build; an installed one needs nothing.
+    # Open MPI needs the folder of this build's component; an installed component needs no argument.
     if _asks_for_lfc(found.arguments) and component_directory and "mca_base_component_path" not in found.arguments:
         path = ("--mca", "mca_base_component_path", f"{component_directory}:SYS_DEFAULT")
         found = Transport(found.name, path + found.arguments, found.expected, found.lfc)
@@ -110,7 +113,7 @@ _UCX_LANES = re.compile(r"UCX +INFO .*?tag\(([^)]*)\)")
 
 
 def taken(text):
-    """What the verbose output of a run says was taken: {"pml": {...}, "btl": {...}, ...}; not the way to oneself."""
+    """Returns the components in the verbose output of a run: {"pml": {...}, "btl": {...}, ...}, without `self`."""
     evidence = {kind: set(pattern.findall(text)) for kind, pattern in _SELECTED.items()}
     evidence["btl"].discard("self")
     lanes = {lane.split("/")[0] for config in _UCX_LANES.findall(text) for lane in config.split()}
@@ -119,13 +122,13 @@ def taken(text):
 
 
 def major_version(text):
-    """The 4 of "mpirun (Open MPI) 4.1.4"; 4 if there is no number."""
+    """Returns the major version, such as 4 for "mpirun (Open MPI) 4.1.4"; 4 if there is no number."""
     found = re.search(r"(\d+)\.\d+", text)
     return int(found.group(1)) if found else 4
 
 
 def lfc_counters(text):
-    """{rank: {counter: value}} from the lines `lfc-stats rank=R key=value ...`; values that are no numbers as text."""
+    """Returns {rank: {counter: value}} from lines `lfc-stats rank=R key=value ...`; other values than numbers as text."""
     counters = {}
     for line in text.splitlines():
         at = line.find("lfc-stats ")
@@ -139,7 +142,7 @@ def lfc_counters(text):
 
 
 def lfc_problem(counters, ranks):
-    """None if every rank sent frames through LFC, else what is missing."""
+    """Returns None if every rank sent frames through LFC, else a text with the ranks that did not."""
     silent = [rank for rank in range(ranks) if not counters.get(rank, {}).get("frames_sent")]
     if silent:
         return f"no frames counted by LFC on rank {', '.join(map(str, silent))}"
