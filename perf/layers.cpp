@@ -3,9 +3,8 @@
 //   layers [seconds per point=0.05]
 //
 // Prints the same JSON lines as mpi_bench: layer_ring is a bare ring in shared memory each way,
-// layer_ni the network interface over its shared-memory link. In both the receiver copies the
-// payload out, as MPI must. Every byte is checked in some rounds before and after those that are
-// timed.
+// layer_ni the LFC engine over its link shm. In both the receiver copies the payload out, as MPI
+// must. Some rounds before and after the timed ones check every byte.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -40,7 +39,7 @@ constexpr std::size_t kLargest = kSizes.back();
 constexpr int kRepeats = 5;
 constexpr unsigned kLimit = 30;  // seconds after which a point counts as hung
 
-// What the two processes tell each other outside of what is measured.
+// The two processes exchange this information outside of the measured rounds.
 struct Control {
   std::atomic<long> rounds{0};  // of the next batch; negative: the end
   std::atomic<std::size_t> size{0};
@@ -50,7 +49,7 @@ struct Control {
   std::array<std::array<std::byte, kMaxAddress>, 2> address{};
 };
 
-std::array<char, 64> where;  // what is being measured, for the report of a hang
+std::array<char, 64> where;  // the current measurement, for the report of a hang
 
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "layers: %s: %s\n", where.data(), why.c_str());
@@ -67,7 +66,7 @@ void on_alarm(int) { give_up("layers: TOO LONG, giving up: "); }
 
 volatile std::sig_atomic_t other_has_ended = 0;
 
-// The other side's end, which this one would wait for in vain if it came early.
+// Handles the end of the other process. If that ends early, this one must not wait for it.
 void on_child(int) {
   int status = 0;
   if (waitpid(-1, &status, WNOHANG) <= 0) return;
@@ -98,7 +97,7 @@ class RingChannel {
   RingReader reader_;
 };
 
-// A network interface that knows one peer.
+// An LFC engine with one peer.
 class NiChannel {
  public:
   NiChannel(Control& control, int side)
@@ -162,7 +161,7 @@ std::byte pattern(long round, std::size_t at) {
   return static_cast<std::byte>(static_cast<std::size_t>(round) * 37 + at * 7 + (at >> 8) + 1);
 }
 
-// `rounds` round trips; seconds.
+// Makes `rounds` round trips; returns seconds.
 template <class Channel>
 double play(Channel& channel, bool first, std::size_t size, long rounds, bool verify) {
   alignas(64) static std::byte source[kLargest];
@@ -213,7 +212,7 @@ void measure(Control& control, Channel& channel, const char* layer, std::size_t 
              double seconds) {
   alarm(kLimit);
   lead(control, channel, size, 20, true);
-  // Goes by the fastest of several looks, because one alone may have been interrupted.
+  // Uses the fastest of several trials, because a single one may have been interrupted.
   const double target = seconds / kRepeats;
   double each = 1, spent = 0;
   for (long look = 10; look < 100000 && spent < target; look *= 3) {
@@ -234,7 +233,7 @@ void measure(Control& control, Channel& channel, const char* layer, std::size_t 
               us[kRepeats / 4], us[kRepeats - 1 - kRepeats / 4], kRepeats, rounds);
 }
 
-// The two first cores this process may use; the same one twice if there is only one.
+// Returns the first two cores that this process may use; the same one twice if there is only one.
 std::array<int, 2> cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -1,5 +1,5 @@
-// The command line of a benchmark that takes numbers: --help, and anything else that is no number above zero, prints
-// how it is called and ends the program.
+// The command line of a benchmark that takes numbers. --help, or an argument that is no number above zero, prints the
+// usage and ends the program.
 //
 //   numbers_or_usage(argc, argv, 2, "ring_bench [repeats=9] [milliseconds=20]");
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace lfc {
 
-// Of the first `most` arguments; what comes behind them is the caller's own.
+// Checks the first `most` arguments; the caller reads the arguments behind them.
 inline void numbers_or_usage(int argc, char** argv, int most, const char* usage) {
   for (int i = 1; i < argc && i <= most; ++i) {
     char* end = nullptr;

@@ -1,11 +1,11 @@
-// Partitioned communication: an exchange between two ranks, both ways at once, in so many partitions; beside it the
-// whole as one message, and each partition as a message of its own. Needs Open MPI 5.0:
+// Partitioned communication: an exchange between two ranks, both ways at once, in several numbers of partitions. For
+// comparison it sends the whole as one message, and each partition as a message. Needs Open MPI 5.0:
 //
 //   mpicc -O2 -o partitioned perf/partitioned.c
 //   mpirun -n 2 --mca btl lfc ./partitioned; mpirun -n 2 --mca btl sm,self ./partitioned
 //
-// A line for each size: bytes of a partition, partitions, then microseconds, the least of all stretches: one message,
-// one for each partition, partitioned.
+// Prints a line for each size: bytes of a partition, partitions, then the least microseconds of all stretches: as one
+// message, as one message for each partition, partitioned.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-/* pingpong: latency and bandwidth between two ranks, with checked contents. An MPI program like any
- * other: it knows nothing of LFC.
+/* pingpong: latency and bandwidth between two ranks, with checked contents. It is a plain MPI
+ * program and knows nothing of LFC.
  *
  *   mpirun -n 2 pingpong [SECONDS-PER-MEASUREMENT]        (default 0.3)
  *
  * Prints  latency bytes=B half_rtt_us=T      best of several batches, for 8 B and 1 MiB
  *         bandwidth bytes=1048576 MBps=R     messages streamed one way, 16 in flight
- *         payload rank=R bytes=N             what each rank has sent in all, for comparison with a
- * transport's counters ok                                 every message had the right length and
- * contents
+ *         payload rank=R bytes=N             all bytes that each rank has sent, for comparison with
+ *                                            a transport's counters
+ *         ok                                 all messages had the right length and contents
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -63,8 +63,8 @@ static void receive(char* buffer, size_t bytes) {
   }
 }
 
-/* One round trip. Timed ones stamp and check only the first and the last word, so as to measure the
- * transport and not us; `thorough` ones every word. */
+/* Makes one round trip. A timed one stamps and checks only the first and the last word, so that the
+ * time is the transport's. A `thorough` one stamps and checks every word. */
 static void round_trip(char* out, char* in, size_t bytes, int thorough) {
   const uint64_t ping = sequence++, pong = sequence++;
   const size_t last = bytes / 8 - 1;
@@ -113,7 +113,7 @@ static void latency(char* out, char* in, size_t bytes, double seconds) {
   if (rank == 0) printf("latency bytes=%zu half_rtt_us=%.3f\n", bytes, best * 1e6);
 }
 
-/* Rank 0 streams `rounds` windows of kInFlight messages; rank 1 answers when it has them all. */
+/* Rank 0 streams `rounds` windows of kInFlight messages; rank 1 replies after the last one. */
 static double stream(char** buffers, int rounds) {
   MPI_Request requests[kInFlight];
   char answer[8] = {0};

@@ -115,7 +115,7 @@ class LinkChannel : private FrameSink {
 
 struct Work {
   std::size_t size;
-  std::uint32_t window;  // messages in one direction before the answer; 1: ping-pong
+  std::uint32_t window;  // messages in one direction before the reply; 1: ping-pong
 };
 
 struct Plan {
@@ -124,7 +124,7 @@ struct Plan {
   int cores[2] = {0, 1};
 };
 
-// Seconds per round of `window` messages there and one answer; both sides run the same rounds.
+// Returns seconds per round of `window` messages and one reply; both sides run the same rounds.
 template <class Channel>
 double measure(Channel& channel, bool first, Work work, long rounds) {
   static std::byte source[kLargest], destination[kLargest];
@@ -174,7 +174,7 @@ void run(const char* name, const Plan& plan, Channel& channel, bool first) {
   }
 }
 
-// Runs `body(first)` in two pinned processes; a side that fails takes the other with it.
+// Runs `body(first)` in two pinned processes; if one fails, the other is ended.
 template <class Body>
 int in_two_processes(const Plan& plan, Body body) {
   std::fflush(stdout);
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   if (argc > 4) plan.cores[1] = std::atoi(argv[4]);
   alarm(300);
 
-  // Memory of both: two rings, and the addresses of the two links.
+  // Both processes share this memory: two rings, and the addresses of the two links.
   struct Meeting {
     std::atomic<std::uint32_t> size[2];
     std::byte address[2][kMaxAddress];

@@ -151,7 +151,7 @@ class Cable final : FrameSink {
     received_ = 0;
   }
 
-  // In as many frames as that takes.
+  // Sends the bytes in as many frames as they need.
   void send(const std::byte* data, std::size_t size) {
     for (std::size_t at = 0; at == 0 || at < size; at += limits::kTcpPayload) {
       const Slice slice{data + at, std::min(size - at, limits::kTcpPayload)};
@@ -193,7 +193,7 @@ class Cable final : FrameSink {
       link_->poll();
     }
   }
-  // Serves the other side until it says that it has finished.
+  // Serves the other side until its last message arrives.
   void serve() { receive(); }
   void drain() {
     while (!link_->drained()) link_->poll();

@@ -1,5 +1,5 @@
-// What the application kernels share: options, start and end, a watchdog, failures, repeatable
-// random numbers, calibrated work, and the lines they print.
+// Tools of all application kernels: options, start and end, a watchdog, failures, repeatable random
+// numbers, calibrated work, and the lines of output.
 //
 //   int main(int argc, char** argv) {
 //     app::Options options(argc, argv, "asp", "All-pairs shortest paths.");
@@ -12,7 +12,7 @@
 //   }
 //
 // Every result is one JSON line, as mpi_bench prints it (measure/applications.py reads it), and one
-// for people. One thread only.
+// line for people. For programs with one thread.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -66,11 +66,12 @@ void require(bool condition, const char* format, Arguments... arguments) {
     fail(format, arguments...);
 }
 
-// What the user must give otherwise, the same on all ranks: ends the job with exit code 2.
+// Requires a condition on the user's options, the same on all ranks. Otherwise it prints the text and
+// ends the job with exit code 2.
 template <class... Arguments>
 void want(bool condition, const char* format, Arguments... arguments) {
   if (condition) return;
-  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);  // rank 0 ends us
+  if (rank != 0) MPI_Barrier(MPI_COMM_WORLD);  // rank 0 ends the job
   std::fprintf(stderr, "%s: ", name);
   if constexpr (sizeof...(arguments) == 0)
     std::fputs(format, stderr);
@@ -90,7 +91,7 @@ extern "C" inline void app_on_alarm(int) {
 
 // --- Options ---
 
-// Each is declared where it is read; Run refuses what nobody has declared.
+// The program's options. A read of an option declares it; Run rejects options that were not declared.
 class Options {
  public:
   Options(int argc, char** argv, const char* program, const char* what)
@@ -111,7 +112,7 @@ class Options {
     return false;
   }
 
-  // A number of at least 0. `quick` is the default with --quick.
+  // Returns a number of at least 0. `quick` is the default with --quick.
   int number(const char* option, int usual, int quick, const char* what) {
     const double value = real(option, usual, quick, what);
     if (value > 1e9 || value != std::floor(value)) refuse(std::string(option) + ": no such number");
@@ -131,14 +132,14 @@ class Options {
     return value;
   }
 
-  // One of some words; the first is the default.
+  // Returns one of some words; the first is the default.
   std::string choice(const char* option, const std::vector<std::string>& known, const char* what) {
     const auto chosen = choices(option, known, {known.front()}, what);
     if (chosen.size() != 1) refuse(std::string(option) + ": one of them is wanted");
     return chosen.front();
   }
 
-  // Some of some words, separated by commas, or `all`.
+  // Returns some of the words, separated by commas, or `all`.
   std::vector<std::string> choices(const char* option, const std::vector<std::string>& known,
                                    const std::vector<std::string>& usual, const char* what) {
     describe(option, " " + joined(known) + " (" + (usual == known ? "all" : joined(usual)) + ")",
@@ -157,7 +158,7 @@ class Options {
     return chosen;
   }
 
-  // Integers separated by commas.
+  // Returns integers separated by commas.
   std::vector<int> numbers(const char* option, std::vector<int> usual, std::vector<int> quick,
                            const char* what) {
     describe(option, " N,N,...", what);
@@ -179,7 +180,7 @@ class Options {
   [[nodiscard]] int repeats() const { return repeats_; }
   [[nodiscard]] int limit() const { return limit_; }
 
-  // Answers --help, and refuses what has not been declared. Run calls it.
+  // Handles --help, and rejects options that were not declared. Run calls it.
   void finish() {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (words_[i] == "--help" || words_[i] == "-h") {
@@ -285,7 +286,7 @@ class Run {
     std::fflush(stdout);
   }
 
-  // What cannot be measured here, and why.
+  // Reports a bench that cannot be measured here, and the reason.
   static void absent(const std::string& bench, long size, const std::string& why) {
     if (rank != 0) return;
     std::printf("{\"bench\":\"%s\",\"size\":%ld,\"depth\":1,\"absent\":\"%s\"}\n%s: absent, %s\n",
@@ -293,7 +294,8 @@ class Run {
     std::fflush(stdout);
   }
 
-  // Everything was right: the result of main. MPI ends with this object, after what was made later.
+  // Reports success, and returns the result of main. MPI ends with this object, so after all objects
+  // that were made later.
   int finish() {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) show_ratios();
@@ -322,7 +324,7 @@ class Run {
   bool right_ = false;
 };
 
-// Seconds that the slowest rank needs; all begin together.
+// Returns the seconds that the slowest rank needs; all ranks begin together.
 template <class Function>
 double longest(Function&& function) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -354,7 +356,7 @@ class Random {
 
 // --- Shares ---
 
-// The share of a rank when `total` things are dealt out in blocks as equal as possible.
+// Returns the share of a rank when `total` things are divided into blocks as equal as possible.
 struct Block {
   int first = 0;
   int count = 0;
@@ -377,8 +379,8 @@ inline int owner_in_blocks(int index, int total, int owners) {
 
 // --- Computing ---
 
-// Work that the compiler can neither drop nor move and that does not touch memory; one unit is some
-// nanoseconds.
+// Does work that the compiler can neither drop nor move and that does not touch memory. One unit
+// takes some nanoseconds.
 inline void toil(long units) {
   double x = 1.0;
   __asm__ __volatile__("" : "+m"(x));
@@ -386,7 +388,7 @@ inline void toil(long units) {
   __asm__ __volatile__("" : : "m"(x));
 }
 
-// Computes for about so many microseconds of an undisturbed core, the same work on every rank.
+// Computes for a number of microseconds of an undisturbed core, the same work on every rank.
 class Work {
  public:
   // Collective.
@@ -411,13 +413,13 @@ inline void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<long>(us * 1e3)));
 }
 
-// --- Broadcast with a choice of who forwards ---
+// --- Broadcast that MPI or the program forwards ---
 
 inline const std::vector<std::string> kForwarding = {"mpi", "host"};
 inline constexpr const char* kForwardingHelp =
     "who forwards broadcasts: MPI_Bcast's way, or this program's own binomial tree of MPI_Send";
 
-// From `root` to all ranks.
+// Broadcasts from `root` to all ranks.
 inline void broadcast(void* data, int count, MPI_Datatype type, int root, bool host) {
   if (!host) {
     MPI_Bcast(data, count, type, root, MPI_COMM_WORLD);
@@ -437,11 +439,11 @@ inline void broadcast(void* data, int count, MPI_Datatype type, int root, bool h
 
 // --- Windows ---
 
-// Memory that MPI allocates is shared between the ranks of a host, and then no transport is at work.
+// Memory that MPI allocates is shared between the ranks of a node, and then they use no transport.
 inline const std::vector<std::string> kWindows = {"create", "allocate"};
 inline constexpr const char* kWindowsHelp = "windows by MPI_Win_create or by MPI_Win_allocate";
 
-// A window of so many zeroed bytes on each rank. Where MPI offers none, `problem` says so.
+// A window of `bytes` zeroed bytes on each rank. If MPI offers no window, problem() is not empty.
 class Window {
  public:
   // Collective. `how` is one of kWindows.
@@ -474,7 +476,7 @@ class Window {
     MPI_Win_free(&window_);
   }
 
-  // Collective: passive-target access by all to all, until the end.
+  // Collective. Begins passive-target access of all ranks to all, until the end.
   void lock_all() {
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
     locked_ = true;

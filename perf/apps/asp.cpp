@@ -1,6 +1,6 @@
 // All-pairs shortest paths (Floyd-Warshall): iteration k broadcasts row k from its owner. Rows are
-// dealt out in blocks, so the root stays for n/P iterations and then moves on, and the receivers
-// compute between two broadcasts: where the host forwards, a computing rank holds up the tree.
+// divided into blocks, so the root stays for n/P iterations and then moves on. The receivers compute
+// between two broadcasts. If the host forwards, a computing rank delays the tree.
 // Source: Bhoedjang 2000, 8.5.2 (ASP).
 #include "app.hpp"
 
@@ -10,7 +10,7 @@ constexpr int kFar = 1 << 28;
 
 struct Problem {
   int vertices;
-  bool host;  // forwards
+  bool host;  // the rank forwards, not MPI_Bcast
   int probe;  // rows computed between two MPI_Iprobe, 0: none
 };
 
@@ -29,7 +29,7 @@ std::vector<int> distances(int n) {
   return all;
 }
 
-// Paths from the vertex of `row` by way of the vertex whose row is `via`, at distance `there`.
+// Shortens paths from the vertex of `row` through the vertex of row `via`, at distance `there`.
 void relax(int* row, const int* via, int there, int n) {
   if (there >= kFar) return;
   for (int j = 0; j < n; ++j) row[j] = std::min(row[j], there + via[j]);

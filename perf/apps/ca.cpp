@@ -1,6 +1,6 @@
-// A cellular automaton (each cell from its eight neighbours) in blocks of rows on a ring of ranks:
-// only the outer rows are exchanged, while the inner ones are computed. Blocks are measured in
-// percent of communicated cells: two rows of `lines`.
+// A cellular automaton (each cell from its eight neighbours) in blocks of rows on a ring of ranks.
+// Ranks exchange only the outer rows, while they compute the inner ones. The size of a block is given
+// as the percentage of communicated cells: two rows of `lines`.
 // Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush, and
 // NEON's announced puts and puts with counters.
 // Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4).
@@ -10,13 +10,13 @@ namespace {
 
 using Cell = std::int32_t;
 
-// The middle row of three, one iteration later. Columns are a ring as well: rows have one
+// Computes the next iteration of the middle row of three. Columns are also a ring: rows have one
 // ghost cell at either end.
 void step(const Cell* above, const Cell* middle, const Cell* below, Cell* next, int columns) {
   for (int j = 1; j <= columns; ++j) {
     const Cell around = above[j - 1] + above[j] + above[j + 1] + middle[j - 1] + middle[j + 1] +
                         below[j - 1] + below[j] + below[j + 1];
-    // Cheap, and no mistake dies out.
+    // This rule is cheap, and an error spreads instead of disappearing.
     next[j] = ((around >> 1) ^ middle[j] ^ (around & (middle[j] + 1))) & 3;
   }
   next[0] = next[columns];
@@ -54,7 +54,7 @@ class Block {
   Block(ring::Exchange& exchange, int lines, int columns)
       : exchange_(exchange), lines_(lines), columns_(columns) {}
 
-  // Slot 0 with its halos.
+  // Fills slot 0 with its halos.
   void start(const std::vector<Row>& all) {
     const int rows = static_cast<int>(all.size());
     for (int i = 0; i <= lines_ + 1; ++i) {
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
       block.start(first);
       values[w].push_back(app::longest([&] { block.iterate(iterations); }) * 1e6 / iterations);
       block.check(right, iterations, ways[w]);
-      MPI_Barrier(MPI_COMM_WORLD);  // nobody starts anew while others are being checked
+      MPI_Barrier(MPI_COMM_WORLD);  // no rank starts anew during checks
     }
   for (std::size_t w = 0; w < ways.size(); ++w) {
     if (values[w].empty()) {

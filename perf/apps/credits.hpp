@@ -5,7 +5,7 @@
 //   int server = dispatcher.pick();                       // -1: the request is dropped
 //   slb::Reporter reporter(slb::Algorithm::kDpr, {});     // at the server
 //   reporter.accepted();
-//   if (auto credits = reporter.served(queue_length)) ...    // tell the dispatcher
+//   if (auto credits = reporter.served(queue_length)) ...    // report to the dispatcher
 //   dispatcher.credit(server, *credits);
 //
 // Source: Schneidenbach 2009, 6.3 and 6.4 (equations 6.2 to 6.5 as printed; the dynamic interval of
@@ -27,7 +27,7 @@ struct Parameters {
   int places = 100;       // of a server's queue, the request in service included
   int interval = 10;      // served requests between two looks
   int low_mark = 10;      // LWM reports when the dispatcher has fewer credits
-  int least_credit = 20;  // and it has so many to give
+  int least_credit = 20;  // and the server has at least as many to give
 };
 
 struct Credits {
@@ -43,11 +43,11 @@ class Reporter {
         expected_(parameters.places),
         next_(parameters.interval) {}
 
-  // A request has come into the queue.
+  // Counts a request that has entered the queue.
   void accepted() { --expected_; }
 
-  // A request has been served; `queue` is what is left, with the one in service. What to report, if
-  // it is time to.
+  // Counts a request that has been served. `queue` is the number of requests left, with the one in
+  // service. Returns the credits to report, or nothing if no report is due.
   std::optional<Credits> served(int queue) {
     ++served_;
     ++since_hard_;
@@ -81,7 +81,7 @@ class Reporter {
     return std::nullopt;
   }
 
-  static constexpr int kKeepSoft = -1;  // as soft credit: it stays as it is
+  static constexpr int kKeepSoft = -1;  // as soft credit: the dispatcher does not change it
 
  private:
   bool due(int interval) {
@@ -90,7 +90,7 @@ class Reporter {
     return true;
   }
 
-  // Fewer of the free places, the faster requests come in, and the fewer there are.
+  // Returns a part of the free places: smaller if requests arrive faster, or if fewer places are free.
   [[nodiscard]] int soft(int queue, int taken) const {
     const int arrived = queue - (old_queue_ - taken);
     double ratio = arrived != 0 ? static_cast<double>(taken) / arrived : 1.0;
@@ -122,7 +122,7 @@ class Dispatcher {
     credits_[server].hard = credits.hard;
   }
 
-  // The server of the next request, or -1 if nobody has credit.
+  // Returns the server of the next request, or -1 if no server has credit.
   int pick() {
     if (weighted_) return by_weight();
     int chosen = soft_ ? next_with([](const Credits& c) { return c.soft >= 1; }) : -1;
@@ -145,7 +145,7 @@ class Dispatcher {
     return -1;
   }
 
-  // Smooth weighted round robin.
+  // Chooses by smooth weighted round robin.
   int by_weight() {
     double total = 0;
     std::size_t best = 0;

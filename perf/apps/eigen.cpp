@@ -1,7 +1,7 @@
-// Eigenvalues of a symmetric matrix by Jacobi's rotations of pairs of columns. The pairs are dealt out; after each step
-// the columns move on as the players of a tournament do, so that only those at the border of a rank's share are sent:
-// one to either neighbour. After each sweep a tree of messages of 8 bytes finds out whether another one is needed. A
-// matrix of 50 x 50, as in the thesis, has columns of 400 bytes, and its 25 pairs are no equal shares.
+// Eigenvalues of a symmetric matrix by Jacobi's rotations of pairs of columns. The pairs are divided among the ranks.
+// After each step the columns move on as the players of a tournament do. So a rank sends only the columns at the border
+// of its share: one to either neighbour. After each sweep a tree of messages of 8 bytes decides whether another sweep
+// is needed. A matrix of 50 x 50, as in the thesis, has columns of 400 bytes, and its 25 pairs are no equal shares.
 // Source: Felten 1993, chapter 7 (eigen: 2619 messages of 251 bytes on average; 70 % of its time is load imbalance).
 #include "pattern.hpp"
 
@@ -29,7 +29,7 @@ double product(const Column& a, const Column& b) {
   return sum;
 }
 
-// Makes them orthogonal; returns the cosine of their angle before.
+// Makes two columns orthogonal; returns the cosine of their angle before.
 double rotate(Column& a, Column& b) {
   const double aa = product(a, a), bb = product(b, b), ab = product(a, b);
   const double cosine = std::fabs(ab) / std::sqrt(aa * bb);
@@ -45,8 +45,8 @@ double rotate(Column& a, Column& b) {
   return cosine;
 }
 
-// Some of the pairs, in their order. Columns of the upper row move to the right and those of the lower one to the left;
-// the first of the upper row stays.
+// A share of the pairs, in their order. Columns of the upper row move to the right and those of the lower one to the
+// left; the first of the upper row stays.
 struct Share {
   Share(const std::vector<Column>& matrix, app::Block pairs) : first(pairs.first == 0) {
     for (int i = 0; i < pairs.count; ++i) {
@@ -63,7 +63,8 @@ struct Share {
     return most;
   }
 
-  // Then to_right() is the right neighbour's, whose to_left() is ours. Where there is none, it is at its place.
+  // Then to_right() belongs to the right neighbour, and its to_left() to this rank. At an end the column is at its
+  // place.
   void turn() {
     const std::ptrdiff_t fixed = first ? 1 : 0;
     std::rotate(lower.rbegin(), lower.rbegin() + 1, lower.rend());
@@ -78,7 +79,7 @@ struct Share {
   std::vector<Column> upper, lower;  // the lower row from right to left
 };
 
-// The same rotations by one process. Returns the columns in pairs.
+// Makes the same rotations in one process. Returns the columns in pairs.
 std::vector<Column> sequential(int order) {
   Share all(first_matrix(order), {0, order / 2});
   double most = 1;
@@ -102,7 +103,7 @@ std::vector<Column> sequential(int order) {
   return columns;
 }
 
-// The largest of all ranks' numbers, for each of them.
+// Computes the largest of all ranks' numbers, on each rank.
 class Largest {
  public:
   explicit Largest(const std::string& way) : up_(way), down_(way), from_(way), to_(way) {

@@ -1,9 +1,9 @@
 // Electromagnetic waves on a bipartite graph: electric nodes take weighted sums of magnetic ones,
 // then the other way round. A few edges lead to other ranks, and these values are fetched one by
-// one: little computing between requests, fine-grained. In four ways:
+// one. So there is little computing between requests. There are four ways:
 //   get1  each remote value by MPI_Get and flush where it is needed (request and reply)
 //   get   all remote values by MPI_Get, one flush before the half step
-//   put   each value by MPI_Put to all who need it, as soon as it is computed
+//   put   each value by MPI_Put to all ranks that need it, as soon as it is computed
 //   send  one message per pair of ranks and half step
 // Source: Falsafi and Wood 1996, 6.3 (em3d: 8160 nodes, 5 % of the edges remote).
 #include <unordered_map>
@@ -18,7 +18,7 @@ struct Edge {
   double weight;
 };
 
-// Both kinds of nodes, so many on each rank; every rank knows the whole graph.
+// The nodes of both kinds, equally many on each rank; every rank has the whole graph.
 struct Graph {
   int nodes;   // of one kind on one rank
   int degree;  // edges into a node
@@ -47,7 +47,7 @@ double start_value(int kind, int owner, int node) {
   return 1.0 + 0.01 * ((kind * 31 + owner * 17 + node * 7) % 101);
 }
 
-// What `value_of(edge)` says of the other kind's nodes, summed up for one node.
+// Returns the new value of one node, from the values of the other kind's nodes, value_of(edge).
 template <class Function>
 double summed(const Graph& graph, int kind, int owner, int node, double old, Function&& value_of) {
   const Edge* edge = graph.edges_of(kind, owner, node);
@@ -72,7 +72,7 @@ void sequential(const Graph& graph, Values (&values)[2], int iterations) {
         }
 }
 
-// Nodes of kind 1 - `kind` on `producer` that `consumer` needs for kind `kind`, each once, in order.
+// Returns the nodes of kind 1 - `kind` on `producer` that `consumer` needs for `kind`, each once, in order.
 std::vector<int> needed(const Graph& graph, int kind, int consumer, int producer) {
   std::vector<int> nodes;
   const Edge* edge = graph.edges_of(kind, consumer, 0);
@@ -140,7 +140,7 @@ class Rank {
               return ghosts(kind)[slot_[kind].at({edge.owner, edge.index})];
             });
       if (how == "put") push(1 - kind);
-      if (how == "send") continue;  // the next exchange is all the order that is needed
+      if (how == "send") continue;  // the next exchange orders the accesses
       MPI_Win_sync(window_.get());
       MPI_Barrier(MPI_COMM_WORLD);
       MPI_Win_sync(window_.get());
@@ -164,7 +164,7 @@ class Rank {
 
   double* base() { return reinterpret_cast<double*>(window_.memory()); }
   double* ghosts(int kind) { return base() + ghosts_at(kind); }
-  // In the same place on every rank.
+  // The offset is the same on every rank.
   [[nodiscard]] int ghosts_at(int kind) const { return graph_.nodes * (2 + kind * app::ranks); }
 
   double fetch_one(int kind, const Edge& edge) {
@@ -182,7 +182,7 @@ class Rank {
     MPI_Win_flush_all(window_.get());
   }
 
-  // This rank's nodes of kind 1 - `kind` to all who need them for `kind`.
+  // Puts this rank's nodes of kind 1 - `kind` to all ranks that need them for `kind`.
   void push(int kind) {
     for (const Wanted& offered : offered_[kind])
       MPI_Put(&nodes(1 - kind)[offered.node], 1, MPI_DOUBLE, offered.owner,
@@ -274,7 +274,7 @@ int main(int argc, char** argv) {
           app::require(mine.nodes(kind)[node] == expected, "%s: node %d is %.17g, not %.17g",
                        chosen[way].c_str(), node, mine.nodes(kind)[node], expected);
         }
-      MPI_Barrier(MPI_COMM_WORLD);  // nobody starts anew while others still read
+      MPI_Barrier(MPI_COMM_WORLD);  // no rank starts anew while others read
     }
   for (std::size_t way = 0; way < chosen.size(); ++way)
     run.report({.bench = "em3d_" + chosen[way],

@@ -1,6 +1,6 @@
-// Gaussian elimination: in step k the owner of row k (rows are dealt out in turn) chooses the
-// pivot in it and broadcasts what is left of the row, and all eliminate: everybody waits for the
-// pivot row, so towards the end the broadcast is all there is.
+// Gaussian elimination. In step k the owner of row k (rows are dealt out in turn) chooses the pivot
+// in it and broadcasts the rest of the row. Then all ranks eliminate. All ranks wait for the pivot
+// row, so towards the end the broadcast takes all the time.
 // Source: Falsafi and Wood 1996, 6.4 (gauss).
 #include "app.hpp"
 
@@ -33,7 +33,7 @@ System make_system(int n) {
   return system;
 }
 
-// Triangular form by pivots within rows: columns[k] is the column of the k-th pivot.
+// Makes a triangular form by pivots within rows: columns[k] is the column of the k-th pivot.
 void eliminate(System& system, std::vector<int>& columns, bool host) {
   const int n = system.n;
   const int count = n / app::ranks + (app::rank < n % app::ranks ? 1 : 0);
@@ -66,7 +66,7 @@ void eliminate(System& system, std::vector<int>& columns, bool host) {
   }
 }
 
-// Back substitution; each unknown is broadcast by the owner of its row.
+// Substitutes backwards; the owner of each row broadcasts its unknown.
 std::vector<double> substitute(System& system, const std::vector<int>& columns, bool host) {
   const int n = system.n;
   std::vector<double> x(static_cast<std::size_t>(n), 0.0);

@@ -1,6 +1,6 @@
-// Linear equations by Jacobi's method: in each iteration every rank computes its share of the
-// unknowns, and all ranks send theirs to all others: short, at the same moment, and then everybody
-// waits for everybody. Bound by latency and contention.
+// Linear equations by Jacobi's method. In each iteration every rank computes its share of the
+// unknowns. All ranks send their shares to all others at the same moment, in short messages, and wait
+// for those of all others. So the program is bound by latency and contention.
 // Source: Bhoedjang 2000, 8.5.6 (LEQ: all processes broadcast 128 B at the end of an iteration).
 #include "app.hpp"
 

@@ -1,6 +1,6 @@
-// A product of matrices in blocks, by Fox, Hey and Otto: in each step one block of A is broadcast along every row of
-// processes, a pipeline of pieces from neighbour to neighbour, and the blocks of B roll upwards. Blocks of 40 x 40 have
-// 12800 bytes, as in the thesis. A grid that is not square has several blocks of rows or columns in a process.
+// A product of matrices in blocks, by Fox, Hey and Otto. In each step one block of A is broadcast along every row of
+// processes, as a pipeline of pieces from neighbour to neighbour, and the blocks of B roll upwards. Blocks of 40 x 40
+// have 12800 bytes, as in the thesis. If the grid is not square, a process has several blocks of rows or columns.
 // Source: Felten 1993, chapter 7 (matmult: 187 messages of 4 to 12800 bytes, 7668 on average, among 16 processes).
 #include <numeric>
 
@@ -105,7 +105,7 @@ class Product : public pattern::Program {
   }
 
  private:
-  // Of the block that this process gets from its left, piece by piece, and passes on.
+  // Messages of the block that this process receives from its left, piece by piece, and passes on.
   struct Passed {
     std::vector<pattern::Messages> in, on;
   };
@@ -137,7 +137,7 @@ class Product : public pattern::Program {
     });
   }
 
-  // The block of A of this row of blocks and that column, which one process of the row has.
+  // Returns the block of A in this row of blocks and that column. One process of the row has it.
   const double* broadcast(int i, int column) {
     const int from = column / shape_.wide(), j = column % shape_.wide();
     if (from == shape_.column()) {

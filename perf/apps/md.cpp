@@ -10,7 +10,7 @@ constexpr double kStep = 1e-4;
 
 using Vectors = std::vector<double>;  // three for each atom
 
-// On a cube with some disorder, so that forces are moderate.
+// Returns places on a cube with some disorder, so that forces are moderate.
 Vectors first_places(int atoms) {
   app::Random random(app::seed);
   const int side = static_cast<int>(std::ceil(std::cbrt(atoms)));
@@ -21,7 +21,7 @@ Vectors first_places(int atoms) {
   return places;
 }
 
-// Of the two atoms of a pair, the one whose owner computes the force: each rank has half of its pairs.
+// Returns whether the owner of atom i computes the force between i and j. So each rank computes half of its pairs.
 bool computes(int i, int j) { return (i + j) % 2 == 0 ? i > j : i < j; }
 
 void add_forces(const Vectors& places, Vectors& forces, int first, int count) {
@@ -47,7 +47,7 @@ void move(double* places, double* speeds, const double* forces, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) places[i] += kStep * (speeds[i] += kStep * forces[i]);
 }
 
-// The same additions in the same order by one process.
+// Makes the same additions in the same order in one process.
 Vectors sequential(int atoms, int iterations) {
   Vectors places = first_places(atoms), speeds(places.size());
   const int share = atoms / app::ranks;
@@ -75,7 +75,7 @@ class Atoms : public pattern::Program {
         others_(right.size()) {
     for (int dimension = 1; dimension < app::ranks; dimension *= 2) {
       const int peer = app::rank ^ dimension;
-      // What `dimension` ranks beginning with ours have, and as many beginning with the peer's.
+      // The numbers of `dimension` ranks on this side of the cube, and of as many on the peer's side.
       const std::size_t mine = share_ * static_cast<std::size_t>(app::rank & ~(dimension - 1));
       const std::size_t theirs = share_ * static_cast<std::size_t>(peer & ~(dimension - 1));
       const std::size_t count = share_ * static_cast<std::size_t>(dimension);

@@ -1,7 +1,6 @@
-// Stars that attract each other, all pairs: each rank's share travels once round the ring, a bucket in a brigade of
-// double buffers. A bucket moves on while the forces of the one before are added up. 72 stars have 2304 bytes, as in the
-// thesis.
-// Source: Felten 1993, chapter 7 (nbody: 240 messages of 2304 bytes among 16 processes).
+// Stars that attract each other, all pairs. Each rank's share travels once round the ring, as a bucket in a brigade,
+// with double buffers. A bucket moves on while the rank adds up the forces of the one before. 72 stars have 2304 bytes,
+// as in the thesis. Source: Felten 1993, chapter 7 (nbody: 240 messages of 2304 bytes among 16 processes).
 #include "pattern.hpp"
 
 namespace {
@@ -45,7 +44,7 @@ void move(Star* stars, const Motion* motions, int count, double step) {
 
 constexpr double kStep = 1e-4;
 
-// The same additions in the same order by one process.
+// Makes the same additions in the same order in one process.
 std::vector<Star> sequential(int share, int iterations) {
   std::vector<Star> stars = first_stars(share * app::ranks);
   std::vector<Motion> motions(stars.size());

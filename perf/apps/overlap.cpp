@@ -1,11 +1,14 @@
-// How much of the time of a transfer the host has for computing: the transfer is begun, the host
-// computes, then waits for the end. The work is doubled until the iteration takes longer than the
-// transfer alone by half. Then
+// Measures how much of the time of a transfer the host has for computing. The host starts the
+// transfer, computes, and then waits for the end. The work is doubled until the iteration takes 1.5
+// times the transfer alone. Then
 //     overhead     = time of the iteration - time of the same work without the transfer
 //     availability = 1 - overhead / time of the transfer alone
-// Messages (isend: the sender computes; irecv: the receiver does; the other side is inside MPI) and
-// put, get, fetch_and_op with flush; and ibcast (the other rank is the root) and iallreduce (of doubles) of the pair. With
-// --both the other side computes as well, without MPI calls.
+// The transfers are:
+//     isend, irecv     messages; the sender or the receiver computes, the other side is inside MPI
+//     put, get, fetch  one-sided operations with flush
+//     ibcast           a broadcast of the pair; the other rank is the root
+//     iallreduce       an allreduce of the pair, of doubles
+// With --both the other side also computes, without MPI calls.
 // Ranks work in pairs, all at once; the first pair's figures are reported.
 // Source: Sandia MPI Micro-Benchmark Suite (Doerfler and Brightwell), post-work-wait.
 #include "app.hpp"
@@ -30,8 +33,8 @@ class Transfer {
     return kind_ == "put" || kind_ == "get" || kind_ == "fetch";
   }
 
-  // One iteration with so much work; both ranks of a pair call it. The even one is measured: the
-  // result is its seconds, without the wait for its partner to be ready.
+  // Runs one iteration with `units` of work; both ranks of a pair call it. Returns the seconds of the
+  // even rank, without the wait for its partner to be ready.
   double iterate(long work, long others_work, std::int64_t number) {
     if (app::rank % 2 == 0) return measured(work, number);
     other(others_work, number);
@@ -134,7 +137,7 @@ class Transfer {
     }
   }
 
-  // Contents that tell which iteration they are of, in every word.
+  // Writes contents that depend on the iteration, in every word.
   static void stamp(Bytes& data, std::int64_t number) {
     for (std::size_t at = 0; at + 8 <= data.size(); at += 8) {
       const std::int64_t word = number * 1000003 + static_cast<std::int64_t>(at);
@@ -159,7 +162,7 @@ class Transfer {
   Bytes out_, in_;
 };
 
-// The middle of some values, of the even rank and told to the odd one.
+// Returns the median of the even rank's values, on both ranks.
 double agreed(const std::vector<double>& seconds, MPI_Comm pair) {
   double result = app::quantile(seconds, 0.5);
   MPI_Bcast(&result, 1, MPI_DOUBLE, 0, pair);

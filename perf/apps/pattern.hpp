@@ -1,6 +1,6 @@
-// Messages between the same ranks, from and to the same memory, iteration after iteration: what a thesis on compiled
-// protocols calls a pattern. They travel by MPI_Isend and MPI_Irecv or by persistent requests, and the time that a rank
-// spends on them is counted apart from computing. Programs made of such patterns measure all ways in turn.
+// Pattern: messages between the same ranks, from and to the same memory, iteration after iteration. The term is that of
+// a thesis on compiled protocols. Messages travel by MPI_Isend and MPI_Irecv or by persistent requests. The time that a
+// rank spends on them is counted apart from computing. Programs made of such patterns measure all ways in turn.
 //
 //   class Heat : public pattern::Program {
 //     explicit Heat(const std::string& way) : halo_(way) {
@@ -26,7 +26,7 @@ inline const std::vector<std::string> kWays = {"ordinary", "persistent"};
 inline constexpr const char* kWaysHelp =
     "messages by MPI_Isend and MPI_Irecv, or by persistent requests";
 
-inline double communicating = 0;  // seconds of this rank, since whoever measures began
+inline double communicating = 0;  // seconds of this rank, since the measurement began
 
 class Messages {
  public:
@@ -103,9 +103,9 @@ class Program {
   Program& operator=(Program&&) = delete;
   virtual ~Program() = default;
 
-  virtual void begin() = 0;    // everything as it was at first
-  virtual void iterate() = 0;  // once
-  virtual void check() = 0;    // the result is right, or the job ends
+  virtual void begin() = 0;    // restores the initial state
+  virtual void iterate() = 0;  // makes one iteration
+  virtual void check() = 0;    // ends the job if the result is wrong
 };
 
 struct Measured {
@@ -116,8 +116,8 @@ struct Measured {
   std::vector<std::string> ways;
 };
 
-// For each way the time of an iteration (of the slowest rank), and that which a rank spends on messages (the mean of
-// all ranks: whoever waits for a slower one is communicating). The first run of each way warms up.
+// Measures for each way the time of an iteration (of the slowest rank), and the time that a rank spends on messages.
+// The latter is the mean of all ranks, and contains the wait for slower ranks. The first run of each way warms up.
 template <class Make>
 void measure(app::Run& run, const Measured& what, Make&& make) {
   std::vector<std::unique_ptr<Program>> programs;

@@ -1,7 +1,7 @@
-// QR factorisation with column pivoting (modified Gram-Schmidt): in each iteration all ranks agree
-// on the column that is longest (an MPI_Allreduce of 2 doubles and 2 ints), its owner normalises
-// and broadcasts it, and all take its part out of their columns. The root jumps about, so
-// that nothing of one iteration can be under way in the last: bound by latency.
+// QR factorisation with column pivoting (modified Gram-Schmidt). In each iteration all ranks agree on
+// the longest column (an MPI_Allreduce of 2 doubles and 2 ints). Its owner normalises and broadcasts
+// it, and all ranks subtract its part from their columns. The root jumps about, so no part of an
+// iteration can start during the one before. So the program is bound by latency.
 // Source: Bhoedjang 2000, 8.5.8 (QR).
 #include "app.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 struct Share {
   int n;
   int count;               // columns of this rank
-  std::vector<double> a;   // what is left of them
+  std::vector<double> a;   // the rest of these columns
   std::vector<double> r;   // r[c * n + k]: part of column c along q_k
   std::vector<bool> done;  // is a q by now
   std::vector<double> q;   // all of q, as received
@@ -24,7 +24,7 @@ double dot(const double* x, const double* y, int n) {
   return sum;
 }
 
-// A column of the matrix, the same on every rank that asks.
+// Returns a column of the matrix, the same on every rank.
 void fill_column(double* column, int n, int j) {
   app::Random random(app::seed * 1000003 + static_cast<std::uint64_t>(j));
   for (int i = 0; i < n; ++i) column[i] = random.uniform() - 0.5;
@@ -56,7 +56,7 @@ void parallel(Share& share, bool host) {
   for (int c = 0; c < share.count; ++c)
     square[static_cast<std::size_t>(c)] = dot(share.column(c), share.column(c), n);
   for (int k = 0; k < n; ++k) {
-    // The longest for the pivot; the shortest tells how regular the matrix still is.
+    // The longest column is the pivot. The shortest one shows how regular the matrix still is.
     Pivot extremes[2] = {{-1, n}, {-1e300, n}};
     for (int c = 0; c < share.count; ++c) {
       const auto at = static_cast<std::size_t>(c);
@@ -90,7 +90,7 @@ void parallel(Share& share, bool host) {
   }
 }
 
-// Largest deviations: of Q's columns from orthonormal, and of Q R from the matrix.
+// Computes the largest deviations: of Q's columns from orthonormal, and of Q R from the matrix.
 std::pair<double, double> errors(const Share& share) {
   const int n = share.n;
   const auto width = static_cast<std::size_t>(n);

@@ -1,13 +1,14 @@
-// Request and reply to a rank that computes: how long it takes to be heard, as a function of the
-// time C between two MPI calls of the target. Two patterns:
-//   target    even ranks ask and do nothing else; odd ranks compute for C, look into MPI once, compute
-//             again: the time of a request
-//   mutual    all ranks compute for C, then ask their partner and serve it while they wait: the time
-//             of a request with its computing; u = C / (C + L) is the share of computing, L the time
-//             without computing. With --gaps random each C is drawn (exponential, that mean): else
-//             partners fall into step, and meet inside MPI without ever waiting
-// and four kinds of request: a message and its answer, MPI_Get, MPI_Put, MPI_Fetch_and_op (each with
-// a flush). Where nobody but the target's MPI calls serves it, a request waits for C / 2.
+// Requests to a rank that computes: the time until the reply, as a function of the time C between two
+// MPI calls of the target. There are two patterns:
+//   target    even ranks only send requests; odd ranks compute for C, poll MPI once, and compute again.
+//             The figure is the time of a request
+//   mutual    all ranks compute for C, then send a request to their partner, and serve the partner
+//             while they wait. The figure is the time of a request with its computing; u = C / (C + L)
+//             is the share of computing, L the time without computing. With --gaps random each C is
+//             drawn (exponential, that mean). Otherwise partners fall into step, and meet inside MPI
+//             without ever waiting
+// There are four kinds of request: a message and its reply, MPI_Get, MPI_Put, MPI_Fetch_and_op (each
+// with a flush). If only the target's MPI calls serve a request, it waits for C / 2.
 // Source: Falsafi and Wood 1996, sections 4 and 6.1.
 #include <random>
 
@@ -24,7 +25,7 @@ class Peer {
   Peer(app::Window& window, const std::string& kind, const app::Work& work, bool random)
       : window_(window), kind_(kind), work_(work), random_(random), partner_(app::rank ^ 1) {}
 
-  // Words of the window: 0 is counted up, 1 is read, 2 is written.
+  // Words of the window: 0 is incremented, 1 is read, 2 is written.
   void reset() {
     if (!window_.problem().empty()) return;
     words()[0] = 0;
@@ -62,11 +63,11 @@ class Peer {
     }
   }
 
-  // Answers what has arrived. False once the partner has finished.
+  // Replies to a request that has arrived. Returns false when the partner has finished.
   bool serve() {
     int there = 0;
     MPI_Status status;
-    // A first look may do no more than fetch what the second finds.
+    // The first probe may only receive the message, and the second one then finds it.
     for (int look = 0; there == 0 && look < 2; ++look)
       MPI_Iprobe(partner_, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status);
     if (there == 0 || status.MPI_TAG == kReply) return true;
@@ -86,7 +87,7 @@ class Peer {
     MPI_Send(&nothing, 1, MPI_INT64_T, partner_, kEnd, MPI_COMM_WORLD);
   }
 
-  // Seconds of one request, on the ranks that ask.
+  // Returns the seconds of one request, on the ranks that send requests.
   double run_target(int requests, double us) {
     heard_end_ = false;
     if (app::rank % 2 == 1) {
@@ -119,7 +120,7 @@ class Peer {
  private:
   std::int64_t* words() { return reinterpret_cast<std::int64_t*>(window_.memory()); }
 
-  // What the partner has done to this rank's memory.
+  // Checks the partner's accesses to this rank's memory.
   void check(int requests) {
     if (kind_ == "send" || kind_ == "get") return;
     MPI_Win_sync(window_.get());

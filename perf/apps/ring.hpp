@@ -1,5 +1,5 @@
-// A ring of ranks whose neighbours exchange the outer rows of their blocks, iteration by iteration,
-// double buffered, synchronised in one of several ways. What NEON's thesis compares.
+// A ring of ranks. In each iteration neighbours exchange the outer rows of their blocks. These are
+// double buffered, and synchronised in one of the ways that NEON's thesis compares.
 //
 //   auto exchange = ring::make("pscw", {.row_bytes = 4104, .lines = 10}, "create");
 //   if (!exchange->problem().empty()) ...           // this MPI cannot do it
@@ -15,8 +15,8 @@
 //   }
 //
 // A slot has rows 0 .. lines + 1; 0 and lines + 1 are the halos. Halos of a slot may be read from
-// finish(slot) until push() of the other slot: two buffers are all the flow control that it takes,
-// because a neighbour pushes only when it has what we pushed before.
+// finish(slot) until push() of the other slot. Two buffers are enough flow control, because a
+// neighbour pushes only after it has received this rank's last push.
 // Source: Schneidenbach 2009, 5.1, 5.2 and appendix B.2.1.
 #pragma once
 
@@ -109,7 +109,7 @@ class Nonblocking : public TwoSided {
 
 class OneSided : public Exchange {
  public:
-  // `extra` bytes behind the slots.
+  // `extra`: bytes behind the slots.
   OneSided(Layout layout, const std::string& windows, MPI_Aint extra = 0)
       : Exchange(layout), window_(layout.bytes() + extra, windows) {
     memory_ = window_.memory();
@@ -170,7 +170,7 @@ class Pscw : public OneSided {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-// Passive target: put and flush, then a word that the neighbour polls, put and flushed in turn.
+// Passive target: put and flush the rows, then put and flush a word that the neighbour polls.
 class Flush : public OneSided {
  public:
   Flush(Layout layout, const std::string& windows) : OneSided(layout, windows, kWords * 8 + 8) {

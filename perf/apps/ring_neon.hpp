@@ -1,5 +1,5 @@
-// The ring's exchange by NEON's calls, where they are built: announce, put with notification, complete; and by puts
-// that increment counters. See ring.hpp.
+// The ring's exchange by NEON's calls, if they are built: announce, put with notification, complete; and by puts that
+// increment counters. See ring.hpp.
 #pragma once
 
 #include <mpix_neon.h>
@@ -8,7 +8,7 @@
 
 namespace ring {
 
-// Halos are announced to the neighbour that writes them; its put notifies.
+// A rank announces (NEON) its halos to the neighbour that writes them, and the neighbour's put notifies the rank.
 class Neon : public OneSided {
  public:
   Neon(Layout layout, const std::string& windows) : OneSided(layout, windows) {
@@ -53,7 +53,7 @@ class Neon : public OneSided {
   MPI_Request puts_[2] = {};
 };
 
-// Nothing is announced: two slots are enough (see ring.hpp). Each put counts up one of two counters.
+// This way needs no NEON announce: two slots are enough (see ring.hpp). Each put increments one of two counters.
 class Notify : public OneSided {
  public:
   Notify(Layout layout, const std::string& windows) : OneSided(layout, windows) {

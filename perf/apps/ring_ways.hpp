@@ -1,4 +1,4 @@
-// The ways of exchanging halos in the ring (ring.hpp), by name.
+// Ways to exchange halos in the ring (ring.hpp), by name.
 //
 //   auto exchange = ring::make("pscw", layout, "allocate");
 #pragma once

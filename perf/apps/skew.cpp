@@ -1,9 +1,9 @@
-// A ring of ranks with delays: each iteration computes a boundary (5 %), pushes 8 bytes to both
-// neighbours and computes the rest, and now and then somebody is late. Whoever notifies its
-// neighbours only when it has finished passes its delay on to them; who notifies early does not.
-// Computing is sleeping here, so that it does not matter how many cores there are. Beside the times
-// stands what a model of the same delays says: an iteration ends when the own part and the
-// neighbours' data (fence: everybody's) are there.
+// A ring of ranks with delays. In each iteration a rank computes a boundary (5 %), pushes 8 bytes to
+// both neighbours and computes the rest. Now and then a rank is late. A rank that notifies its
+// neighbours at its end passes its delay on to them; a rank that notifies early does not. Ranks sleep
+// instead of computing, so the number of cores does not matter. Beside the times stand those of a
+// model of the same delays. In the model an iteration ends when the rank has finished its own part
+// and has the data of its neighbours (fence: of all ranks).
 // Source: Schneidenbach 2009, 4.3.6 and 4.4.4; the model is a max-plus recursion.
 #include "ring_ways.hpp"
 
@@ -33,7 +33,7 @@ Delays make_delays(int iterations, const std::string& noise) {
 constexpr double kBoundary = 0.05;  // of an iteration
 constexpr double kLatency = 0.02;   // of the model
 
-// Iterations' worth of time that the model says.
+// Returns the time of the model, in iterations.
 double model(const Delays& delays, const std::string& way) {
   const auto ranks = static_cast<std::size_t>(app::ranks);
   std::vector<double> end(ranks, 0.0);

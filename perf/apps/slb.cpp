@@ -1,9 +1,9 @@
-// A load balancer: rank 0 dispatches requests to servers (all other ranks), which write their free
-// places ("credits") into its memory; nobody waits for a report, only the newest counts, and the
-// dispatcher only loads a word. Five ways to decide when to report and what, beside round robin with
-// exact weights (wrr). Requests arrive and are served at random times, the same for all algorithms;
-// serving is waiting, so that it does not matter how many cores there are.
-// Beside the dropped requests stands what a simulation without communication says of the same times.
+// A load balancer. Rank 0 dispatches requests to servers (all other ranks), which write their free
+// places ("credits") into its memory. No rank waits for a report, only the newest report counts, and
+// the dispatcher only loads a word. Five algorithms decide when to report and how many credits; wrr is
+// round robin with exact weights. Requests arrive and are served at random times, the same for all
+// algorithms. Servers wait instead of computing, so the number of cores does not matter. Beside the
+// dropped requests stand those of a simulation of the same times without communication.
 // Source: Schneidenbach 2009, chapter 6.
 #include "credits.hpp"
 
@@ -70,9 +70,9 @@ Load make_load(int requests, std::vector<double> speeds, double gap, double shar
 struct Outcome {
   double drops = 0;   // requests that count
   double answer = 0;  // us, mean of those that count
-  double burst = 0;   // requests before the first drop
+  double burst = 0;   // requests until the first drop
   double reports = 0;
-  double look = 0;  // us that the dispatcher looks for reports, per request
+  double look = 0;  // us for which the dispatcher reads reports, per request
 };
 
 // --- Simulation: no time passes between a server and the dispatcher ---
@@ -134,7 +134,7 @@ Outcome simulate(const Load& load, Algorithm algorithm, slb::Parameters paramete
   return outcome;
 }
 
-// --- The real thing ---
+// --- The load balancer with communication ---
 
 enum Tag { kRequest = 1, kReport, kClock };
 
@@ -154,8 +154,8 @@ Word word_of(std::uint64_t run, std::uint64_t number, slb::Credits credits) {
           static_cast<std::uint64_t>(credits.hard)};
 }
 
-// Collective. Seconds that this rank's MPI_Wtime is ahead of the dispatcher's; the fastest of some
-// round trips tells best.
+// Collective. Returns by how many seconds this rank's MPI_Wtime is ahead of the dispatcher's, from the
+// fastest of some round trips.
 double ahead_of_dispatcher() {
   constexpr int kTrips = 10;
   double ahead = 0, fastest = 1e9;
@@ -179,10 +179,10 @@ double ahead_of_dispatcher() {
   return ahead;
 }
 
-// The same time on all ranks.
+// A clock with the same time on all ranks.
 class Clock {
  public:
-  // Collective: from now on, at the dispatcher.
+  // Collective. Sets the time to 0, at the dispatcher.
   Clock() {
     static const double ahead = ahead_of_dispatcher();
     start_ = MPI_Wtime();
@@ -195,7 +195,7 @@ class Clock {
   double start_ = 0;
 };
 
-// Looks into MPI, and lets others have the core if there is time until `deadline`.
+// Polls MPI, and yields the core to other ranks if there is time until `deadline`.
 void idle(const Clock& clock, double deadline) {
   int there = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, kReport, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
@@ -206,8 +206,9 @@ void idle(const Clock& clock, double deadline) {
     sched_yield();
 }
 
-// How reports travel: one word per server in the dispatcher's memory, written by MPI_Put or by NEON's
-// put into a buffer that is announced for good, or messages. Nobody is told, and nobody waits.
+// The reports of the servers: messages, or one word per server in the dispatcher's memory. MPI_Put
+// writes that word, or NEON's put into a buffer announced for good (NEON's announce). Reports notify
+// no rank, and no rank waits for them.
 class Reports {
  public:
   // Collective.
@@ -240,7 +241,7 @@ class Reports {
 
   [[nodiscard]] std::string problem() const { return window_ ? window_->problem() : ""; }
 
-  // What still comes of the run before is of no account.
+  // Begins a run. Reports of the run before that still arrive are ignored.
   void begin() {
     run_ = (run_ + 1) & 0xfff;
     std::fill(seen_.begin(), seen_.end(), 0);
@@ -265,7 +266,7 @@ class Reports {
     MPI_Win_flush_local(0, window_->get());
   }
 
-  // The server's newest report, if there is one that has not been seen.
+  // Returns the server's newest report, if it has not been returned before.
   std::optional<slb::Credits> newest(int server) {
     Word word;
     if (way_ == "send") {
@@ -280,8 +281,7 @@ class Reports {
     }
     std::uint64_t& seen = seen_[static_cast<std::size_t>(server)];
     if (word.run() != run_ || word.number() == seen) return std::nullopt;
-    // MPI does not promise that two puts to one word arrive in their order, but older credits are
-    // worth nothing.
+    // MPI does not guarantee the order of two puts to one word, and older credits are of no use.
     if (word.number() < seen) {
       ++late_;
       return std::nullopt;
@@ -302,7 +302,7 @@ class Reports {
   Word word_;
 };
 
-// What one rank has seen; summed up over all.
+// Counts of one rank; the program adds up those of all ranks.
 struct Counts {
   double served = 0, dropped = 0, dropped_counting = 0, ids = 0;
   double answers = 0, answered = 0, reports = 0, looking_us = 0;
@@ -324,7 +324,7 @@ Counts dispatch(const Load& load, Algorithm algorithm, slb::Parameters parameter
   const int servers = app::ranks - 1;
   for (const Request& request : load.requests) {
     while (clock.us() < request.arrival) idle(clock, request.arrival);
-    // A fixed number of looks, however many servers there are.
+    // The number of reads does not depend on the number of servers.
     const double before = clock.us();
     for (int i = 0; i < std::min(2, servers); ++i) {
       look = (look + 1) % servers;
@@ -350,7 +350,7 @@ Counts serve(const Load& load, Algorithm algorithm, slb::Parameters parameters, 
   slb::Reporter reporter(algorithm, parameters);
   const double speed = load.speeds[static_cast<std::size_t>(app::rank - 1)];
   std::deque<Request> queue;
-  double done = 0;  // when the first of the queue will be, or when the last was
+  double done = 0;  // end of the first request of the queue, or of the last one served
   bool open = true;
   while (open || !queue.empty()) {
     int there = 0;

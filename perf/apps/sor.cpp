@@ -1,7 +1,7 @@
-// Red-black successive over-relaxation on a square grid in blocks of rows: each half iteration
-// exchanges one row with either neighbour, each iteration reduces one double. With 1536 columns a
-// row has 12 KB, more than a window of short packets: where the host watches the window, the
-// sender stands still.
+// Red-black successive over-relaxation on a square grid in blocks of rows. Each half iteration
+// exchanges one row with either neighbour, each iteration reduces one double. With 1536 columns a row
+// has 12 KB, more than a window of short packets. If the host handles the window, the sender stands
+// still.
 // Source: Bhoedjang 2000, 8.5.10 (SOR: 12 KB neighbour exchange, 1-double allreduce, 42 iterations).
 #include "app.hpp"
 
@@ -33,7 +33,7 @@ Grid make_grid(app::Block block, int columns) {
   return grid;
 }
 
-// Cells of one colour; returns the largest change.
+// Updates the cells of one colour; returns the largest change.
 double relax(Grid& grid, int colour, double omega) {
   double change = 0;
   for (int i = 0; i < grid.count; ++i) {
@@ -58,7 +58,7 @@ void exchange(Grid& grid) {
                grid.columns, MPI_DOUBLE, up, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// Returns the change of the last iteration, the same on all ranks.
+// Iterates; returns the change of the last iteration, the same on all ranks.
 double iterate(Grid& grid, int iterations, double omega, bool alone) {
   double change = 0;
   for (int k = 0; k < iterations; ++k) {

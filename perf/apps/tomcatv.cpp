@@ -1,7 +1,7 @@
-// Mesh generation after SPEC's tomcatv: each iteration exchanges boundary rows (residuals need the
-// neighbours), reduces the largest residual, and solves a tridiagonal system along every column,
-// which lies across all ranks: the data are transposed, solved, and transposed back. Mostly
-// computing; messages are few and large.
+// Mesh generation after SPEC's tomcatv. Each iteration exchanges boundary rows (residuals need the
+// neighbours), reduces the largest residual, and solves a tridiagonal system along every column. A
+// column lies across all ranks, so the data are transposed, solved, and transposed back. The program
+// mostly computes; its messages are few and large.
 // Source: Falsafi and Wood 1996, 6.2 (tomcatv).
 #include "app.hpp"
 
@@ -45,8 +45,8 @@ void exchange_rows(std::vector<double>& field, const Mesh& mesh) {
                MPI_DOUBLE, up, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// Rows of this rank to columns of this rank, and back: `field` is count x n by rows, the result is
-// (share of columns) x n, dealt out alike.
+// Transposes rows of this rank to columns of this rank, and back. `field` is count x n by rows; the
+// result is (share of columns) x n, divided in the same way.
 std::vector<double> transposed(const std::vector<double>& field, const Mesh& mesh) {
   const int n = mesh.n;
   const auto width = static_cast<std::size_t>(n);
@@ -81,7 +81,7 @@ std::vector<double> transposed(const std::vector<double>& field, const Mesh& mes
   return turned;
 }
 
-// One iteration; returns the largest residual of all ranks.
+// Makes one iteration; returns the largest residual of all ranks.
 double iterate(Mesh& mesh) {
   const int n = mesh.n, count = mesh.block.count;
   const auto width = static_cast<std::size_t>(n);

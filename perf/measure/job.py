@@ -45,7 +45,7 @@ def _raise_session():
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:
             file.write("-20")
     except OSError:
-        pass  # then it is scheduled as any other session; the report says so
+        pass  # then it is scheduled as any other session, which the report mentions
 
 
 def quiet_session_works():

@@ -128,7 +128,7 @@ def major_version(text):
 
 
 def lfc_counters(text):
-    """Returns {rank: {counter: value}} from lines `lfc-stats rank=R key=value ...`; other values than numbers as text."""
+    """Returns {rank: {counter: value}} from lines `lfc-stats rank=R key=value ...`; values are numbers or texts."""
     counters = {}
     for line in text.splitlines():
         at = line.find("lfc-stats ")

@@ -1,5 +1,5 @@
-// A benchmark of mpi_bench: a function that runs so many units (round trips, windows, ...) on every
-// rank.
+// A benchmark of mpi_bench: a function that runs a number of units (round trips, windows, ...) on
+// every rank.
 //
 //   double run_mine(Point* p, long units) {
 //     const double start = MPI_Wtime();
@@ -11,8 +11,8 @@
 //     return rank == 0 ? MPI_Wtime() - start : 0;
 //   }
 //
-// The same code is timed (verify == 0) and checked (verify == 1). Adding one is adding a line to
-// the table in main.c.
+// The same code is timed (verify == 0) and checked (verify == 1). Each benchmark has a line in the
+// table in main.c.
 #ifndef LFC_PERF_BENCH_H
 #define LFC_PERF_BENCH_H
 
@@ -50,10 +50,10 @@ typedef struct Bench {
 
 extern int rank, ranks;
 extern int allocate_windows;
-extern int rewrite_sent;    // what is sent is written anew before each message
+extern int rewrite_sent;    // the sender writes its buffer anew before each message
 extern double clock_cost;   // seconds that one reading of the clock takes
 extern double least_pause;  // seconds to let a message arrive, at least
-extern char where[256];     // what is being measured, for messages
+extern char where[256];     // the current measurement, for messages
 
 // Contents that depend on the message and on the place in it. check() ends the job if they are
 // wrong.
@@ -77,7 +77,7 @@ double run_barrier(Point* p, long units);
 double run_bcast_gap(Point* p, long units);
 double run_skewed(Point* p, long units);
 double run_allgather(Point* p, long units);
-// Whether the first and the last of so many doubles are this sum; ends the job if not.
+// Checks that the first and the last of `count` doubles are this sum; ends the job if not.
 void check_sum(const double* in, int count, double sum);
 double run_alltoall(Point* p, long units);
 double run_alltoallv(Point* p, long units);

@@ -1,5 +1,5 @@
-// Collectives. The root of a broadcast moves on with each one, so that nobody can run ahead: the next
-// root must have received the last one.
+// Collectives. The root of a broadcast moves on with each one. The next root must have received the
+// last broadcast, so no rank can run ahead.
 #include <mpi.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ double run_ibcast(Point* p, long units) {
   return MPI_Wtime() - start;
 }
 
-// Rank 0 is always the root, and nobody waits for it: what it needs to get rid of one, the gap.
+// Rank 0 is always the root and waits for no rank. This measures its time for one broadcast, the gap.
 double run_bcast_gap(Point* p, long units) {
   const double start = MPI_Wtime();
   for (long i = 0; i < units; i++) {
@@ -42,7 +42,7 @@ double run_bcast_gap(Point* p, long units) {
   return end - start;
 }
 
-// All arrive at another time: each computes for up to 100 us, drawn for each round and rank.
+// The ranks arrive at different times: each computes for up to 100 us, drawn for each round and rank.
 double run_skewed(Point* p, long units) {
   unsigned state = 12345u + 977u * (unsigned)rank;
   const double start = MPI_Wtime();
@@ -126,7 +126,7 @@ double run_scatter(Point* p, long units) {
   return MPI_Wtime() - start;
 }
 
-// Of doubles, so many bytes for each rank.
+// Reduces doubles; each rank gets p->size bytes.
 double run_reduce_scatter(Point* p, long units) {
   const int count = (int)(p->size / sizeof(double));
   double* out = (double*)(void*)p->out;

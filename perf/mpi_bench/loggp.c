@@ -1,6 +1,6 @@
-// LogGP: what one message costs the sender (o_s), the receiver (o_r), and the distance between the
-// messages of a stream (gap: g when small; its growth with the size is G). The latency L follows:
-// half round trip - o_s - o_r.
+// LogGP: the overhead of one message at the sender (o_s) and at the receiver (o_r), and the distance
+// between the messages of a stream. This gap is g for small messages, and grows by G per byte. The
+// latency L is half the round trip - o_s - o_r.
 #include <mpi.h>
 
 #include "bench.h"
@@ -10,7 +10,7 @@ static void wait_without_mpi(double seconds) {
   while (MPI_Wtime() - start < seconds) continue;
 }
 
-// Finds how long a message may take at most: ten round trips, and time for the scheduler.
+// Finds the most time that a message may take: ten round trips, and time for the scheduler.
 int begin_overhead(Point* p) {
   run_latency(p, 10);
   double seconds = run_latency(p, 10);
@@ -19,8 +19,8 @@ int begin_overhead(Point* p) {
   return 1;
 }
 
-// The sender sends when the receiver is idle and has drained everything; the receiver receives when
-// everything is there. Each times its own part: `timed` is the rank whose clock counts.
+// The sender sends when the receiver is idle and has received all messages. The receiver receives
+// when all messages have arrived. Each times its own part: `timed` is the rank whose clock counts.
 // A burst is shorter than an interruption by the system, so the median burst is one without.
 static double run_overhead(Point* p, long units, int timed) {
   enum { kBursts = 4096 };
@@ -53,7 +53,8 @@ static double run_overhead(Point* p, long units, int timed) {
 double run_send_overhead(Point* p, long units) { return run_overhead(p, units, 0); }
 double run_receive_overhead(Point* p, long units) { return run_overhead(p, units, 1); }
 
-// The same of persistent requests: the receiver's are under way before anything is sent, as in a ping-pong.
+// As run_overhead(), with persistent requests. The receiver's request is started before the message is sent, as in a
+// ping-pong.
 static double run_started(Point* p, long units, int timed) {
   const int size = (int)p->size, peer = 1 - rank;
   double own = 0;
@@ -88,7 +89,7 @@ static double run_started(Point* p, long units, int timed) {
 double run_send_started(Point* p, long units) { return run_started(p, units, 0); }
 double run_receive_started(Point* p, long units) { return run_started(p, units, 1); }
 
-// A unit is a blast of blocking sends and one empty answer.
+// A unit is a burst of blocking sends and one empty reply.
 double run_gap(Point* p, long units) {
   const int size = (int)p->size, peer = 1 - rank;
   if (rank > 1) return 0;

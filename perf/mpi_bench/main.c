@@ -1,12 +1,12 @@
-// mpi_bench: what a program sees of a transport, in plain MPI. One JSON line per measurement on
-// standard output.
+// mpi_bench: figures of a transport as a program sees them, in plain MPI. Prints one JSON line per
+// measurement on standard output.
 //
 //   mpirun -n 2 mpi_bench --bench latency:1-1K --bench bw:64K,1M --bench rate:8@1,64
 //
-// A measurement is made of repeats; a repeat is as many units as fill its share of the time for the
-// point, so that the clock's resolution does not matter. Before and after, some units run with
-// every byte written by the sender and checked by the receiver. All ranks decide how many units
-// come next from times they have agreed on, so they always decide alike.
+// A measurement consists of repeats. A repeat has as many units as fill its share of the time for the
+// point, so that the clock's resolution does not matter. Before and after the repeats, some units run
+// in which the sender writes and the receiver checks every byte. All ranks compute the next number of
+// units from times that they have agreed on, so they get the same number.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,8 +137,8 @@ enum { kBenches = sizeof benches / sizeof benches[0] };
 // --- Measuring ---
 
 typedef struct Timing {
-  double wall;     // what the units took
-  double counted;  // what the benchmark counts of it
+  double wall;     // time of all units
+  double counted;  // the part of it that the benchmark counts
 } Timing;
 
 static Timing timed(const Bench* bench, Point* p, long units) {
@@ -163,8 +163,8 @@ static void verified(const Bench* bench, Point* p, size_t slot) {
   p->stride = usual;
 }
 
-// How many units fill the time of a repeat; warms up on the way. Goes by the fastest of several
-// looks, because one alone may have been interrupted.
+// Returns how many units fill the time of a repeat, and warms up. Uses the fastest of several trials,
+// because a single one may have been interrupted.
 static long calibrate(const Bench* bench, Point* p, double target) {
   double best = 1e9, spent = 0;
   for (long units = 1, looks = 1;; looks++) {
@@ -196,7 +196,7 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   verified(bench, p, slot);
   const long units = calibrate(bench, p, target);
   int repeats = 0;
-  // A point that turns out slow has fewer repeats.
+  // A slow point has fewer repeats.
   while (repeats < wanted_repeats && (repeats < kMinRepeats || total < 2 * budget)) {
     const Timing took = timed(bench, p, units);
     total += took.wall;
@@ -391,7 +391,7 @@ int main(int argc, char** argv) {
       continue;
     }
     if (strcmp(word, "--rewrite") == 0) {
-      rewrite_sent = spread = 1;  // what is still being sent may not be written
+      rewrite_sent = spread = 1;  // a buffer in flight must not be written
       continue;
     }
     if (strcmp(word, "--allocate") == 0) {

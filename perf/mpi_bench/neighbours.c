@@ -23,7 +23,7 @@ double run_neighbor(Point* p, long units) {
     for (int to = 0; p->verify && to < kNeighbours; to++)
       fill(p->out + (size_t)to * p->size, p->size, i + rank * kNeighbours + to);
     MPI_Neighbor_alltoall(p->out, each, MPI_BYTE, p->in, each, MPI_BYTE, grid);
-    // What comes from below was given upwards.
+    // The block from the lower neighbour is the one that it sent upwards.
     for (int from = 0; p->verify && from < kNeighbours; from++)
       check(p->in + (size_t)from * p->size, p->size, i + peers[from] * kNeighbours + (from ^ 1));
   }

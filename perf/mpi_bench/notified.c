@@ -1,5 +1,5 @@
-// Producer and consumer: ranks 0 and 1 write into each other's memory and tell in turn. Natively where LFC's network
-// interface serves the window; elsewhere by what a program has without: put, flush, and a message.
+// Producer and consumer: ranks 0 and 1 in turn write into each other's memory and notify the other. If the LFC engine
+// serves the window, they use its notifications. Otherwise they use put, flush and a message.
 #include <mpi.h>
 #include <mpix_neon.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static void put_final(Point* p) {
   MPI_Wait(&put, MPI_STATUS_IGNORE);
 }
 
-// The other side does not write again before we have.
+// The other side does not write again before this side has written.
 static void await_announced(Point* p) {
   MPI_Wait(&p->announcement, MPI_STATUS_IGNORE);
   MPI_Start(&p->announcement);

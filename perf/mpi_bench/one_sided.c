@@ -1,4 +1,4 @@
-// One-sided: rank 0 works on the memory of rank 1, which waits inside MPI.
+// One-sided operations: rank 0 accesses the memory of rank 1, which waits inside MPI.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static void combine_and_flush(Point* p, const Combined* what) {
   MPI_Win_flush(1, p->window);
 }
 
-// Nothing in the gaps.
+// Fills p->out with pairs; the gaps inside them are 0.
 static void fill_pairs(Point* p, const Combined* what) {
   memset(p->out, 0, p->size);
   for (size_t i = 0; i < p->size / what->element; i++) {
@@ -150,7 +150,7 @@ static void fill_pairs(Point* p, const Combined* what) {
   }
 }
 
-// What a replace has left there and, before anything else has come, a sum or a maximum: the operands.
+// Checks an operation on a target that was set to 0: the result must be the operands.
 static void check_combined(Point* p, const Combined* what, long seed) {
   memset(p->out, 0, p->size);
   MPI_Put(p->out, (int)p->size, MPI_BYTE, 1, 0, (int)p->size, MPI_BYTE, p->window);
@@ -171,7 +171,7 @@ static void check_combined(Point* p, const Combined* what, long seed) {
 }
 
 static double run_combined(Point* p, long units, Combined what) {
-  if (!p->verify) memset(p->out, 0, p->size);  // no value grows until it is none
+  if (!p->verify) memset(p->out, 0, p->size);  // zeros, so that sums do not overflow
   const double start = MPI_Wtime();
   for (long i = 0; rank == 0 && i < units; i++) {
     if (p->verify)

@@ -1,5 +1,6 @@
 // Persistent collectives: MPI_..._init once, then MPI_Start and MPI_Wait as often as the benchmark of the blocking call
-// makes that, on the same bytes. The root of a broadcast moves on with each start, as there: a request for each root.
+// makes the call, on the same bytes. As there, the root of a broadcast moves on with each start, so each root has a
+// request.
 #include <mpi.h>
 
 #include "bench.h"
@@ -77,7 +78,7 @@ double run_barrier_started(Point* p, long units) {
 
 #ifdef HAVE_PERSISTENT
 
-// Requests for p->requests[0], for each root in turn; all ranks make them in the same order.
+// Makes requests in p->requests, for each root in turn; all ranks make them in the same order.
 int begin_bcast_started(Point* p) {
   for (int root = 0; root < ranks; root++) INIT(Bcast)
   (p->out, (int)p->size, MPI_BYTE, root, MPI_COMM_WORLD, MPI_INFO_NULL, &p->requests[root]);

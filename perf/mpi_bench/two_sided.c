@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-// What is to be sent: checked contents, or others than before (--rewrite), or those of the message before.
+// Prepares the buffer to send: checked contents, new contents (--rewrite), or those of the message before.
 static void prepare(const Point* p, char* data, long seed) {
   if (p->verify) {
     fill(data, p->size, seed);
@@ -59,7 +59,7 @@ double run_persistent(Point* p, long units) {
   return rank == 0 ? seconds : 0;
 }
 
-// A unit is a window of messages and an empty answer.
+// A unit is a window of messages and an empty reply.
 double run_stream(Point* p, long units) {
   const int size = (int)p->size;
   if (rank >= 2 * p->pairs) return 0;
@@ -108,7 +108,7 @@ double run_both_ways(Point* p, long units) {
   return MPI_Wtime() - start;
 }
 
-// Rank 0 sends to everyone and everyone answers.
+// Rank 0 sends to all other ranks, and each of them replies.
 double run_halo_started(Point* p, long units) {
   const int size = (int)p->size, peer = 1 - rank;
   if (rank > 1) return 0;
@@ -166,7 +166,7 @@ void check_sum(const double* in, int count, double sum) {
 
 typedef int Combine(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
-/* A call that adds up what ranks 0 to parts - 1 have. */
+/* Runs a call that adds up the doubles of ranks 0 to parts - 1. */
 static double run_sums(Point* p, long units, Combine* call, int parts) {
   const int count = (int)(p->size / sizeof(double));
   double* out = (double*)(void*)p->out;
