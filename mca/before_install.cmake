@@ -1,6 +1,6 @@
 # Runs before `cmake --install` copies files, so that it copies all or none. It checks that all files to install are
-# built (FILES), and that their folders are writable (FOLDERS, the components' first; relative ones are below the
-# prefix).
+# built (FILES), and that their folders are writable (FOLDERS). The components' folder comes first; relative folders are
+# below the prefix.
 list(GET FOLDERS 0 components)
 message(STATUS "Components go to ${components} (-DLFC_OMPI_COMPONENTS), all else below ${CMAKE_INSTALL_PREFIX}")
 foreach(file ${FILES})

@@ -4,8 +4,8 @@
 //   mpicc -O2 -o partitioned perf/partitioned.c
 //   mpirun -n 2 --mca btl lfc ./partitioned; mpirun -n 2 --mca btl sm,self ./partitioned
 //
-// Prints a line for each size: bytes of a partition, partitions, then the least microseconds of all stretches: as one
-// message, as one message for each partition, partitioned.
+// Prints a line for each size: bytes of a partition, number of partitions, and three times. These are the least
+// microseconds of all stretches: as one message, as one message for each partition, partitioned.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Measures the shared-memory path between two pinned processes: half round trip and message rate,
-// for the bare ring and for the shm link (virtual calls, peer table, place scan).
+// Measures the shared-memory path between two pinned processes. The figures are half round trip and
+// message rate, for the bare ring and for the shm link (virtual calls, peer table, place scan).
 //
 //   ring_bench [repeats=9] [milliseconds per measurement=20] [first core=0] [second core=1]
 //

@@ -1,5 +1,6 @@
 // Measures the tcp link between two pinned processes, in turn with the same exchange over a bare
-// socket: half round trip of small and medium frames, bandwidth of frames, puts and gets.
+// socket. The figures are half round trip of small and medium frames, and bandwidth of frames, puts
+// and gets.
 //
 //   tcp_bench [repeats=5] [milliseconds per measurement=100] [namespace namespace subnet]
 //

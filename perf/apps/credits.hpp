@@ -8,8 +8,8 @@
 //   if (auto credits = reporter.served(queue_length)) ...    // report to the dispatcher
 //   dispatcher.credit(server, *credits);
 //
-// Source: Schneidenbach 2009, 6.3 and 6.4 (equations 6.2 to 6.5 as printed; the dynamic interval of
-// equation 6.7 is max(interval, queue * factor), because as printed it never ends).
+// Source: Schneidenbach 2009, 6.3 and 6.4. Equations 6.2 to 6.5 are as printed. The dynamic interval
+// of equation 6.7 is max(interval, queue * factor), because as printed it never ends.
 #pragma once
 
 #include <algorithm>

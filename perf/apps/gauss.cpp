@@ -1,6 +1,6 @@
-// Gaussian elimination. In step k the owner of row k (rows are dealt out in turn) chooses the pivot
-// in it and broadcasts the rest of the row. Then all ranks eliminate. All ranks wait for the pivot
-// row, so towards the end the broadcast takes all the time.
+// Gaussian elimination. Rows are dealt out in turn. In step k the owner of row k chooses the pivot in
+// it and broadcasts the rest of the row. Then all ranks eliminate. All ranks wait for the pivot row,
+// so towards the end the broadcast takes all the time.
 // Source: Falsafi and Wood 1996, 6.4 (gauss).
 #include "app.hpp"
 

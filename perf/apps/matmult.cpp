@@ -1,5 +1,5 @@
 // A product of matrices in blocks, by Fox, Hey and Otto. In each step one block of A is broadcast along every row of
-// processes, as a pipeline of pieces from neighbour to neighbour, and the blocks of B roll upwards. Blocks of 40 x 40
+// processes, as a pipeline of pieces from neighbour to neighbour. Then the blocks of B roll upwards. Blocks of 40 x 40
 // have 12800 bytes, as in the thesis. If the grid is not square, a process has several blocks of rows or columns.
 // Source: Felten 1993, chapter 7 (matmult: 187 messages of 4 to 12800 bytes, 7668 on average, among 16 processes).
 #include <numeric>

@@ -3,7 +3,7 @@
     size = last_eager(frames_of, 32768, 65536)     # bytes of the largest eager message
     print(table(values, [("eager", size)], "lfc"))
 
-A switch at S is measured at S - 1, S and S + 1 bytes; its step is the figure at S + 1 divided by the one at S - 1 of
+A switch at S is measured at S - 1, S and S + 1 bytes. Its step is the figure at S + 1 divided by the one at S - 1 of
 the same round.
 """
 from .report import columns, figure, ratio_text, size_text

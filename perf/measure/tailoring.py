@@ -4,8 +4,8 @@
     keys = judge(recording, costs)                # [Key(..., reason="", gain=12.5), ...]; reason: why it is refused
     plan(recording, keys)                         # the text of a plan
 
-A key is all messages of one communicator, sender, receiver and tag. Costs come from `perf/tailor --measure`: a message
-of n bytes takes T = a + b n, with one a and b for matching and one for a channel. The model is Felten's (1993, 7.2):
+A key is all messages of one communicator, sender, receiver and tag. Costs come from `perf/tailor --measure`. A message
+of n bytes takes T = a + b n; a and b differ between matching and channels. The model is Felten's (1993, 7.2):
 T_pc = min(T_native, T_channel).
 """
 import re

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# A process is marked by LFC_TEST_MARK=MARK in the environment it was started with. Each process that it starts has the
-# same mark, also on other hosts of the lab, in the Debian 13 tree and below Open MPI's daemons. So a hang can be
-# explained before it is ended, no process is left running, and processes without the mark are never touched.
+# A process is marked by LFC_TEST_MARK=MARK in its environment at its start. Each process that it starts has the same
+# mark, also on other hosts of the lab, in the Debian 13 tree and below Open MPI's daemons. So a hang can be explained
+# before it is ended, no process is left running, and processes without the mark are never touched.
 
 marked_pids() { # marked_pids MARK: prints those that run, one on each line
   local environment pid stat

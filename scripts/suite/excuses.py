@@ -24,8 +24,8 @@ NEVER_BY_REASON = [
     ("a wrong result", r"^FAIL \S+ rank \d+ of \d+ \(seed \d+\): "),
 ]
 
-# Complaints of such programs about a duration or a number of times, such as "put blocked for 0.2 s" or "served 14 times
-# in 120 calls".
+# Such programs also complain about a duration or a number of times: "put blocked for 0.2 s", "served 14 times in 120
+# calls".
 _MEASURED = re.compile(r"\d (s|ms|us)\b|\d %|\btimes in |\bwhile ranks compute\b")
 
 # These tests kill ranks themselves.
