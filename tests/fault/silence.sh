@@ -49,7 +49,7 @@ from=$SECONDS
 end_job $((timeout + 120))
 ((code != 0)) || fail "the job says that it did well without a cable"
 # Only the side that connected knows a port.
-grep -aEq 'lost process .*10\.77\.1\.[12](:[0-9]+)? of [^ ]+ from 10\.77\.1\.[12]: .*not answered for [0-9.]+ s' "$output" ||
+grep -aEq 'lost process .*10\.77\.1\.[12](:[0-9]+)? of [^ ]+ from 10\.77\.1\.[12]: .*acknowledged nothing for [0-9.]+ s' "$output" ||
   fail "no line says which host is silent"
 ! grep -aE 'lost process .*: Connection timed out' "$output" || fail "a line says no more than the kernel's error"
 nothing_left

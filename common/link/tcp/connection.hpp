@@ -111,8 +111,9 @@ inline std::string seconds_text(std::chrono::milliseconds time) {
 // The reason of a loss: silence, ...
 inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
                              const char* meanwhile) {
-  return connection.ends() + ": its node has not answered for " + seconds_text(lasts) + ", " +
-         meanwhile + " (is it down, or its cable unplugged, or does a firewall drop packets?)";
+  return connection.ends() + ": its node has acknowledged nothing for " + seconds_text(lasts) +
+         ", " + meanwhile +
+         " (is it down, or its cable unplugged, or does a firewall drop packets?)";
 }
 // ... an end that the peer's kernel reported without a goodbye of its process; ...
 inline std::string no_goodbye(const Connection& connection, const char* what) {

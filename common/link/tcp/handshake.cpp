@@ -122,7 +122,8 @@ int Handshake::receive_reply(Connection& connection) {
   if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
   if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
     it_.counters.add(Counter::frames_dropped);
-    it_.connections.end(connection, connection.ends() + ": answered hello with something else");
+    it_.connections.end(connection,
+                        connection.ends() + ": replied to the hello with another frame");
     return 1;
   }
   connection.in.consume(sizeof header + sizeof(Key));

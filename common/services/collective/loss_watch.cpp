@@ -27,9 +27,10 @@ void LossWatch::look(Communicator& communicator, Environment& environment) {
     const ProcessName name = communicator.members().name(member);
     if (!environment.has_ended(name)) continue;
     communicator.set_lost();
-    tell_loss(environment.describe(name) +
-                  " has ended, a process of this node: its own output or mpirun says why",
-              name.job);
+    tell_loss(
+        environment.describe(name) +
+            " has ended, a process of this node: its own output or that of mpirun has the reason",
+        name.job);
   }
   // After 1, 2, 4, 8 ... looks: a rank that has not joined yet stores each query.
   if (std::has_single_bit(looks_)) communicator.ask();
@@ -48,7 +49,7 @@ void LossWatch::explain(const Communicator& communicator, Environment& environme
   const std::uint32_t member = communicator.lost_member();
   tell_loss(member < members.size()
                 ? "no connection to " + environment.describe(members.name(member))
-                : "another rank of this communicator has lost one, and says which",
+                : "another rank of this communicator has lost a rank, and prints which",
             members.name(0).job);
 }
 

@@ -277,7 +277,7 @@ void show_kernel() {
           : "missing: each send pays a fence for the engine's thread");
   const long watch = syscall(SYS_pidfd_open, getpid(), 0);
   row("process watch", "%s",
-      watch >= 0 ? "pidfd works" : "no pidfd: a rank that dies is noticed by polling");
+      watch >= 0 ? "pidfd works" : "no pidfd: a rank that ends is detected by polling");
   if (watch >= 0) close(static_cast<int>(watch));
 }
 
@@ -319,19 +319,19 @@ void show_messages(const std::vector<Opened>& links, const lfc::NiOptions& optio
         on_node ? "2 copies: into shared memory and out of it"
                 : "1 copy at the receiver, beside the link's own");
     if (!link.traits.remote_memory) {
-      row("", "above: its first part, then fragments when the receiver has asked%s",
+      row("", "above: its first part, then fragments on request of the receiver%s",
           on_node ? "; 2 copies, which overlap" : "");
       continue;
     }
     std::size_t from = limit;
     if (link.traits.remote_memory_from > from) {
       from = link.traits.remote_memory_from;
-      row("", "from there to %s: fragments when the receiver has asked", bytes(from).c_str());
+      row("", "from there to %s: fragments on request of the receiver", bytes(from).c_str());
     }
     if (!on_node && push > from) {
       from = push;
       row("",
-          "from there to %s: pushed: sent behind its RTS, before the receiver asks; at "
+          "from there to %s: pushed: sent behind its RTS, before the receiver requests it; at "
           "most 1 copy",
           bytes(from).c_str());
     }

@@ -61,7 +61,7 @@ void print_peer(const Row& peer) {
                          std::to_string(peer["window"]) + ", owed " + std::to_string(peer["owed"]) +
                          number(peer, "waiting", "waiting") +
                          number(peer, "answers", "answers waiting") +
-                         number(peer, "outstanding", "operations not answered") +
+                         number(peer, "outstanding", "operations without a reply") +
                          (peer["to_retry"] != 0 ? ", the link has no room" : ""));
 }
 

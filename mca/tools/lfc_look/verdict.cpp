@@ -108,7 +108,7 @@ class Sentences {
     const std::uint32_t number = *awaited.on;
     told_.insert(number);
     const Rank* const rank = find_rank(job_, number);
-    if (rank == nullptr) return called(number) + " is not on this node: lfc-look there says more";
+    if (rank == nullptr) return called(number) + " is not on this node: run lfc-look there";
     if (is_halted(*rank)) return called(number) + " " + halt_of(*rank);
     if (!before.insert(number).second) return "which closes the circle";
     const std::vector<Wait>& waits = waits_[number];

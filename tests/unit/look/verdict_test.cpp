@@ -152,7 +152,7 @@ TEST_CASE("verdict: who is waited for is inside MPI, and waits for nobody") {
 }
 TEST_CASE("verdict: a rank elsewhere") {
   check({rank(0, {peer(7, {{"waiting", 1}})})}, {"rank 0 waits for a credit of rank 7; rank 7 is "
-                                                 "not on this node: lfc-look there says more"});
+                                                 "not on this node: run lfc-look there"});
 }
 TEST_CASE("verdict: a job that goes on is not said to hang") {
   Rank busy = rank(0, {peer(1, {{"waiting", 1}})});

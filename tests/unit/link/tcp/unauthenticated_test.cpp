@@ -300,7 +300,7 @@ TEST_CASE("tcp: a hello_ack without the key of the target is rejected", "[tcp]")
   const Bytes answer = with_header(a.identity.tag, FrameType::hello_ack, bytes_of(proof));
   REQUIRE(::send(impostor.fd, answer.data(), answer.size(), MSG_NOSIGNAL) > 0);
   pump({&a}, [&] { return !a.broken.empty(); });
-  CHECK(a.broken[0].second.find("answered hello with something else") != std::string::npos);
+  CHECK(a.broken[0].second.find("replied to the hello with another frame") != std::string::npos);
   CHECK(a.send(1, {FrameType::message}, Bytes(8)) == SendStatus::broken);
 }
 
