@@ -8,7 +8,8 @@ static void construct_fragment(lfc_btl_fragment* fragment) {
 }
 OBJ_CLASS_INSTANCE(lfc_btl_fragment, mca_btl_base_descriptor_t, construct_fragment, NULL);
 
-/* With room for just as many bytes: beyond the limit there may be a fragment for each message that is under way. */
+/* Makes a fragment with room for exactly `bytes`, outside the free lists. Beyond the limit each message under way may
+ * have one, so none is larger than needed. */
 static lfc_btl_fragment* make_fragment(size_t bytes) {
   lfc_btl_fragment* fragment = malloc(sizeof *fragment + bytes);
   if (fragment != NULL) OBJ_CONSTRUCT(fragment, lfc_btl_fragment);

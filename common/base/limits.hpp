@@ -69,8 +69,8 @@ inline const std::size_t kTcpPayload = limit("tcp_payload", 632, 61 * 1024);
 // round trip that they save.
 inline const std::size_t kTcpMessage =
     std::max<std::uint64_t>(limit("tcp_message", 632, 64 * 1024 + 256), kTcpPayload);
-// A service's frame whose bytes are placed as they come: the unit makes no difference there, and each frame costs a
-// system call.
+// Largest frame of a service whose bytes are read straight into their final place. Such a frame may exceed a unit at no
+// loss, and fewer frames mean fewer system calls.
 inline const std::size_t kTcpPlaced =
     std::max<std::uint64_t>(limit("tcp_placed", 632, 128 * 1024 + 24), kTcpMessage);
 // Bytes that are read before the place of the bytes behind them is known.

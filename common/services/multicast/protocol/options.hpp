@@ -18,8 +18,8 @@ enum class Suspicion : std::uint8_t {
 inline constexpr std::array kSuspicionNames{"never", "timer", "immediate"};
 
 struct MulticastOptions {
-  // Most bytes that a member of a group may have sent and another not taken; each packet counts
-  // MulticastPacket::kCost more than its size. A group that exceeds it is given up.
+  // Largest number of bytes that one member of a group may have sent and another member has not taken yet. A packet
+  // counts as its size plus MulticastPacket::kCost. A group that exceeds the limit is given up.
   std::size_t share = std::size_t{64} << 20;
   // The same limit for the packets of all groups not joined yet. A peer that exceeds it is disconnected.
   std::size_t early = limits::kMulticastEarly;
