@@ -109,7 +109,6 @@ class ReceiveWindow {
   std::uint32_t owed() const noexcept { return owed_.count(); }
   // Receive buffers in use.
   std::uint32_t held() const noexcept { return window_ - owed() - promised_; }
-  std::uint32_t refresh() const noexcept { return OwedCredits::refresh(window_); }
 
  private:
   template <class>

@@ -9,7 +9,7 @@ namespace lfc::tcp {
 namespace {
 
 // Larger frames gain less by a batch than their copy costs.
-constexpr std::size_t kKeptFrame = 20 * 1024;
+constexpr std::size_t kBatchedFrame = 20 * 1024;
 constexpr std::uint32_t kStuckFlushes = 16;  // after these a flush is tried less often
 constexpr std::uint64_t kStuckPeriod = 16;
 
@@ -18,7 +18,7 @@ constexpr std::uint64_t kStuckPeriod = 16;
 // Frames after the first of a burst may be batched.
 SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what, bool more) noexcept {
-  const bool large = total_size(slices, count) > kKeptFrame;
+  const bool large = total_size(slices, count) > kBatchedFrame;
   const Batch answer =
       armed_ || large || more ? Batch::no : sink_.may_batch(connection.burst.is_stream());
   if (answer == Batch::never) connection.burst.pause();

@@ -139,7 +139,7 @@ TEST_CASE("a host that does not take its messages is sent no more than its windo
 
 TEST_CASE("credit frames: one per half window one way, hardly any both ways", "[ni]") {
   const std::uint32_t window = GENERATE(1u, 4u, 8u, 9u);
-  const std::uint32_t due = ReceiveWindow(window).refresh();
+  const std::uint32_t due = OwedCredits::refresh(window);
   SimOptions options = quick();
   options.stall_permille = 0;
   options.refuse_permille = 0;

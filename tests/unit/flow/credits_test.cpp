@@ -14,7 +14,7 @@ namespace lfc {
 namespace {
 
 // How many credits are owed before a frame of their own returns them.
-std::uint32_t due(std::uint32_t window) { return ReceiveWindow(window).refresh(); }
+std::uint32_t due(std::uint32_t window) { return OwedCredits::refresh(window); }
 
 struct ModelFrame {
   bool data;
