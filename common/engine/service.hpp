@@ -18,7 +18,7 @@
 //   ni.services().attach(ServiceId::test, &echo);
 //
 // Flow control is the NI's: a `service` frame takes a credit. Its receive buffer stays taken until
-// the service releases it, so the peer's window bounds what a service keeps for a peer.
+// the service releases it, so the peer's window bounds the buffers that a service keeps for a peer.
 // `service_data` takes no credit and never waits for one: it is for bytes that the receiver has requested
 // and has room for. A service that keeps a frame until it has sent another `service` frame itself
 // (forwarding) must prove that no cycle of such waits exists.

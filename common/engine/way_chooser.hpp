@@ -12,13 +12,12 @@
 // The times of each class of sizes (a power of two) count separately. In each class those of messages that repeat the
 // one before count separately from those of messages with other contents. A sample of a few words decides which of the
 // two a message is; that is only a hint whether the sender writes its buffer. The time decides. It includes the pause
-// between two messages: the least one, and pauses not much longer. The sender must fetch back what a copy has brought
-// into the receiver's cache when it writes again, and that may take longer than the copy.
-// Invariants (tests/unit/engine/way_chooser_test.cpp):
-//  - Beyond the first two tries, tries cost at most kPrice of the time that messages take.
-//  - A message counts only if it follows one of the same way, because the first one finds nothing in the caches.
-//  - A try is decided by the median of three, so one interruption changes nothing and is not charged.
-// Threads: one at a time. No clock in here.
+// between two messages: the least one, and pauses not much longer. The sender must fetch back the lines that a copy has
+// brought into the receiver's cache when it writes again, and that may take longer than the copy. Invariants
+// (tests/unit/engine/way_chooser_test.cpp): - Beyond the first two tries, tries cost at most kPrice of the time that
+// messages take. - A message counts only if it follows one of the same way, because the first one finds nothing in the
+// caches. - A try is decided by the median of three, so one interruption changes nothing and is not charged. Threads:
+// one at a time. No clock in here.
 #pragma once
 
 #include <array>

@@ -67,8 +67,8 @@ const struct lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* co
 bool lfc_rma_open(const struct lfc_rma_host* host);
 /* Releases the component's hold on the windows service. No window may exist. */
 void lfc_rma_close(void);
-/* Makes a pass over deferred operations: calls host.finished() and starts what the NI cannot start alone. Returns the
- * number of events. Call it regularly. */
+/* Makes a pass over deferred operations: calls host.finished() and starts the operations that the NI cannot start
+ * alone. Returns the number of events. Call it regularly. */
 int lfc_rma_serve(void);
 
 /* A segment: one piece of memory that all local peers map, for shared windows. The process that creates it sends its

@@ -2,7 +2,7 @@
 // processes, and, where it can, memory. It knows nothing of credits, hosts or MPI.
 //
 // One class per kind (loop, shm, tcp, verbs, bond, ofi, sim), in a folder of its own; the NI owns the links, and is
-// their FrameSink. Its traits describe what a link can do (link/traits.hpp).
+// their FrameSink. Its traits describe the abilities of a link (link/traits.hpp).
 //
 //   std::unique_ptr<Link> link = make_shm_link(options, sink, why_not);
 //   link->publish(address_writer);

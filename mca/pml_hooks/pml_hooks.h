@@ -22,7 +22,7 @@
 /* The words of coll_lfc_persistent, in the order of its table (common/c_api/parameters.cpp). */
 enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
 
-/* Installs what was chosen; LFC_PERSISTENT_RECORD writes to `file`, which must stay valid. False: it needs ob1 and a
+/* Installs the chosen set; LFC_PERSISTENT_RECORD writes to `file`, which must stay valid. False: it needs ob1 and a
  * program of one thread (`threads`: the program requested several), and LFC_PERSISTENT_BIND also Open MPI 4.1. */
 bool lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, bool threads);
 /* Whether this process records. Either all of the job do, or none. */

@@ -24,7 +24,7 @@ BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counte
       watch_(rails_, sessions_, losses_, frames_, options_),
       deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
 
-// Sends a goodbye to each peer. The rails then send what they still hold, as far as they can.
+// Sends a goodbye to each peer. The rails then send the frames that they still hold, as far as they can.
 BondLink::~BondLink() {
   for (const auto& session : sessions_.all()) {
     if (session == nullptr || session->plain || session->state != Session::State::open) continue;

@@ -4,7 +4,7 @@
 //
 //   handshake.on_hello(payload);
 //   handshake.on_hello_ack(connection, payload);
-//   bool goes_on = handshake.attend(connection, now);      // sends what is due; false: the connection has ended
+//   bool goes_on = handshake.attend(connection, now);      // sends due frames; false: it has ended
 //
 // Threads: as Link.
 #pragma once

@@ -142,7 +142,7 @@ bool Connections::connect(Connection& connection, std::string& why_not) {
   return connection.connected;
 }
 
-// --- What is due, and the end ---
+// --- Deadlines, and the end ---
 
 void Connections::attend(Connection& connection) noexcept {
   if (std::exchange(connection.pending, true)) return;

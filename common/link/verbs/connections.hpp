@@ -52,7 +52,7 @@ class Connections {
   // Returns device, port and both addresses, for the user.
   std::string ends_of(const Connection& connection) const;
 
-  // --- What is due ---
+  // --- Deadlines ---
 
   void attend(Connection& connection) noexcept;
   const std::vector<Connection*>& pending() const noexcept { return pending_; }

@@ -60,7 +60,7 @@ class Departures {
   // Withdraws all sends that wait; a packet is deleted with the last of them.
   void withdraw();
 
-  // Frees what the packet no longer needs: the receive buffer, then the packet itself.
+  // Frees the parts that the packet no longer needs: the receive buffer, then the packet itself.
   void settle(MulticastPacket& packet);
   // Counts the packet as stored, and frees its receive buffer, however long the packet stays.
   void store(MulticastPacket& packet);

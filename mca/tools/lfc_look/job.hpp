@@ -1,4 +1,4 @@
-// Jobs: the ranks on this node, read twice, to detect what has moved in between.
+// Jobs: the ranks on this node, read twice, to detect progress in between.
 //
 //   Found found = look_at(processes(), 0.3);
 //   for (const auto& [number, job] : found.jobs) ...

@@ -28,8 +28,8 @@ class CommunicatorLock {
     inside_ = false;  // before another thread may take the lock
     if (!guarded_) return;
     if (!threads_) guarded_ = shared_;
-    busy_.clear(
-        std::memory_order_release);  // pairs with try_lock(): what was done inside is visible there
+    // Pairs with try_lock(): the stores of this thread are visible to the next holder.
+    busy_.clear(std::memory_order_release);
   }
   bool try_lock_aside() noexcept { return !busy_.test_and_set(std::memory_order_acquire); }
   void unlock_aside() noexcept { busy_.clear(std::memory_order_release); }
